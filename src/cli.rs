@@ -42,8 +42,8 @@ struct Cli {
 enum CliCommand {
     /// Connect to Discord and answer until stopped
     Run,
-    /// Play conversations on a simulated Discord and show the collected context
-    Demo,
+    /// Play conversations on a simulated Discord and show what a model would get
+    Demo(demo::DemoArgs),
     /// Show what the bot would have collected for each trigger in recorded channels
     Replay(Box<replay::ReplayArgs>),
     /// Inspect, export, erase, migrate, copy or vacuum the store
@@ -75,13 +75,15 @@ pub fn main() -> ExitCode {
             }
             Err(errors) => fail(&errors),
         },
-        Some(CliCommand::Demo) => runtime.block_on(demo::run()),
+        Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
         Some(CliCommand::Run) => match Config::of_process() {
             Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),
         },
         None => match Config::of_process() {
-            Ok(config) if is_for_demo(&config) => runtime.block_on(demo::run()),
+            Ok(config) if is_for_demo(&config) => {
+                runtime.block_on(demo::run(demo::DemoArgs::default()))
+            }
             Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),
         },

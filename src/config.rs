@@ -59,8 +59,8 @@ use values::Values;
 
 /// The file in the working directory with further settings.
 const DOTENV: &str = ".env";
-/// The prefixes of the caps' names.
-const CAPS: [&str; 2] = ["MEM_", "THREAD_"];
+/// The prefixes of what the demo takes from the environment: caps, and the model.
+const DEMO: [&str; 3] = ["MEM_", "THREAD_", "LLM_"];
 
 /// Every setting, checked.
 #[derive(Debug, Clone)]
@@ -179,13 +179,25 @@ impl Config {
         Self::load(pairs, Some(&dotenv))
     }
 
-    /// The caps (`MEM_*`, `THREAD_*`) that this process's environment sets, as
-    /// pairs for [`Config::load`]: for callers that need no other settings.
-    pub fn caps_of_process() -> Vec<(String, String)> {
-        let is_cap = |name: &str| CAPS.iter().any(|prefix| name.starts_with(prefix));
+    /// What this process's environment sets for the demo: caps (`MEM_*`, `THREAD_*`)
+    /// and the model (`LLM_*`), as pairs for [`Config::load`].
+    pub fn demo_of_process() -> Vec<(String, String)> {
+        let is_for_demo = |name: &str| DEMO.iter().any(|prefix| name.starts_with(prefix));
         process_environment()
-            .filter(|(name, _)| is_cap(name))
+            .filter(|(name, _)| is_for_demo(name))
             .collect()
+    }
+
+    /// Whether colours are wanted on a terminal: unless `NO_COLOR` says no
+    /// (<https://no-color.org>).
+    pub fn has_colours() -> bool {
+        let mut environment = process_environment();
+        !environment.any(|(name, value)| name == "NO_COLOR" && !value.is_empty())
+    }
+
+    /// Whether cargo started this process, as `cargo run` does.
+    pub fn is_run_by_cargo() -> bool {
+        process_environment().any(|(name, _)| name == "CARGO_MANIFEST_DIR")
     }
 
     /// Every variable with the value in effect, in the table's order, to be logged

@@ -2,8 +2,9 @@
 //! simulator and the bot on free ports, plays a few conversations at a small
 //! waterworks, shows what was collected for each and why, and checks it.
 //!
-//! Invariant: nothing reaches beyond loopback and a temporary folder; what is shown
-//! is read from the simulator's log and the bot's telemetry, never assumed.
+//! Invariant: nothing reaches beyond loopback and a temporary folder, but for a model
+//! that was asked for; what is shown is read from the simulator's log and the bot's
+//! telemetry, never assumed.
 
 mod expect;
 mod line;
@@ -25,8 +26,13 @@ use crate::config::ConfigErrors;
 use clew_simulator::World;
 use clew_simulator::{ScriptedModel, WaitError};
 
+use expect::Judged;
 use show::DemoPage;
 use stage::DemoStage;
+use world::Script;
+
+/// How many scenes are played unless more are asked for: what fits a terminal.
+const SHORT: usize = 6;
 
 /// Why the demo could not finish, or failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +40,22 @@ pub enum Error {
     /// The caps in the environment cannot be used.
     #[error(transparent)]
     Settings(#[from] ConfigErrors),
+    /// There is no such scene.
+    #[error("there is no scene {scene}: --scene takes 1 to {all}")]
+    NoScene {
+        /// The scene asked for.
+        scene: usize,
+        /// The last scene's number.
+        all: usize,
+    },
+    /// A task cannot be replaced by a question.
+    #[error("scene {scene} is a task: --ask takes one of the scenes 1 to {questions}")]
+    NoQuestion {
+        /// The scene asked for.
+        scene: usize,
+        /// The number of the last question.
+        questions: usize,
+    },
     /// There is no temporary folder, or its files cannot be read.
     #[error("cannot use a temporary folder: set TMPDIR to one that is writable")]
     Folder(#[source] io::Error),
@@ -56,7 +78,7 @@ pub enum Error {
     },
     /// Scenes were not answered as expected; the differences were shown.
     #[error(
-        "{failed} of {all} scenes were not answered as expected, see \"not as expected\" above"
+        "{failed} of {all} scenes were not answered as expected, see \"NOT AS EXPECTED\" above"
     )]
     Unexpected {
         /// How many were not answered as expected.
@@ -69,49 +91,67 @@ pub enum Error {
     Output(#[source] io::Error),
 }
 
-/// Plays all scenes and writes what happened, in lines of at most 90 characters.
-/// `settings` are pairs of variable and value that override the demo's own; if
-/// they include caps, figures are not compared with those of the default caps.
-/// `styled` uses the terminal's bold and dim.
+/// What is played, and how it is shown.
+#[derive(Debug, Default)]
+pub struct DemoOptions {
+    /// Pairs of variable and value that override the demo's own. If they include caps,
+    /// figures are not compared with those of the default caps; if they name a model,
+    /// it answers.
+    pub settings: Vec<(String, String)>,
+    /// The one scene to play, from 1.
+    pub scene: Option<usize>,
+    /// What is asked there, or in the first scene, instead of its question.
+    pub ask: Option<String>,
+    /// Every scene, with all that was collected and the telemetry.
+    pub is_verbose: bool,
+    /// Whether the terminal shows bold, dim and colours.
+    pub is_styled: bool,
+    /// What has to be typed to start the program.
+    pub program: String,
+}
+
+impl DemoOptions {
+    /// Whether a model of the person's own answers.
+    fn has_model(&self) -> bool {
+        let mut names = self.settings.iter();
+        names.any(|(name, value)| name == "LLM_BASE_URL" && !value.is_empty())
+    }
+
+    /// The scenes to play.
+    fn numbers(&self, script: &Script) -> Result<Vec<usize>, Error> {
+        let (questions, all) = (script.scenes.len(), script.scenes.len() + 1);
+        match (self.scene, &self.ask) {
+            (Some(scene), _) if scene == 0 || scene > all => Err(Error::NoScene { scene, all }),
+            (Some(scene), Some(_)) if scene > questions => {
+                Err(Error::NoQuestion { scene, questions })
+            }
+            (Some(scene), _) => Ok(vec![scene]),
+            (None, Some(_)) => Ok(vec![1]),
+            (None, None) if self.is_verbose => Ok((1..=all).collect()),
+            (None, None) => Ok((1..=SHORT).collect()),
+        }
+    }
+}
+
+/// Plays scenes and writes what happened, in lines of at most 80 characters.
 ///
 /// # Errors
 /// Whatever kept a scene from being played and answered as expected.
-pub async fn run(
-    settings: Vec<(String, String)>,
-    out: &mut dyn Write,
-    styled: bool,
-) -> Result<(), Error> {
+pub async fn run(options: DemoOptions, out: &mut dyn Write) -> Result<(), Error> {
     let began = Instant::now();
-    let mut page = DemoPage::new(out, styled);
-    let (world, scenes) = world::build();
-    let mut stage = DemoStage::start(world, settings.clone()).await?;
-    let compare = stage.has_default_caps();
-    page.introduction(compare).map_err(Error::Output)?;
-    let played = play(&mut stage, &scenes, 0, &mut page).await;
-    let stopped = stage.stop().await;
-    let mut failed = played?;
-    stopped?;
-    page.about_model().map_err(Error::Output)?;
-    let model = model::start().await.map_err(Error::Port)?;
-    let (world, scene, run) = world::with_model();
-    let with_model = [
-        ("LLM_BASE_URL", model.url()),
-        ("LLM_MODEL", "script".to_owned()),
-    ];
-    let with_model = with_model.map(|(name, value)| (name.to_owned(), value));
-    let settings = with_model.into_iter().chain(settings).collect();
-    let mut stage = DemoStage::start(world, settings).await?;
-    let before = scenes.len();
-    let played = play(&mut stage, &[scene], before, &mut page).await;
-    let all = before + 2;
-    let ran = match &played {
-        Ok(_) => play_run(&stage, &run, &model, all, &mut page).await,
-        Err(_) => Ok(0),
+    let (_, script) = world::build();
+    let numbers = options.numbers(&script)?;
+    let mut page = DemoPage::new(out, options.is_styled);
+    page.introduction(&options).map_err(Error::Output)?;
+    let mut failed = 0;
+    let alike = |a: &usize, b: &usize| {
+        options.has_model() || script.needs_model(*a) == script.needs_model(*b)
     };
-    let stopped = stage.stop().await;
-    failed += played? + ran?;
-    stopped?;
-    page.summary(all - failed, all, began.elapsed())
+    for numbers in numbers.chunk_by(alike) {
+        failed += play(numbers, &options, &mut page).await?;
+    }
+    let all = numbers.len();
+    page.summary(all - failed, all, began.elapsed(), &options)
         .map_err(Error::Output)?;
     if failed > 0 {
         return Err(Error::Unexpected { failed, all });
@@ -119,74 +159,84 @@ pub async fn run(
     Ok(())
 }
 
-/// Plays the scenes without a model, whatever is answered, and returns the world as they
-/// leave it.
+/// Plays scenes that all need a model, or none of which does, in a world of their own.
+/// Returns how many were not answered as expected.
+async fn play(
+    numbers: &[usize],
+    options: &DemoOptions,
+    page: &mut DemoPage<'_>,
+) -> Result<usize, Error> {
+    let (world, mut script) = world::build();
+    let needs_script = !options.has_model() && numbers.iter().any(|n| script.needs_model(*n));
+    let model = if needs_script {
+        Some(model::start().await.map_err(Error::Port)?)
+    } else {
+        None
+    };
+    let mut settings = model.as_ref().map_or_else(Vec::new, model::settings);
+    settings.extend(options.settings.iter().cloned());
+    if let Some(text) = &options.ask {
+        for number in numbers {
+            script.ask(*number, text);
+        }
+    }
+    let mut stage = DemoStage::start(world, settings).await?;
+    let played = play_on(&mut stage, &script, numbers, model.as_ref(), options, page).await;
+    let stopped = stage.stop().await;
+    let failed = played?;
+    stopped?;
+    Ok(failed)
+}
+
+async fn play_on(
+    stage: &mut DemoStage,
+    script: &Script,
+    numbers: &[usize],
+    model: Option<&ScriptedModel>,
+    options: &DemoOptions,
+    page: &mut DemoPage<'_>,
+) -> Result<usize, Error> {
+    let limits = stage.limits();
+    let judged = Judged {
+        figures: stage.has_default_caps() && options.ask.is_none(),
+        words: !options.has_model(),
+    };
+    let mut failed = 0;
+    for &number in numbers {
+        let complaints = if let Some(scene) = script.scene(number) {
+            let played = stage.play(number, scene).await?;
+            let complaints = expect::complaints(&scene.expect, &played, judged);
+            let shown = if options.is_verbose {
+                page.scene(number, scene, &played, &limits, &complaints)
+            } else {
+                page.short(number, scene, &played, &limits, options, &complaints)
+            };
+            shown.map_err(Error::Output)?;
+            complaints
+        } else {
+            let played = stage.play_run(&script.run, model).await?;
+            let complaints = expect::complaints_of_run(&script.run, &played, judged);
+            page.run(number, &script.run, &played, &complaints)
+                .map_err(Error::Output)?;
+            complaints
+        };
+        failed += usize::from(!complaints.is_empty());
+    }
+    Ok(failed)
+}
+
+/// Plays all questions, whatever is answered, and returns the world as they leave it.
 ///
 /// # Errors
 /// Whatever kept a scene from being played.
 #[cfg(feature = "test-util")]
 pub async fn played(settings: Vec<(String, String)>) -> Result<World, Error> {
-    let (world, scenes) = world::build();
-    play_all(world, &scenes, settings).await
-}
-
-/// The same for the scenes that need a model.
-///
-/// # Errors
-/// Whatever kept a scene from being played.
-#[cfg(feature = "test-util")]
-pub async fn played_with_model(settings: Vec<(String, String)>) -> Result<World, Error> {
-    let (world, scene, _) = world::with_model();
-    play_all(world, &[scene], settings).await
-}
-
-#[cfg(feature = "test-util")]
-async fn play_all(
-    world: World,
-    scenes: &[scene::DemoScene],
-    settings: Vec<(String, String)>,
-) -> Result<World, Error> {
+    let (world, script) = world::build();
     let mut stage = DemoStage::start(world, settings).await?;
-    for (number, scene) in (1..).zip(scenes) {
+    for (number, scene) in (1..).zip(&script.scenes) {
         stage.play(number, scene).await?;
     }
     let world = stage.take_world();
     stage.stop().await?;
     Ok(world)
-}
-
-/// Plays scenes, of which `before` were played already. Returns how many were not
-/// answered as expected.
-async fn play(
-    stage: &mut DemoStage,
-    scenes: &[scene::DemoScene],
-    before: usize,
-    page: &mut DemoPage<'_>,
-) -> Result<usize, Error> {
-    let limits = stage.limits();
-    let compare = stage.has_default_caps();
-    let mut failed = 0;
-    for (number, scene) in (before + 1..).zip(scenes) {
-        let played = stage.play(number, scene).await?;
-        let complaints = expect::complaints(&scene.expect, &played, compare);
-        failed += usize::from(!complaints.is_empty());
-        page.scene(number, scene, &played, &limits, &complaints)
-            .map_err(Error::Output)?;
-    }
-    Ok(failed)
-}
-
-/// Plays an agent run. Returns 1 if it did not go as expected.
-async fn play_run(
-    stage: &DemoStage,
-    run: &scene::DemoRun,
-    model: &ScriptedModel,
-    number: usize,
-    page: &mut DemoPage<'_>,
-) -> Result<usize, Error> {
-    let played = stage.play_run(run, model).await?;
-    let complaints = expect::complaints_of_run(run, &played);
-    page.run(number, run, &played, &complaints)
-        .map_err(Error::Output)?;
-    Ok(usize::from(!complaints.is_empty()))
 }

@@ -1,30 +1,66 @@
-//! `clew demo`: standard output and exit codes around [`demo`].
+//! `clew demo`: flags, standard output and exit codes around [`demo`].
 
 use std::io::{self, IsTerminal, LineWriter};
 use std::process::ExitCode;
 
+use clap::Args;
 use tracing::level_filters::LevelFilter;
 
 use super::{CANNOT, FAILED, fail_with};
 use crate::config::Config;
-use crate::demo::{self, Error};
+use crate::demo::{self, DemoOptions, Error};
 use crate::telemetry::init_log;
 
-/// Plays the demo. Only caps from the environment apply, and nothing from `.env`.
-pub(super) async fn run() -> ExitCode {
+/// What is played, and how it is shown
+///
+/// The caps (`MEM_*`, `THREAD_*`) and the model (`LLM_*`) that the environment names
+/// apply, and nothing else; `.env` is not read.
+#[derive(Debug, Default, Args)]
+pub(super) struct DemoArgs {
+    /// Play one scene only
+    #[arg(long, value_name = "N")]
+    scene: Option<usize>,
+    /// Play every scene, and show all that was collected, with the telemetry
+    #[arg(long)]
+    verbose: bool,
+    /// Ask this in the scene, or in the first one
+    #[arg(long, value_name = "TEXT")]
+    ask: Option<String>,
+}
+
+/// Plays the demo.
+pub(super) async fn run(args: DemoArgs) -> ExitCode {
     init_log(LevelFilter::WARN);
     let stdout = io::stdout();
-    let styled = stdout.is_terminal();
+    let options = DemoOptions {
+        settings: Config::demo_of_process(),
+        scene: args.scene,
+        ask: args.ask,
+        is_verbose: args.verbose,
+        is_styled: stdout.is_terminal() && Config::has_colours(),
+        program: program(),
+    };
     let mut out = LineWriter::new(stdout);
     let played = tokio::select! {
-        played = demo::run(Config::caps_of_process(), &mut out, styled) => played,
+        played = demo::run(options, &mut out) => played,
         // The demo's temporary folder is removed with it.
         _ = tokio::signal::ctrl_c() => return ExitCode::from(FAILED),
     };
     match played {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error @ Error::Settings(_)) => fail_with(CANNOT, &error),
+        Err(error @ (Error::Settings(_) | Error::NoScene { .. } | Error::NoQuestion { .. })) => {
+            fail_with(CANNOT, &error)
+        }
         Err(error) => fail_with(FAILED, &error),
     }
+}
+
+/// What has to be typed to start this program again.
+fn program() -> String {
+    if Config::is_run_by_cargo() {
+        return "cargo run --".to_owned();
+    }
+    let typed = std::env::args().next();
+    typed.unwrap_or_else(|| "clew".to_owned())
 }

@@ -2,9 +2,17 @@
 
 use super::scene::{Answered, DemoRun, Expect, Played, RunPlayed};
 
-/// What is not as expected, one line each. `compare` is false if the caps are
-/// not the defaults: then figures and quotations may differ.
-pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec<String> {
+/// What is compared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Judged {
+    /// Figures, and what they follow from: not with caps of one's own or another question.
+    pub(super) figures: bool,
+    /// What answers say and which tools are called: not with a model of one's own.
+    pub(super) words: bool,
+}
+
+/// What is not as expected, one line each.
+pub(super) fn complaints(expect: &Expect, played: &Played, judged: Judged) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut check = |holds: bool, complaint: String| {
         if !holds {
@@ -27,10 +35,10 @@ pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec
     );
     let made = played.gets.len();
     check(
-        made <= expect.gets || !compare,
+        made <= expect.gets || !judged.figures || !judged.words,
         format!("GETs: {made}, expected at most {}", expect.gets),
     );
-    if compare {
+    if judged.figures {
         let messages = played.detail("collect_ok").map(|ok| &ok["msgs"]);
         check(
             messages.is_some_and(|messages| *messages == expect.messages),
@@ -48,6 +56,11 @@ pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec
             played.replied == wanted,
             "the answer replies to another message".to_owned(),
         );
+        for fallback in played.details("collect_fallback") {
+            check(false, format!("something is missing: {fallback}"));
+        }
+    }
+    if judged.figures && judged.words {
         let called = played.details("tool_called").map(|call| &call["tool"]);
         check(
             called.eq(expect.tools),
@@ -57,15 +70,15 @@ pub(super) fn complaints(expect: &Expect, played: &Played, compare: bool) -> Vec
             let quotes = played.answers.iter().any(|a| a.content.contains(quoted));
             check(quotes, format!("the answer does not quote \"{quoted}\""));
         }
-        for fallback in played.details("collect_fallback") {
-            check(false, format!("something is missing: {fallback}"));
-        }
     }
     complaints
 }
 
 /// What is not as expected of an agent run.
-pub(super) fn complaints_of_run(run: &DemoRun, played: &RunPlayed) -> Vec<String> {
+pub(super) fn complaints_of_run(run: &DemoRun, played: &RunPlayed, judged: Judged) -> Vec<String> {
+    if !judged.words {
+        return Vec::new();
+    }
     let quotes = played.posted.iter().any(|text| text.contains(run.quoted));
     let is_clean = played
         .requests

@@ -11,6 +11,17 @@ pub(super) async fn start() -> io::Result<ScriptedModel> {
     ScriptedModel::start(reply).await
 }
 
+/// The settings with which the bot asks it.
+pub(super) fn settings(model: &ScriptedModel) -> Vec<(String, String)> {
+    let settings = [
+        ("LLM_BASE_URL", model.url()),
+        ("LLM_MODEL", "script".to_owned()),
+    ];
+    settings
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+}
+
 /// Reads the channel that the question names, and quotes the line about its last word.
 fn reply(request: &Value) -> ModelReply {
     let messages = request["messages"].as_array();

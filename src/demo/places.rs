@@ -51,7 +51,7 @@ pub(super) fn quotation(world: &World, channel: Id, message: Id) -> String {
     } else {
         text
     };
-    format!("{author}: \"{}\"", short(&text))
+    format!("{author}: \"{}\"", short(&text, QUOTED))
 }
 
 /// A GET request in words, with its status unless it succeeded.
@@ -145,12 +145,12 @@ fn mentions<'a>(text: &'a str, begin: &'a str) -> impl Iterator<Item = (&'a str,
     })
 }
 
-/// Shortens a text after a whole word.
-fn short(text: &str) -> String {
-    if text.chars().count() <= QUOTED {
+/// Shortens a text after a whole word, to about `most` Unicode scalars.
+pub(super) fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
         return text.to_owned();
     }
-    let cut: String = text.chars().take(QUOTED).collect();
+    let cut: String = text.chars().take(most).collect();
     let whole = cut
         .rsplit_once(' ')
         .map_or(cut.as_str(), |(whole, _)| whole);

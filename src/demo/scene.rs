@@ -14,6 +14,12 @@ pub(super) struct DemoScene {
     pub(super) setting: &'static str,
     /// The rule by which the bot collects here.
     pub(super) rule: &'static str,
+    /// What a bot that sends its model the mention alone leaves that model with.
+    pub(super) alone: &'static str,
+    /// The rule in a few words.
+    pub(super) because: &'static str,
+    /// Whether it needs a model that calls tools.
+    pub(super) needs_model: bool,
     /// Where the question is asked.
     pub(super) channel: Id,
     /// What somebody else says just before, seen by the bot: author and text.

@@ -1,19 +1,24 @@
 //! Writes what happened as plain lines for a terminal.
 
+mod short;
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::DemoOptions;
 use super::line::DemoLine;
 use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
 use clew_context::model::Limits;
 
 /// The most columns of a line.
-const WIDTH: usize = 90;
+const WIDTH: usize = 80;
 /// The indentation before a label.
 const MARGIN: &str = "   ";
+/// The columns of a command to try.
+const NEXT: usize = 40;
 /// The columns of a label, with the space after it.
 const LABEL: usize = 12;
 
@@ -29,6 +34,7 @@ enum Style {
     Plain,
     Bold,
     Dim,
+    Green,
 }
 
 impl<'a> DemoPage<'a> {
@@ -37,27 +43,22 @@ impl<'a> DemoPage<'a> {
     }
 
     /// Says what the demo is.
-    pub(super) fn introduction(&mut self, compare: bool) -> io::Result<()> {
-        self.line(Style::Bold, "Clew, a demo")?;
-        let text = "A simulated Discord and the real bot run on free ports of this machine. Nine \
-                    times somebody asks the bot, in the server of a small waterworks. There is no \
-                    model at first, so the bot answers with its inspector: what it collected, of which it \
-                    quotes the first and the last messages.";
-        self.paragraph("", text)?;
-        if compare {
-            return Ok(());
-        }
-        let caps = "The caps are set in the environment (MEM_*, THREAD_*): their effect is shown, \
-                    but not compared with what the default caps give.";
-        self.paragraph("", caps)
-    }
-
-    /// Says how what follows differs.
-    pub(super) fn about_model(&mut self) -> io::Result<()> {
-        self.line(Style::Plain, "")?;
-        let text = "What follows needs a model. A script stands in for one: it calls the tools that a \
-                    model would, and quotes what they return.";
-        self.paragraph("", text)
+    pub(super) fn introduction(&mut self, options: &DemoOptions) -> io::Result<()> {
+        self.line(
+            Style::Bold,
+            "Clew answers questions on Discord, knowing what they are about",
+        )?;
+        let who = if options.has_model() {
+            "Your model answers."
+        } else {
+            "No model is set, so you see what one would read instead of what it answers; \
+             where one has to act, a script does."
+        };
+        let text = format!(
+            "The bot runs here, on a Discord that is simulated on this machine: the server of \
+             a small waterworks. {who}"
+        );
+        self.paragraph("", &text)
     }
 
     /// Shows everything about one scene.
@@ -115,21 +116,29 @@ impl<'a> DemoPage<'a> {
     }
 
     /// Says how it went and what to do next.
-    pub(super) fn summary(&mut self, good: usize, all: usize, took: Duration) -> io::Result<()> {
+    pub(super) fn summary(
+        &mut self,
+        good: usize,
+        all: usize,
+        took: Duration,
+        options: &DemoOptions,
+    ) -> io::Result<()> {
         self.line(Style::Plain, "")?;
         let seconds = took.as_secs_f64();
-        let went = format!("{good} of {all} scenes answered as expected, in {seconds:.1} s.");
+        let went = format!("{good} of {all} went as expected, in {seconds:.1} s. What next:");
         self.line(Style::Bold, &went)?;
-        self.line(Style::Plain, "")?;
-        self.line(Style::Bold, "What next")?;
-        for step in [
-            "- Make an application with a bot at https://discord.com/developers/applications, \
-             switch its message content intent on, and invite it (README, \"Invite the bot\").",
-            "- Set DISCORD_TOKEN in the environment or in a file .env, then: clew run",
-            "- Set LLM_BASE_URL and LLM_MODEL to let a model answer instead of the inspector.",
-            "- See what it would have collected in channels of your own: clew replay EXPORT.json",
-        ] {
-            self.hanging("", step, "  ", Style::Plain)?;
+        let mut next = vec![
+            ("demo --scene 4 --verbose", "all about one of 11 scenes"),
+            ("demo --ask \"...\"", "ask something else in the first"),
+            ("run", "in your server: see README.md"),
+            ("replay EXPORT.json", "what it had read in your channel"),
+        ];
+        if !options.has_model() {
+            next.insert(0, ("demo", "with LLM_BASE_URL set: a model answers"));
+        }
+        for (command, what) in next {
+            let command = format!("  {} {command}", options.program);
+            self.line(Style::Plain, &format!("{command:NEXT$}  {what}"))?;
         }
         self.out.flush()
     }
@@ -211,6 +220,10 @@ impl<'a> DemoPage<'a> {
     }
 
     fn labelled(&mut self, label: &str, text: &str) -> io::Result<()> {
+        self.labelled_in(Style::Plain, label, text)
+    }
+
+    fn labelled_in(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
         let first = format!("{MARGIN}{label:LABEL$}");
         let first = if label.len() < LABEL {
             first
@@ -218,12 +231,10 @@ impl<'a> DemoPage<'a> {
             format!("{first} ")
         };
         let rest = " ".repeat(MARGIN.len() + LABEL);
-        for (index, line) in wrap(text, WIDTH - first.chars().count().max(rest.len()))
-            .into_iter()
-            .enumerate()
-        {
+        let width = WIDTH - first.chars().count().max(rest.len());
+        for (index, line) in wrap(text, width).into_iter().enumerate() {
             let lead = if index == 0 { &first } else { &rest };
-            self.line(Style::Plain, &format!("{lead}{line}"))?;
+            self.line(style, &format!("{lead}{line}"))?;
         }
         Ok(())
     }
@@ -247,6 +258,7 @@ impl<'a> DemoPage<'a> {
         match style {
             Style::Bold if self.styled => writeln!(self.out, "\x1b[1m{text}\x1b[0m"),
             Style::Dim if self.styled => writeln!(self.out, "\x1b[2m{text}\x1b[0m"),
+            Style::Green if self.styled => writeln!(self.out, "\x1b[32m{text}\x1b[0m"),
             _ => writeln!(self.out, "{text}"),
         }
     }

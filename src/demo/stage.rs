@@ -19,8 +19,9 @@ use crate::config::Config;
 use clew_context::model::{Limits, ReplyTarget};
 use clew_simulator::{Id, Message, RequestRecord, ScriptedModel, Simulator, World};
 
-/// A scene takes milliseconds; if it takes longer than this, something hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A scene takes milliseconds, with a model of one's own as long as that needs; if it
+/// takes longer than this, something hangs.
+const PATIENCE: Duration = Duration::from_mins(2);
 /// How often the telemetry file is read.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -103,9 +104,10 @@ impl DemoStage {
     pub(super) async fn play_run(
         &self,
         run: &DemoRun,
-        model: &ScriptedModel,
+        model: Option<&ScriptedModel>,
     ) -> Result<RunPlayed, Error> {
-        let earlier = model.requests().len();
+        let requests = || model.map_or_else(Vec::new, ScriptedModel::requests);
+        let earlier = requests().len();
         let options = json!({"task": run.task});
         let called = self
             .discord
@@ -116,7 +118,7 @@ impl DemoStage {
             let is_done = |message: &Message| message.content.contains(": done.");
             self.discord.wait_for_message(thread, is_done).await?;
         }
-        let requests = model.requests().split_off(earlier);
+        let requests = requests().split_off(earlier);
         let roles = |request: &Value| -> Vec<String> {
             let messages = request["messages"].as_array().into_iter().flatten();
             let roles = messages.filter_map(|message| message["role"].as_str());

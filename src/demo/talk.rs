@@ -20,6 +20,12 @@ impl DemoTalk {
         }
     }
 
+    /// Goes on after a pause: the next message is from `minutes` ago, with one every
+    /// `step_s` seconds from then on.
+    pub(super) fn resume(&mut self, world: &World, minutes: i64, step_s: usize) {
+        *self = Self::ago(world, self.channel, minutes, step_s);
+    }
+
     /// Adds the next thing said; all of it is from before the bot came.
     pub(super) fn say(&mut self, world: &mut World, author: Id, draft: impl Into<Draft>) -> Id {
         let at_ms = self.next_ms();

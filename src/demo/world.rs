@@ -10,11 +10,43 @@ use clew_simulator::{ChannelKind, Draft, Id, World};
 
 /// The number of messages in the long thread.
 const THREAD: usize = 300;
+/// How many of them are from yesterday.
+const YESTERDAY: usize = 180;
 /// The number of other messages around the chain of replies.
 const AROUND_CHAIN: usize = 400;
 
-/// The world before anybody asks, and the scenes in order.
-pub(super) fn build() -> (World, Vec<DemoScene>) {
+/// What is played, in order, numbered from 1: the questions, then the task.
+pub(super) struct Script {
+    /// Who is asked.
+    bot: Id,
+    /// The questions; the short demo shows the first few.
+    pub(super) scenes: Vec<DemoScene>,
+    /// The task.
+    pub(super) run: DemoRun,
+}
+
+impl Script {
+    /// The question with this number; none if it is the task's.
+    pub(super) fn scene(&self, number: usize) -> Option<&DemoScene> {
+        self.scenes.get(number.checked_sub(1)?)
+    }
+
+    /// Whether a model has to call tools in it.
+    pub(super) fn needs_model(&self, number: usize) -> bool {
+        self.scene(number).is_none_or(|scene| scene.needs_model)
+    }
+
+    /// Asks something else there.
+    pub(super) fn ask(&mut self, number: usize, text: &str) {
+        let scene = self.scenes.get_mut(number.saturating_sub(1));
+        if let Some(scene) = scene {
+            scene.question.content = format!("<@{}> {text}", self.bot);
+        }
+    }
+}
+
+/// The world before anybody asks, and what is played in it.
+pub(super) fn build() -> (World, Script) {
     let mut plant = Plant::new();
     let (filter, filter_again) = plant.filter();
     let scenes = vec![
@@ -22,29 +54,24 @@ pub(super) fn build() -> (World, Vec<DemoScene>) {
         filter_again,
         plant.forum(),
         plant.chain(),
+        plant.link(),
+        plant.tool(),
         plant.alert(),
         plant.lone_with_text(),
-        plant.link(),
         plant.lone(),
         plant.direct(),
     ];
-    (plant.world, scenes)
-}
-
-/// The same for what needs a model: a scene, and a task in the same channel.
-pub(super) fn with_model() -> (World, DemoScene, DemoRun) {
-    let mut plant = Plant::new();
-    let scene = plant.tool();
     let run = DemoRun {
         title: "A task",
         setting: "With /agent run the bot works on a task in a thread of its own. It starts clean: \
                   no history, no facts, nothing of the channel. What it needs it reads with tools.",
-        channel: scene.channel,
+        channel: plant.control_room,
         asker: plant.ines,
         task: "Find out where the sampling log is. The crew writes in #gate.",
         quoted: "blue folder",
     };
-    (plant.world, scene, run)
+    let bot = plant.world.bot;
+    (plant.world, Script { bot, scenes, run })
 }
 
 /// The world while it is being built.
@@ -55,6 +82,8 @@ struct Plant {
     crew: [Id; 3],
     /// New here, and asks a lot.
     ines: Id,
+    /// A channel in which there is some talk.
+    control_room: Id,
 }
 
 impl Plant {
@@ -63,11 +92,17 @@ impl Plant {
         let works = world.guild("Waterworks");
         let crew = ["Ada", "Boris", "Chidi"].map(|name| world.member(works, name));
         let ines = world.member(works, "Ines");
+        let control_room = world.channel(works, ChannelKind::Text, "control-room");
+        let mut talk = DemoTalk::ago(&world, control_room, 30, 4 * 60);
+        for nth in 0..6 {
+            talk.say(&mut world, crew[nth % 3], words::chatter(nth));
+        }
         Self {
             world,
             works,
             crew,
             ines,
+            control_room,
         }
     }
 
@@ -84,7 +119,7 @@ impl Plant {
     fn filter(&mut self) -> (DemoScene, DemoScene) {
         let house = self.channel(ChannelKind::Text, "filter-house");
         let [ada, boris, chidi] = self.crew;
-        let mut talk = DemoTalk::ago(&self.world, house, 225, 225 * 60 / (THREAD + 2));
+        let mut talk = DemoTalk::ago(&self.world, house, 27 * 60, 100);
         let complaint = "Turbidity after filter 3 is creeping up: 0.28 NTU since the morning.";
         let starter = talk.say(&mut self.world, ada, complaint);
         let thread = self
@@ -93,6 +128,9 @@ impl Plant {
         talk.go_on_in(thread);
         let end = words::FILTER_END;
         for nth in 0..THREAD - end.len() {
+            if nth == YESTERDAY {
+                talk.resume(&self.world, 250, 240 * 60 / (THREAD - YESTERDAY));
+            }
             let author = self.crew[nth * 5 % 3];
             talk.say(&mut self.world, author, words::filter(nth));
         }
@@ -100,12 +138,15 @@ impl Plant {
             talk.say(&mut self.world, self.crew[who], text);
         }
         let first = DemoScene {
-            title: "A question in a thread of 300 messages",
+            title: "A question in a thread of 300 messages that began yesterday",
             setting: "The thread hangs on a message of the channel above it. The bot has just \
                       started and has seen none of it.",
             rule: "in a thread the message it hangs on and the last messages; since it was \
                    mentioned also the thread's history, newest first up to the caps; older pages \
                    are not fetched",
+            alone: "what is \"it\"?",
+            because: "a question in a thread is about the thread",
+            needs_model: false,
             channel: thread,
             before: None,
             asker: self.ines,
@@ -120,11 +161,13 @@ impl Plant {
             },
         };
         let second = DemoScene {
-            title: "The same thread a moment later: a mention without a word",
+            title: "In the same thread, a mention without a word",
             setting: "Somebody asks, somebody else only points the bot at it. By now the bot \
                       knows the thread from the gateway and its earlier calls.",
             rule: "the same; without words of his own the asker points at the newest message \
                    of a person, which is then what the bot answers",
+            alone: "it has no words",
+            because: "the mention means what was said last",
             before: Some((boris, "Head loss is at 47 kPa now. Do we backwash or wait?")),
             asker: chidi,
             question: self.to_bot(""),
@@ -146,7 +189,7 @@ impl Plant {
         let forum = self.channel(ChannelKind::Forum, "how-do-we");
         let tags = ["procedure", "wells"].map(|tag| self.world.tag(forum, tag));
         let [_, boris, _] = self.crew;
-        let mut talk = DemoTalk::ago(&self.world, forum, 50, 6 * 60);
+        let mut talk = DemoTalk::ago(&self.world, forum, 50 * 60, 6 * 60);
         let text = "How do we switch to the second well? I have the night shift alone on Friday.";
         let draft = Draft::new(text).at_ms(talk.next_ms());
         let title = "Switching to well 2";
@@ -156,10 +199,13 @@ impl Plant {
             talk.say(&mut self.world, self.crew[who], text);
         }
         DemoScene {
-            title: "A forum post with tags",
+            title: "A question in a forum post of the day before yesterday",
             setting: "A post, its tags and six replies.",
             rule: "a post is a thread whose first message is the post itself; its title and \
                    the names of its tags are told as well",
+            alone: "which valves, of what?",
+            because: "title, tags and answers belong to the question",
+            needs_model: false,
             channel: post,
             before: None,
             asker: boris,
@@ -181,9 +227,12 @@ impl Plant {
         let links = words::BEARING.len();
         let all = AROUND_CHAIN + links;
         let between = AROUND_CHAIN / links;
-        let mut talk = DemoTalk::ago(&self.world, pumps, 220, 220 * 60 / (all + 2));
+        let mut talk = DemoTalk::ago(&self.world, pumps, 30 * 60, 150);
         let mut last = None;
         for (link, (who, text)) in words::BEARING.into_iter().enumerate() {
+            if link == links / 2 {
+                talk.resume(&self.world, 300, 300 * 60 * 2 / (all + 2));
+            }
             let draft = Draft::new(text);
             let draft = match last {
                 Some(last) => draft.reply_to(last),
@@ -201,11 +250,14 @@ impl Plant {
         }
         let question = self.to_bot("what is wrong with the pump, and is the part there?");
         DemoScene {
-            title: "A chain of 20 replies among 400 other messages",
+            title: "The last of 20 replies, among 400 other messages",
             setting: "Three people talk about a pump by replying to each other, one reply in \
                       21 messages; Ines replies to the last.",
             rule: "the line of replies from the question up to its root, and nothing of what \
                    was said in between",
+            alone: "which pump?",
+            because: "the line of replies, and nothing of what stood between",
+            needs_model: false,
             channel: pumps,
             before: None,
             asker: self.ines,
@@ -247,6 +299,9 @@ impl Plant {
             setting: "Alerts come as embeds from a webhook, without any text.",
             rule: "what apps write is left out, except what the asker points at: that is \
                    shown, marked as an app's",
+            alone: "which alert?",
+            because: "what somebody points at is shown, even if an app wrote it",
+            needs_model: false,
             channel: alarms,
             before: None,
             asker: self.ines,
@@ -264,18 +319,15 @@ impl Plant {
 
     /// A question unrelated to the conversation around it.
     fn lone_with_text(&mut self) -> DemoScene {
-        let room = self.channel(ChannelKind::Text, "control-room");
-        let mut talk = DemoTalk::ago(&self.world, room, 30, 4 * 60);
-        for nth in 0..6 {
-            let author = self.crew[nth % 3];
-            talk.say(&mut self.world, author, words::chatter(nth));
-        }
         DemoScene {
             title: "A lone mention with a question",
             setting: "A mention in a channel, no thread and no reply.",
             rule: "nothing: the question stands for itself, and what others talk about in the \
                    channel is not its business",
-            channel: room,
+            alone: "that is enough",
+            because: "the question stands for itself",
+            needs_model: false,
+            channel: self.control_room,
             before: None,
             asker: self.ines,
             question: self.to_bot("how many litres are in a cubic metre?"),
@@ -294,7 +346,7 @@ impl Plant {
     fn link(&mut self) -> DemoScene {
         let workshop = self.channel(ChannelKind::Text, "workshop");
         let lab = self.channel(ChannelKind::Text, "lab");
-        let mut talk = DemoTalk::ago(&self.world, lab, 30, 4 * 60);
+        let mut talk = DemoTalk::ago(&self.world, lab, 26 * 60, 4 * 60);
         let said = words::LAB.map(|(who, text)| talk.say(&mut self.world, self.crew[who], text));
         let link = format!(
             "https://discord.com/channels/{}/{lab}/{}",
@@ -306,10 +358,13 @@ impl Plant {
                       read, too.",
             rule: "the message behind the link, three before it and one after it, under the name \
                    of its channel",
+            alone: "the model cannot open a link",
+            because: "what it links to, as everybody here may read it",
+            needs_model: false,
             channel: workshop,
             before: None,
             asker: self.ines,
-            question: self.to_bot(&format!("what is to be done about this? {link}")),
+            question: self.to_bot(&format!("is this urgent? {link}")),
             expect: Expect {
                 case: "lone",
                 messages: 5,
@@ -332,6 +387,9 @@ impl Plant {
             title: "A lone mention without a word",
             setting: "Six messages of a morning, then only the bot's name.",
             rule: "the channel's last messages, as there is nothing else to go by",
+            alone: "it has no words",
+            because: "there is nothing else to go by",
+            needs_model: false,
             channel: office,
             before: None,
             asker: self.crew[1],
@@ -350,7 +408,7 @@ impl Plant {
     /// A reply to an earlier answer of the bot.
     fn direct(&mut self) -> DemoScene {
         let channel = self.world.direct(self.ines);
-        let mut talk = DemoTalk::ago(&self.world, channel, 12, 60);
+        let mut talk = DemoTalk::ago(&self.world, channel, 25 * 60, 60);
         let asked = "How long does clear water tank B last if the inflow stops?";
         let asked = talk.say(&mut self.world, self.ines, asked);
         let said = "About six hours: 1,400 m3 at a demand of 230 m3/h.";
@@ -360,6 +418,9 @@ impl Plant {
             title: "A direct message",
             setting: "Ines replies to an answer of the bot. Nobody has to mention it there.",
             rule: "in a direct conversation the line of replies, the bot's own words in it",
+            alone: "half of what?",
+            because: "a reply asks about the line of replies",
+            needs_model: false,
             channel,
             before: None,
             asker: self.ines,
@@ -377,7 +438,6 @@ impl Plant {
 
     /// A question about another channel, which the model reads with a tool.
     fn tool(&mut self) -> DemoScene {
-        let room = self.channel(ChannelKind::Text, "control-room");
         let gate = self.channel(ChannelKind::Text, "gate");
         let mut talk = DemoTalk::ago(&self.world, gate, 30, 4 * 60);
         for (who, text) in words::GATE {
@@ -388,7 +448,10 @@ impl Plant {
             setting: "The answer is in a channel that everybody who reads this one may read, too.",
             rule: "nothing is collected; the model gets tools, calls one, and is asked again with \
                    its result",
-            channel: room,
+            alone: "the model cannot look there",
+            because: "to read what all here may",
+            needs_model: true,
+            channel: self.control_room,
             before: None,
             asker: self.ines,
             question: self.to_bot(&format!("where is the sampling log? See <#{gate}>.")),

@@ -7,13 +7,16 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use clew::demo::{self, Error};
+use clew::demo::{self, DemoOptions, Error};
 use tempfile::TempDir;
 
+use crate::support::model::FakeModel;
 use crate::support::schema;
 
 /// The width of a narrow terminal.
-const COLUMNS: usize = 90;
+const COLUMNS: usize = 80;
+/// The most lines of the short demo: what one sees at once.
+const LINES: usize = 60;
 
 /// Runs the program in an empty folder with only `variables` set.
 fn program(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
@@ -39,31 +42,73 @@ fn shows(text: &str, expected: &[&str]) {
     }
 }
 
+/// What the demo writes, and how it ends.
+async fn played(options: DemoOptions) -> (String, Result<(), Error>) {
+    let mut out = Vec::new();
+    let ended = demo::run(options, &mut out).await;
+    (String::from_utf8(out).unwrap(), ended)
+}
+
+#[track_caller]
+fn fits(text: &str) {
+    let wide = text.lines().find(|line| line.chars().count() > COLUMNS);
+    assert_eq!(wide, None);
+    assert!(!text.contains('\x1b'), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newcomer_sees_at_once_what_it_is_about() {
+    let options = DemoOptions {
+        program: "cargo run --".to_owned(),
+        ..DemoOptions::default()
+    };
+    let (text, ended) = played(options).await;
+    assert!(ended.is_ok(), "{ended:?}\n{text}");
+    fits(&text);
+    assert!(text.lines().count() <= LINES, "{text}");
+    shows(
+        &text,
+        &[
+            "6 of 6 went as expected",
+            "1. A question in a thread of 300 messages that began yesterday",
+            "sends this one message: what is \"it\"?",
+            "sends 40 more, 2 requests",
+            "261 older ones are too many (MEM_MAX_MSGS=40)",
+            "it reads    Ada: Turbidity after filter 3",
+            "... Chidi: Then we lose sand",
+            "has the model call list_thread",
+            "answer      In #gate somebody said",
+            "  cargo run -- demo --ask",
+        ],
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scene_is_answered_as_expected_and_told() {
     let folder = TempDir::new().unwrap();
     let telemetry = folder.path().display().to_string();
-    let mut out = Vec::new();
-    let played = demo::run(pairs(&[("TELEMETRY_DIR", &telemetry)]), &mut out, false).await;
-    let text = String::from_utf8(out).unwrap();
-    assert!(played.is_ok(), "{played:?}\n{text}");
-    let wide = text.lines().find(|line| line.chars().count() > COLUMNS);
-    assert_eq!(wide, None);
-    assert!(!text.contains('\x1b'), "{text}");
+    let options = DemoOptions {
+        settings: pairs(&[("TELEMETRY_DIR", &telemetry)]),
+        is_verbose: true,
+        ..DemoOptions::default()
+    };
+    let (text, ended) = played(options).await;
+    assert!(ended.is_ok(), "{ended:?}\n{text}");
+    fits(&text);
     shows(
         &text,
         &[
-            "11 of 11 scenes answered as expected",
+            "11 of 11 went as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "60 over MEM_MAX_MSGS=40",
-            "tags: procedure, wells",
+            "· tags: procedure",
             "20 messages of this chain of replies",
             "LAH-204",
             "5 messages of this channel",
             "mem.thread tail_ok k=5 count=5",
             "mem.ctx collect_ok case=direct",
-            "clew run",
+            "11. A task",
         ],
     );
     let lines = schema::validate_dir(folder.path());
@@ -72,25 +117,107 @@ async fn every_scene_is_answered_as_expected_and_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_scene_can_be_played_and_something_else_asked() {
+    let of = |scene, ask: Option<&str>| DemoOptions {
+        scene,
+        ask: ask.map(str::to_owned),
+        ..DemoOptions::default()
+    };
+    let (text, ended) = played(of(Some(7), None)).await;
+    assert!(ended.is_ok(), "{text}");
+    shows(
+        &text,
+        &["\n7. A reply to an alert", "LAH-204", "1 of 1 went"],
+    );
+    assert!(!text.contains("\n1. "), "{text}");
+    let (text, ended) = played(of(None, Some("how deep is the hollow?"))).await;
+    assert!(ended.is_ok(), "{text}");
+    shows(
+        &text,
+        &[
+            "\n1. ",
+            "\"@Clew how deep is the hollow?\"",
+            "sends 40 more",
+        ],
+    );
+    let (text, ended) = played(of(Some(4), Some("who will do it?"))).await;
+    assert!(ended.is_ok(), "{text}");
+    shows(
+        &text,
+        &["\n4. ", "\"@Clew who will do it?\"", "sends 20 more"],
+    );
+    for (options, error) in [
+        (
+            of(Some(0), None),
+            "there is no scene 0: --scene takes 1 to 11",
+        ),
+        (
+            of(Some(12), None),
+            "there is no scene 12: --scene takes 1 to 11",
+        ),
+        (
+            of(Some(11), Some("why?")),
+            "scene 11 is a task: --ask takes one of the scenes 1 to 10",
+        ),
+    ] {
+        let (text, ended) = played(options).await;
+        assert_eq!(ended.unwrap_err().to_string(), error);
+        assert_eq!(text, "");
+    }
+}
+
+/// Its words are not judged, what it was sent is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_of_ones_own_answers() {
+    let model = FakeModel::start().await;
+    let settings = [
+        ("LLM_BASE_URL", model.url()),
+        ("LLM_MODEL", "own".to_owned()),
+    ];
+    let settings = settings
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec();
+    let options = DemoOptions {
+        settings,
+        ..DemoOptions::default()
+    };
+    let (text, ended) = played(options).await;
+    assert!(ended.is_ok(), "{ended:?}\n{text}");
+    shows(
+        &text,
+        &["Your model answers.", "answer      ", "6 of 6 went"],
+    );
+    assert!(!text.contains("it reads"), "{text}");
+    assert_eq!(model.requests().len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_gets_bold_headings() {
-    let mut out = Vec::new();
-    demo::run(Vec::new(), &mut out, true).await.unwrap();
-    let text = String::from_utf8(out).unwrap();
-    shows(&text, &["\x1b[1m1. A question in a thread"]);
+    let options = DemoOptions {
+        scene: Some(1),
+        is_styled: true,
+        ..DemoOptions::default()
+    };
+    let (text, _) = played(options).await;
+    shows(
+        &text,
+        &["\x1b[1m1. A question in a thread", "\x1b[32m   Clew "],
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_question_is_no_success() {
-    let mut out = Vec::new();
-    // Seven of them are not their asker's first within the minute.
-    let settings = pairs(&[("USER_TURNS_PER_MIN", "1")]);
-    let refused = demo::run(settings, &mut out, false).await;
-    let text = String::from_utf8(out).unwrap();
+    // Four of them are not their asker's first within the minute.
+    let options = DemoOptions {
+        settings: pairs(&[("USER_TURNS_PER_MIN", "1")]),
+        ..DemoOptions::default()
+    };
+    let (text, refused) = played(options).await;
     assert!(
-        matches!(refused, Err(Error::Unexpected { failed: 7, all: 11 })),
+        matches!(refused, Err(Error::Unexpected { failed: 2, all: 6 })),
         "{refused:?}\n{text}"
     );
-    shows(&text, &["NOT AS EXPECTED", "4 of 11 scenes"]);
+    shows(&text, &["NOT AS EXPECTED", "4 of 6 went"]);
 }
 
 #[test]
@@ -106,14 +233,20 @@ fn without_settings_the_demo_runs_and_leaves_nothing_behind() {
         assert_eq!(errors.is_empty(), code == 0, "{errors}");
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
-    let good = ["11 of 11 scenes answered as expected"];
-    check(&["demo"], &[], 0, &good);
-    check(&[], &[], 0, &good);
+    let good = ["6 of 6 went as expected"];
+    let typed = format!("  {} demo --scene 4 --verbose", env!("CARGO_BIN_EXE_clew"));
+    check(&["demo"], &[], 0, &[good[0], &typed]);
+    let by_cargo = [("CARGO_MANIFEST_DIR", "/clew")];
+    check(
+        &[],
+        &by_cargo,
+        0,
+        &[good[0], "  cargo run -- demo --scene 4"],
+    );
     // The demo ignores the settings of the real bot.
     let foreign = [
         ("DISCORD_TOKEN", "real"),
         ("DISCORD_API_URL", "no address"),
-        ("LLM_BASE_URL", "http://127.0.0.1:1/v1"),
         ("ALLOWED_GUILDS", "1"),
     ];
     check(&["demo"], &foreign, 0, &good);
@@ -122,14 +255,20 @@ fn without_settings_the_demo_runs_and_leaves_nothing_behind() {
     let fewer = [
         "**7 messages of this thread**",
         "over MEM_MAX_MSGS=7",
-        "2 of 2",
+        "the thread's tail",
     ];
-    check(&["demo"], &caps, 0, &fewer);
+    check(&["demo", "--scene", "1", "--verbose"], &caps, 0, &fewer);
     let target = [("THREAD_REPLY_TARGET", "trigger")];
     check(&["demo"], &target, 0, &good);
     let wrong = [("MEM_MAX_MSGS", "many")];
     check(&["demo"], &wrong, 2, &["MEM_MAX_MSGS"]);
     check(&[], &wrong, 2, &["MEM_MAX_MSGS"]);
+    // A model that does not answer is none that was left out.
+    let gone = [
+        ("LLM_BASE_URL", "http://127.0.0.1:1/v1"),
+        ("LLM_MODEL", "x"),
+    ];
+    check(&["demo", "--scene", "8"], &gone, 1, &["NOT AS EXPECTED"]);
 }
 
 #[test]
@@ -159,7 +298,7 @@ async fn closed_output_ends_the_demo() {
             Ok(())
         }
     }
-    let ended = demo::run(Vec::new(), &mut Gone(30), false).await;
+    let ended = demo::run(DemoOptions::default(), &mut Gone(30)).await;
     let Err(Error::Output(error)) = ended else {
         panic!("{ended:?}");
     };

@@ -201,9 +201,4 @@ async fn each_receipt_agrees_message_by_message_with_what_the_model_got() {
     let (model, folder) = (FakeModel::start().await, TempDir::new().unwrap());
     let world = demo::played(settings(&model, folder.path())).await.unwrap();
     check_all(&world, folder.path(), &model).await;
-
-    let (model, folder) = (FakeModel::start().await, TempDir::new().unwrap());
-    let settings = settings(&model, folder.path());
-    let world = demo::played_with_model(settings).await.unwrap();
-    check_all(&world, folder.path(), &model).await;
 }

@@ -1,0 +1,113 @@
+//! The short form of a scene: what is asked, what a bot that reads nothing else has, what
+//! Clew sends, and the answer.
+
+use std::io;
+
+use clew_context::model::Limits;
+use serde_json::Value;
+
+use super::{DemoPage, Style, count};
+use crate::demo::DemoOptions;
+use crate::demo::places::short as shortened;
+use crate::demo::scene::{DemoScene, Played};
+
+/// The most of an answer, in Unicode scalars.
+const ANSWER: usize = 240;
+/// The most of a quoted message, in Unicode scalars.
+const QUOTED: usize = 58;
+
+impl DemoPage<'_> {
+    /// Shows one scene in a few lines.
+    pub(in crate::demo) fn short(
+        &mut self,
+        number: usize,
+        scene: &DemoScene,
+        played: &Played,
+        limits: &Limits,
+        options: &DemoOptions,
+        complaints: &[String],
+    ) -> io::Result<()> {
+        self.line(Style::Plain, "")?;
+        self.line(Style::Bold, &format!("{number}. {}", scene.title))?;
+        if let Some(before) = &played.said_before {
+            self.labelled("just before", before)?;
+        }
+        let asks = format!("\"{}\"", played.text);
+        self.labelled(&format!("{} asks", played.asker), &asks)?;
+        let alone = match options.ask {
+            Some(_) => "sends this one message".to_owned(),
+            None => format!("sends this one message: {}", scene.alone),
+        };
+        self.labelled_in(Style::Dim, "a plain bot", &alone)?;
+        self.labelled_in(Style::Green, "Clew", &sent(scene, played, limits))?;
+        self.short_answer(played)?;
+        for complaint in complaints {
+            self.labelled("NOT AS EXPECTED", complaint)?;
+        }
+        self.out.flush()
+    }
+
+    /// What the model says; without a model, the first and the last of what it would read.
+    fn short_answer(&mut self, played: &Played) -> io::Result<()> {
+        let asked_model = played
+            .detail("turn_done")
+            .is_some_and(|done| !done["model"].is_null());
+        let text = played.answers.iter().map(|answer| answer.content.as_str());
+        let text = text.collect::<Vec<_>>().join("\n");
+        if asked_model {
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            return self.labelled("answer", &shortened(&words, ANSWER));
+        }
+        let quotes = text.lines().filter_map(|line| line.strip_prefix("> "));
+        let quotes: Vec<&str> = quotes.filter(|line| !line.starts_with("*...")).collect();
+        let (Some(first), Some(last)) = (quotes.first(), quotes.last()) else {
+            return Ok(());
+        };
+        let first = shortened(first, QUOTED);
+        if quotes.len() == 1 {
+            return self.labelled("it reads", &first);
+        }
+        self.labelled("it reads", &first)?;
+        self.labelled("", &format!("... {}", shortened(last, QUOTED)))
+    }
+}
+
+/// What the model gets besides the question, and why.
+fn sent(scene: &DemoScene, played: &Played, limits: &Limits) -> String {
+    let because = scene.because;
+    let called: Vec<&str> = played
+        .details("tool_called")
+        .filter_map(|call| call["tool"].as_str())
+        .collect();
+    let collected = played.detail("collect_ok");
+    let messages = collected.map_or(0, |ok| number(&ok["msgs"]));
+    match (collected, called.as_slice()) {
+        (Some(ok), _) if messages > 0 => {
+            let calls = match number(&ok["fetches"]) {
+                0 => "nothing fetched".to_owned(),
+                calls => count(calls, "request", "requests"),
+            };
+            let more = played.detail("collect_truncated");
+            let over = more.map_or_else(String::new, |more| over(more, limits));
+            format!("sends {messages} more, {calls}: {because}{over}")
+        }
+        (_, []) => format!("sends no more: {because}"),
+        (_, called) => format!("has the model call {}: {because}", called.join(", ")),
+    }
+}
+
+/// How many messages a cap kept out.
+fn over(more: &Value, limits: &Limits) -> String {
+    if more["reason"] == "msgs" {
+        let (dropped, cap) = (&more["dropped"], limits.max_msgs);
+        return format!("; {dropped} older ones are too many (MEM_MAX_MSGS={cap})");
+    }
+    String::new()
+}
+
+fn number(value: &Value) -> usize {
+    value
+        .as_u64()
+        .and_then(|n| usize::try_from(n).ok())
+        .unwrap_or(0)
+}
