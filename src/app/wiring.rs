@@ -150,6 +150,11 @@ async fn outputs(
 ) -> Result<Option<Arc<ToolOutputs>>, clew_store::Error> {
     let kept = &config.tool_outputs;
     let in_memory = config.memory.in_memory_only;
+    if in_memory && kept.dir.exists() {
+        // What an earlier process left, which no purge would reach.
+        let left = OutputSettings::new(&kept.dir);
+        ToolOutputs::open(left, Arc::new(Disk::default()), Arc::clone(clock)).await?;
+    }
     if !config.tools.is_on && (in_memory || !kept.dir.exists()) {
         return Ok(None);
     }

@@ -20,10 +20,12 @@ use crate::app::{self, system_clock};
 use crate::config::Config;
 use clew_discord::session::{LockError, SessionLock};
 use clew_store::model::StoreAddress;
+use clew_store::outputs::OutputFolder;
 use clew_store::{CopyError, Kind, Store, Transcripts};
 
-/// Inspect and maintain the store named by `CONTEXT_STORE` and the direct message
-/// logs in `DM_LOGS_DIR`. Commands that change them are refused while the bot runs.
+/// Inspect and maintain the store named by `CONTEXT_STORE`, the direct message logs in
+/// `DM_LOGS_DIR` and the results of tools in `TOOL_OUTPUT_DIR`. Commands that change
+/// them are refused while the bot runs.
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
     /// Show how many entries of each kind are stored
@@ -48,9 +50,9 @@ pub(super) enum StoreCommand {
     ///
     /// If the other store cannot hold everything, the rest is listed and nothing
     /// is copied (exit code 3), unless `--lossy` is given. Afterwards the copy is
-    /// read back and compared. Direct message logs, and saved conversations in
-    /// `AGENTS_DIR`, do not belong to a store and stay where they are. Stop the
-    /// bot first.
+    /// read back and compared. Direct message logs, results of tools, and saved
+    /// conversations in `AGENTS_DIR` do not belong to a store and stay where they
+    /// are. Stop the bot first.
     Copy(copy::CopyArgs),
     /// Return unused space to the file system
     Vacuum,
@@ -137,10 +139,11 @@ impl Error {
     }
 }
 
-/// The configured store, with the logs of direct messages.
+/// The configured store, with the logs of direct messages and the results of tools.
 struct OpenedStore {
     store: Store,
     transcripts: Option<Transcripts>,
+    outputs: OutputFolder,
     place: String,
     version: u32,
 }
@@ -172,6 +175,8 @@ impl OpenedStore {
         Ok(Self {
             store,
             transcripts,
+            // Also where the bot would not use it: an earlier one may have.
+            outputs: OutputFolder::new(&config.tool_outputs.dir),
             place: memory.store.to_string(),
             version: Store::version(&memory.store).await?.unwrap_or_default(),
         })

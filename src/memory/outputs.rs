@@ -132,14 +132,8 @@ impl Memory {
         let Some(outputs) = self.outputs() else {
             return Ok(None);
         };
-        let mut loaded = outputs
-            .load_contexts(std::slice::from_ref(&pointer.filepath))
-            .await;
-        match loaded.failed.pop() {
-            Some((_, LoadError::Store(error))) => Err(error),
-            Some((_, LoadError::Gone)) => Ok(None),
-            None => Ok(loaded.contexts.pop().map(text)),
-        }
+        let loaded = loaded(outputs, pointer).await?;
+        Ok(loaded.map(|context| context.text().into_owned()))
     }
 
     /// Those that share a word with what is asked, best first.
@@ -187,9 +181,8 @@ impl Memory {
         pointers.retain(|pointer| pointer.owner == user);
         let mut entries = Vec::with_capacity(pointers.len());
         for pointer in &pointers {
-            if let Some(text) = self.output(pointer).await? {
-                entries.push(entry(pointer, &text));
-            }
+            let context = loaded(outputs, pointer).await?;
+            entries.extend(context.map(|context| context.to_line()));
         }
         Ok(entries)
     }
@@ -230,22 +223,16 @@ impl Memory {
     }
 }
 
-/// The result as text.
-fn text(context: StoredContext) -> String {
-    match context.result {
-        Value::String(text) => text,
-        other => other.to_string(),
+/// An output in full; none if it is not there any more.
+async fn loaded(
+    outputs: &ToolOutputs,
+    pointer: &ContextPointer,
+) -> Result<Option<StoredContext>, clew_store::Error> {
+    let path = std::slice::from_ref(&pointer.filepath);
+    let mut loaded = outputs.load_contexts(path).await;
+    match loaded.failed.pop() {
+        Some((_, LoadError::Store(error))) => Err(error),
+        Some((_, LoadError::Gone)) => Ok(None),
+        None => Ok(loaded.contexts.pop()),
     }
-}
-
-/// A line of an export.
-fn entry(pointer: &ContextPointer, text: &str) -> String {
-    let entry = serde_json::json!({
-        "kind": "tool_output",
-        "tool": pointer.tool_name,
-        "args": pointer.args,
-        "timestamp": pointer.time.rfc3339(),
-        "result": text,
-    });
-    entry.to_string()
 }

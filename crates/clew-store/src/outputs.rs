@@ -9,6 +9,7 @@
 
 mod bounds;
 mod files;
+mod folder;
 mod index;
 mod name;
 mod relevance;
@@ -20,6 +21,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::Mutex as AsyncMutex;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 use crate::disk::blocking;
 use crate::model::Scope;
@@ -28,6 +31,7 @@ use clew_context::model::{Clock, ContentSource, GuildId, UnixMillis, UserId};
 
 pub use bounds::OutputLimits;
 pub use files::{Disk, FileSystem, InMemory};
+pub use folder::OutputFolder;
 pub use name::describe;
 pub use relevance::Keywords;
 pub use stored::{ContextPointer, OutputId, QueryId, StoredContext};
@@ -176,11 +180,18 @@ impl ToolOutputs {
     }
 
     /// Writes a result to its file and returns the pointer to it. The oldest
-    /// outputs of whoever has most make room.
+    /// outputs of whoever has most make room. In a span with the tool, the file
+    /// and its size.
     ///
     /// # Errors
     /// See [`SaveError`]; nothing is kept then.
     pub async fn save_context(&self, output: NewOutput) -> Result<ContextPointer, SaveError> {
+        let tool = &output.tool_name;
+        let span = tracing::debug_span!("save_context", tool, file = Empty, bytes = Empty);
+        self.save(output).instrument(span).await
+    }
+
+    async fn save(&self, output: NewOutput) -> Result<ContextPointer, SaveError> {
         let (now, began) = ((self.clock)(), output.began);
         self.resume().await?;
         let _changing = self.changing.lock().await;
@@ -188,6 +199,8 @@ impl ToolOutputs {
         let folder = &self.settings.context_dir;
         let (pointer, text) = ContextPointer::of(output, folder, now, serial);
         let (bytes, most) = (pointer.file_bytes, self.settings.limits.bytes);
+        Span::current().record("file", &pointer.filename);
+        Span::current().record("bytes", bytes);
         if bytes > most {
             return Err(SaveError::TooLarge { bytes, most });
         }
@@ -199,12 +212,6 @@ impl ToolOutputs {
         let path = pointer.filepath.clone();
         self.on_files("write an output", move |files, _| files.write(&path, &text))
             .await?;
-        tracing::debug!(
-            tool = pointer.tool_name,
-            file = pointer.filename,
-            bytes,
-            "kept a result"
-        );
         // A purge that came while the file was written did not see it.
         if self.index().was_purged(&pointer, began) {
             self.remove(vec![pointer]).await?;
@@ -274,11 +281,13 @@ impl ToolOutputs {
     }
 
     /// Reads outputs from their files. What is missing or cannot be read costs
-    /// nothing but itself. Only files that a pointer leads to are read.
+    /// nothing but itself. Only files that a pointer leads to are read, each in a
+    /// span with its path.
     pub async fn load_contexts(&self, filepaths: &[PathBuf]) -> Loaded {
         let mut loaded = Loaded::default();
         for path in filepaths {
-            match self.load(path).await {
+            let span = tracing::debug_span!("load_context", file = %path.display());
+            match self.load(path).instrument(span).await {
                 Ok(context) => loaded.contexts.push(context),
                 Err(error) => loaded.failed.push((path.clone(), error)),
             }
@@ -457,11 +466,15 @@ impl ToolOutputs {
                 Ok((found, unreadable))
             })
             .await?;
-        for file in unreadable {
-            tracing::warn!(file = %file.display(), "this output of a tool cannot be read");
+        // No pointer leads to them, so no purge would ever find them.
+        for file in &unreadable {
+            tracing::warn!(file = %file.display(), "removing an output of a tool that is broken");
         }
+        self.index().put_undeleted(unreadable);
         let crowded_out = self.index().resumed(found, (self.clock)());
-        self.remove(crowded_out).await?;
+        if let Err(error) = self.remove(crowded_out).await {
+            tracing::warn!(%error, "outputs of tools are left, to be removed by the next sweep");
+        }
         Ok(())
     }
 

@@ -60,6 +60,7 @@ async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, E
     if let Some(transcripts) = &opened.transcripts {
         going.add(Kind::Transcripts, transcripts.would_go(erasure).await?);
     }
+    going.add(Kind::Outputs, opened.outputs.would_go(erasure).await?);
     let mut out = io::stdout();
     if going.total() == 0 {
         writeln!(out, "There is nothing {}.", Of(erasure))?;
@@ -78,16 +79,17 @@ async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, E
 
 async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Error> {
     let purge = erasure.purge();
-    // If one fails the other is purged all the same, and what was removed is reported.
+    // If one fails the others are purged all the same, and what was removed is reported.
     let from_store = opened.store.purge(&purge).await;
     let from_logs = match &opened.transcripts {
         Some(transcripts) => transcripts.purge(&purge).await,
         None => Ok(Purged::default()),
     };
+    let of_tools = opened.outputs.purge(&purge).await;
     // Also clears what earlier erasures left in pages.
     let vacuumed = opened.store.vacuum().await;
     let mut gone = Purged::default();
-    for purged in [&from_store, &from_logs].into_iter().flatten() {
+    for purged in [&from_store, &from_logs, &of_tools].into_iter().flatten() {
         gone.merge(purged);
     }
     let mut out = io::stdout();
@@ -99,6 +101,7 @@ async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Err
     }
     from_store?;
     from_logs?;
+    of_tools?;
     vacuumed?;
     tell_opt_out(opened, erasure).await?;
     Ok(CommandEnd::All)

@@ -101,6 +101,10 @@ async fn export(
             }
         }
     }
+    for line in opened.outputs.lines(user).await? {
+        writeln!(out, "{line}")?;
+        entries += 1;
+    }
     out.flush()?;
     opened.store.close().await?;
     Ok(entries)

@@ -11,10 +11,12 @@ use clew_store::{Kind, KindStats};
 pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error> {
     let opened = OpenedStore::look(config).await?;
     let mut found = opened.store.stats().await?;
+    // No store keeps these two.
+    found.retain(|stats| !matches!(stats.kind, Kind::Transcripts | Kind::Outputs));
     if let Some(transcripts) = &opened.transcripts {
-        found.retain(|stats| !matches!(stats.kind, Kind::Transcripts | Kind::Outputs));
         found.push(transcripts.stats().await?);
     }
+    found.push(opened.outputs.stats().await?);
     opened.store.close().await?;
     let of = |kind: Kind| {
         let stats = found.iter().find(|stats| stats.kind == kind).copied();

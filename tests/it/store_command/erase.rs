@@ -34,6 +34,7 @@ async fn each() -> Vec<(Home, Option<String>)> {
         home.fill(&records).await;
         home.log(&logged(ADA)).await;
         home.log(&logged(GRACE)).await;
+        home.leave_outputs().await;
         filled.push((home, admin));
     }
     filled
@@ -42,7 +43,8 @@ async fn each() -> Vec<(Home, Option<String>)> {
 #[tokio::test]
 async fn nothing_goes_without_consent() {
     for (home, _) in each().await {
-        let (before, logs) = (home.lines().await, bytes_below(&home.path("logs")));
+        let files = || ["logs", "var/tool_outputs"].map(|name| bytes_below(&home.path(name)));
+        let (before, before_files) = (home.lines().await, files());
         let (code, out, errors) = home.run(&["erase", "--user", "7"]);
         assert_eq!((code, errors.as_str()), (3, ""), "{out}");
         assert!(
@@ -53,11 +55,15 @@ async fn nothing_goes_without_consent() {
             out.contains("\ndirect message logs            2\n"),
             "{out}"
         );
+        assert!(
+            out.contains("\nresults of tools               2\n"),
+            "{out}"
+        );
         let end = "The opt-out stays: nothing of this user is kept from now on.\nNothing was \
                    changed. Stop the bot and say --yes to erase it.\n";
         assert!(out.ends_with(end), "{out}");
         assert_eq!(home.lines().await, before);
-        assert_eq!(bytes_below(&home.path("logs")), logs);
+        assert_eq!(files(), before_files);
     }
 }
 
@@ -118,23 +124,44 @@ async fn what_would_go_goes() {
 
 #[tokio::test]
 async fn servers_channels_and_dates_are_erased_too() {
-    let check = async |arguments: &[&str], goes: &str, stays: &str| {
+    let check = async |arguments: &[&str], goes: &str, stays: &str, outputs: usize| {
         let home = Home::new("sqlite:var/clew.db");
         home.fill(&everything()).await;
         home.log(&logged(ADA)).await;
+        home.leave_outputs().await;
         let mut arguments = [&["erase", "--yes"], arguments].concat();
         let (code, out, errors) = home.run(&arguments);
         assert_eq!((code, errors.as_str()), (0, ""), "{out}");
         let (_, left, _) = home.run(&["export"]);
         assert!(!left.contains(goes), "{arguments:?} {out}");
         assert!(left.contains(stays), "{arguments:?} {out}");
+        let of_tools = left.matches(r#""kind":"tool_output""#).count();
+        assert_eq!(of_tools, outputs, "{arguments:?} {out}");
         arguments.retain(|argument| *argument != "--yes");
         assert_eq!(home.run(&arguments).0, 0, "nothing is left to ask for");
     };
-    check(&["--guild", "11"], "member/11/", "dm/7").await;
-    check(&["--channel", "22"], "member/11/22", "thread/11/23").await;
-    check(&["--channel", "70"], "direct_message_log", "member/11/22").await;
-    check(&["--before", "2100-01-01"], MARKER, r#""kind":"marker""#).await;
+    check(&["--guild", "11"], "member/11/", "dm/7", 0).await;
+    check(&["--channel", "22"], "member/11/22", "thread/11/23", 0).await;
+    let of_channel = &["--channel", "70"];
+    check(of_channel, "direct_message_log", "member/11/22", 3).await;
+    check(&["--before", "2100-01-01"], MARKER, r#""kind":"marker""#, 0).await;
+}
+
+/// A bot with these settings would not look at the folder, but an earlier one wrote there.
+#[tokio::test]
+async fn results_of_tools_are_erased_whatever_the_bot_keeps_now() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&plain()).await;
+    home.leave_outputs().await;
+    fs::write(
+        home.path(".env"),
+        "IN_MEMORY_CONTEXT_ONLY=true\nTOOLS=off\n",
+    )
+    .unwrap();
+    let (code, out, errors) = home.run(&["erase", "--user", "7", "--yes"]);
+    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let left = bytes_below(&home.path("var/tool_outputs"));
+    assert!(!holds(&left, MARKER) && holds(&left, "Grace"), "{out}");
 }
 
 /// The bytes of all files below a folder.

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId, fixed_clock};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId, fixed_clock,
+};
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
     Scope, StoreAddress, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
+use clew_store::outputs::{Disk, NewOutput, OutputSettings, ToolOutputs};
 use clew_store::{Cursor, Folders, Kind, Record, Store, Transcripts};
 use tempfile::TempDir;
 
@@ -90,6 +94,44 @@ impl Home {
     pub(super) async fn log(&self, turn: &[StoredMessage]) {
         let logs = Transcripts::open(self.path("logs"), None).await.unwrap();
         logs.append(turn).await.unwrap();
+    }
+
+    /// Leaves results of tools behind, as a bot with `TOOL_OUTPUT_RESUME` does: Ada's,
+    /// one of Grace's that was made from Ada's words, and another of Grace's.
+    pub(super) async fn leave_outputs(&self) {
+        let settings = OutputSettings {
+            resume: true,
+            ..OutputSettings::new(self.path("var/tool_outputs"))
+        };
+        let clock = fixed_clock(at(1));
+        let outputs = ToolOutputs::open(settings, Arc::new(Disk::default()), clock);
+        let outputs = outputs.await.unwrap();
+        let of_ada = ContentSource {
+            guild: Some(GUILD),
+            channel: CHANNEL,
+            message: Some(MessageId::new(5)),
+            author: Some(ADA),
+        };
+        for (owner, result, sources) in [
+            (ADA, MARKER, vec![]),
+            (GRACE, MARKER, vec![of_ada]),
+            (GRACE, "Grace", vec![]),
+        ] {
+            let output = NewOutput {
+                tool_name: "get_message".to_owned(),
+                args: serde_json::Map::new(),
+                result: result.into(),
+                task_id: None,
+                query_id: None,
+                scope: member(owner),
+                guild: Some(GUILD),
+                owner,
+                sources,
+                began: at(1),
+            };
+            outputs.save_context(output).await.unwrap();
+        }
+        outputs.close().await.unwrap();
     }
 
     /// All records of the configured store as lines, sorted.
@@ -258,7 +300,7 @@ fn receipt() -> Record {
         messages: vec![MessageId::new(4)],
         at: at(3),
         sources: Vec::new(),
-        body: "{}".to_owned(),
+        body: format!(r#"{{"agent":"{MARKER}"}}"#),
     })
 }
 

@@ -61,6 +61,14 @@ fn ids(text: &str) -> Vec<String> {
         .collect()
 }
 
+async fn opt_out(p: &Place, who: Id) {
+    let discord = &p.stage.discord;
+    let called = discord.call(who, p.channel, "privacy opt-out", json!({}));
+    let asked = called.await.unwrap().answer().await.unwrap();
+    let pressed = discord.press(who, asked.message, "Opt out and erase");
+    pressed.answer().await.unwrap();
+}
+
 async fn search(p: &Place) -> String {
     p.tool("search_outputs", &json!({})).await
 }
@@ -109,6 +117,70 @@ async fn with_resume_the_next_process_finds_them() {
     // Without it, what is left goes at the start.
     let bot = p.stage.start_with(&[("TOOL_OUTPUT_RESUME", "false")]).await;
     assert!(files(&p).is_empty());
+    bot.stop().await;
+}
+
+/// Boris, whose words it is made from, opts out before anybody asks for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opt_out_reaches_what_an_earlier_process_left() {
+    let (p, news) = with_news(&[("TOOL_OUTPUT_RESUME", "true")]).await;
+    let bot = p.start().await;
+    read_news(&p, news).await;
+    bot.stop().await;
+    assert_eq!(files(&p).len(), 1);
+    let bot = p.stage.start().await;
+    opt_out(&p, p.boris).await;
+    assert!(files(&p).is_empty());
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_memory_only_what_an_earlier_process_left_on_disk_goes() {
+    let (p, news) = with_news(&[("TOOL_OUTPUT_RESUME", "true")]).await;
+    let bot = p.start().await;
+    read_news(&p, news).await;
+    bot.stop().await;
+    assert_eq!(files(&p).len(), 1);
+    let bot = p
+        .stage
+        .start_with(&[("IN_MEMORY_CONTEXT_ONLY", "true")])
+        .await;
+    assert!(files(&p).is_empty());
+    bot.stop().await;
+}
+
+/// Another took its room, its file went, or the process that kept it ended: the history is
+/// there, the results are not.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_that_is_gone_is_told_to_be_gone() {
+    let settings = [("TOOL_POINTERS_MAX", "1"), ("USER_TURNS_PER_MIN", "0")];
+    let (p, news) = with_news(&settings).await;
+    let mut bot = p.start().await;
+    let (mut gone, mut asked) = (Vec::new(), 0);
+    for nth in 0..3 {
+        read_news(&p, news).await;
+        gone.push(ids(&search(&p).await).remove(0));
+        match nth {
+            0 => {
+                p.tool("list_thread", &json!({})).await;
+            }
+            1 => {
+                let folder = p.stage.folder.path().join("tool_outputs");
+                fs::remove_file(folder.join(&files(&p)[0])).unwrap();
+            }
+            _ => {
+                bot.stop().await;
+                asked = p.stage.model.requests().len();
+                bot = p.stage.start().await;
+            }
+        }
+        for id in &gone {
+            let read = p.tool("read_output", &json!({"id": id})).await;
+            assert!(read.contains("There is no such output any more."), "{read}");
+        }
+    }
+    let told = p.prompt(asked + 1).await;
+    assert!(told.matches("well?").count() > 1, "{told}");
     bot.stop().await;
 }
 
@@ -244,16 +316,7 @@ async fn opting_out_takes_what_was_made_from_ones_words_and_what_one_asked_for()
         read_news(&p, news).await;
         p.answer(p.channel, 1).await;
         let who = if boris { p.boris } else { p.ada };
-        let called = p
-            .stage
-            .discord
-            .call(who, p.channel, "privacy opt-out", json!({}));
-        let asked = called.await.unwrap().answer().await.unwrap();
-        let pressed = p
-            .stage
-            .discord
-            .press(who, asked.message, "Opt out and erase");
-        pressed.answer().await.unwrap();
+        opt_out(&p, who).await;
         assert!(files(&p).is_empty());
         // Of who opted out nothing is kept, but their tools run.
         p.tool("list_thread", &json!({})).await;

@@ -1,5 +1,6 @@
 //! What an output's file holds, and the pointer to it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -201,6 +202,26 @@ impl ContextPointer {
 }
 
 impl StoredContext {
+    /// The result as text.
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.result {
+            Value::String(text) => Cow::Borrowed(text),
+            other => Cow::Owned(other.to_string()),
+        }
+    }
+
+    /// A line of an export: a JSON object.
+    pub fn to_line(&self) -> String {
+        let line = serde_json::json!({
+            "kind": "tool_output",
+            "tool": self.pointer.tool_name,
+            "args": self.pointer.args,
+            "timestamp": self.pointer.time.rfc3339(),
+            "result": self.text(),
+        });
+        line.to_string()
+    }
+
     pub(super) fn from_json(text: &[u8], path: &Path) -> Result<Self, Error> {
         let form: OutputForm<Value> = read(text, path)?;
         let (pointer, result) = pointer(form, text, path)?;

@@ -1,5 +1,7 @@
 //! What is kept of results, how it is found again, and when it goes.
 
+mod left;
+mod saving;
 mod trouble;
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -169,13 +171,21 @@ async fn every_result_goes_to_disk_and_a_pointer_stays_in_memory() {
     });
     assert_eq!(file, expected);
     assert_eq!(pointer.filepath, kept.folder.path().join(&pointer.filename));
+    assert_eq!(pointer.tool_name, "search_code");
+    assert_eq!(pointer.tool_description, file["toolDescription"]);
     assert_eq!(pointer.args, *args.as_object().unwrap());
     assert_eq!((pointer.task_id, pointer.query_id), (Some(7), Some(query)));
+    assert_eq!((pointer.scope, pointer.owner), (scope(ADA), ADA));
+    assert_eq!(
+        (pointer.guild, &*pointer.sources),
+        (Some(GUILD), &[message(5, BOB)][..])
+    );
     assert_eq!((pointer.bytes, pointer.time), (14, START));
 
-    let small = output("tiny", &json!({}), json!(1));
-    kept.save(small).await;
+    let small = kept.save(output("tiny", &json!({}), json!(1))).await;
     assert_eq!(kept.files().len(), 2, "small results go to disk, too");
+    let file: Value = serde_json::from_slice(&std::fs::read(small.filepath).unwrap()).unwrap();
+    assert_eq!((file.get("taskId"), file.get("queryId")), (None, None));
     assert_eq!(kept.outputs.len(), 2);
     assert!(kept.outputs.is_inline(PERSIST_THRESHOLD));
     assert!(!kept.outputs.is_inline(PERSIST_THRESHOLD + 1));
@@ -225,7 +235,7 @@ async fn a_file_is_named_after_tool_arguments_time_and_count() {
 async fn pointers_are_found_by_query_and_task_within_a_scope() {
     let kept = Kept::new(|_| ()).await;
     let query = ToolOutputs::hash_query("q");
-    assert_eq!(query, ToolOutputs::hash_query("q"));
+    assert_eq!(query.to_string(), "8e35c2cd3bf6");
     assert_ne!(query, ToolOutputs::hash_query("r"));
     for (tool, owner, query_id, task_id) in [
         ("a", ADA, Some(query.clone()), Some(1)),
