@@ -20,7 +20,7 @@ use super::{Memory, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, MendsDropped, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
-use clew_store::model::{StoredMessage, Subject};
+use clew_store::model::{StoredMessage, StoredReceipt, Subject};
 use clew_store::{Kind, Purge, Purged};
 
 impl Memory {
@@ -382,16 +382,25 @@ impl Memory {
 
     /// Whether any of these rows belongs to something purged since then.
     pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
-        !self.changes.gone_of(rows, since).is_empty()
+        !self.changes.gone_of(rows, None, since).is_empty()
     }
 
     /// The deletions and purges since then that would have covered any of these
-    /// rows.
-    pub(super) fn late_purges(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
-        let mut late = self.changes.gone_of(rows, since);
+    /// rows, or this receipt.
+    pub(super) fn late_purges(
+        &self,
+        rows: &[StoredMessage],
+        receipt: Option<&StoredReceipt>,
+        since: UnixMillis,
+    ) -> Vec<Purge> {
+        let mut late = self.changes.gone_of(rows, receipt, since);
         let mut held: BTreeMap<ChannelId, BTreeSet<MessageId>> = BTreeMap::new();
         for (channel, id) in rows.iter().flat_map(StoredMessage::made_of) {
             held.entry(channel).or_default().insert(id);
+        }
+        if let Some(receipt) = receipt {
+            let of = held.entry(receipt.channel).or_default();
+            of.extend(receipt.message_ids());
         }
         for (channel, held) in held {
             let ids = self.changes.deleted_of(held);
@@ -406,7 +415,7 @@ impl Memory {
     /// Repeats the deletions and purges that came while these rows were on their
     /// way to a store.
     pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
-        for purge in self.late_purges(rows, since) {
+        for purge in self.late_purges(rows, None, since) {
             if let Err(error) = self.purge(&purge).await {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
             }

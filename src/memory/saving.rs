@@ -30,7 +30,7 @@ impl Memory {
             rows.retain(|row| matches!(row.role, StoredRole::User | StoredRole::Assistant));
         }
         let receipt = receipt(place, exchange, now);
-        let late = self.late_purges(&rows, exchange.asked);
+        let late = self.late_purges(&rows, receipt.as_ref(), exchange.asked);
         let Some(turn) = UnsavedTurn::new(*ids, now, &place.agent, rows, receipt) else {
             return;
         };

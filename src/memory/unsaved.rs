@@ -15,11 +15,11 @@ use clew_store::{Purge, Reach};
 
 /// The most turns that may wait.
 const MOST_TURNS: usize = 4_096;
-/// The most that they may take, in bytes of text plus [`TURN_BYTES`] each.
+/// The most that they may take, in bytes of all that they hold plus [`TURN_BYTES`] each.
 const MOST_BYTES: usize = 16 << 20;
 /// After this many refusals by the store, later turns no longer wait for a turn.
 const TRIES_IN_ORDER: u32 = 10;
-/// The size of a turn without its texts, in bytes, roughly.
+/// The size of a turn without its rows and receipt, in bytes, roughly.
 const TURN_BYTES: usize = 1 << 10;
 
 /// The turns that wait, oldest first.
@@ -149,18 +149,22 @@ impl UnsavedTurn {
     }
 
     fn bytes(&self) -> usize {
-        let texts = |row: &StoredMessage| {
-            row.content.len()
-                + row.tool_calls.as_ref().map_or(0, String::len)
-                + row.author_name.as_ref().map_or(0, String::len)
-                + size_of_val(&*row.sources)
-        };
-        let receipt = self
-            .receipt
-            .as_ref()
-            .map_or(0, |receipt| receipt.body.len());
-        TURN_BYTES + receipt + self.rows.iter().map(texts).sum::<usize>()
+        let rows: usize = self.rows.iter().map(bytes_of_row).sum();
+        let receipt = self.receipt.as_deref().map_or(0, bytes_of_receipt);
+        TURN_BYTES + rows + receipt
     }
+}
+
+fn bytes_of_row(row: &StoredMessage) -> usize {
+    let texts = [&row.tool_calls, &row.tool_call_id, &row.author_name];
+    let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+    let lists = size_of_val(&*row.parts) + size_of_val(&*row.sources);
+    size_of_val(row) + row.content.len() + texts + lists
+}
+
+fn bytes_of_receipt(receipt: &StoredReceipt) -> usize {
+    let lists = size_of_val(&*receipt.messages) + size_of_val(&*receipt.sources);
+    size_of_val(receipt) + receipt.body.len() + lists
 }
 
 impl Waiting {

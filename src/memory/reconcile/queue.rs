@@ -10,7 +10,7 @@ use super::{DiscordChange, Edit};
 use crate::memory::Place;
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::Purge;
-use clew_store::model::StoredMessage;
+use clew_store::model::{StoredMessage, StoredReceipt};
 
 /// Deletions, and edits, remembered for turns that are being stored at that time.
 const RECENT_MESSAGES: usize = 4_096;
@@ -264,9 +264,18 @@ impl ChangeQueue {
         }
     }
 
-    /// What has gone since then that would have covered any of these rows.
-    pub(super) fn gone_of(&self, rows: &[StoredMessage], since: UnixMillis) -> Vec<Purge> {
-        self.gone_since(since, |purge| rows.iter().any(|row| purge.names(row)))
+    /// What has gone since then that would have covered any of these rows, or this
+    /// receipt.
+    pub(super) fn gone_of(
+        &self,
+        rows: &[StoredMessage],
+        receipt: Option<&StoredReceipt>,
+        since: UnixMillis,
+    ) -> Vec<Purge> {
+        self.gone_since(since, |purge| {
+            let names_row = rows.iter().any(|row| purge.names(row));
+            names_row || receipt.is_some_and(|receipt| purge.takes_receipt(receipt))
+        })
     }
 
     /// Whether a conversation, or its asker, has gone since then.

@@ -1,6 +1,7 @@
 //! Turns that wait: their order, their bounds, and what happens to them.
 
 use super::*;
+use clew_context::model::ContentSource;
 use clew_store::model::StoredRole;
 
 fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {
@@ -169,6 +170,48 @@ fn what_waits_is_bounded_by_its_bytes() {
     assert_eq!(unsaved.keep(turn(1, 1, 300, "little")), []);
     assert_eq!(unsaved.keep(turn(1, 1, 301, "one more")), []);
     assert_eq!(unsaved.keep(large(302)).len(), 1);
+}
+
+/// Rows of tools may have little text, but there are many, and each has all sources.
+#[test]
+fn all_that_a_turn_holds_counts() {
+    let source = ContentSource {
+        guild: Some(GuildId::new(1)),
+        channel: ChannelId::new(7),
+        message: Some(MessageId::new(8)),
+        author: Some(UserId::new(9)),
+    };
+    let bytes = |change: &dyn Fn(&mut Vec<StoredMessage>)| {
+        let mut turn = turn(1, 1, 1, "x");
+        change(Arc::make_mut(&mut turn.rows));
+        turn.bytes()
+    };
+    let plain = bytes(&|_| ());
+    let check = |least: usize, change: &dyn Fn(&mut Vec<StoredMessage>)| {
+        let more = bytes(change) - plain;
+        assert!(more >= least, "{more} < {least}");
+    };
+    check(50 * size_of::<StoredMessage>(), &|rows| {
+        rows.resize(52, rows[0].clone());
+    });
+    check(300 * size_of::<ContentSource>(), &|rows| {
+        rows[1].sources = vec![source; 300];
+    });
+    check(800, &|rows| rows[1].parts = vec![MessageId::new(1); 100]);
+    check(700, &|rows| rows[1].tool_calls = Some("x".repeat(700)));
+    check(64, &|rows| rows[1].tool_call_id = Some("x".repeat(64)));
+
+    let with_receipt = |sources: usize, messages: usize| {
+        let mut turn = turn_with_receipt(true);
+        let receipt = Arc::make_mut(turn.receipt.as_mut().unwrap());
+        receipt.sources = vec![source; sources];
+        receipt.messages = vec![MessageId::new(1); messages];
+        turn.bytes()
+    };
+    let few = with_receipt(0, 0);
+    assert!(with_receipt(1_000, 0) >= few + 1_000 * size_of::<ContentSource>());
+    assert!(with_receipt(0, 100) >= few + 800);
+    assert!(few >= plain + size_of::<StoredReceipt>());
 }
 
 #[test]
