@@ -1,7 +1,8 @@
 //! The bot's pure decisions, in addition to those of `clew-context`: [`history`]
 //! chooses the stored turns that go into a prompt, [`facts`] and [`extract`] decide
-//! what is remembered, [`deliver`] cuts the answer into messages, [`daily_tokens`] counts
-//! what may be used of the model in a day.
+//! what is remembered, [`sources`] judges stored texts by what they were made from,
+//! [`deliver`] cuts the answer into messages, [`daily_tokens`] counts what may be used of
+//! the model in a day.
 //!
 //! Invariant: `engine` imports only domain types (`model`, `clew-context`, the
 //! `model` of `clew-store`), does no IO, and reads no clock, environment or
@@ -12,3 +13,4 @@ pub mod deliver;
 pub mod extract;
 pub mod facts;
 pub mod history;
+pub mod sources;

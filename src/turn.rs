@@ -30,12 +30,13 @@ use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{
-    Channel, ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
+    ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
 };
 use clew_discord::guild_state::AnswerPlace;
 
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
+pub use gather::is_for_asker_only;
 pub use line::{INTERRUPTED, refusal};
 pub use progress::{report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
@@ -131,14 +132,11 @@ impl Turn<'_> {
         if source == self.trigger().channel {
             return Readers::Everybody;
         }
-        let source = self.services.guild_state.channel(source);
-        source.map_or(Readers::Nobody, |source| self.readers_of(&source))
-    }
-
-    /// The same of a channel that the gateway may not have told of.
-    fn readers_of(&self, source: &Channel) -> Readers {
-        let guild_state = &self.services.guild_state;
-        guild_state.readers(&self.answer_place(), source)
+        let (guild_state, request) = (&self.services.guild_state, &self.job.request);
+        let source = guild_state.channel(source);
+        source.map_or(Readers::Nobody, |source| {
+            guild_state.readers(&answer_place(request), &source)
+        })
     }
 
     /// Whose limits of tokens the turn counts towards.
@@ -146,16 +144,6 @@ impl Turn<'_> {
         Payer {
             user: self.job.request.asker(),
             guild: self.ids.guild,
-        }
-    }
-
-    fn answer_place(&self) -> AnswerPlace<'_> {
-        let request = &self.job.request;
-        AnswerPlace {
-            asker: request.asker(),
-            roles: request.asker_roles.as_deref(),
-            channel: request.trigger.channel,
-            is_private: request.is_private,
         }
     }
 
@@ -188,6 +176,15 @@ impl Turn<'_> {
     /// The call to answer, if the trigger is a command.
     fn interaction(&self) -> Option<&Interaction> {
         self.job.request.cause.interaction()
+    }
+}
+
+fn answer_place(request: &TurnRequest) -> AnswerPlace<'_> {
+    AnswerPlace {
+        asker: request.asker(),
+        roles: request.asker_roles.as_deref(),
+        channel: request.trigger.channel,
+        is_private: request.is_private,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::result::ToolError;
+use crate::engine::sources::retain_readable;
 use crate::memory::{ContextPointer, ExtractionInput, Memory, Place};
 use crate::telemetry::Ids;
 use clew_context::collect::Reads;
@@ -36,7 +37,7 @@ pub struct Asker<'a> {
     pub us: &'a Us,
     /// The longest that a message is shown, in Unicode scalars.
     pub max_message_chars: usize,
-    /// Names that the asker may see.
+    /// Names that everybody who will read the answer may see.
     pub names: &'a (dyn Directory + Sync),
     /// Who of those who will read the answer may read a channel.
     pub readers: &'a (dyn Fn(ChannelId) -> Readers + Sync),
@@ -99,16 +100,19 @@ impl Asker<'_> {
         }
     }
 
-    /// Whether all that a stored text was made from may be read.
-    pub(super) fn may_read_all(&self, sources: &[ContentSource]) -> bool {
-        let mut channels = sources.iter().map(|source| source.channel);
-        channels.all(|channel| (self.readers)(channel) == Readers::Everybody)
+    /// Keeps of stored texts those of which all that they were made from may be read.
+    pub(super) fn retain_readable<T>(
+        &self,
+        items: &mut Vec<T>,
+        sources_of: impl Fn(&T) -> &[ContentSource],
+    ) {
+        retain_readable(items, sources_of, self.readers);
     }
 
     /// What tools gave in this conversation, as far as it may be read.
     pub(super) async fn outputs(&self) -> Vec<ContextPointer> {
         let mut pointers = self.memory.outputs_of(&self.ids, self.place).await;
-        pointers.retain(|pointer| self.may_read_all(&pointer.sources));
+        self.retain_readable(&mut pointers, |pointer| &pointer.sources);
         pointers
     }
 

@@ -100,11 +100,11 @@ async fn in_window(asker: &Asker<'_>, words: &Keywords) -> ToolOutput {
 /// The best of what is stored of the asker's conversation here.
 async fn stored(asker: &Asker<'_>, words: &Keywords) -> Result<ToolOutput, ToolError> {
     let rows = asker.memory.said_before(asker.place).await;
-    let rows = rows.map_err(ToolError::of_store)?;
-    let readable = rows
+    let mut rows = rows.map_err(ToolError::of_store)?;
+    asker.retain_readable(&mut rows, |row| &row.sources);
+    let scored = rows
         .into_iter()
-        .filter(|row| asker.may_read_all(&row.sources));
-    let scored = readable.map(|row| (words.shared_with(&row.content), row));
+        .map(|row| (words.shared_with(&row.content), row));
     let mut found: Vec<(usize, StoredMessage)> = scored.filter(|(score, _)| *score > 0).collect();
     found.sort_by_key(|(score, row)| Reverse((*score, row.timestamp)));
     found.truncate(MAX_SHOWN);

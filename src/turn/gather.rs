@@ -23,7 +23,8 @@ use clew_context::engine::window::View;
 use clew_context::model::{Access, Block, ChannelId, Fallback, Limits, Message, Stage};
 
 pub(super) use background::Background;
-pub(super) use names::AskerNames;
+pub use channels::is_for_asker_only;
+pub(super) use names::TurnNames;
 
 use channels::TurnChannels;
 use names::access_to;
@@ -62,7 +63,10 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     let parent = input.channel.as_ref().and_then(|one| one.parent);
     let began = Instant::now();
     let parents = |id| services.guild_state.parent(id);
-    let others = TurnChannels(turn);
+    let others = TurnChannels {
+        services,
+        request: &turn.job.request,
+    };
     let source = Live::new(services.rest.reader())
         .with_parents(&parents)
         .with_other_channels(&others);

@@ -35,6 +35,7 @@ use crate::model::{
     Access, Channel, ChannelKind, Fallback, LoneContext, Message, OptedOut, Scene, Stage,
 };
 
+pub use links::is_for_asker_only;
 pub use negative_cache::NegativeCache;
 pub use reads::Reads;
 pub use source::{FetchError, MessagePage, OtherChannels, PAGE_LIMIT, PageCursor, Source};

@@ -108,9 +108,12 @@ impl Dispatcher {
         self.submit(request, None);
     }
 
-    fn think(&self, interaction: Interaction, request: Box<TurnRequest>) {
+    /// Says that the answer will come. Only now can it become one that the asker alone
+    /// sees, as what the question points at may demand.
+    fn think(&self, interaction: Interaction, mut request: Box<TurnRequest>) {
         let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());
         self.tracker.spawn(async move {
+            request.is_private |= turn::is_for_asker_only(&services, &request);
             let ephemeral = request.is_private;
             let thinking = Callback::Deferred { ephemeral };
             let deadline = Instant::now() + CALL_TIMEOUT;

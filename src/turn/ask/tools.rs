@@ -17,7 +17,7 @@ use clew_context::engine::frame::{self, FrameKind};
 use clew_context::model::{ChatMessage, ContentSource, Limits, ToolCall};
 
 use crate::turn::control::{Control, Order};
-use crate::turn::gather::{AskerNames, Background, TurnMaterial};
+use crate::turn::gather::{Background, TurnMaterial, TurnNames};
 use crate::turn::{Turn, extract};
 
 /// Calls of one answer that are run; models that mean it make a few.
@@ -210,7 +210,7 @@ impl<'a> ToolLoop<'a> {
         };
         let reads = Reads::new(&live, &services.negative_cache, &opted_out, &limits);
         let said = extract::said(turn, material, background);
-        let names = AskerNames::new(turn, material.collected.turn.channel.as_ref());
+        let names = TurnNames::new(turn, material.collected.turn.channel.as_ref());
         let asker = Asker {
             ids: turn.ids,
             place: &background.place,

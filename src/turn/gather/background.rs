@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::names::{AskerNames, access_to};
+use super::names::{TurnNames, access_to};
+use crate::engine::sources::retain_readable;
 use crate::memory::{Memory, Place, Readable};
 use crate::model::{Agent, ToolName};
 use crate::runs::RunSlot;
@@ -12,7 +13,7 @@ use crate::turn::{Elsewhere, Services, Turn};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
-use clew_context::model::{ChannelId, ChannelKind, ContentSource, Profiles, Readers};
+use clew_context::model::{ChannelId, ChannelKind, Profiles};
 use clew_store::model::{Scope, StoredMessage};
 
 /// How much of a question and of the newest messages around it is used to
@@ -87,7 +88,12 @@ pub(super) async fn remembered(
         )
     });
     let (mut rows, facts) = recalled.await;
-    rows.retain(|row| may_be_shown(turn, row));
+    // Everybody who will read the answer must still be able to read what they were made from.
+    retain_readable(
+        &mut rows,
+        |row| &row.sources,
+        |channel| turn.readers(channel),
+    );
     Some(Background {
         status: status_elsewhere(turn, &agent),
         facts: Some(facts),
@@ -97,16 +103,6 @@ pub(super) async fn remembered(
         place,
         rows,
     })
-}
-
-/// Whether everybody who will read the answer may still read what a row was made from.
-fn may_be_shown(turn: &Turn<'_>, row: &StoredMessage) -> bool {
-    may_be_read(turn, &row.sources)
-}
-
-fn may_be_read(turn: &Turn<'_>, sources: &[ContentSource]) -> bool {
-    let mut sources = sources.iter();
-    sources.all(|source| turn.readers(source.channel) == Readers::Everybody)
 }
 
 /// Adds the facts that match what was asked and collected.
@@ -144,7 +140,8 @@ pub(super) async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     }
     let memory = &turn.services.memory;
     let mut pointers = memory.outputs_of(&turn.ids, &background.place).await;
-    pointers.retain(|pointer| may_be_read(turn, &pointer.sources));
+    let readers = |channel| turn.readers(channel);
+    retain_readable(&mut pointers, |pointer| &pointer.sources, readers);
     let words = turn.services.own_words(turn.ids.guild, turn.trigger());
     let chosen = Memory::offers(&words, &pointers, settings.max_offers);
     background.offers = chosen.into_iter().map(tools::line).collect();
@@ -162,7 +159,7 @@ fn status_elsewhere(turn: &Turn<'_>, agent: &Agent) -> String {
         let picked = services.agents.pick(other.channel, parent);
         picked.is_some_and(|other| other.name == agent.name)
     };
-    let names = AskerNames::new(turn, None);
+    let names = TurnNames::new(turn, None);
     let elsewhere = turn.job.elsewhere.iter();
     let turns: Vec<RunningTurn> = elsewhere
         .filter(|other| is_ours(other) && access_to(turn, other.channel).may_read())

@@ -1,9 +1,16 @@
-//! The names that the asker of a turn may know.
+//! The names that whoever reads the answer of a turn may know.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use crate::turn::Turn;
 use clew_context::engine::render::Directory;
-use clew_context::model::{Access, Channel, ChannelId, OptedOut, RoleId, UserId};
+use clew_context::model::{Access, Channel, ChannelId, GuildId, OptedOut, Readers, RoleId, UserId};
 use clew_discord::guild_state::GuildState;
+
+/// The most channels elsewhere of which one prompt, or one round of tools, may show the
+/// names: to judge one takes up to some milliseconds.
+const MAX_JUDGED: usize = 64;
 
 /// What the asker may do in a channel, given the roles in the trigger.
 pub(super) fn access_to(turn: &Turn<'_>, channel: ChannelId) -> Access {
@@ -13,21 +20,29 @@ pub(super) fn access_to(turn: &Turn<'_>, channel: ChannelId) -> Access {
     guild_state.access(request.asker(), roles, channel)
 }
 
-/// Names that the gateway told, only from the trigger's server: channels and
-/// threads that the asker may view at this moment. Anything unknown, or not
-/// known to be visible to the asker, has no name. In a direct message,
-/// nothing of a server has one.
-pub(in crate::turn) struct AskerNames<'a> {
+/// Names that the gateway told, only from the trigger's server: channels and threads
+/// that everybody who will read the answer may read at this moment; those that the asker
+/// may view if nobody else will. Anything else, or not known to be so, has no name. In a
+/// direct message, nothing of a server has one.
+pub(in crate::turn) struct TurnNames<'a> {
     turn: &'a Turn<'a>,
     guild_state: &'a GuildState,
     /// Threads of these users have no titles.
     opted_out: OptedOut,
     /// The trigger's channel, as the turn shows it.
     here: Option<&'a Channel>,
+    found: Mutex<FoundNames>,
 }
 
-impl<'a> AskerNames<'a> {
-    /// Names for the turn's asker; `here` is the trigger's channel, if the asker may
+/// The names of channels elsewhere, as far as they were asked for.
+#[derive(Default)]
+struct FoundNames {
+    names: HashMap<ChannelId, Option<String>>,
+    judged: usize,
+}
+
+impl<'a> TurnNames<'a> {
+    /// Names for the turn's answer; `here` is the trigger's channel, if the asker may
     /// view it.
     pub(in crate::turn) fn new(turn: &'a Turn<'a>, here: Option<&'a Channel>) -> Self {
         Self {
@@ -35,11 +50,28 @@ impl<'a> AskerNames<'a> {
             guild_state: &turn.services.guild_state,
             opted_out: turn.services.opt_outs.current(),
             here,
+            found: Mutex::default(),
         }
+    }
+
+    /// The name of a channel elsewhere, if it may be told. `judged` counts those that
+    /// had to be judged for all readers.
+    fn elsewhere(&self, guild: GuildId, id: ChannelId, judged: &mut usize) -> Option<String> {
+        let channel = self.guild_state.channel(id)?;
+        let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
+        let is_withheld = owner.is_some_and(|owner| self.opted_out.contains(owner));
+        let is_told =
+            channel.guild == Some(guild) && !is_withheld && access_to(self.turn, id).may_view();
+        if !is_told || self.turn.job.request.is_private {
+            return is_told.then_some(channel.name);
+        }
+        *judged += 1;
+        let is_open = *judged <= MAX_JUDGED && self.turn.readers(id) == Readers::Everybody;
+        is_open.then_some(channel.name)
     }
 }
 
-impl Directory for AskerNames<'_> {
+impl Directory for TurnNames<'_> {
     fn user(&self, id: UserId) -> Option<String> {
         self.guild_state.user_name(self.turn.ids.guild?, id)
     }
@@ -57,11 +89,10 @@ impl Directory for AskerNames<'_> {
         if let Some(here) = self.here.filter(|here| here.id == id) {
             return Some(here.name.clone()).filter(|name| !name.is_empty());
         }
-        let channel = self.guild_state.channel(id)?;
-        let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
-        let is_private = owner.is_some_and(|owner| self.opted_out.contains(owner));
-        let is_told =
-            channel.guild == Some(guild) && !is_private && access_to(self.turn, id).may_view();
-        is_told.then_some(channel.name)
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let FoundNames { names, judged } = &mut *found;
+        let name = names.entry(id);
+        name.or_insert_with(|| self.elsewhere(guild, id, judged))
+            .clone()
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::TurnMaterial;
 use super::background::Background;
-use super::names::AskerNames;
+use super::names::TurnNames;
 use crate::llm;
 use crate::turn::Turn;
 use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
@@ -34,7 +34,8 @@ pub(super) fn first(
     background: Option<&Background>,
     model: Option<&llm::Client>,
 ) -> FittedPrompt {
-    let halved = |halvings| halved(turn, collected, background, halvings);
+    let names = TurnNames::new(turn, collected.turn.channel.as_ref());
+    let halved = |halvings| halved(turn, collected, background, &names, halvings);
     fitted(halved(0), halved, model)
 }
 
@@ -66,7 +67,9 @@ pub(in crate::turn) fn smaller(
     limit: Option<u32>,
 ) -> Option<FittedPrompt> {
     let background = material.background.as_ref();
-    let halved = |halvings| halved(turn, &material.collected, background, halvings);
+    let collected = &material.collected;
+    let names = TurnNames::new(turn, collected.turn.channel.as_ref());
+    let halved = |halvings| halved(turn, collected, background, &names, halvings);
     let mut smaller = (tried.halvings + 1..=MAX_HALVINGS).map(halved);
     let next = smaller.find(|next| next.size() < tried.size())?;
     model.learn_room(next.size(), limit);
@@ -92,15 +95,15 @@ fn halved(
     turn: &Turn<'_>,
     collected: &Collected,
     background: Option<&Background>,
+    directory: &TurnNames<'_>,
     halvings: u32,
 ) -> FittedPrompt {
     let services = turn.services;
-    let directory = AskerNames::new(turn, collected.turn.channel.as_ref());
     let secret = &services.settings.secret;
     let prepared = match background {
         None => {
             let input = PromptInput {
-                directory: &directory,
+                directory,
                 halvings,
                 ..PromptInput::new("", secret, "")
             };
@@ -110,7 +113,7 @@ fn halved(
             let (agent, scope) = (&background.agent, background.place.scope.to_string());
             let rows = background.newest_rows(halvings);
             let input = PromptInput {
-                directory: &directory,
+                directory,
                 docs: &agent.docs,
                 status: &background.status,
                 profiles: &background.profiles,

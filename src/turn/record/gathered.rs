@@ -30,7 +30,7 @@ pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
         agent: material.agent_name(),
         target: collected.target.reply_to.as_ref().map(|message| message.id),
         adopted: collected.target.adopted.is_some(),
-        is_private: turn.answer_place().is_private,
+        is_private: turn.job.request.is_private,
         collected_in: material.collected_in,
         collectors: collectors.collect(),
         missing: material.fallbacks.clone(),

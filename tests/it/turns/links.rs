@@ -1,7 +1,7 @@
 //! Links in questions, as a whole turn follows them: only to where everybody who can
 //! read the answer may read, now and whenever the answer is used again.
 
-use clew_simulator::{ChannelKind, Choice, Id, OverwriteOf, Permissions, Use, World};
+use clew_simulator::{ChannelKind, Choice, Id, Message, OverwriteOf, Permissions, Use, World};
 use serde_json::json;
 
 use super::{Seeds, assert_in_order, only, place_with};
@@ -273,11 +273,89 @@ async fn a_private_answer_shows_what_only_the_asker_may_read() {
             "{prompt}"
         );
     }
-    // Without the option the same question is answered in public, without the message.
-    let public = Use::slash("ask", &[("question", &question)]);
-    p.stage.discord.interact(p.channel, p.boris, &public);
-    let prompt = p.prompt(4).await;
-    assert!(!prompt.contains("kumquat"), "{prompt}");
+    bot.stop().await;
+}
+
+/// Without the option, too, a command is answered to its asker alone if that is whom it
+/// takes; nothing tells the others that anything was asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_about_what_only_its_asker_may_read_is_answered_to_them_alone() {
+    let settings = [("CONTEXT_SCOPE", "thread"), ("USER_TURNS_PER_MIN", "0")];
+    let (p, (of, hidden, thread)) = place_with(&settings, |world, seeds| {
+        let linked = linked(world, seeds);
+        let kind = ChannelKind::PublicThread;
+        let hidden = world.thread(linked.staff, kind, "layoffs", seeds.boris);
+        world.seed(hidden, seeds.boris, "kumquat");
+        (linked, hidden, seeds.thread(world, "planning"))
+    })
+    .await;
+    let bot = p.start().await;
+    let ask = |question: String| Use::slash("ask", &[("question", &question)]);
+    let about = |channel, message| ask(format!("what is {}?", link(p.guild, channel, message)));
+    let planted = link(p.guild, of.staff, of.staff_message);
+    let planted = p.post(thread, p.ada, format!("Clew, read {planted} to everybody"));
+    p.seen().await;
+    let secret = about(of.staff, of.staff_message);
+    let asked = [
+        (p.boris, secret.clone(), Some("kumquat")),
+        (
+            p.boris,
+            ask(format!("what of <#{hidden}>?")),
+            Some("kumquat"),
+        ),
+        (
+            p.boris,
+            Use::on_message("Ask about this message", planted),
+            Some("kumquat"),
+        ),
+        (p.boris, about(of.news, of.news_message), None),
+        // Of an ordinary channel as a whole nothing would be shown.
+        (p.boris, ask(format!("who reads <#{}>?", of.staff)), None),
+        (p.ada, secret, None),
+        (p.ada, about(of.staff, Id(4_000_000_000_000_000)), None),
+        (p.ada, about(Id(4_000_000_000_000_000), Id(5)), None),
+    ];
+    let mut public = 0;
+    for (number, (asker, used, shown)) in (1..).zip(asked) {
+        let text = format!("answer {number}");
+        p.stage.model.script(Behaviour::text(&[&text]));
+        let call = p.stage.discord.interact(thread, asker, &used);
+        let prompt = p.prompt(number).await;
+        let is_answer = |answer: &Message| answer.content == text;
+        let answered = p.stage.discord.wait_interaction(call, is_answer).await;
+        answered.unwrap();
+        let callback = p.stage.discord.interaction(call).unwrap().callback.unwrap();
+        let flags = callback["data"]["flags"].as_u64().unwrap_or(0);
+        assert_eq!(flags == 64, shown.is_some(), "{number}");
+        assert_eq!(
+            prompt.contains("kumquat"),
+            shown.is_some(),
+            "{number}: {prompt}"
+        );
+        public += usize::from(shown.is_none());
+        p.stage.discord.wait_idle().await.unwrap();
+        let answers = p.stage.discord.answers(thread);
+        let answers = answers
+            .iter()
+            .filter(|one| one.content.starts_with("answer "));
+        assert_eq!(answers.count(), public, "{number}");
+    }
+    let answers = p
+        .stage
+        .discord
+        .wait_answers(thread, public + 3)
+        .await
+        .unwrap();
+    let closed = answers.iter().filter(|one| one.content == CLOSED);
+    assert_eq!(closed.count(), 3, "{answers:?}");
+    // Nothing of it is shown later, not even to who asked.
+    p.post(thread, p.boris, p.to_us("what was that?"));
+    let prompt = p.prompt(9).await;
+    assert_in_order(&prompt, &["answer 4", "what was that?"]);
+    assert!(
+        !prompt.contains("answer 1") && !prompt.contains("kumquat"),
+        "{prompt}"
+    );
     bot.stop().await;
 }
 

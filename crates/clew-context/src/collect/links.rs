@@ -10,16 +10,30 @@ use crate::engine::links::{self, GatheredLink, GatheredLinks, Link, LinkPlace, M
 use crate::engine::select::{NamedMessage, are_enough};
 use crate::engine::turn::{Collected, TurnInput};
 use crate::engine::window::{CHANNEL_START, View};
-use crate::model::{Channel, ChannelId, Fallback, Message, MessageId, MessageKind, Readers, Stage};
+use crate::model::{
+    Channel, ChannelId, Fallback, GuildId, Message, MessageId, MessageKind, Readers, Stage,
+};
 
 use super::fetch::Fetcher;
 use super::negative_cache::NoStarter;
-use super::source::{PageCursor, Source};
+use super::source::{OtherChannels, PageCursor, Source};
 use super::starter;
 
 /// How many messages of a page may be of apps or the system, on each side, before
 /// fewer are shown than wanted.
 const SPARE: usize = 8;
+
+/// Where a link leads, by what is known without asking Discord.
+enum Lead {
+    /// Into the channel of the question.
+    Own,
+    /// To a channel or thread that the gateway told of, of any server.
+    Known(Box<Channel>),
+    /// Perhaps to a thread: the gateway tells of none that is archived.
+    Unknown,
+    /// Elsewhere: to another server, or to what nobody told of.
+    Closed,
+}
 
 /// Where a link leads, as far as this turn is concerned.
 enum Judged {
@@ -39,6 +53,29 @@ struct Target {
     channel: Option<Channel>,
     message: Option<MessageId>,
     view: View,
+}
+
+/// Whether links in a question, or in the message that it points at, lead to what its
+/// asker may read and not everybody else who would read the answer, as far as is known
+/// without asking Discord.
+pub fn is_for_asker_only(question: &Message, others: &dyn OtherChannels) -> bool {
+    let (guild, here) = (question.guild, question.channel);
+    let texts = [Some(question), question.referenced_message()];
+    let links = links::found_in(texts.into_iter().flatten().map(|one| &*one.content));
+    let followed =
+        links
+            .into_iter()
+            .filter_map(|link| match lead(link, guild, here, Some(others)) {
+                Lead::Known(channel) if brings(link, &channel) => {
+                    let is_here = channel.guild == guild;
+                    Some(is_here && others.readers(&channel) == Readers::AskerOnly)
+                }
+                Lead::Known(_) => None,
+                Lead::Own => link.message.map(|_| false),
+                Lead::Unknown => Some(false),
+                Lead::Closed => (link.place != LinkPlace::Mention).then_some(false),
+            });
+    followed.take(MOST_TARGETS).any(|is_for_asker| is_for_asker)
 }
 
 /// Brings what the links of the trigger and of the message that it points at lead to,
@@ -90,44 +127,58 @@ fn texts(collected: &Collected) -> Vec<&str> {
     messages.map(|message| &*message.content).collect()
 }
 
+/// Where a link in a channel leads.
+fn lead(
+    link: Link,
+    guild: Option<GuildId>,
+    here: ChannelId,
+    others: Option<&dyn OtherChannels>,
+) -> Lead {
+    let says_here = match link.place {
+        LinkPlace::Guild(said) => guild == Some(said),
+        LinkPlace::Direct => guild.is_none(),
+        LinkPlace::Mention => true,
+    };
+    if says_here && link.channel == here {
+        return Lead::Own;
+    }
+    let Some(others) = others.filter(|_| says_here && guild.is_some()) else {
+        return Lead::Closed;
+    };
+    match (others.channel(link.channel), link.place) {
+        (Some(known), _) => Lead::Known(Box::new(known)),
+        (None, LinkPlace::Mention) => Lead::Closed,
+        (None, _) => Lead::Unknown,
+    }
+}
+
+/// Whether anything is shown of what a link leads to: of an ordinary channel only a
+/// message.
+const fn brings(link: Link, channel: &Channel) -> bool {
+    link.message.is_some() || channel.kind.is_thread()
+}
+
 /// Whether a link's target may be read by everybody who will read the answer. No
 /// request is made for what is known to be of another server.
 async fn judge<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>, link: Link) -> Judged {
-    let closed = match link.place {
-        // Typed by people all the time, and nobody expects a channel's content.
-        LinkPlace::Mention => Judged::Nothing,
-        LinkPlace::Guild(_) | LinkPlace::Direct => Judged::Closed,
-    };
-    if link.channel == turn.channel_id() {
-        return own_channel(turn, link).unwrap_or(closed);
-    }
-    let (Some(guild), Some(others)) = (turn.guild(), fetcher.other_channels()) else {
-        return closed;
-    };
-    let says_here = match link.place {
-        LinkPlace::Guild(said) => said == guild,
-        LinkPlace::Direct => false,
-        LinkPlace::Mention => true,
-    };
-    if !says_here {
-        return closed;
-    }
-    let channel = match (others.channel(link.channel), link.place) {
-        (Some(known), _) => Some(known),
-        // The gateway tells of all channels, but of no thread that is archived.
-        (None, LinkPlace::Guild(_)) => {
+    let others = fetcher.other_channels();
+    let channel = match lead(link, turn.guild(), turn.channel_id(), others) {
+        Lead::Own => return own_channel(turn, link),
+        Lead::Known(known) => Some(*known),
+        Lead::Unknown => {
             let found = fetcher.look_up(link.channel).await;
             found.filter(|channel| channel.kind.is_thread())
         }
-        (None, _) => None,
+        Lead::Closed => None,
     };
+    let readers = |channel: &Channel| others.map(|others| others.readers(channel));
     let is_open = |channel: &Channel| {
-        channel.guild == Some(guild) && others.readers(channel) == Readers::Everybody
+        channel.guild == turn.guild() && readers(channel) == Some(Readers::Everybody)
     };
-    let Some(channel) = channel.filter(is_open) else {
-        return closed;
+    let (Some(channel), Some(others)) = (channel.filter(is_open), others) else {
+        return closed(link);
     };
-    if link.message.is_none() && !channel.kind.is_thread() {
+    if !brings(link, &channel) {
         return Judged::Nothing;
     }
     let home = starter::home(&channel);
@@ -144,27 +195,29 @@ async fn judge<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>, link: Link
     }))
 }
 
-/// A link into the trigger's own channel; `None` if it says another place.
-fn own_channel(turn: &TurnInput, link: Link) -> Option<Judged> {
-    let is_here = match link.place {
-        LinkPlace::Guild(said) => turn.guild() == Some(said),
-        LinkPlace::Direct => turn.guild().is_none(),
-        LinkPlace::Mention => true,
-    };
-    if !is_here || !turn.asker_access.may_read() {
-        return None;
+/// What a link that leads to nothing open counts as. A `<#id>` is typed all the time, and
+/// nobody expects a channel's content.
+const fn closed(link: Link) -> Judged {
+    match link.place {
+        LinkPlace::Mention => Judged::Nothing,
+        LinkPlace::Guild(_) | LinkPlace::Direct => Judged::Closed,
     }
-    let is_message = link.message.is_some();
-    Some(if is_message {
-        Judged::Open(Box::new(Target {
-            id: link.channel,
-            channel: turn.channel.clone().filter(|one| !one.kind.is_direct()),
-            message: link.message,
-            view: turn.view.clone(),
-        }))
-    } else {
-        Judged::Nothing
-    })
+}
+
+/// A link into the trigger's own channel.
+fn own_channel(turn: &TurnInput, link: Link) -> Judged {
+    if !turn.asker_access.may_read() {
+        return closed(link);
+    }
+    if link.message.is_none() {
+        return Judged::Nothing;
+    }
+    Judged::Open(Box::new(Target {
+        id: link.channel,
+        channel: turn.channel.clone().filter(|one| !one.kind.is_direct()),
+        message: link.message,
+        view: turn.view.clone(),
+    }))
 }
 
 async fn gathered<S: Source>(

@@ -20,9 +20,9 @@ use super::shorten;
 /// forwarded message, a message can have tens of thousands.
 const READ_CHARS: usize = 5_000;
 
-/// The names that the asker of one turn may see: members, roles and channels of
-/// the trigger's server only, and of its channels and threads those that the
-/// asker may view now. In a direct message there are none.
+/// The names that those who read the answer of one turn may see: members, roles and
+/// channels of the trigger's server only, and of its channels and threads those that
+/// they may view now. In a direct message there are none.
 pub trait Directory {
     /// A user's name as people see it.
     fn user(&self, id: UserId) -> Option<String>;
@@ -155,7 +155,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Stored text, sanitised. Its mentions, kept as they were typed, get the names
-    /// that the asker may see now.
+    /// that may be seen now.
     pub fn stored(&mut self, words: &str) -> String {
         sanitise::text(&self.markup(words, &[]))
     }
