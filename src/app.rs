@@ -38,7 +38,7 @@ use clew_discord::gateway::{self, Gateway};
 use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress};
 
 pub use clock::system_clock;
-pub use wiring::folders;
+pub use wiring::{folders, model_settings};
 
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};

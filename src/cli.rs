@@ -5,6 +5,7 @@
 //! codes.
 
 mod demo;
+mod doctor;
 pub mod replay;
 mod run;
 mod store;
@@ -44,6 +45,8 @@ enum CliCommand {
     Run,
     /// Play conversations on a simulated Discord and show what a model would get
     Demo(demo::DemoArgs),
+    /// Try the settings on Discord, the model, the store and the disk, and say what to mend
+    Doctor(doctor::DoctorArgs),
     /// Show what the bot would have collected for each trigger in recorded channels
     Replay(Box<replay::ReplayArgs>),
     /// Inspect, export, erase, migrate, copy or vacuum the store
@@ -76,6 +79,9 @@ pub fn main() -> ExitCode {
             Err(errors) => fail(&errors),
         },
         Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
+        Some(CliCommand::Doctor(args)) => {
+            runtime.block_on(doctor::run(&args, Config::of_process()))
+        }
         Some(CliCommand::Run) => match Config::of_process() {
             Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),

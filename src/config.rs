@@ -195,9 +195,14 @@ impl Config {
         !environment.any(|(name, value)| name == "NO_COLOR" && !value.is_empty())
     }
 
-    /// Whether cargo started this process, as `cargo run` does.
-    pub fn is_run_by_cargo() -> bool {
-        process_environment().any(|(name, _)| name == "CARGO_MANIFEST_DIR")
+    /// What has to be typed to start this program again.
+    pub fn program_of_process() -> String {
+        let mut environment = process_environment();
+        if environment.any(|(name, _)| name == "CARGO_MANIFEST_DIR") {
+            return "cargo run --".to_owned();
+        }
+        let typed = std::env::args().next();
+        typed.unwrap_or_else(|| "clew".to_owned())
     }
 
     /// Every variable with the value in effect, in the table's order, to be logged

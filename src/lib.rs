@@ -4,7 +4,7 @@
 //!
 //! The map, see ARCHITECTURE.md for who may import whom:
 //!
-//! - `cli`, `demo`, `app`: command line, demo, the wiring and its loop.
+//! - `cli`, `demo`, `doctor`, `app`: command line, demo, checks, the wiring and its loop.
 //! - `turn`, `commands`, `replay`: the use cases.
 //! - `tools`: what a model may call.
 //! - `memory`: what is remembered.
@@ -29,6 +29,7 @@ cfg_if::cfg_if! {
         pub mod commands;
         pub mod config;
         pub mod demo;
+        pub mod doctor;
         pub mod engine;
         pub mod llm;
         pub mod memory;
@@ -46,6 +47,7 @@ cfg_if::cfg_if! {
         mod commands;
         mod config;
         mod demo;
+        mod doctor;
         mod engine;
         mod llm;
         mod memory;

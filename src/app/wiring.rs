@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::{run_file, token_file};
 
 use crate::agents::Agents;
-use crate::config::{Config, MemoryConfig, MessageContent};
+use crate::config::{Config, LlmConfig, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
 use crate::model::TokenLimits;
@@ -232,6 +232,16 @@ fn model(
     let Some(model) = &config.llm else {
         return Ok(None);
     };
+    let (first, fallbacks) = model_settings(model);
+    let servers = llm::ModelServers::new(first, fallbacks, seed())?;
+    Ok(Some(match tokens {
+        Some(meter) => servers.metered(Arc::clone(meter)),
+        None => servers,
+    }))
+}
+
+/// The model server that is asked first, and those that are asked when it cannot answer.
+pub fn model_settings(model: &LlmConfig) -> (llm::ModelSettings, Vec<llm::ModelSettings>) {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a temperature has two digits"
@@ -255,11 +265,7 @@ fn model(
         ..first.clone()
     });
     let fallbacks = fallbacks.collect();
-    let servers = llm::ModelServers::new(first, fallbacks, seed())?;
-    Ok(Some(match tokens {
-        Some(meter) => servers.metered(Arc::clone(meter)),
-        None => servers,
-    }))
+    (first, fallbacks)
 }
 
 /// A number that differs between processes.

@@ -38,7 +38,7 @@ pub(super) async fn run(args: DemoArgs) -> ExitCode {
         ask: args.ask,
         is_verbose: args.verbose,
         is_styled: stdout.is_terminal() && Config::has_colours(),
-        program: program(),
+        program: Config::program_of_process(),
     };
     let mut out = LineWriter::new(stdout);
     let played = tokio::select! {
@@ -54,13 +54,4 @@ pub(super) async fn run(args: DemoArgs) -> ExitCode {
         }
         Err(error) => fail_with(FAILED, &error),
     }
-}
-
-/// What has to be typed to start this program again.
-fn program() -> String {
-    if Config::is_run_by_cargo() {
-        return "cargo run --".to_owned();
-    }
-    let typed = std::env::args().next();
-    typed.unwrap_or_else(|| "clew".to_owned())
 }

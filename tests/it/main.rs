@@ -14,6 +14,7 @@ mod config;
 mod defects;
 mod deliver;
 mod demo;
+mod doctor;
 mod faults;
 mod llm;
 mod mapping;

@@ -2,6 +2,7 @@
 //! in [`super::send`].
 
 mod start;
+mod survey;
 
 use tokio::time::Instant;
 use twilight_http::client::InteractionClient;
@@ -14,6 +15,7 @@ use clew_context::model::ApplicationId;
 
 pub(super) use clew_context::discord::rest::{RateLimitPool, build, malformed, text};
 pub use start::{GatewayInfo, SessionStartLimit};
+pub use survey::{Application, ChannelSurvey, OwnGuild};
 
 /// A client for Discord's REST API; clones share connections and limits.
 #[derive(Clone, Debug)]

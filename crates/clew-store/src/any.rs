@@ -143,6 +143,18 @@ impl Store {
         }
     }
 
+    /// The schema version of this program's stores at such an address.
+    pub const fn newest_version(address: &StoreAddress) -> u32 {
+        match address {
+            StoreAddress::Sqlite(_) => Sqlite::NEWEST_VERSION,
+            #[cfg(feature = "postgres")]
+            StoreAddress::Postgres(_) => Postgres::NEWEST_VERSION,
+            #[cfg(not(feature = "postgres"))]
+            StoreAddress::Postgres(_) => 0,
+            StoreAddress::Files(_) => Files::NEWEST_VERSION,
+        }
+    }
+
     /// A store that never touches a disk and ends with the process.
     ///
     /// # Errors

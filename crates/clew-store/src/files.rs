@@ -71,6 +71,9 @@ impl Files {
         .await
     }
 
+    /// The file version of this program.
+    pub const NEWEST_VERSION: u32 = VERSION;
+
     /// The file version of a folder; `None` if it does not exist. Each file
     /// states its own, which is checked when it is read.
     pub fn version(dir: &Path) -> Option<u32> {

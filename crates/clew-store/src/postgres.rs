@@ -162,6 +162,9 @@ impl Postgres {
         }
     }
 
+    /// The schema version of this program.
+    pub const NEWEST_VERSION: u32 = schema::KNOWN;
+
     /// The schema version of a database, without changing anything; `None` if
     /// it holds nothing of ours.
     ///

@@ -121,6 +121,10 @@ impl Sqlite {
         })
     }
 
+    /// The schema version of this program.
+    #[expect(clippy::cast_possible_truncation, reason = "there are few migrations")]
+    pub const NEWEST_VERSION: u32 = schema::VERSION as u32;
+
     /// The version of a database file, without changing it; `None` if there is
     /// no file or an empty one. Blocks.
     ///

@@ -12,6 +12,7 @@ mod wire;
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use twilight_http::Client;
@@ -160,6 +161,25 @@ impl RestReader {
             .get(format!("guilds/{id}"), RateLimitPool::Singles, deadline)
             .await?;
         convert::guild(text(&body)?).map_err(|_| malformed())
+    }
+
+    /// The channels of a server without its threads, those that can be read (Get Guild
+    /// Channels).
+    ///
+    /// # Errors
+    /// Like `page`.
+    pub async fn guild_channels(
+        &self,
+        id: GuildId,
+        deadline: Instant,
+    ) -> Result<Vec<Channel>, RestError> {
+        let path = format!("guilds/{id}/channels");
+        let body = self.get(path, RateLimitPool::Singles, deadline).await?;
+        let channels: Vec<&RawValue> = serde_json::from_slice(&body).map_err(|_| malformed())?;
+        let read = channels.into_iter();
+        Ok(read
+            .filter_map(|channel| convert::channel(channel.get(), None).ok())
+            .collect())
     }
 
     /// The roles of a member (Get Guild Member, which needs no privileged intent

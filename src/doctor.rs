@@ -1,0 +1,101 @@
+//! `clew doctor`: tries the settings on the real things, and says what to do about each
+//! that does not work.
+//!
+//! Invariant: no session with the gateway is started, nothing is posted, and nothing stays
+//! behind; no finding shows a secret.
+
+mod discord;
+mod folders;
+mod model;
+mod store;
+
+use serde::Serialize;
+
+use crate::config::{Config, ConfigErrors};
+
+/// How something was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It works.
+    Ok,
+    /// It works, but something about it is better changed.
+    Warning,
+    /// It does not work.
+    Failed,
+}
+
+/// What was found of one thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was tried: `settings`, `token`, `intents`, `server`, `clock`, `model`,
+    /// `store`, `disk`, `telemetry`.
+    pub subject: &'static str,
+    /// How it was found.
+    pub outcome: Outcome,
+    /// What was found, one line.
+    pub found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl Finding {
+    fn ok(subject: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            subject,
+            outcome: Outcome::Ok,
+            found: found.into(),
+            remedy: None,
+        }
+    }
+
+    fn warning(subject: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            outcome: Outcome::Warning,
+            remedy: Some(remedy.into()),
+            ..Self::ok(subject, found)
+        }
+    }
+
+    fn failed(subject: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            outcome: Outcome::Failed,
+            ..Self::warning(subject, found, remedy)
+        }
+    }
+}
+
+/// Tries everything and hands on each finding as it comes.
+pub async fn run(config: Result<Config, ConfigErrors>, tell: &mut dyn FnMut(Finding)) {
+    let config = match config {
+        Ok(config) => config,
+        Err(errors) => {
+            for problem in errors.problems {
+                let found = format!("{} is {}", problem.subject, problem.shown);
+                let remedy = format!("set it to {}", problem.accepted);
+                tell(Finding::failed("settings", found, remedy));
+            }
+            return;
+        }
+    };
+    settings(&config, tell);
+    discord::look(&config, tell).await;
+    model::look(&config, tell).await;
+    store::look(&config, tell).await;
+    folders::look(&config, tell);
+}
+
+fn settings(config: &Config, tell: &mut dyn FnMut(Finding)) {
+    for warning in config.warnings() {
+        let remedy = "correct it, or remove it: .env.example lists all settings";
+        tell(Finding::warning("settings", warning.as_str(), remedy));
+    }
+    if config.warnings().is_empty() {
+        let set = config
+            .effective()
+            .filter(|setting| setting.origin != crate::config::SettingOrigin::Default);
+        let count = set.count();
+        tell(Finding::ok("settings", format!("{count} set, all usable")));
+    }
+}

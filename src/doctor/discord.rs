@@ -1,0 +1,221 @@
+//! The token, the intents, the servers and the clock, as Discord's REST API tells them.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Finding;
+use crate::app::system_clock;
+use crate::config::{Config, MessageContent};
+use clew_context::discord::error::RestError;
+use clew_discord::invite;
+use clew_discord::rest::{Application, OwnGuild, Rest};
+
+/// How long each request may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// In so many servers each channel is looked at; of the others only our roles.
+const MAX_SURVEYED: usize = 20;
+/// So many findings about servers are told one by one.
+const MAX_SERVERS: usize = 50;
+/// So many channels are named.
+const MAX_NAMED: usize = 5;
+/// With less of a day's session starts left, a crash loop may have used them up.
+const FEW_STARTS: u32 = 50;
+/// Ids tell the time of messages; a clock that is further off makes ages wrong.
+const MAX_SKEW: Duration = Duration::from_secs(5);
+
+pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
+    let Some(token) = &config.discord.token else {
+        let remedy = "set DISCORD_TOKEN to the bot's token (developer portal, Bot, Reset Token)";
+        tell(Finding::failed("token", "DISCORD_TOKEN is not set", remedy));
+        return;
+    };
+    let api = config.discord.api.as_ref().map(ToString::to_string);
+    let rest = match Rest::new(token.expose(), api.as_deref()) {
+        Ok(rest) => rest,
+        Err(error) => {
+            let remedy =
+                "copy the token again from the developer portal, or correct DISCORD_API_URL";
+            tell(Finding::failed("token", error.to_string(), remedy));
+            return;
+        }
+    };
+    let application = match rest.application(soon()).await {
+        Ok(application) => application,
+        Err(error) => {
+            tell(refused(error));
+            return;
+        }
+    };
+    let Application { id, name, .. } = &application;
+    tell(Finding::ok(
+        "token",
+        format!("that of {name}, application {id}"),
+    ));
+    tell(intents(config, &application));
+    tell(session_starts(&rest).await);
+    tell(clock(&rest).await);
+    servers(&rest, &application, tell).await;
+}
+
+fn soon() -> Instant {
+    Instant::now() + PATIENCE
+}
+
+fn refused(error: RestError) -> Finding {
+    let remedy = if error.unauthorized {
+        "Discord refuses it: make a new one (developer portal, Bot, Reset Token) and set DISCORD_TOKEN"
+    } else {
+        "see whether https://discord.com can be reached from here, or correct DISCORD_API_URL"
+    };
+    Finding::failed("token", error.to_string(), remedy)
+}
+
+/// The portal's switches, which the gateway goes by.
+fn intents(config: &Config, application: &Application) -> Finding {
+    let id = application.id;
+    let wanted = [
+        (
+            config.discord.message_content == MessageContent::Required,
+            application.has_message_content,
+            "Message Content Intent",
+            "DISCORD_MESSAGE_CONTENT=off",
+        ),
+        (
+            config.discord.members_intent,
+            application.has_members,
+            "Server Members Intent",
+            "DISCORD_MEMBERS_INTENT=false",
+        ),
+    ];
+    for (is_wanted, is_granted, name, without) in wanted {
+        if is_wanted && !is_granted {
+            let remedy = format!(
+                "switch it on at https://discord.com/developers/applications/{id}/bot, or set {without}"
+            );
+            return Finding::failed("intents", format!("{name} is off"), remedy);
+        }
+    }
+    Finding::ok("intents", "those that the settings ask for are granted")
+}
+
+async fn session_starts(rest: &Rest) -> Finding {
+    match rest.gateway(soon()).await {
+        Ok(info) if info.session_start_limit.remaining < FEW_STARTS => {
+            let limit = info.session_start_limit;
+            let (left, hours) = (limit.remaining, limit.reset_after / 3_600_000);
+            let found = format!("{left} session starts left of {} today", limit.total);
+            let remedy = format!(
+                "find out what restarts the bot; there are new ones in {hours} h, and with none left \
+                 Discord resets the token"
+            );
+            Finding::warning("gateway", found, remedy)
+        }
+        Ok(info) => {
+            let limit = info.session_start_limit;
+            let found = format!("{} of {} session starts left", limit.remaining, limit.total);
+            Finding::ok("gateway", found)
+        }
+        Err(error) => {
+            let remedy = "try again: Discord's status is at https://discordstatus.com";
+            Finding::failed("gateway", error.to_string(), remedy)
+        }
+    }
+}
+
+async fn clock(rest: &Rest) -> Finding {
+    match rest.server_time(soon()).await {
+        Ok(theirs) => {
+            let ours = system_clock()();
+            let skew = Duration::from_millis(ours.0.abs_diff(theirs.0));
+            // The header has whole seconds.
+            let seconds = skew.as_secs();
+            if skew > MAX_SKEW {
+                let found = format!("{seconds} s off Discord's");
+                let remedy =
+                    "let the machine keep its time by NTP: ages of messages are measured by it";
+                Finding::warning("clock", found, remedy)
+            } else {
+                Finding::ok("clock", "as Discord's")
+            }
+        }
+        Err(error) => {
+            let found = format!("not compared: {error}");
+            Finding::warning("clock", found, "compare it with another machine's")
+        }
+    }
+}
+
+async fn servers(rest: &Rest, application: &Application, tell: &mut dyn FnMut(Finding)) {
+    let guilds = match rest.own_guilds(soon()).await {
+        Ok(guilds) => guilds,
+        Err(error) => {
+            let remedy = "try again: Discord's status is at https://discordstatus.com";
+            tell(Finding::failed("server", error.to_string(), remedy));
+            return;
+        }
+    };
+    if guilds.is_empty() {
+        let remedy = format!("invite the bot: {}", invite(application.id));
+        tell(Finding::warning("server", "the bot is in none", remedy));
+    }
+    for (nth, guild) in guilds.iter().take(MAX_SERVERS).enumerate() {
+        let survey = nth < MAX_SURVEYED;
+        tell(server(rest, application, guild, survey).await);
+    }
+    if let Some(more) = guilds
+        .len()
+        .checked_sub(MAX_SERVERS)
+        .filter(|more| *more > 0)
+    {
+        tell(Finding::ok("server", format!("{more} more, not looked at")));
+    }
+}
+
+async fn server(rest: &Rest, application: &Application, guild: &OwnGuild, survey: bool) -> Finding {
+    let name = &guild.name;
+    if !guild.missing.is_empty() {
+        let found = format!("{name}: our roles lack {}", guild.missing.join(", "));
+        let remedy = format!(
+            "give them to the bot's role, or invite it again: {}",
+            invite(application.id)
+        );
+        return Finding::warning("server", found, remedy);
+    }
+    if !survey {
+        return Finding::ok("server", format!("{name}: our roles suffice"));
+    }
+    match rest.channel_survey(guild.id, application.bot, soon()).await {
+        Ok(survey) if survey.unreadable.is_empty() => Finding::ok(
+            "server",
+            format!("{name}: all {} channels can be read", survey.channels),
+        ),
+        Ok(survey) => {
+            let named: Vec<String> = survey
+                .unreadable
+                .iter()
+                .take(MAX_NAMED)
+                .map(|channel| format!("#{channel}"))
+                .collect();
+            let closed = survey.unreadable.len();
+            let more = match closed.saturating_sub(named.len()) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            Finding::ok(
+                "server",
+                format!(
+                    "{name}: {} of {} channels can be read; not {}{more}",
+                    survey.channels - closed,
+                    survey.channels,
+                    named.join(", ")
+                ),
+            )
+        }
+        Err(error) => Finding::warning(
+            "server",
+            format!("{name}: not looked at: {error}"),
+            "try again: Discord's status is at https://discordstatus.com",
+        ),
+    }
+}

@@ -1,0 +1,62 @@
+//! Each model server, by a small question.
+
+use std::time::Instant;
+
+use super::Finding;
+use crate::app;
+use crate::config::Config;
+use crate::llm::{Error, ModelServers, ModelSettings};
+use clew_context::model::{ChatMessage, Role};
+
+/// What is asked: any answer will do.
+const QUESTION: &str = "Answer with the word yes.";
+
+pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
+    let Some(model) = &config.llm else {
+        let remedy = "set LLM_BASE_URL and LLM_MODEL";
+        let found = "none is set: the bot answers with what it collected";
+        tell(Finding::warning("model", found, remedy));
+        return;
+    };
+    let (first, fallbacks) = app::model_settings(model);
+    for settings in [first].into_iter().chain(fallbacks) {
+        tell(ask(settings).await);
+    }
+}
+
+async fn ask(settings: ModelSettings) -> Finding {
+    let name = format!("{} at {}", settings.model, settings.base_url);
+    let began = Instant::now();
+    let server = match ModelServers::new(settings, Vec::new(), 0) {
+        Ok(server) => server,
+        Err(error) => {
+            let remedy = "correct LLM_BASE_URL, LLM_API_KEY or LLM_FALLBACKS";
+            return Finding::failed("model", format!("{name}: {error}"), remedy);
+        }
+    };
+    let answered = server
+        .complete(&[ChatMessage::new(Role::User, QUESTION)])
+        .await;
+    let ms = began.elapsed().as_millis();
+    match answered {
+        Ok(_) => Finding::ok("model", format!("{name} answers, in {ms} ms")),
+        Err(error) => Finding::failed("model", format!("{name}: {error}"), remedy(&error)),
+    }
+}
+
+fn remedy(error: &Error) -> &'static str {
+    match error {
+        Error::Unauthorized { .. } => {
+            "set LLM_API_KEY (or LLM_FALLBACK_KEYS) to a key of this server"
+        }
+        Error::RateLimited { .. } => "wait, or look at the quota of the account",
+        Error::ModelNotFound { .. } => {
+            "set LLM_MODEL to a name that the server lists, and LLM_BASE_URL with its path, such as /v1"
+        }
+        Error::Empty { .. } => {
+            "raise LLM_MAX_OUTPUT_TOKENS: the model used them up before it answered"
+        }
+        Error::Timeout => "raise LLM_TIMEOUT_S, or see whether the server is busy",
+        _ => "see whether the server runs and LLM_BASE_URL is its address",
+    }
+}

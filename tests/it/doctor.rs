@@ -1,0 +1,191 @@
+//! `clew doctor`: each thing that can be wrong is named, with a remedy, and no secret is shown.
+
+use std::collections::BTreeMap;
+
+use clew::app;
+use clew::config::Config;
+use clew::doctor::{self, Finding, Outcome};
+use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, World};
+use clew_store::Store;
+
+use crate::support::bot::Stage;
+use crate::support::model::Behaviour;
+
+/// A server in which nothing is wrong.
+fn world() -> (World, Id) {
+    let mut world = World::new();
+    let guild = world.guild("Works");
+    world.channel(guild, ChannelKind::Text, "help");
+    world.member(guild, "Ada");
+    (world, guild)
+}
+
+async fn findings(settings: &[(String, String)]) -> Vec<Finding> {
+    let config = Config::load(settings.to_vec(), None);
+    let mut found = Vec::new();
+    doctor::run(config, &mut |finding| found.push(finding)).await;
+    found
+}
+
+/// The findings about something.
+fn of(found: &[Finding], subject: &str) -> Vec<Finding> {
+    let of = found.iter().filter(|one| one.subject == subject);
+    of.cloned().collect()
+}
+
+#[track_caller]
+fn assert_one(found: &[Finding], subject: &str, outcome: Outcome, parts: &[&str]) {
+    let of = of(found, subject);
+    let [one] = of.as_slice() else {
+        panic!("{of:?} in {found:?}");
+    };
+    assert_eq!(one.outcome, outcome, "{one:?}");
+    let told = format!("{} {}", one.found, one.remedy.as_deref().unwrap_or(""));
+    for part in parts {
+        assert!(told.contains(part), "no {part:?} in {told:?}");
+    }
+    assert_eq!(one.remedy.is_none(), outcome == Outcome::Ok, "{one:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_all_is_well_it_says_so_and_leaves_nothing_behind() {
+    let (world, _) = world();
+    let stage = Stage::new(world, &[]).await;
+    // The bot makes the store; it is checked beside it, and alone.
+    let bot = stage.start().await;
+    let beside = findings(stage.settings()).await;
+    bot.stop().await;
+    assert_one(&beside, "store", Outcome::Ok, &["read; a bot uses it"]);
+    let posted = stage.discord.requests().len();
+    let asked = stage.model.requests().len();
+    let alone = findings(stage.settings()).await;
+    assert_one(&alone, "store", Outcome::Ok, &["written and read"]);
+    assert_one(&alone, "token", Outcome::Ok, &["application"]);
+    assert_one(&alone, "intents", Outcome::Ok, &[]);
+    assert_one(&alone, "gateway", Outcome::Ok, &["session starts left"]);
+    assert_one(&alone, "clock", Outcome::Ok, &[]);
+    assert_one(
+        &alone,
+        "server",
+        Outcome::Ok,
+        &["Works: all 1 channels can be read"],
+    );
+    assert_one(&alone, "model", Outcome::Ok, &["answers, in"]);
+    let subjects: Vec<&str> = alone.iter().map(|one| one.subject).collect();
+    assert!(subjects.contains(&"disk"), "{subjects:?}");
+    // Of the settings it says that two have no effect.
+    let mut others = alone.iter().filter(|one| one.subject != "settings");
+    assert!(others.all(|one| one.outcome == Outcome::Ok), "{alone:?}");
+    assert_eq!(stage.model.requests().len(), asked + 1, "one small request");
+    let requests = stage.discord.requests().split_off(posted);
+    assert!(requests.iter().all(|request| request.method == "GET"));
+    let config = stage.config();
+    let (address, folders) = (&config.memory.store, app::folders(&config.memory));
+    let store = Store::open(address, &folders, app::system_clock()).await;
+    assert_eq!(store.unwrap().departures().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_thing_that_is_wrong_is_told_with_its_remedy() {
+    let (mut world, guild) = world();
+    world.settings.disallowed_intents = 1 << 15;
+    world.settings.session_starts_remaining = 3;
+    let staff = world.channel(guild, ChannelKind::Text, "staff");
+    let us = world.bot;
+    let view = Permissions::VIEW_CHANNEL;
+    world.overwrite(staff, OverwriteOf::Member(us), Permissions::NONE, view);
+    let stage = Stage::new(world, &[]).await;
+    let refusal = r#"{"error":{"message":"bad key"}}"#.to_owned();
+    stage
+        .model
+        .script(Behaviour::Status(401, refusal, Vec::new()));
+    let found = findings(stage.settings()).await;
+    assert_one(
+        &found,
+        "intents",
+        Outcome::Failed,
+        &[
+            "Message Content Intent is off",
+            "/bot, or set DISCORD_MESSAGE_CONTENT=off",
+        ],
+    );
+    assert_one(
+        &found,
+        "gateway",
+        Outcome::Warning,
+        &["3 session starts left"],
+    );
+    assert_one(
+        &found,
+        "server",
+        Outcome::Ok,
+        &["1 of 2 channels can be read; not #staff"],
+    );
+    assert_one(
+        &found,
+        "model",
+        Outcome::Failed,
+        &["refuses the API key", "LLM_API_KEY"],
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_keeps_it_from_looking_is_told_too() {
+    let (world, _) = world();
+    let stage = Stage::new(world, &[]).await;
+    let settings = stage.settings().iter().cloned();
+    let mut settings: BTreeMap<String, String> = settings.collect();
+    let mut with = async |name: &str, value: &str| {
+        let before = settings.insert(name.to_owned(), value.to_owned());
+        let pairs: Vec<(String, String)> = settings.clone().into_iter().collect();
+        match before {
+            Some(before) => settings.insert(name.to_owned(), before),
+            None => settings.remove(name),
+        };
+        findings(&pairs).await
+    };
+    let found = with("DISCORD_TOKEN", "hush-hush").await;
+    assert_one(
+        &found,
+        "token",
+        Outcome::Failed,
+        &["Discord refuses it", "Reset Token"],
+    );
+    assert!(of(&found, "server").is_empty());
+    assert!(!format!("{found:?}").contains("hush-hush"));
+    let found = with("DISCORD_TOKEN", "").await;
+    assert_one(
+        &found,
+        "token",
+        Outcome::Failed,
+        &["DISCORD_TOKEN is not set"],
+    );
+    let found = with("DISCORD_API_URL", "http://127.0.0.1:1").await;
+    assert_one(
+        &found,
+        "token",
+        Outcome::Failed,
+        &["connection was refused", "DISCORD_API_URL"],
+    );
+    let found = with("LLM_BASE_URL", "").await;
+    assert_one(&found, "model", Outcome::Warning, &["none is set"]);
+    let found = with("MEM_MAX_MSGS", "many").await;
+    assert_one(
+        &found,
+        "settings",
+        Outcome::Failed,
+        &["MEM_MAX_MSGS", "many"],
+    );
+    assert_eq!(found.len(), 1);
+    let found = with("TELEMETRY_DIR", "/proc/none").await;
+    let disk = of(&found, "disk");
+    assert_eq!(disk[0].outcome, Outcome::Failed, "{disk:?}");
+    let file = stage.folder.path().join("no-store.db");
+    std::fs::write(
+        &file,
+        "no database at all, but long enough to be read as one",
+    )
+    .unwrap();
+    let found = with("CONTEXT_STORE", &format!("sqlite:{}", file.display())).await;
+    assert_one(&found, "store", Outcome::Failed, &["CONTEXT_STORE"]);
+}
