@@ -6,6 +6,7 @@
 
 mod demo;
 mod doctor;
+mod init;
 pub mod replay;
 mod run;
 mod store;
@@ -43,6 +44,8 @@ struct Cli {
 enum CliCommand {
     /// Connect to Discord and answer until stopped
     Run,
+    /// Ask for token, model and store, try them, and write `.env`
+    Init(init::InitArgs),
     /// Play conversations on a simulated Discord and show what a model would get
     Demo(demo::DemoArgs),
     /// Try the settings on Discord, the model, the store and the disk, and say what to mend
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
             Err(errors) => fail(&errors),
         },
         Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
+        Some(CliCommand::Init(args)) => runtime.block_on(init::run(args)),
         Some(CliCommand::Doctor(args)) => {
             runtime.block_on(doctor::run(&args, Config::of_process()))
         }

@@ -179,6 +179,14 @@ impl Config {
         Self::load(pairs, Some(&dotenv))
     }
 
+    /// The same without `.env`: for who is about to write it.
+    ///
+    /// # Errors
+    /// See [`Config::load`].
+    pub fn of_environment_with(flags: Vec<(String, String)>) -> Result<Self, ConfigErrors> {
+        Self::load(process_environment().chain(flags), None)
+    }
+
     /// What this process's environment sets for the demo: caps (`MEM_*`, `THREAD_*`)
     /// and the model (`LLM_*`), as pairs for [`Config::load`].
     pub fn demo_of_process() -> Vec<(String, String)> {

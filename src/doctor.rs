@@ -9,6 +9,7 @@ mod folders;
 mod model;
 mod store;
 
+use clew_discord::rest::Application;
 use serde::Serialize;
 
 use crate::config::{Config, ConfigErrors};
@@ -82,8 +83,30 @@ pub async fn run(config: Result<Config, ConfigErrors>, tell: &mut dyn FnMut(Find
     settings(&config, tell);
     discord::look(&config, tell).await;
     model::look(&config, tell).await;
-    store::look(&config, tell).await;
+    tell(store::found(&config).await);
     folders::look(&config, tell);
+}
+
+/// Whether Discord accepts the token: the application, with what is to be said of it.
+///
+/// # Errors
+/// What does not work.
+pub async fn application(config: &Config) -> Result<(Application, Vec<Finding>), Finding> {
+    let (_, application) = discord::application(config).await?;
+    let findings = discord::of_application(config, &application);
+    Ok((application, findings))
+}
+
+/// Each model server.
+pub async fn models(config: &Config) -> Vec<Finding> {
+    let mut found = Vec::new();
+    model::look(config, &mut |finding| found.push(finding)).await;
+    found
+}
+
+/// The store.
+pub async fn store(config: &Config) -> Finding {
+    store::found(config).await
 }
 
 fn settings(config: &Config, tell: &mut dyn FnMut(Finding)) {

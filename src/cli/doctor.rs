@@ -52,7 +52,7 @@ pub(super) async fn run(args: &DoctorArgs, config: Result<Config, ConfigErrors>)
 }
 
 /// One line, and one for the remedy.
-fn line(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+pub(super) fn line(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
     let outcome = match finding.outcome {
         Outcome::Ok => "ok",
         Outcome::Warning => "look",

@@ -25,37 +25,41 @@ const FEW_STARTS: u32 = 50;
 const MAX_SKEW: Duration = Duration::from_secs(5);
 
 pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
-    let Some(token) = &config.discord.token else {
-        let remedy = "set DISCORD_TOKEN to the bot's token (developer portal, Bot, Reset Token)";
-        tell(Finding::failed("token", "DISCORD_TOKEN is not set", remedy));
-        return;
-    };
-    let api = config.discord.api.as_ref().map(ToString::to_string);
-    let rest = match Rest::new(token.expose(), api.as_deref()) {
-        Ok(rest) => rest,
-        Err(error) => {
-            let remedy =
-                "copy the token again from the developer portal, or correct DISCORD_API_URL";
-            tell(Finding::failed("token", error.to_string(), remedy));
+    let (rest, application) = match application(config).await {
+        Ok(accepted) => accepted,
+        Err(finding) => {
+            tell(finding);
             return;
         }
     };
-    let application = match rest.application(soon()).await {
-        Ok(application) => application,
-        Err(error) => {
-            tell(refused(error));
-            return;
-        }
-    };
-    let Application { id, name, .. } = &application;
-    tell(Finding::ok(
-        "token",
-        format!("that of {name}, application {id}"),
-    ));
-    tell(intents(config, &application));
+    for finding in of_application(config, &application) {
+        tell(finding);
+    }
     tell(session_starts(&rest).await);
     tell(clock(&rest).await);
     servers(&rest, &application, tell).await;
+}
+
+/// The application behind the token.
+pub(super) async fn application(config: &Config) -> Result<(Rest, Application), Finding> {
+    let Some(token) = &config.discord.token else {
+        let remedy = "set DISCORD_TOKEN to the bot's token (developer portal, Bot, Reset Token)";
+        return Err(Finding::failed("token", "DISCORD_TOKEN is not set", remedy));
+    };
+    let api = config.discord.api.as_ref().map(ToString::to_string);
+    let rest = Rest::new(token.expose(), api.as_deref()).map_err(|error| {
+        let remedy = "copy the token again from the developer portal, or correct DISCORD_API_URL";
+        Finding::failed("token", error.to_string(), remedy)
+    })?;
+    let application = rest.application(soon()).await.map_err(refused)?;
+    Ok((rest, application))
+}
+
+/// What is to be said of an application.
+pub(super) fn of_application(config: &Config, application: &Application) -> Vec<Finding> {
+    let Application { id, name, .. } = application;
+    let token = Finding::ok("token", format!("that of {name}, application {id}"));
+    vec![token, intents(config, application)]
 }
 
 fn soon() -> Instant {

@@ -10,10 +10,10 @@ use clew_store::{Error, Store};
 /// A server that cannot exist: its id is from the year 2084.
 const NOWHERE: GuildId = GuildId::new(i64::MAX.unsigned_abs());
 
-pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
+pub(super) async fn found(config: &Config) -> Finding {
     let address = &config.memory.store;
     let newest = Store::newest_version(address);
-    let found = match Store::version(address).await {
+    match Store::version(address).await {
         Err(error) => failed(&error),
         Ok(None) => Finding::ok(
             "store",
@@ -26,8 +26,7 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
              does it now)",
         ),
         Ok(Some(_)) => tried(config).await,
-    };
-    tell(found);
+    }
 }
 
 /// Writes and reads an entry, unless a bot uses the store.

@@ -16,6 +16,7 @@ mod deliver;
 mod demo;
 mod doctor;
 mod faults;
+mod init;
 mod llm;
 mod mapping;
 mod memory;
