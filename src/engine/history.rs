@@ -1,8 +1,8 @@
 //! History: which stored rows go into a prompt.
 //!
-//! Whole turns go in and out together, so that no tool result appears without its
-//! call. When there is more than fits, by rows or by characters, the window's start
-//! moves by several turns at once: between two moves the prompts of a conversation
+//! Questions and answers alone: what tools gave was for its own turn. Whole turns go in
+//! and out together. When there is more than fits, by rows or by characters, the window's
+//! start moves by several turns at once: between two moves the prompts of a conversation
 //! begin alike, so the prompt caches of model servers keep working.
 
 use clew_context::engine::{frame, shorten};
@@ -52,21 +52,12 @@ pub fn window<'a>(rows: &'a [StoredMessage], limits: &HistoryLimits) -> &'a [Sto
     let past = recent.iter().enumerate().rev();
     let too_old = past.filter(|(_, row)| is_past(row)).nth(limits.load_past);
     let first = too_old.map_or(0, |(at, _)| at + 1);
-    // Part of a turn may stay, but not from the middle of its tool calls.
-    let whole = recent[first..].iter().position(|row| is_spoken(row.role));
-    whole.map_or(&[], |skipped| &recent[first + skipped..])
+    // Part of a turn may stay.
+    &recent[first..]
 }
 
-const fn is_spoken(role: StoredRole) -> bool {
-    matches!(role, StoredRole::User | StoredRole::Assistant)
-}
-
-/// The length of a row in the prompt, in Unicode scalars. Tool rows count as 0:
-/// only the tool loop uses them.
+/// The length of a row in the prompt, in Unicode scalars.
 fn chars(row: &StoredMessage, limits: &HistoryLimits) -> usize {
-    if !is_spoken(row.role) {
-        return 0;
-    }
     let header = header(row).map_or(0, |header| frame::marked_chars(&header));
     header + row.content.chars().count().min(limits.longest_row())
 }
@@ -97,7 +88,7 @@ fn cut(rows: &[StoredMessage], sizes: &[usize], max: usize) -> usize {
     };
     let starts = (fits..rows.len()).filter(|at| is_start(rows, *at));
     let Some(first) = starts.clone().next() else {
-        return tail_of_turn(rows, fits);
+        return fits;
     };
     let end = |at: usize| {
         let next = starts.clone().find(|next| *next > at);
@@ -111,22 +102,14 @@ fn cut(rows: &[StoredMessage], sizes: &[usize], max: usize) -> usize {
         .unwrap_or(first)
 }
 
-/// Where to start if the last turn alone is too long: after its last tool row, as
-/// far as it fits.
-fn tail_of_turn(rows: &[StoredMessage], fits: usize) -> usize {
-    let after_tools = rows.iter().rposition(|row| !is_spoken(row.role));
-    after_tools.map_or(fits, |at| fits.max(at + 1))
-}
-
 fn is_start(rows: &[StoredMessage], at: usize) -> bool {
     // What came before the very first row is unknown.
     at > 0 && rows[at - 1].turn != rows[at].turn
 }
 
-/// The rows as the prompt shows them, without tool rows: only the tool loop uses
-/// those.
+/// The rows as the prompt shows them.
 pub fn messages(rows: &[StoredMessage], limits: &HistoryLimits) -> Vec<HistoryMessage> {
-    let spoken = rows.iter().filter(|row| is_spoken(row.role)).map(|row| {
+    let messages = rows.iter().map(|row| {
         let ours = row.role == StoredRole::Assistant;
         let name = row.author_name.clone().unwrap_or_default();
         HistoryMessage {
@@ -139,7 +122,7 @@ pub fn messages(rows: &[StoredMessage], limits: &HistoryLimits) -> Vec<HistoryMe
                 .unwrap_or_else(|| row.content.clone()),
         }
     });
-    spoken.collect()
+    messages.collect()
 }
 
 #[cfg(test)]
@@ -218,37 +201,6 @@ mod tests {
         assert_eq!(kept(5, 0, 30, 0).1, 0);
         assert_eq!(kept(5, 1, 30, 0).1, 1);
         assert_eq!(kept(5, 2, 30, 0).0, [5]);
-    }
-
-    #[test]
-    fn no_tool_result_stands_without_its_call() {
-        use StoredRole::{Assistant, ToolResult, ToolUse, User};
-        let roles = [User, ToolUse, ToolResult, ToolUse, ToolResult, Assistant];
-        let rows: Vec<StoredMessage> = (1..=3)
-            .flat_map(|turn| roles.map(|role| row(turn, role)))
-            .collect();
-        for max in 0..20 {
-            for load_past in 0..20 {
-                for read in 0..rows.len() {
-                    let limits = HistoryLimits {
-                        max_messages: max,
-                        max_chars: usize::MAX,
-                        load_past,
-                        started: UnixMillis(3),
-                    };
-                    let kept = window(
-                        &rows[read.max(rows.len().saturating_sub(max + 1))..],
-                        &limits,
-                    );
-                    let first = kept.first().map(|row| row.role);
-                    assert!(
-                        !matches!(first, Some(ToolUse | ToolResult)),
-                        "{max} {load_past}"
-                    );
-                    assert!(kept.len() <= max);
-                }
-            }
-        }
     }
 
     /// One turn per length, with a question and an answer that long.

@@ -133,9 +133,7 @@ impl Memory {
             return Ok(Vec::new());
         }
         let mut rows = self.newest(place, MAX_SEARCHED).await?;
-        let is_spoken =
-            |row: &StoredMessage| matches!(row.role, StoredRole::User | StoredRole::Assistant);
-        rows.retain(|row| row.owner == place.asker && is_spoken(row));
+        rows.retain(|row| row.owner == place.asker);
         self.leave_out_opted_out(&mut rows);
         Ok(rows)
     }
@@ -214,7 +212,7 @@ impl Memory {
         self.newest(place, self.limits().to_read()).await
     }
 
-    /// At most that many rows, the newest.
+    /// At most that many questions and answers, the newest.
     async fn newest(
         &self,
         place: &Place,
@@ -229,6 +227,7 @@ impl Memory {
                 guild: place.guild,
                 user: place.asker,
             }),
+            with_tools: false,
             limit,
         };
         let rows = self.stores.conversations.window(&query).await?;
@@ -245,6 +244,7 @@ impl Memory {
     ) -> Vec<StoredMessage> {
         let unsaved = &self.unsaved;
         unsaved.add_to(&mut rows, place.scope, &place.agent, since);
+        rows.retain(|row| row.role.is_spoken());
         let too_many = rows.len().saturating_sub(limit);
         rows.drain(..too_many);
         self.leave_out_doubtful(&mut rows);

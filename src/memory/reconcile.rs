@@ -21,7 +21,7 @@ use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, MendsDropped, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
 use clew_store::model::{StoredMessage, StoredReceipt, Subject};
-use clew_store::{Kind, Purge, Purged};
+use clew_store::{Kind, Purge, Purged, Reach};
 
 impl Memory {
     /// Queues a change, without waiting. [`upkeep`](Memory::upkeep) carries it out.
@@ -408,7 +408,12 @@ impl Memory {
                 late.push(Purge::Messages { channel, ids });
             }
         }
-        late.extend(self.changes.edits_of(rows));
+        // An edit that the turn began after is old news.
+        let is_late = |edited: &Purge| {
+            let reach = Reach::of(edited, rows);
+            rows.iter().any(|row| reach.holds(row))
+        };
+        late.extend(self.changes.edits_of(rows).into_iter().filter(is_late));
         late
     }
 

@@ -91,6 +91,7 @@ impl Memory {
                 guild: None,
                 user: NOBODY,
             }),
+            with_tools: false,
             limit: 1,
         };
         let reading = async {

@@ -11,7 +11,6 @@ use super::{Memory, Place};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
 use crate::telemetry::{Ids, Ms};
 use clew_store::Purge;
-use clew_store::model::StoredRole;
 
 impl Memory {
     /// Keeps a turn, except for a user who opted out and for anything purged since
@@ -27,7 +26,7 @@ impl Memory {
             rows(place, exchange, self.limits(), now)
         };
         if !self.settings.keeps_tools {
-            rows.retain(|row| matches!(row.role, StoredRole::User | StoredRole::Assistant));
+            rows.retain(|row| row.role.is_spoken());
         }
         let receipt = receipt(place, exchange, now);
         let late = self.late_purges(&rows, receipt.as_ref(), exchange.asked);

@@ -251,6 +251,7 @@ impl Memory {
             agent: row.agent.clone(),
             since,
             cleared: None,
+            with_tools: false,
             limit: rows,
         };
         let window = self.stores.conversations.window(&query).await?;

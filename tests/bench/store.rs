@@ -84,6 +84,7 @@ async fn measure(store: &Sqlite, rows: u64, scopes: u64) {
             agent: AgentName::default_agent(),
             since: UnixMillis(0),
             cleared: None,
+            with_tools: false,
             limit: WINDOW,
         };
         let began = Instant::now();

@@ -22,6 +22,8 @@ pub struct WindowQuery {
     pub since: UnixMillis,
     /// Also later than the clear markers that apply to this asker.
     pub cleared: Option<Asker>,
+    /// Whether rows of tools are read, too, and count.
+    pub with_tools: bool,
     /// At most this many, the newest.
     pub limit: usize,
 }

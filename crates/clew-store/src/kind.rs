@@ -142,7 +142,8 @@ impl Purge {
     /// by what it was made from. More of its turn may be removed too; see
     /// [`Reach`](super::Reach).
     pub fn names(&self, row: &StoredMessage) -> bool {
-        self.names_itself(row) || self.names_sources(row, row.timestamp)
+        let began = row.began();
+        self.names_itself(row) || began.is_some_and(|began| self.names_sources(row, began))
     }
 
     /// Whether it covers this row, of a turn that began at that time, by what it

@@ -165,8 +165,9 @@ impl<'a> Reach<'a> {
         };
         if matches!(purge, Purge::Edited { .. }) {
             for row in messages {
-                let began = reach.began.entry(turn_key(row)).or_insert(row.timestamp);
-                *began = row.timestamp.min(*began);
+                let Some(time) = row.began() else { continue };
+                let began = reach.began.entry(turn_key(row)).or_insert(time);
+                *began = time.min(*began);
             }
         }
         if !matches!(purge, Purge::Messages { .. }) {

@@ -179,8 +179,7 @@ impl LogFolder {
 
     fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
         let spoken = |row: &&StoredMessage| {
-            let is_said = matches!(row.role, StoredRole::User | StoredRole::Assistant);
-            is_said && row.guild.is_none() && row.sources.is_empty()
+            row.role.is_spoken() && row.guild.is_none() && row.sources.is_empty()
         };
         let rows: Vec<&StoredMessage> = turn.iter().filter(spoken).collect();
         let Some(first) = rows.first() else {

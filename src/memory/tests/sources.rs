@@ -48,6 +48,7 @@ fn all_of(place: &Place) -> WindowQuery {
         agent: place.agent.clone(),
         since: UnixMillis(0),
         cleared: None,
+        with_tools: true,
         limit: 9,
     }
 }

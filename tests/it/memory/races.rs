@@ -6,10 +6,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clew::memory::{DiscordChange, Exchange, Memory, Place, RestoreError, Stores};
+use clew::memory::{DiscordChange, Edit, Exchange, Memory, Place, RestoreError, Stores};
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
-    ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
+    ChannelId, ContentSource, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
 };
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Origin, Scope, ScopeKind,
@@ -98,6 +98,7 @@ impl Scene {
             agent: AgentName::default_agent(),
             since: UnixMillis(0),
             cleared: None,
+            with_tools: true,
             limit: 100,
         };
         self.store.window(&query).await.unwrap()
@@ -212,6 +213,50 @@ async fn nothing_older_than_its_agent_is_read() {
             let read = s.memory.history(&ids, &place, TurnId(9)).await;
             assert_eq!(read.len(), count, "{cleared:?} {began}");
         }
+    }
+}
+
+/// A snapshot is restored, and only then Discord tells of an edit that nobody heard of: of
+/// words that the answer was made from, or from before it was made.
+#[tokio::test]
+async fn a_missed_edit_of_a_source_reaches_what_was_restored() {
+    const MINUTE_MS: i64 = 60_000;
+    let source = ContentSource {
+        guild: Some(GUILD),
+        channel: ChannelId::new(3),
+        message: Some(MessageId::new(5)),
+        author: Some(BORIS),
+    };
+    for (minutes_ago, left) in [(30, 1), (90, 2)] {
+        let s = scene().await;
+        let (ids, place) = (Ids::default(), place(ADA));
+        let asked = UnixMillis(START.0 - 60 * MINUTE_MS);
+        let question = MessageId::first_at(asked).get();
+        let exchange = Exchange {
+            trigger: Some(MessageId::new(question)),
+            messages: vec![MessageId::new(question + 1)],
+            sources: vec![source],
+            ..exchange(asked)
+        };
+        s.memory.record(&ids, &place, &exchange).await;
+        let saved = s.memory.save(&place, None, None).await.unwrap();
+        s.memory.delete_conversation(&place).await.unwrap();
+        let restored = s.memory.restore(&place, &saved.id, |_| true).await;
+        assert_eq!(restored.unwrap().messages, 2);
+        assert_eq!(s.stored(ADA).await.len(), 2);
+        s.memory.reconcile(DiscordChange::Edited {
+            guild: Some(GUILD),
+            channel: source.channel,
+            edit: Edit {
+                message: MessageId::new(5),
+                author: BORIS,
+                words: Some("other words".to_owned()),
+                at: Some(UnixMillis(START.0 - minutes_ago * MINUTE_MS)),
+            },
+        });
+        // Carries out what waits.
+        s.memory.erase(UserId::new(99)).await.unwrap();
+        assert_eq!(s.stored(ADA).await.len(), left, "{minutes_ago}");
     }
 }
 

@@ -249,6 +249,23 @@ async fn what_has_no_room_in_a_request_shrinks_to_a_line() {
     );
 }
 
+/// Of two calls and their results four rows are stored between question and answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_push_no_turn_out_of_later_prompts() {
+    let (p, _) = with_news(&[("MAX_CONTEXT_MESSAGES", "4")]).await;
+    let bot = p.start().await;
+    p.post(p.channel, p.ada, p.to_us("where is the valve?"));
+    p.answer(p.channel, 1).await;
+    let calls = [("search_outputs", "{}"), ("list_thread", "{}")];
+    p.ask_calling("well?", &calls).await;
+    p.answer(p.channel, 2).await;
+    let number = p.stage.model.requests().len() + 1;
+    p.post(p.channel, p.ada, p.to_us("and the pump?"));
+    let told = p.prompt(number).await;
+    assert!(told.contains("where is the valve?"), "{told}");
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn later_prompts_name_results_that_match_and_may_be_read() {
     let (p, (news, _)) = with_news(&[("USER_TURNS_PER_MIN", "0")]).await;

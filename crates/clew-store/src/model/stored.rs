@@ -109,6 +109,15 @@ impl StoredMessage {
         own.chain(sources.filter_map(|source| Some((source.channel, source.message?))))
     }
 
+    /// When its words were made: what is restored from a snapshot is as old as its
+    /// message. `None` if it was restored and is no message.
+    pub fn began(&self) -> Option<UnixMillis> {
+        match self.restored_from {
+            None => Some(self.timestamp),
+            Some(_) => self.message.map(MessageId::created),
+        }
+    }
+
     /// Whether its text is that message's text. A long answer spans several
     /// messages, so editing one of them changes nothing.
     pub fn is_text_of(&self, channel: ChannelId, message: MessageId) -> bool {
@@ -124,8 +133,7 @@ pub enum StoredRole {
     User,
     /// The answer.
     Assistant,
-    /// The model's tool calls. No turn makes any yet; the stores support such
-    /// rows already, to avoid a later migration.
+    /// The model's tool calls.
     ToolUse,
     /// A tool's result.
     ToolResult,
@@ -134,6 +142,11 @@ pub enum StoredRole {
 impl StoredRole {
     /// All roles.
     pub const ALL: [Self; 4] = [Self::User, Self::Assistant, Self::ToolUse, Self::ToolResult];
+
+    /// Whether it is a question or an answer, rather than what a tool was called with or gave.
+    pub const fn is_spoken(self) -> bool {
+        matches!(self, Self::User | Self::Assistant)
+    }
 
     /// The word in the column.
     pub const fn as_str(self) -> &'static str {
@@ -222,6 +235,15 @@ pub struct ContextSnapshot {
     pub info: ContextSnapshotInfo,
     /// The caller's rows, oldest first, each with its own scope.
     pub messages: Vec<StoredMessage>,
+}
+
+impl ContextSnapshot {
+    /// The earliest time that a purge may judge one of its rows by.
+    pub(crate) fn oldest(&self) -> Option<UnixMillis> {
+        let times = self.messages.iter();
+        let times = times.flat_map(|row| [Some(row.timestamp), row.began()]);
+        times.flatten().min()
+    }
 }
 
 /// Where a conversation starts: set by `/context clear`; rows stay.

@@ -75,7 +75,7 @@ const DELETE_TURN: &str = "DELETE FROM clew.messages
 
 const WINDOW: &str = "
 FROM clew.messages
-WHERE scope = $1 AND agent_name = $2 AND timestamp > $3
+WHERE scope = $1 AND agent_name = $2 AND timestamp > $3 AND ($5 OR role IN ('user', 'assistant'))
 ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT $4";
 
 const OWN: &str = "
@@ -330,7 +330,7 @@ pub(super) async fn window(
     };
     let since = Moment(query.start(cleared));
     let (agent, limit) = (query.agent.as_str(), limit(query.limit));
-    let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit];
+    let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit, &query.with_tools];
     let sql = format!("SELECT {MESSAGE} {WINDOW}");
     let found = scoped_rows(transaction, query.scope, &sql, parameters).await?;
     let readable = found

@@ -146,7 +146,6 @@ async fn put_row(transaction: &Transaction<'_>, snapshot: &ContextSnapshot) -> O
     let (id, owner) = (info.id.as_str(), info.owner.get().cast_signed());
     let guild = info.guild.map(|guild| guild.get().cast_signed());
     let count = limit(info.message_count);
-    let oldest = snapshot.messages.iter().map(|row| row.timestamp).min();
     let bytes = snapshot.messages.iter().map(text_bytes).sum::<usize>();
     let parameters: Parameters<'_> = &[
         &id,
@@ -159,7 +158,7 @@ async fn put_row(transaction: &Transaction<'_>, snapshot: &ContextSnapshot) -> O
         &count,
         &Moment(info.window_start),
         &Moment(info.window_end),
-        &oldest.map(Moment),
+        &snapshot.oldest().map(Moment),
         &limit(bytes),
     ];
     touched(transaction, PUT, parameters).await?;

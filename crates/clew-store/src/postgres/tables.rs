@@ -47,11 +47,14 @@ const ROWS_OF_MESSAGES: &str = "id IN (
 /// Sources that are these messages.
 const OF_IDS: &str = "channel_id = ?1 AND message_id = ANY (?2)";
 
+/// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
     SELECT FROM clew.messages AS made JOIN clew.messages AS of_turn
         ON of_turn.scope = made.scope AND of_turn.turn_id = made.turn_id
         AND of_turn.agent_name = made.agent_name
-    WHERE made.id = row_id AND of_turn.timestamp < ?3)";
+    WHERE made.id = row_id AND ?3 > CASE
+        WHEN of_turn.restored_from IS NULL THEN of_turn.timestamp
+        ELSE to_timestamp(((of_turn.discord_message_id >> 22) + 1420070400000) / 1000.0) END)";
 
 /// A snapshot without a row from before the edit is not concerned.
 const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >

@@ -158,7 +158,7 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
     let is_ordered = !State::of(connection, query.scope, &query.agent)?.disordered;
     let mut select = connection.prepare_cached(&format!(
         "SELECT {MESSAGE} FROM messages WHERE scope = ?1 AND agent_name = ?2
-             AND (?4 OR timestamp > ?3)
+             AND (?4 OR timestamp > ?3) AND (?5 OR role IN ('user', 'assistant'))
          ORDER BY ordinal DESC, turn_id DESC, position DESC"
     ))?;
     let since = time_text(query.start(cleared));
@@ -167,7 +167,8 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
         query.scope.to_string(),
         query.agent.as_str(),
         since,
-        is_ordered
+        is_ordered,
+        query.with_tools
     ])?;
     let mut window = Vec::new();
     while window.len() < query.limit {

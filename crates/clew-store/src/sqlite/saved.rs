@@ -165,17 +165,9 @@ fn insert_pending(connection: &Connection, snapshot: &ContextSnapshot) -> Result
         i64::try_from(info.message_count).unwrap_or(i64::MAX),
         time_text(info.window_start),
         time_text(info.window_end),
-        oldest(&snapshot.messages),
+        snapshot.oldest().map(time_text),
     ])?;
     insert_contents(connection, seq, &snapshot.messages)
-}
-
-fn oldest(messages: &[StoredMessage]) -> Option<String> {
-    messages
-        .iter()
-        .map(|row| row.timestamp)
-        .min()
-        .map(time_text)
 }
 
 /// Stores which messages and channels are in a snapshot, and what it was made
@@ -306,7 +298,7 @@ pub(super) fn change_rows(session: &Session, changes: &[SnapshotChange]) -> Resu
                     seq,
                     replace_text(session, *seq, &snapshot.info)?,
                     i64::try_from(snapshot.info.message_count).unwrap_or(i64::MAX),
-                    oldest(&snapshot.messages)
+                    snapshot.oldest().map(time_text)
                 ])?;
             }
         }

@@ -42,10 +42,14 @@ const MESSAGES: Table = Table {
 /// Sources that are these messages.
 const OF_IDS: &str = "channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))";
 
+/// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
     SELECT 1 FROM message_rows made JOIN message_rows of_turn ON of_turn.turn_id = made.turn_id
         AND +of_turn.scope = made.scope AND +of_turn.agent_name = made.agent_name
-    WHERE made.id = row_id AND NOT of_turn.gone AND of_turn.timestamp < ?3)";
+    WHERE made.id = row_id AND NOT of_turn.gone AND ?3 > CASE
+        WHEN of_turn.restored_from IS NULL THEN of_turn.timestamp
+        ELSE strftime('%Y-%m-%dT%H:%M:%fZ',
+            ((of_turn.discord_message_id >> 22) + 1420070400000) / 1000.0, 'unixepoch') END)";
 
 /// A snapshot without a row from before the edit is not concerned.
 const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >

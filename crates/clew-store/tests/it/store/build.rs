@@ -196,6 +196,7 @@ pub(super) fn all_of(scope: Scope) -> WindowQuery {
         agent: default_agent(),
         since: UnixMillis(0),
         cleared: None,
+        with_tools: true,
         limit: 1_000,
     }
 }

@@ -139,6 +139,7 @@ async fn texts(files: &Files, scope: Scope) -> Vec<String> {
         agent: AgentName::default_agent(),
         since: UnixMillis(0),
         cleared: None,
+        with_tools: true,
         limit: 100,
     };
     let rows = files.window(&query).await.unwrap();
@@ -545,6 +546,7 @@ async fn a_marker_applies_to_new_files() {
         agent: agent.clone(),
         since: at(6000),
         cleared: None,
+        with_tools: true,
         limit: 9,
     };
     assert_eq!(files.window(&query).await.unwrap().len(), 2);

@@ -174,6 +174,7 @@ impl<S: Backend> Actor<S> {
         let query = WindowQuery {
             since,
             cleared,
+            with_tools: true,
             limit,
             ..all_of(scope)
         };

@@ -60,6 +60,7 @@ fn all_of(scope: Scope) -> WindowQuery {
         agent: AgentName::default_agent(),
         since: UnixMillis(0),
         cleared: None,
+        with_tools: true,
         limit: 1_000,
     }
 }

@@ -96,6 +96,7 @@ fn query(user: u64, limit: usize) -> WindowQuery {
         agent: AgentName::default_agent(),
         since: UnixMillis(0),
         cleared: None,
+        with_tools: true,
         limit,
     }
 }

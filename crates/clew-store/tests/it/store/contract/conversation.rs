@@ -23,6 +23,7 @@ on_each_store! {
     more_rows_than_the_limit_give_the_newest_oldest_first
     a_window_of_nothing_is_empty
     rows_of_tools_stand_between_question_and_answer
+    a_window_without_tools_has_as_many_questions_and_answers
     an_existing_turn_is_replaced_and_keeps_its_ordinal
     an_ordinal_is_never_reused
     rows_that_are_not_a_turn_are_refused
@@ -166,6 +167,30 @@ async fn a_window_of_nothing_is_empty<F: Fixture>(place: &F) {
     let store = place.open().await;
     assert_eq!(rows(&store, HERE).await, []);
     assert_eq!(store.delete_conversation(HERE).await.unwrap(), 0);
+}
+
+async fn a_window_without_tools_has_as_many_questions_and_answers<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    for number in [10, 20] {
+        let mut called = turn(HERE, number, at(i64::try_from(number).unwrap()));
+        if F::IS_DATABASE {
+            called = with_tools(called);
+        }
+        store.append(&called).await.unwrap();
+    }
+    for (limit, expected) in [
+        (1, &["answer 20"][..]),
+        (3, &["answer 10", "question 20", "answer 20"]),
+        (9, &["question 10", "answer 10", "question 20", "answer 20"]),
+    ] {
+        let query = WindowQuery {
+            with_tools: false,
+            limit,
+            ..all_of(HERE)
+        };
+        let found = store.window(&query).await.unwrap();
+        assert_eq!(texts(&found), expected, "{limit}");
+    }
 }
 
 async fn rows_of_tools_stand_between_question_and_answer<F: Fixture>(place: &F) {

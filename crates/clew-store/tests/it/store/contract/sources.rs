@@ -6,8 +6,8 @@ use clew_store::model::{Scope, StoredMessage};
 use clew_store::{Backend, Kind, Purge, SUMMARY_REMOVED};
 
 use crate::store::build::{
-    all_of, at, channel, direct, guild, made_from, member, message, snapshot, texts, turn, user,
-    with_tools,
+    all_of, at, channel, direct, guild, made_from, member, message, snapshot, snapshot_id, texts,
+    turn, user, with_tools,
 };
 use crate::store::fixture::{Fixture, needs_database, on_each_store};
 
@@ -17,6 +17,7 @@ on_each_store! {
     a_source_is_found_by_channel_server_member_and_user
     an_edit_takes_what_was_made_from_the_former_words
     an_edit_takes_a_turn_that_began_before_it_whole
+    an_edit_takes_restored_rows_by_the_age_of_their_messages
     a_replaced_turn_is_found_by_its_new_sources_only
     sources_are_held_messages_until_they_are_purged
     sources_name_servers_and_members
@@ -51,7 +52,7 @@ const HERE: fn() -> Scope = || member(1, 2, 3);
 /// The rows of [`HERE`] and of a snapshot of it, if there are snapshots.
 async fn left<F: Fixture>(store: &F::Store) -> Vec<Vec<StoredMessage>> {
     let mut left = vec![store.window(&all_of(HERE())).await.unwrap()];
-    let id = crate::store::build::snapshot_id(1);
+    let id = snapshot_id(1);
     if F::IS_DATABASE
         && let Some(snapshot) = store.snapshot(user(3), &id).await.unwrap()
     {
@@ -173,6 +174,23 @@ async fn an_edit_takes_a_turn_that_began_before_it_whole<F: Fixture>(place: &F) 
         at: at(105),
     };
     check(place, rows, edited, true).await;
+}
+
+/// When they were restored tells nothing of their words.
+async fn an_edit_takes_restored_rows_by_the_age_of_their_messages<F: Fixture>(place: &F) {
+    let mut rows = answered::<F>(HERE(), 10, 5_000, &[50]);
+    let first = MessageId::first_at(at(100)).get();
+    for (nth, row) in (0..).zip(&mut rows) {
+        row.restored_from = Some(snapshot_id(2));
+        row.message = row.message.map(|_| message(first + nth));
+    }
+    let edited = |when| Purge::Edited {
+        channel: channel(70),
+        message: message(50),
+        at: at(when),
+    };
+    check(place, rows.clone(), edited(101), true).await;
+    check(place, rows, edited(100), false).await;
 }
 
 async fn a_replaced_turn_is_found_by_its_new_sources_only<F: Fixture>(place: &F) {

@@ -46,6 +46,7 @@ async fn kept(store: &Sqlite, like: &[StoredMessage]) -> Vec<u64> {
         agent: AgentName::default_agent(),
         since: clew_context::model::UnixMillis(0),
         cleared: None,
+        with_tools: true,
         limit: usize::MAX,
     };
     let rows = store.window(&query).await.unwrap();
