@@ -7,6 +7,7 @@
 mod demo;
 mod doctor;
 mod init;
+mod print;
 pub mod replay;
 mod run;
 mod store;
@@ -15,10 +16,11 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 use tokio::runtime::Runtime;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::Config;
+use crate::config::{Config, LogFormat};
 use crate::telemetry::init_log;
 
 /// The exit code for settings and input that only a person can fix.
@@ -34,7 +36,7 @@ const NEEDS_CONSENT: u8 = 3;
 /// Settings are read from environment variables and from `.env` (see
 /// `.env.example`).
 #[derive(Debug, Parser)]
-#[command(name = "clew", version)]
+#[command(name = "clew", version = env!("CLEW_VERSION"))]
 struct Cli {
     #[command(subcommand)]
     command: Option<CliCommand>,
@@ -55,6 +57,17 @@ enum CliCommand {
     /// Inspect, export, erase, migrate, copy or vacuum the store
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Print all settings with their defaults, as a file `.env` takes them
+    Settings,
+    /// Print a query for the telemetry, for DuckDB or jq
+    Queries(print::QueriesArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
 }
 
 /// Parses the arguments and does what they say.
@@ -76,12 +89,16 @@ pub fn main() -> ExitCode {
         },
         Some(CliCommand::Store(command)) => match Config::of_process() {
             Ok(config) => {
-                init_log(LevelFilter::WARN);
+                init_log(LevelFilter::WARN, LogFormat::Text);
                 runtime.block_on(store::run(command, &config))
             }
             Err(errors) => fail(&errors),
         },
         Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
+        Some(CliCommand::Settings) => print::settings(),
+        Some(CliCommand::Queries(args)) => print::queries(&args),
+        Some(CliCommand::Completions { shell }) => print::completions(shell),
+        Some(CliCommand::Man) => print::man(),
         Some(CliCommand::Init(args)) => runtime.block_on(init::run(args)),
         Some(CliCommand::Doctor(args)) => {
             runtime.block_on(doctor::run(&args, Config::of_process()))
@@ -106,7 +123,7 @@ fn is_for_demo(config: &Config) -> bool {
 }
 
 fn connect(runtime: &Runtime, config: Config) -> ExitCode {
-    init_log(config.log.level);
+    init_log(config.log.level, config.log.format);
     runtime.block_on(run::run(config))
 }
 

@@ -44,7 +44,7 @@ pub use example::example;
 #[cfg(feature = "test-util")]
 pub use fallbacks::FallbackConfig;
 pub use llm::LlmConfig;
-pub use log::LogConfig;
+pub use log::{LogConfig, LogFormat};
 pub use memory::MemoryConfig;
 pub use problem::ConfigErrors;
 pub use runs::RunConfig;

@@ -7,7 +7,7 @@ use clap::Args;
 use tracing::level_filters::LevelFilter;
 
 use super::{CANNOT, FAILED, fail_with};
-use crate::config::Config;
+use crate::config::{Config, LogFormat};
 use crate::demo::{self, DemoOptions, Error};
 use crate::telemetry::init_log;
 
@@ -30,7 +30,7 @@ pub(super) struct DemoArgs {
 
 /// Plays the demo.
 pub(super) async fn run(args: DemoArgs) -> ExitCode {
-    init_log(LevelFilter::WARN);
+    init_log(LevelFilter::WARN, LogFormat::Text);
     let stdout = io::stdout();
     let options = DemoOptions {
         settings: Config::demo_of_process(),

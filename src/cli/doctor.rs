@@ -8,7 +8,7 @@ use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
 use super::{FAILED, fail_with};
-use crate::config::{Config, ConfigErrors};
+use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;
 
@@ -23,7 +23,7 @@ pub(super) struct DoctorArgs {
 /// Tries everything. Exit codes: 0 all works; 1 something does not, or the output
 /// cannot be written.
 pub(super) async fn run(args: &DoctorArgs, config: Result<Config, ConfigErrors>) -> ExitCode {
-    init_log(LevelFilter::ERROR);
+    init_log(LevelFilter::ERROR, LogFormat::Text);
     let mut findings = Vec::new();
     let mut out = io::stdout().lock();
     let mut written = Ok(());

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use tracing::level_filters::LevelFilter;
 
 use super::{CANNOT, FAILED, fail_with};
-use crate::config::{Config, ConfigErrors};
+use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;
 use clew_discord::invite;
@@ -74,7 +74,7 @@ enum Error {
 
 /// Sets the bot up. Exit codes: 0 written; 1 failed while running; 2 cannot be done so.
 pub(super) async fn run(args: InitArgs) -> ExitCode {
-    init_log(LevelFilter::ERROR);
+    init_log(LevelFilter::ERROR, LogFormat::Text);
     match Setup::new(args).run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ (Error::Write(_) | Error::Terminal(_))) => fail_with(FAILED, &error),

@@ -14,12 +14,24 @@ pub struct LogConfig {
     pub level: LevelFilter,
     /// `DEBUG`.
     pub debug: bool,
+    /// `LOG_FORMAT`.
+    pub format: LogFormat,
+}
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// A JSON object, for collectors of logs.
+    Json,
 }
 
 #[derive(Default, Deserialize)]
 struct RawLog {
     log_level: Option<String>,
     debug: Option<String>,
+    log_format: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> LogConfig {
@@ -42,5 +54,14 @@ pub(super) fn read(check: &mut Checker) -> LogConfig {
     } else {
         level
     };
-    LogConfig { level, debug }
+    let format = check.one_of(
+        &var::LOG_FORMAT,
+        raw.log_format,
+        &[("text", LogFormat::Text), ("json", LogFormat::Json)],
+    );
+    LogConfig {
+        level,
+        debug,
+        format,
+    }
 }

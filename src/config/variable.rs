@@ -276,6 +276,8 @@ variables! {
     STATE_DIR = "var/state", "path", Operation;
     /// What the readable log shows: off, error, warn, info, debug or trace.
     LOG_LEVEL = "info", "level", Operation;
+    /// How its lines are written: for people, or as JSON objects for collectors of logs.
+    LOG_FORMAT = "text", "text or json", Operation;
     /// Raises Clew's own log level to debug; message text is never logged.
     DEBUG = "false", "true|false", Operation;
 

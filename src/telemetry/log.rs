@@ -1,22 +1,28 @@
 //! The log for people, on standard error. Unlike telemetry it has sentences; like
 //! telemetry it never contains a message's text.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::config::LogFormat;
+
 /// Starts the log of this process. A second call changes nothing and returns
 /// `false`: a process has one log, however many bots run in it.
-pub fn init_log(level: LevelFilter) -> bool {
+pub fn init_log(level: LevelFilter, format: LogFormat) -> bool {
     let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr);
+    let lines: Box<dyn Layer<_> + Send + Sync> = match format {
+        LogFormat::Text => Box::new(lines),
+        LogFormat::Json => Box::new(lines.json().flatten_event(true)),
+    };
     tracing_subscriber::registry()
-        .with(log_filter(level))
-        .with(lines)
+        .with(lines.with_filter(log_filter(level)))
         .try_init()
         .is_ok()
 }

@@ -239,6 +239,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("TELEMETRY_IDS", "hashed", "plain, keyed"),
     ("STATE_DIR", "a\0b", "a path"),
     ("LOG_LEVEL", "verbose", "info, off, error, warn"),
+    ("LOG_FORMAT", "xml", "text, json"),
     ("DEBUG", "clew", "true, false"),
     ("CONTEXT_STORE", "var/clew.db", "sqlite:PATH, postgres://"),
     ("TOOLS", "some", "on, off"),

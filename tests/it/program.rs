@@ -1,0 +1,95 @@
+//! What the program itself tells: its version, completions, manual page, example settings and queries, and
+//! its log as JSON.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Standard output and error, and the exit code.
+fn program(arguments: &[&str], variables: &[(&str, &str)]) -> (String, String, Option<i32>) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_clew"))
+        .args(arguments)
+        .current_dir(folder.path())
+        .env_clear()
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    (
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+        output.status.code(),
+    )
+}
+
+#[track_caller]
+fn printed(arguments: &[&str]) -> String {
+    let (text, errors, code) = program(arguments, &[]);
+    assert_eq!((errors.as_str(), code), ("", Some(0)));
+    text
+}
+
+#[test]
+fn the_version_says_which_build_it_is() {
+    let expected = format!("clew {} (debug build)\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(printed(&["--version"]), expected);
+}
+
+#[test]
+fn it_brings_completions_and_its_manual_page() {
+    for (shell, part) in [
+        ("bash", "complete -F _clew"),
+        ("zsh", "#compdef clew"),
+        ("fish", "complete -c clew"),
+    ] {
+        let text = printed(&["completions", shell]);
+        assert!(text.contains(part), "{text}");
+        assert!(text.contains("doctor"), "{text}");
+    }
+    let page = printed(&["man"]);
+    assert!(page.contains(".TH clew 1"), "{page}");
+}
+
+#[test]
+fn it_brings_the_example_settings_and_the_queries() {
+    let example = fs::read_to_string(root().join(".env.example")).unwrap();
+    assert_eq!(printed(&["settings"]), example);
+    let folder = root().join("telemetry/queries");
+    let files = folder.read_dir().unwrap();
+    let names: BTreeSet<String> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let listed: BTreeSet<String> = printed(&["queries"]).lines().map(str::to_owned).collect();
+    assert_eq!(listed, names, "each file has its line in cli/print.rs");
+    for name in names {
+        let text = fs::read_to_string(folder.join(&name)).unwrap();
+        assert_eq!(printed(&["queries", &name]), text);
+    }
+    let (_, errors, code) = program(&["queries", "none"], &[]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("no query `none`: `clew queries` lists them"));
+}
+
+#[test]
+fn its_log_can_be_json() {
+    let variables = [
+        ("DISCORD_TOKEN", "x"),
+        ("DISCORD_API_URL", "http://127.0.0.1:1"),
+        ("STATE_DIR", "/dev/null/state"),
+        ("LOG_FORMAT", "json"),
+    ];
+    let (_, errors, code) = program(&["run"], &variables);
+    assert_eq!(code, Some(2), "{errors}");
+    let line = errors.lines().next().unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["message"], "the settings in effect");
+    assert_eq!(line["level"], "INFO");
+}
