@@ -323,7 +323,7 @@ async fn serve(
             }
             LoopEvent::Ask(request) => dispatcher.ask(*request),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
-            LoopEvent::StopRun(id) => dispatcher.stop_runs(|run| run.id == id),
+            LoopEvent::StopRun(id) => dispatcher.stop_run(id),
             LoopEvent::Placed(request, mark) => dispatcher.placed(*request, mark),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
         }
@@ -379,7 +379,7 @@ async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiv
             Some(LoopEvent::TurnEnded(end)) => dispatcher.turn_ended(end),
             Some(LoopEvent::Ask(request)) => dispatcher.ask(*request),
             Some(LoopEvent::Run(request, slot)) => dispatcher.start_run(*request, slot),
-            Some(LoopEvent::StopRun(id)) => dispatcher.stop_runs(|run| run.id == id),
+            Some(LoopEvent::StopRun(id)) => dispatcher.stop_run(id),
             Some(_) => {}
             None => return,
         }

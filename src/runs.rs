@@ -33,13 +33,15 @@ struct Shared {
     known: Mutex<Known>,
     /// Tells that what the next process needs has changed.
     changed: watch::Sender<()>,
+    /// What of that has been written, or could not be.
+    written: watch::Sender<OpenRuns>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     under_way: BTreeMap<InteractionId, Arc<Run>>,
     /// Runs whose progress message does not yet say that they are over.
-    broken_off: BTreeMap<InteractionId, RunPlace>,
+    broken_off: BTreeMap<InteractionId, OpenRun>,
 }
 
 /// A run that is under way.
@@ -59,23 +61,38 @@ pub struct Run {
     pub began: UnixMillis,
     /// What it is doing.
     pub activity: Arc<Activity>,
-    place: OnceLock<RunPlace>,
+    channel: OnceLock<ChannelId>,
+    message: OnceLock<MessageId>,
+    is_over: AtomicBool,
 }
 
 /// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlace {
     /// The run's own thread, or where it was asked for.
     pub channel: ChannelId,
     /// The message that shows its progress.
     pub message: MessageId,
-    /// When the run began, in Unix milliseconds.
-    pub began: i64,
 }
 
-/// The runs that the next process has to report as broken off, unless it is said before.
+/// A run that the next process has to report, unless it is said before that it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRun {
+    /// The run's own thread, or where it was asked for.
+    pub channel: ChannelId,
+    /// The message that shows its progress; none if it may not have been posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+    /// When the run began, in Unix milliseconds.
+    pub began: i64,
+    /// Whether it had ended: then only its message does not say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_over: bool,
+}
+
+/// All of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct OpenRuns(pub BTreeMap<InteractionId, RunPlace>);
+pub struct OpenRuns(pub BTreeMap<InteractionId, OpenRun>);
 
 /// What a new run is.
 #[derive(Debug)]
@@ -128,6 +145,7 @@ impl Runs {
                 limits,
                 known: Mutex::new(known),
                 changed: watch::Sender::new(()),
+                written: watch::Sender::default(),
             }),
         }
     }
@@ -147,7 +165,9 @@ impl Runs {
             home: new.home,
             began: new.began,
             activity: Arc::default(),
-            place: OnceLock::new(),
+            channel: OnceLock::new(),
+            message: OnceLock::new(),
+            is_over: AtomicBool::new(false),
         });
         known.under_way.insert(new.id, Arc::clone(&run));
         Ok(RunSlot {
@@ -184,8 +204,8 @@ impl Runs {
     pub fn open(&self) -> OpenRuns {
         let known = self.shared.known();
         let under_way = known.under_way.iter();
-        let mut open: BTreeMap<InteractionId, RunPlace> = under_way
-            .filter_map(|(id, run)| Some((*id, run.place()?)))
+        let mut open: BTreeMap<InteractionId, OpenRun> = under_way
+            .filter_map(|(id, run)| Some((*id, run.open()?)))
             .collect();
         open.extend(&known.broken_off);
         OpenRuns(open)
@@ -194,6 +214,11 @@ impl Runs {
     /// Tells when [`open`](Self::open) may have changed.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.shared.changed.subscribe()
+    }
+
+    /// So much was written for the next process, or could not be.
+    pub fn written(&self, open: OpenRuns) {
+        self.shared.written.send_replace(open);
     }
 }
 
@@ -225,7 +250,19 @@ impl Shared {
 impl Run {
     /// Where it stands; none while that is being made.
     pub fn place(&self) -> Option<RunPlace> {
-        self.place.get().copied()
+        Some(RunPlace {
+            channel: *self.channel.get()?,
+            message: *self.message.get()?,
+        })
+    }
+
+    fn open(&self) -> Option<OpenRun> {
+        Some(OpenRun {
+            channel: *self.channel.get()?,
+            message: self.message.get().copied(),
+            began: self.began.0,
+            is_over: self.is_over.load(Ordering::Relaxed),
+        })
     }
 }
 
@@ -235,15 +272,27 @@ impl RunSlot {
         &self.run
     }
 
-    /// The run stands there from now on.
-    pub fn stands(&self, channel: ChannelId, message: MessageId) {
-        let place = RunPlace {
-            channel,
-            message,
-            began: self.run.began.0,
-        };
+    /// Its message is about to be posted there. Waits until the next process would know
+    /// that.
+    pub async fn begins_in(&self, channel: ChannelId) {
         // It stands in one place all along.
-        let _ = self.run.place.set(place);
+        let _ = self.run.channel.set(channel);
+        let mut written = self.shared.written.subscribe();
+        self.shared.changed.send_replace(());
+        let is_known = |open: &OpenRuns| open.0.contains_key(&self.run.id);
+        // The sender is a field of ours.
+        let _ = written.wait_for(is_known).await;
+    }
+
+    /// This message shows its progress.
+    pub fn stands(&self, message: MessageId) {
+        let _ = self.run.message.set(message);
+        self.shared.changed.send_replace(());
+    }
+
+    /// It has ended, and its message is about to say so.
+    pub fn over(&self) {
+        self.run.is_over.store(true, Ordering::Relaxed);
         self.shared.changed.send_replace(());
     }
 
@@ -257,8 +306,8 @@ impl Drop for RunSlot {
     fn drop(&mut self) {
         let mut known = self.shared.known();
         known.under_way.remove(&self.run.id);
-        if let Some(place) = self.run.place().filter(|_| !*self.is_told.get_mut()) {
-            known.broken_off.insert(self.run.id, place);
+        if let Some(open) = self.run.open().filter(|_| !*self.is_told.get_mut()) {
+            known.broken_off.insert(self.run.id, open);
             while known.broken_off.len() > MOST_BROKEN_OFF {
                 known.broken_off.pop_first();
             }

@@ -16,8 +16,10 @@ mod gather;
 mod line;
 mod progress;
 mod record;
+mod roles;
 mod services;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use crate::model::{Payer, ToolName};
 use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
+use crate::tools;
 use clew_context::model::{
     ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
 };
@@ -38,13 +41,14 @@ pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
 pub use line::{INTERRUPTED, refusal};
-pub use progress::{report_broken_off, under_way};
+pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
 
-use ask::{Asked, ask};
+use ask::{Asked, TurnAnswer, ask};
 use deliver::{PostedAnswer, deliver};
 use gather::{TurnMaterial, gather};
 use record::{TurnReport, record};
+use roles::LatestRoles;
 
 /// How often typing is sent. Discord shows it for ten seconds.
 const TYPING_EVERY: Duration = Duration::from_secs(8);
@@ -111,6 +115,8 @@ struct Turn<'a> {
     services: &'a Services,
     /// The trigger as it reads now; the rest of the job stays.
     job: TurnJob,
+    /// The asker's roles now; none if those of the trigger count.
+    roles: Option<LatestRoles>,
     ids: Ids,
     report: TurnReport<'a>,
     started: Instant,
@@ -135,7 +141,13 @@ impl Turn<'_> {
         let (guild_state, request) = (&self.services.guild_state, &self.job.request);
         let source = guild_state.channel(source);
         source.map_or(Readers::Nobody, |source| {
-            guild_state.readers(&answer_place(request), &source)
+            self.with_roles(|roles| {
+                let place = AnswerPlace {
+                    roles,
+                    ..answer_place(request)
+                };
+                guild_state.readers(&place, &source)
+            })
         })
     }
 
@@ -157,6 +169,15 @@ impl Turn<'_> {
         }
     }
 
+    /// How many REST calls tools may make.
+    fn max_tool_fetches(&self) -> usize {
+        if self.job.run.is_some() {
+            self.services.settings.runs.max_fetches
+        } else {
+            tools::MAX_FETCHES
+        }
+    }
+
     /// Whether an agent run has tokens for one more request of the size of the last, and
     /// not for two: the next one has to bring the answer.
     fn tokens_run_low(&self) -> bool {
@@ -165,12 +186,14 @@ impl Turn<'_> {
         self.job.run.is_some() && two_more > self.services.settings.runs.max_tokens
     }
 
-    /// Why an agent run may not ask the model again, if so.
-    fn spent(&self) -> Option<&'static str> {
-        self.job.run.as_ref()?;
-        let is_over = self.job.activity.now().tokens >= self.services.settings.runs.max_tokens;
-        let is_day_over = || self.services.tokens_spent(self.payer()).is_some();
-        (is_over || is_day_over()).then_some(line::TOKENS_SPENT)
+    /// Which tokens are used up, if so: the model may not be asked again.
+    fn spent(&self) -> Option<Cow<'static, str>> {
+        let most = self.services.settings.runs.max_tokens;
+        if self.job.run.is_some() && self.job.activity.now().tokens >= most {
+            return Some(line::TOKENS_SPENT.into());
+        }
+        let of_day = self.services.tokens_spent(self.payer())?;
+        refusal(of_day, self.services.memory.now())
     }
 
     /// The call to answer, if the trigger is a command.
@@ -191,13 +214,18 @@ fn answer_place(request: &TurnRequest) -> AnswerPlace<'_> {
 /// Runs one turn to its end and returns how it ended; telemetry has all the rest.
 pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> EndedTurn {
     let ids = services.ids(&job.request);
+    let asked = services.memory.now();
     let mut turn = Turn {
         services,
         report: TurnReport::new(&services.telemetry, ids, job.came),
+        roles: job
+            .run
+            .as_ref()
+            .map(|_| LatestRoles::of(&job.request, asked)),
         job,
         ids,
         started: Instant::now(),
-        asked: services.memory.now(),
+        asked,
         restarts: 0,
     };
     let ended = match &turn.job.run {
@@ -272,6 +300,7 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
             None => return Ok(ended),
             Some(order) => order,
         },
+        Err(order) if turn.job.run.is_some() && order.shows_part_of_run() => return Err(order),
         Err(order) => order,
     };
     deliver::take_back(turn, &mut posted, &order).await;
@@ -287,10 +316,15 @@ async fn answer(
     control: &mut Control,
 ) -> Result<EndedTurn, Order> {
     let Asked { answer, tools } = ask(turn, material, posted, control).await?;
+    let order = match &answer {
+        TurnAnswer::PartOfRun(_, order) => Some(order.clone()),
+        _ => None,
+    };
     let delivered = deliver(turn, material, answer, posted).await;
     if let Some(order) = control.revoked() {
         return Err(order);
     }
     control.answered();
-    Ok(record(turn, material, delivered, tools, posted).await)
+    let ended = record(turn, material, delivered, tools, posted).await;
+    order.map_or(Ok(ended), Err)
 }

@@ -161,7 +161,7 @@ impl Dispatcher {
                 self.services.window().deleted(channel, &ids);
                 self.starters_deleted(&ids);
                 self.cancel(&ids);
-                self.stop_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
+                self.cancel_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
                 let guild = self.services.guild_state.guild_of(channel);
                 self.reconcile(DiscordChange::Deleted {
                     guild,
@@ -182,7 +182,7 @@ impl Dispatcher {
             }
             Event::ThreadDeleted(thread) => self.channel_gone(thread),
             Event::MemberLeft { guild, user } => {
-                self.stop_runs(|run| run.guild == Some(guild) && run.asker == user);
+                self.cancel_runs(|run| run.guild == Some(guild) && run.asker == user);
                 self.reconcile(DiscordChange::MemberLeft { guild, user });
             }
             Event::ThreadCreated {
@@ -197,7 +197,7 @@ impl Dispatcher {
             Event::GuildUnavailable(guild) => self.guild_lost(guild),
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
-                self.stop_runs(|run| run.guild == Some(guild));
+                self.cancel_runs(|run| run.guild == Some(guild));
                 self.reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable(guild) => {
@@ -245,7 +245,7 @@ impl Dispatcher {
     }
 
     fn channel_gone(&self, channel: ChannelId) {
-        self.stop_runs(|run| run.place().is_some_and(|at| at.channel == channel));
+        self.cancel_runs(|run| run.place().is_some_and(|at| at.channel == channel));
         self.services.window().forget(channel);
         self.services.negative_cache.forget(channel);
         self.reconcile(DiscordChange::ChannelDeleted(channel));

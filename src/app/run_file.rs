@@ -34,6 +34,7 @@ pub(super) async fn keep(runs: Runs, state_dir: PathBuf, ends: CancellationToken
                 tracing::warn!(path = %state_dir.join(FILE).display(), %error,
                     "the agent runs under way cannot be written: after a crash nobody is told");
             }
+            runs.written(saved.clone());
         }
         if changed.is_none() {
             return;

@@ -11,7 +11,8 @@ use crate::model::{RunBounds, RunLimits};
 pub struct RunConfig {
     /// `MAX_AGENT_RUNS`, `AGENT_RUNS_PER_USER`, `AGENT_RUNS_PER_GUILD`.
     pub limits: RunLimits,
-    /// `AGENT_RUN_TIMEOUT_S`, `AGENT_RUN_MAX_ROUNDS`, `AGENT_RUN_MAX_TOKENS`.
+    /// `AGENT_RUN_TIMEOUT_S`, `AGENT_RUN_MAX_ROUNDS`, `AGENT_RUN_MAX_FETCHES`,
+    /// `AGENT_RUN_MAX_TOKENS`.
     pub bounds: RunBounds,
 }
 
@@ -22,6 +23,7 @@ struct RawRuns {
     agent_runs_per_guild: Option<String>,
     agent_run_timeout_s: Option<String>,
     agent_run_max_rounds: Option<String>,
+    agent_run_max_fetches: Option<String>,
     agent_run_max_tokens: Option<String>,
 }
 
@@ -51,6 +53,11 @@ pub(super) fn read(check: &mut Checker) -> RunConfig {
                 &var::AGENT_RUN_MAX_ROUNDS,
                 raw.agent_run_max_rounds,
                 1..=1_000,
+            ),
+            max_fetches: check.number(
+                &var::AGENT_RUN_MAX_FETCHES,
+                raw.agent_run_max_fetches,
+                1..=10_000,
             ),
             max_tokens: check.number(
                 &var::AGENT_RUN_MAX_TOKENS,

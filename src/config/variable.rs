@@ -232,6 +232,8 @@ variables! {
     AGENT_RUN_TIMEOUT_S = "600", "seconds", Turns;
     /// How often the model may call tools in one, instead of `TOOL_MAX_ROUNDS`.
     AGENT_RUN_MAX_ROUNDS = "20", "rounds", Turns;
+    /// How many calls to Discord its tools may make, all together; those of another turn may make 16.
+    AGENT_RUN_MAX_FETCHES = "100", "REST calls", Turns;
     /// The tokens of one, prompts and answers: when they run low, the model is asked for its answer without tools.
     AGENT_RUN_MAX_TOKENS = "200000", "tokens", Turns;
     /// The most messages of one answer; the rest is attached as a file.

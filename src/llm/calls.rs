@@ -33,7 +33,8 @@ impl ArrivingCalls {
     /// # Errors
     /// If there are more calls, or more bytes of them, than an answer may have.
     pub(super) fn take(&mut self, piece: CallPiece) -> Result<(), Error> {
-        self.bytes += piece.id.len() + piece.name.len() + piece.arguments.len();
+        let extra = piece.extra.as_ref().map_or(0, |extra| extra.len());
+        self.bytes += piece.id.len() + piece.name.len() + piece.arguments.len() + extra;
         if self.bytes > MAX_BYTES {
             return Err(Error::malformed("tool calls without end"));
         }
@@ -88,6 +89,7 @@ fn first(piece: CallPiece) -> ToolCall {
         id: piece.id,
         name: piece.name,
         arguments: piece.arguments,
+        extra: piece.extra,
     }
 }
 
@@ -99,4 +101,7 @@ fn continue_with(call: &mut ToolCall, piece: CallPiece) {
         call.name = piece.name;
     }
     call.arguments.push_str(&piece.arguments);
+    if call.extra.is_none() {
+        call.extra = piece.extra;
+    }
 }

@@ -46,6 +46,8 @@ struct RequestCall<'a> {
     id: &'a str,
     r#type: &'static str,
     function: RequestFunction<'a>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -167,9 +169,18 @@ impl<'a> RequestCall<'a> {
                 name: &call.name,
                 arguments: &call.arguments,
             },
+            extra: call.extra.as_deref().map(object).unwrap_or_default(),
         }
     }
 }
+
+fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// The most bytes of what a server says of a call beyond what we read: Gemini's signatures
+/// of its thoughts have some thousand.
+const MAX_EXTRA: usize = 64 * 1024;
 
 /// Ends a stream, in place of a chunk.
 pub(super) const DONE: &str = "[DONE]";
@@ -210,6 +221,8 @@ pub(super) struct CallPiece {
     pub(super) name: String,
     /// The next part of the arguments.
     pub(super) arguments: String,
+    /// See [`ToolCall::extra`].
+    pub(super) extra: Option<Box<str>>,
 }
 
 /// Why an event or body gives no [`AnswerPiece`].
@@ -252,6 +265,8 @@ struct WireCall {
     index: Option<usize>,
     id: Option<String>,
     function: Option<WireFunction>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -329,9 +344,18 @@ fn calls(deltas: Vec<WireCall>) -> Vec<CallPiece> {
                 .as_deref()
                 .map(arguments)
                 .unwrap_or_default(),
+            extra: extra(delta.extra),
         }
     });
     pieces.collect()
+}
+
+/// What is not ours to write, unless it is too long.
+fn extra(mut fields: Map<String, Value>) -> Option<Box<str>> {
+    fields.remove("type");
+    fields.retain(|_, value| !value.is_null());
+    let text = (!fields.is_empty()).then(|| Value::Object(fields).to_string());
+    text.filter(|text| text.len() <= MAX_EXTRA).map(Into::into)
 }
 
 /// A piece of JSON in a string, or (from servers that never split it) the JSON itself.

@@ -23,6 +23,8 @@ pub struct RunBounds {
     pub time: Duration,
     /// How often the model may call tools.
     pub max_rounds: usize,
+    /// How many REST calls its tools may make.
+    pub max_fetches: usize,
     /// The tokens of all its requests and answers; the last one may exceed them.
     pub max_tokens: u64,
 }

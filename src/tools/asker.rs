@@ -18,7 +18,8 @@ use clew_context::model::{
 };
 use clew_discord::guild_state::GuildState;
 
-/// The most REST calls that the tools of one turn make, all together.
+/// The most REST calls that the tools of one turn make, all together; an agent run's may
+/// make `AGENT_RUN_MAX_FETCHES`.
 pub const MAX_FETCHES: usize = 16;
 
 /// The asker of a turn, and what the tools of the turn may use for them.

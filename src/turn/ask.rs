@@ -6,6 +6,7 @@ mod stream;
 mod tools;
 
 use std::borrow::Cow;
+use std::mem;
 
 use super::control::{Control, Order};
 use super::deliver::PostedAnswer;
@@ -33,13 +34,16 @@ pub(super) struct Asked {
 /// The words of a turn, to be delivered.
 pub(super) enum TurnAnswer {
     /// One line instead of an answer, and how the turn ends with it.
-    Line(&'static str, Outcome),
+    Line(Cow<'static, str>, Outcome),
     /// The inspector's answer.
     Inspected(String),
     /// The model's whole answer.
     Whole(Completion),
-    /// What the model said before it failed.
-    BrokenOff(String),
+    /// What the model said before it failed or could not be asked again, and the line that
+    /// says so.
+    BrokenOff(String, Cow<'static, str>),
+    /// What an agent run had said when this order ended it.
+    PartOfRun(String, Order),
     /// Discord refused, for good, what was shown so far.
     Unpostable(RestError),
 }
@@ -88,7 +92,7 @@ pub(super) async fn ask<'a>(
     control: &mut Control,
 ) -> Result<Asked, Order> {
     if let Some(line) = refusal(material) {
-        return Ok(TurnAnswer::Line(line, Outcome::Refused).into());
+        return Ok(TurnAnswer::Line(line.into(), Outcome::Refused).into());
     }
     let Some(model) = &material.model else {
         return Ok(TurnAnswer::Inspected(inspector::answer(material)).into());
@@ -99,8 +103,12 @@ pub(super) async fn ask<'a>(
         servers: model.attempts(),
         tools: ToolLoop::new(turn, material),
         attempt: 1,
+        said: String::new(),
     };
-    let answer = asking.rounds(posted, control).await?;
+    let answer = match asking.rounds(posted, control).await {
+        Err(order) => asking.part_of_run(order)?,
+        Ok(answer) => answer,
+    };
     Ok(Asked {
         answer,
         tools: asking.tools.used(),
@@ -134,37 +142,63 @@ struct Asking<'a> {
     tools: ToolLoop<'a>,
     /// The number of the next request, from 1.
     attempt: u32,
+    /// What the model has said so far: all of it is shown as it grows; of an agent run only
+    /// the last words are.
+    said: String,
 }
 
 impl Asking<'_> {
-    /// Asks until the model calls no more tools. What it says before it calls some stands,
-    /// unless only the end of the answer is posted.
+    /// Asks until the model calls no more tools, or may not be asked again.
     async fn rounds(
         &mut self,
         posted: &mut PostedAnswer<'_>,
         control: &mut Control,
     ) -> Result<TurnAnswer, Order> {
-        let mut before = String::new();
         loop {
-            if let Some(line) = self.turn.spent() {
-                return Ok(TurnAnswer::Line(line, Outcome::Failed));
-            }
             self.turn.job.activity.asks_model();
-            let (said, calls) = match self.round(&before, posted, control).await? {
+            let (said, calls) = match self.round(posted, control).await? {
                 Round::Over(answer) => return Ok(answer),
                 Round::Calls(said, calls) => (said, calls),
             };
             let own = said.own().to_owned();
-            if posted.grows() {
-                if !own.is_empty()
-                    && let Some(error) = show(&said.text, posted, control).await?
-                {
-                    return Ok(TurnAnswer::Unpostable(error));
-                }
-                before = said.text;
+            self.note(said);
+            if posted.grows()
+                && !own.is_empty()
+                && let Some(error) = show(&self.said, posted, control).await?
+            {
+                return Ok(TurnAnswer::Unpostable(error));
             }
-            self.tools.run(own, calls, control).await?;
+            let server = self.servers.server();
+            self.tools.run(server, own, calls, control).await?;
+            if let Some(line) = self.turn.spent() {
+                return Ok(self.broken_off(line.clone(), line));
+            }
             self.servers.ask_again();
+        }
+    }
+
+    fn note(&mut self, said: Said) {
+        if !said.own().is_empty() {
+            self.said = said.text;
+        }
+    }
+
+    /// What was said, with a line that says why there is no more; or one line alone.
+    fn broken_off(&mut self, why: Cow<'static, str>, alone: Cow<'static, str>) -> TurnAnswer {
+        if self.said.is_empty() {
+            TurnAnswer::Line(alone, Outcome::Failed)
+        } else {
+            TurnAnswer::BrokenOff(mem::take(&mut self.said), why)
+        }
+    }
+
+    /// What an agent run has said by now, if it is to be shown.
+    fn part_of_run(&mut self, order: Order) -> Result<TurnAnswer, Order> {
+        let is_run = self.turn.job.run.is_some();
+        if is_run && order.shows_part_of_run() && !self.said.is_empty() {
+            Ok(TurnAnswer::PartOfRun(mem::take(&mut self.said), order))
+        } else {
+            Err(order)
         }
     }
 
@@ -172,7 +206,6 @@ impl Asking<'_> {
     /// by itself, too.
     async fn round(
         &mut self,
-        before: &str,
         posted: &mut PostedAnswer<'_>,
         control: &mut Control,
     ) -> Result<Round, Order> {
@@ -183,12 +216,12 @@ impl Asking<'_> {
             let (prepared, server) = (&next.prompt.prepared, self.servers.server());
             turn.report.asks_model(client.model(), server, prepared);
             let prompt = &prepared.prompt;
-            let messages = self.tools.messages(prompt, client.prompt_room());
+            let messages = self.tools.messages(prompt, client.prompt_room(), server);
             let request = TurnRequest {
                 messages: &messages,
                 tools: self.tools.offered(),
                 nonce: &prompt.nonce,
-                before,
+                before: if posted.grows() { &self.said } else { "" },
             };
             let attempt = &mut self.attempt;
             let on_retry = |error: &llm::Error| {
@@ -199,8 +232,9 @@ impl Asking<'_> {
             let (streamed, times) = asked.await;
             let chars = request.chars(prompt);
             let (said, error) = match streamed {
-                Streamed::Ordered(order) => {
+                Streamed::Ordered(said, order) => {
                     self.gave_up(LlmFailure::Cancelled);
+                    self.note(said);
                     return Err(order);
                 }
                 Streamed::Refused(error) => {
@@ -224,7 +258,12 @@ impl Asking<'_> {
                 None
             };
             let Some(again) = again else {
-                let answer = given_up(turn, said.text, &error, self.attempt);
+                tracing::warn!(error = %with_sources(&error), "the model gave no answer");
+                let reason = failure(&error);
+                self.gave_up(reason);
+                self.note(said);
+                let alone = line::model_failed(reason).into();
+                let answer = self.broken_off(line::BROKE_OFF.into(), alone);
                 return Ok(Round::Over(answer));
             };
             turn.report
@@ -246,18 +285,6 @@ fn ended(said: Said, calls: Vec<ToolCall>, end: AnswerEnd) -> Round {
         Round::Over(TurnAnswer::Whole(Completion { text, end }))
     } else {
         Round::Calls(said, calls)
-    }
-}
-
-/// What came before the failure, or one line that says what to do.
-fn given_up(turn: &Turn<'_>, text: String, error: &llm::Error, attempt: u32) -> TurnAnswer {
-    tracing::warn!(error = %with_sources(error), "the model gave no answer");
-    let reason = failure(error);
-    turn.report.request_failed(reason, attempt, false);
-    if text.is_empty() {
-        TurnAnswer::Line(line::model_failed(reason), Outcome::Failed)
-    } else {
-        TurnAnswer::BrokenOff(text)
     }
 }
 

@@ -23,7 +23,9 @@ pub enum Order {
     },
     /// The trigger was deleted: take back what was posted.
     Cancel,
-    /// The time of an agent run is over: take back what was posted.
+    /// Somebody stopped an agent run.
+    Stop,
+    /// The time of an agent run is over.
     TimeOver,
     /// The process is ending: take back what was posted, and let the next process answer.
     Abandon,
@@ -35,9 +37,18 @@ impl Order {
         match self {
             Self::Go => "",
             Self::Restart { .. } => "the question was edited",
-            Self::Cancel => "the question was deleted, or the run stopped",
+            Self::Cancel => "the question was deleted, or where the run stood",
+            Self::Stop => "the run was stopped",
             Self::TimeOver => "the run's time is over",
             Self::Abandon => "the process ends",
+        }
+    }
+
+    /// Whether what an agent run has said by then is shown.
+    pub(super) const fn shows_part_of_run(&self) -> bool {
+        match self {
+            Self::Stop | Self::TimeOver | Self::Abandon => true,
+            Self::Go | Self::Restart { .. } | Self::Cancel => false,
         }
     }
 }
@@ -95,7 +106,7 @@ impl Control {
         match order {
             Order::Cancel => Some(order),
             Order::Restart { .. } => (!self.answered).then_some(order),
-            Order::Go | Order::TimeOver | Order::Abandon => None,
+            Order::Go | Order::Stop | Order::TimeOver | Order::Abandon => None,
         }
     }
 

@@ -4,6 +4,10 @@ mod persist;
 mod posted;
 mod refused;
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::ask::TurnAnswer;
 use super::control::Order;
 use super::{Turn, TurnMaterial, line};
@@ -14,6 +18,11 @@ use clew_context::model::{Cause, Message, MessageFlags, MessageKind, Referenced}
 
 pub(super) use posted::PostedAnswer;
 pub(super) use refused::cannot_write;
+
+/// How long showing part of an agent run's answer may take...
+const PART_PATIENCE: Duration = Duration::from_secs(15);
+/// ...and at the end of the process, which leaves five seconds, the run's last edit included.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What became of an answer.
 pub(super) struct Delivered {
@@ -41,15 +50,18 @@ pub(super) async fn deliver(
 ) -> Delivered {
     match answer {
         TurnAnswer::Line(line, outcome) => {
-            let said = posted.say(line).await;
+            let said = posted.say(&line).await;
             ended(turn, said, outcome).await.into()
         }
         TurnAnswer::Inspected(text) => post(turn, posted, &text).await.into(),
         TurnAnswer::Whole(completion) => post_whole(turn, material, posted, completion).await,
-        TurnAnswer::BrokenOff(text) => {
-            let text = format!("{text}{}", line::BROKE_OFF);
-            post(turn, posted, &text).await;
+        TurnAnswer::BrokenOff(text, why) => {
+            post(turn, posted, &format!("{text}\n{why}")).await;
             Outcome::Failed.into()
+        }
+        TurnAnswer::PartOfRun(text, order) => {
+            post_part(turn, posted, &text, &order).await;
+            Outcome::Cancelled.into()
         }
         TurnAnswer::Unpostable(error) => ended(turn, Err(error), Outcome::Failed).await.into(),
     }
@@ -82,14 +94,32 @@ async fn post_whole(
     }
 }
 
+/// Posts what an agent run had said when it was ended; tried for a short time only.
+async fn post_part(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str, order: &Order) {
+    let patience = match order {
+        Order::Abandon => LAST_PATIENCE,
+        _ => PART_PATIENCE,
+    };
+    posted.give_up_at(Instant::now() + patience);
+    let text = format!("{}\n{}", text.trim_end(), line::PART_OF_RUN);
+    match posted.show(&text, true).await {
+        Ok(()) => shown(turn, posted, &text),
+        Err(error) => tracing::info!(%error, "part of a run's answer was not shown"),
+    }
+}
+
+fn shown(turn: &Turn<'_>, posted: &PostedAnswer<'_>, text: &str) {
+    put_into_window(turn, posted);
+    turn.report.sent(posted, text);
+}
+
 /// Shows a whole text.
 async fn post(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str) -> Outcome {
-    let shown = persist::show(posted, text).await;
-    if shown.is_ok() {
-        put_into_window(turn, posted);
-        turn.report.sent(posted, text);
+    let is_shown = persist::show(posted, text).await;
+    if is_shown.is_ok() {
+        shown(turn, posted, text);
     }
-    ended(turn, shown, Outcome::Answered).await
+    ended(turn, is_shown, Outcome::Answered).await
 }
 
 /// The outcome of the turn, depending on whether its words could be shown.

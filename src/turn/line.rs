@@ -92,9 +92,12 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
     }
 }
 
-/// An agent run has used up its tokens, or its asker or server those of the day.
+/// An agent run has used up its tokens.
 pub(super) const TOKENS_SPENT: &str =
     "-# I have used up the tokens that I may use for this, so I stop here.";
+/// Added to what an agent run had said when it was ended.
+pub(super) const PART_OF_RUN: &str =
+    "-# This is not the whole answer: I was stopped before it was complete.";
 /// Added to an answer that is longer than can be posted.
 pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off there.";
 /// Added if a link in the question leads to what not everybody here may read, or to
@@ -102,4 +105,4 @@ pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off the
 pub(super) const CLOSED_LINK: &str =
     "-# A link in the question leads to something that I cannot show here.";
 /// Added to an answer that broke off.
-pub(super) const BROKE_OFF: &str = "\n-# The answer broke off here. Please ask again for the rest.";
+pub(super) const BROKE_OFF: &str = "-# The answer broke off here. Please ask again for the rest.";

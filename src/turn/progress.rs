@@ -9,24 +9,32 @@ use tokio_util::sync::CancellationToken;
 use super::control::Order;
 use super::{EndedTurn, Services, Turn};
 use crate::model::STOP_RUN;
-use crate::runs::{Doing, Run, RunPlace, RunSlot};
+use crate::runs::{Doing, OpenRun, Run, RunPlace, RunSlot};
 use crate::telemetry::event::{Outcome, RunDone, RunEnd};
 use crate::telemetry::{Ids, Ms};
 use crate::tools;
 use clew_context::discord::error::RestError;
 use clew_context::engine::meaning::NOTE_PREFIX;
-use clew_context::model::{TurnId, UnixMillis};
+use clew_context::model::{Fallback, InteractionId, TurnId, UnixMillis};
 use clew_discord::model::{Answer, ButtonStyle};
 use clew_discord::rest::Rest;
 
 /// The pause between two edits: Discord allows about five in five seconds, which the
 /// channel's other answers share.
 const PACE: Duration = Duration::from_secs(3);
-/// How long one edit may take: the last one must fit into what a shutdown leaves.
+/// How long one edit may take.
 const EDIT_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long the last edit is tried...
+const LAST_EDIT: Duration = Duration::from_secs(30);
+/// ...and at the end of the process, which leaves five seconds, part of the answer included.
+const LAST_EDIT_AT_SHUTDOWN: Duration = Duration::from_millis(2_500);
+/// The pause before the last edit is tried again; doubled for each further time.
+const LAST_EDIT_PAUSE: Duration = Duration::from_secs(1);
 /// How much of the task is shown, in Unicode scalars.
 const TASK_CHARS: usize = 300;
 
+/// What is said of a run that had ended before the restart.
+const OVER: &str = "over";
 /// The most results listed at the end.
 const MAX_OUTPUTS: usize = 8;
 /// How much of each line is shown, in Unicode scalars.
@@ -39,21 +47,30 @@ pub fn under_way(run: &Run, task: &str) -> Answer {
     Answer::for_all(text(run, &state, task)).with_button("Stop", ButtonStyle::Danger, stop)
 }
 
-/// Says of the runs of an earlier process that they broke off.
+/// The nonce of a run's message.
+pub fn progress_nonce(run: InteractionId) -> String {
+    format!("{:x}.p", run.get())
+}
+
+/// Says of the runs of an earlier process that they broke off, or are over.
 pub async fn report_broken_off(services: &Services) {
-    let line = format!("{NOTE_PREFIX}Agent run: {}.", words(RunEnd::Interrupted));
-    let answer = Answer::for_all(line);
-    for (id, place) in services.runs.broken_off().0 {
-        if is_settled(&edit(&services.rest, place, &answer).await) {
-            services.runs.reported(id);
+    for (id, open) in services.runs.broken_off().0 {
+        match report(&services.rest, id, &open).await {
+            Err(error) if may_pass(&error) => {
+                tracing::info!(%error, "the end of an earlier run was not shown");
+            }
+            _ => services.runs.reported(id),
+        }
+        if open.is_over {
+            continue;
         }
         let ids = Ids {
-            guild: services.guild_state.guild_of(place.channel),
-            channel: Some(place.channel),
+            guild: services.guild_state.guild_of(open.channel),
+            channel: Some(open.channel),
             turn: Some(TurnId(id.get())),
             ..Ids::default()
         };
-        let ms = services.memory.now().since(UnixMillis(place.began));
+        let ms = services.memory.now().since(UnixMillis(open.began));
         let done = RunDone {
             end: RunEnd::Interrupted,
             rounds: None,
@@ -63,6 +80,25 @@ pub async fn report_broken_off(services: &Services) {
         };
         services.telemetry.emit(&ids, done);
     }
+}
+
+async fn report(rest: &Rest, id: InteractionId, open: &OpenRun) -> Result<(), RestError> {
+    let state = if open.is_over {
+        OVER
+    } else {
+        words(RunEnd::Interrupted)
+    };
+    let answer = Answer::for_all(format!("{NOTE_PREFIX}Agent run: {state}."));
+    let channel = open.channel;
+    let message = if let Some(message) = open.message {
+        message
+    } else {
+        // Of a message that was posted in the last minutes the nonce gives the id.
+        let deadline = Instant::now() + EDIT_TIMEOUT;
+        rest.post_answer(channel, &answer, &progress_nonce(id), deadline)
+            .await?
+    };
+    edit(rest, RunPlace { channel, message }, &answer).await
 }
 
 /// Does the work of a run. Its message shows how far it is, and at last how it ended.
@@ -80,13 +116,17 @@ pub(super) async fn shown(
     let (ended, ()) = tokio::join!(work, show_progress(turn, slot.run(), &over));
     let end = match &ended {
         Ok(ended) if ended.outcome == Outcome::Answered => RunEnd::Done,
+        Ok(_) if turn.spent().is_some() => RunEnd::TokensSpent,
         Ok(_) => RunEnd::Failed,
         Err(Order::TimeOver) => RunEnd::TimeOver,
         Err(Order::Abandon) => RunEnd::Interrupted,
-        Err(Order::Go | Order::Restart { .. } | Order::Cancel) => RunEnd::Stopped,
+        Err(Order::Go | Order::Restart { .. } | Order::Cancel | Order::Stop) => RunEnd::Stopped,
     };
-    show_end(turn, slot, end).await;
     turn.report.run_done(end, &slot.run().activity.now());
+    if end != RunEnd::Interrupted {
+        slot.over();
+    }
+    show_end(turn, slot, end).await;
     ended
 }
 
@@ -106,22 +146,39 @@ async fn show_progress(turn: &Turn<'_>, run: &Run, over: &CancellationToken) {
     }
 }
 
-/// The last edit takes the button away. If it fails, the next process tries again.
+/// The last edit takes the button away and says what came of the run. If it fails for all
+/// that time, the next process tries again.
 async fn show_end(turn: &Turn<'_>, slot: &RunSlot, end: RunEnd) {
     let run = slot.run();
     let Some(place) = run.place() else {
         return;
     };
     let mut content = text(run, words(end), &turn.trigger().content);
+    content.push_str(&steps(&run.activity.now()));
     content.push_str(&outputs(turn, run).await);
-    let answer = Answer::for_all(content);
-    let edited = edit(&turn.services.rest, place, &answer).await;
-    if is_settled(&edited) || end != RunEnd::Interrupted {
-        slot.told();
+    let patience = match end {
+        RunEnd::Interrupted => LAST_EDIT_AT_SHUTDOWN,
+        _ => LAST_EDIT,
+    };
+    let until = Instant::now() + patience;
+    match edit_until(&turn.services.rest, place, &Answer::for_all(content), until).await {
+        Err(error) if may_pass(&error) => {
+            tracing::warn!(%error, "the end of a run was not shown: the next process tries again");
+        }
+        _ => slot.told(),
     }
-    if let Err(error) = edited {
-        tracing::info!(%error, "the end of a run was not shown");
-    }
+}
+
+/// What a run did, once it is over, if that was more than to answer.
+fn steps(doing: &Doing) -> String {
+    let called = called(doing);
+    let steps = match doing.rounds {
+        0 | 1 if called.is_empty() => return String::new(),
+        1 => "1 step".to_owned(),
+        steps => format!("{steps} steps"),
+    };
+    let calls = if called.is_empty() { "" } else { ": " };
+    format!("\n{NOTE_PREFIX}{steps}{calls}{called}")
 }
 
 /// A line for each result that was kept, to be read by asking for it in the conversation.
@@ -145,9 +202,31 @@ async fn outputs(turn: &Turn<'_>, run: &Run) -> String {
     text
 }
 
-/// Whether it was shown, or can never be.
-fn is_settled(edited: &Result<(), RestError>) -> bool {
-    edited.as_ref().is_err_and(|error| !error.transient) || edited.is_ok()
+/// Whether trying again later may help.
+pub fn may_pass(error: &RestError) -> bool {
+    error.transient || error.reason == Fallback::RateLimited && error.code.is_none()
+}
+
+/// Tries until it is shown, can never be, or it is that late.
+async fn edit_until(
+    rest: &Rest,
+    place: RunPlace,
+    answer: &Answer,
+    until: Instant,
+) -> Result<(), RestError> {
+    let mut pause = LAST_EDIT_PAUSE;
+    loop {
+        let deadline = until.min(Instant::now() + EDIT_TIMEOUT);
+        let edited = rest
+            .edit_answer(place.channel, place.message, answer, deadline)
+            .await;
+        let may_pass = edited.as_ref().is_err_and(may_pass);
+        if !may_pass || Instant::now() + pause >= until {
+            return edited;
+        }
+        sleep(pause).await;
+        pause *= 2;
+    }
 }
 
 async fn edit(rest: &Rest, place: RunPlace, answer: &Answer) -> Result<(), RestError> {
@@ -162,15 +241,20 @@ fn at_work(doing: &Doing) -> String {
     if doing.rounds > 1 {
         state.push_str(&format!(", step {}", doing.rounds));
     }
+    let called = called(doing);
+    if !called.is_empty() {
+        state.push_str(&format!(" ({called})"));
+    }
+    state
+}
+
+/// Which tools have been called how often.
+fn called(doing: &Doing) -> String {
     let called = doing.called.iter().map(|(tool, times)| match times {
         1 => tool.as_str().to_owned(),
         _ => format!("{} ×{times}", tool.as_str()),
     });
-    let called: Vec<String> = called.collect();
-    if !called.is_empty() {
-        state.push_str(&format!(" ({})", called.join(", ")));
-    }
-    state
+    called.collect::<Vec<String>>().join(", ")
 }
 
 /// It begins like a note, which keeps it out of prompts.
@@ -193,6 +277,7 @@ const fn words(end: RunEnd) -> &'static str {
         RunEnd::Failed => "it could not be finished",
         RunEnd::Stopped => "stopped",
         RunEnd::TimeOver => "stopped, since its time was over",
+        RunEnd::TokensSpent => "stopped, since its tokens are used up",
         RunEnd::Interrupted => "interrupted, since I was restarted. Please start it again",
     }
 }

@@ -227,6 +227,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("AGENT_RUNS_PER_GUILD", "1001", "from 1 to 1000"),
     ("AGENT_RUN_TIMEOUT_S", "0", "from 1 to 86400"),
     ("AGENT_RUN_MAX_ROUNDS", "0", "from 1 to 1000"),
+    ("AGENT_RUN_MAX_FETCHES", "0", "from 1 to 10000"),
     ("AGENT_RUN_MAX_TOKENS", "0", "from 1 to 1000000000"),
     ("TOKENS_PER_USER_DAY", "-1", "from 0 to 1000000000000"),
     ("TOKENS_PER_GUILD_DAY", "1e9", "tokens"),

@@ -2,11 +2,14 @@
 
 mod bounds;
 mod clean;
+mod ended;
 mod places;
 mod steps;
 mod stopped;
 
-use clew_simulator::{ChannelKind, Id, Message, Permissions, Shown, World};
+use std::time::Duration;
+
+use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Message, Permissions, Shown, World};
 use serde_json::{Value, json};
 
 use crate::support::bot::{Bot, Stage, details};
@@ -95,6 +98,27 @@ impl Place {
         let (behaviour, gate) = Behaviour::gated(&[answer]);
         self.stage.model.script(behaviour);
         gate
+    }
+
+    /// The model calls `get_message` for a message in the channel.
+    fn reads(&self, message: Id) -> Behaviour {
+        let arguments = json!({"message": self.link(message)}).to_string();
+        Behaviour::calls("Let me look.", &[("get_message", &arguments)])
+    }
+
+    fn link(&self, message: Id) -> String {
+        let (guild, channel) = (self.guild, self.channel);
+        format!("https://discord.com/channels/{guild}/{channel}/{message}")
+    }
+
+    /// A message that cannot be read in time, and the path under which it is asked for.
+    fn unreadable(&self) -> (Id, String) {
+        let discord = &self.stage.discord;
+        let message = discord.seed(self.channel, self.boris, "nine valves");
+        let path = format!("/channels/{}/messages/{message}", self.channel);
+        let hang = FaultKind::Hang(Duration::from_mins(1));
+        discord.fault(Fault::new("GET", &path, hang));
+        (message, path)
     }
 
     /// Waits until the run's message says how it ended, and returns it.

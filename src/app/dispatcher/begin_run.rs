@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::super::loop_event::LoopEvent;
 use crate::commands::BeginningRun;
@@ -17,6 +17,8 @@ use clew_discord::model::Answer;
 
 /// How long starting the thread may take, and posting the message.
 const TIMEOUT: Duration = Duration::from_secs(15);
+/// How long writing down that there is a run may take.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The name of a thread whose asker opted out: they keep their words to themselves.
 const UNTITLED: &str = "Agent run";
 
@@ -44,15 +46,24 @@ pub(super) async fn begin_run(
     }
     let channel = request.trigger.channel;
     let message = turn::under_way(slot.run(), &request.trigger.content);
-    let nonce = format!("{:x}.p", request.turn().0);
+    let nonce = turn::progress_nonce(slot.run().id);
+    if timeout(WRITE_TIMEOUT, slot.begins_in(channel))
+        .await
+        .is_err()
+    {
+        tracing::warn!("an agent run begins before it is written down");
+    }
     let deadline = Instant::now() + TIMEOUT;
     match services
         .rest
         .post_answer(channel, &message, &nonce, deadline)
         .await
     {
-        Ok(id) => slot.stands(channel, id),
+        Ok(id) => slot.stands(id),
         Err(error) => {
+            if !turn::may_pass(&error) {
+                slot.told();
+            }
             tracing::warn!(error = %with_sources(&error), "an agent run has no place");
             let line = format!("{NOTE_PREFIX}I could not write here, so I have not begun.");
             return Err(Answer::for_caller(line));

@@ -16,7 +16,9 @@ use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
-use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, TurnRequest, UnixMillis};
+use clew_context::model::{
+    ChannelId, ChannelKind, InteractionId, Message, MessageId, TurnRequest, UnixMillis,
+};
 use clew_discord::session::Mark;
 
 /// A trigger that waits.
@@ -214,11 +216,20 @@ impl Dispatcher {
             .collect()
     }
 
-    /// Stops agent runs.
-    pub(in crate::app) fn stop_runs(&self, is_meant: impl Fn(&Run) -> bool) {
+    /// Stops an agent run, since somebody asked for that.
+    pub(in crate::app) fn stop_run(&self, id: InteractionId) {
+        self.end_runs(&Order::Stop, |run| run.id == id);
+    }
+
+    /// Ends agent runs whose place or asker is gone.
+    pub(super) fn cancel_runs(&self, is_meant: impl Fn(&Run) -> bool) {
+        self.end_runs(&Order::Cancel, is_meant);
+    }
+
+    fn end_runs(&self, order: &Order, is_meant: impl Fn(&Run) -> bool) {
         for active in self.active.values() {
             if active.run.as_deref().is_some_and(&is_meant) {
-                active.orders.send_replace(Order::Cancel);
+                active.orders.send_replace(order.clone());
             }
         }
     }

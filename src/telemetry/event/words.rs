@@ -178,6 +178,8 @@ words! {
         Stopped = "stopped",
         /// `AGENT_RUN_TIMEOUT_S` was over.
         TimeOver = "time_over",
+        /// `AGENT_RUN_MAX_TOKENS` were used up, or the tokens of the day.
+        TokensSpent = "tokens_spent",
         /// The process ended.
         Interrupted = "interrupted",
     }

@@ -37,8 +37,8 @@ pub(super) enum Streamed {
         calls: Vec<ToolCall>,
         end: Result<AnswerEnd, llm::Error>,
     },
-    /// An order came.
-    Ordered(Order),
+    /// An order came after these words.
+    Ordered(Said, Order),
     /// Discord refuses the answer for good.
     Refused(RestError),
 }
@@ -121,7 +121,7 @@ pub(super) async fn stream(
     let ended = loop {
         tokio::select! {
             biased;
-            order = control.ordered() => break Streamed::Ordered(order),
+            order = control.ordered() => break Streamed::Ordered(said, order),
             Some(step) = steps.next() => match step {
                 Ok(AnswerStep::Retry(error)) => on_retry(&error),
                 Ok(AnswerStep::Text(piece)) => {
@@ -156,7 +156,7 @@ pub(super) async fn stream(
                         // Discord must arrive first, so that it can be taken back.
                         drop(steps);
                         let _ = showing.await;
-                        break Streamed::Ordered(order);
+                        break Streamed::Ordered(said, order);
                     }
                 };
                 if let Some(error) = refusal(shown) {

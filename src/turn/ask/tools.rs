@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::memory::{OutputId, ToolRound};
 use crate::model::{ToolDefinition, ToolName};
-use crate::tools::{self, Arguments, Asker, MAX_FETCHES, ToolError, ToolResult};
+use crate::tools::{self, Arguments, Asker, ToolError, ToolResult};
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::engine::assemble::Prompt;
@@ -51,6 +51,8 @@ pub(super) struct ToolLoop<'a> {
 
 /// Calls that a model made together.
 struct Round {
+    /// The number of its server.
+    server: usize,
     said: String,
     calls: Vec<Called>,
 }
@@ -98,21 +100,28 @@ impl<'a> ToolLoop<'a> {
         }
     }
 
-    /// The messages of the next request: the prompt's, then each round's calls and results.
-    /// `room` is what the model's window holds in tokens.
+    /// The messages of the next request to a server: the prompt's, then each round's calls
+    /// and results. `room` is what the model's window holds in tokens.
     pub(super) fn messages<'p>(
         &self,
         prompt: &'p Prompt,
         room: Option<usize>,
+        server: usize,
     ) -> Cow<'p, [ChatMessage]> {
         if self.rounds.is_empty() {
             return Cow::Borrowed(&prompt.messages);
         }
         let mut messages = prompt.messages.clone();
-        for round in fitting(&self.rounds, self.max_chars.min(room.unwrap_or(usize::MAX))) {
+        let room = self.max_chars.min(room.unwrap_or(usize::MAX));
+        for (round, made) in fitting(&self.rounds, room).into_iter().zip(&self.rounds) {
+            let calls = round.calls.iter();
+            let calls = calls.map(|(call, _)| ToolCall {
+                extra: call.extra.clone().filter(|_| made.server == server),
+                ..call.clone()
+            });
             messages.push(ChatMessage::ToolCalls {
                 content: round.said,
-                calls: round.calls.iter().map(|(call, _)| call.clone()).collect(),
+                calls: calls.collect(),
             });
             let results = round.calls.into_iter();
             messages.extend(results.map(|(call, text)| ChatMessage::ToolResult {
@@ -135,9 +144,10 @@ impl<'a> ToolLoop<'a> {
         may_help
     }
 
-    /// Runs the calls of an answer, unless an order comes.
+    /// Runs the calls of a server's answer, unless an order comes.
     pub(super) async fn run(
         &mut self,
+        server: usize,
         said: String,
         calls: Vec<ToolCall>,
         control: &mut Control,
@@ -165,7 +175,11 @@ impl<'a> ToolLoop<'a> {
         let results = calls.into_iter().zip(results);
         let calls = results.map(|(call, result)| self.take(call, result));
         let calls = calls.collect();
-        self.rounds.push(Round { said, calls });
+        self.rounds.push(Round {
+            server,
+            said,
+            calls,
+        });
         Ok(())
     }
 
@@ -201,10 +215,11 @@ impl<'a> ToolLoop<'a> {
     ) -> (Vec<ToolResult>, usize) {
         let (turn, material) = (self.turn, self.material);
         let services = turn.services;
+        turn.refresh_roles().await;
         let live = Live::new(services.rest.reader());
         let opted_out = services.opt_outs.current();
         let limits = Limits {
-            max_fetches: MAX_FETCHES.saturating_sub(self.fetches),
+            max_fetches: turn.max_tool_fetches().saturating_sub(self.fetches),
             fetch_timeout: services.settings.tools.timeout,
             ..services.settings.limits
         };
@@ -289,6 +304,7 @@ fn sendable(number: usize, call: ToolCall, arguments: &Result<Arguments, ToolErr
         arguments: arguments
             .as_ref()
             .map_or_else(no_arguments, Arguments::canonical),
+        extra: call.extra,
     }
 }
 

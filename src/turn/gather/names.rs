@@ -12,12 +12,11 @@ use clew_discord::guild_state::GuildState;
 /// names: to judge one takes up to some milliseconds.
 const MAX_JUDGED: usize = 64;
 
-/// What the asker may do in a channel, given the roles in the trigger.
+/// What the asker may do in a channel, given their roles.
 pub(super) fn access_to(turn: &Turn<'_>, channel: ChannelId) -> Access {
-    let request = &turn.job.request;
-    let roles = request.asker_roles.as_deref();
     let guild_state = &turn.services.guild_state;
-    guild_state.access(request.asker(), roles, channel)
+    let asker = turn.job.request.asker();
+    turn.with_roles(|roles| guild_state.access(asker, roles, channel))
 }
 
 /// Names that the gateway told, only from the trigger's server: channels and threads

@@ -32,6 +32,47 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
         id: id.to_owned(),
         name: name.to_owned(),
         arguments: arguments.to_owned(),
+        extra: None,
+    }
+}
+
+/// What a server says of a call beyond OpenAI's fields goes back to it, bounded.
+#[tokio::test]
+async fn what_else_a_server_says_of_a_call_is_kept_for_it() {
+    let server = FakeModel::start().await;
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
+    let signature = json!({"google": {"thought_signature": "c2lnbmVk"}});
+    let call = |id: &str, extra: &Value| {
+        let function = json!({"name": "forget", "arguments": "{}"});
+        json!({"index": 0, "id": id, "type": "function", "function": function,
+            "extra_content": extra, "other": null})
+    };
+    let long = json!("x".repeat(70_000));
+    for (extra, kept) in [(&signature, true), (&long, false)] {
+        let delta = json!({"tool_calls": [call("a1", extra)]});
+        let chunk = json!({"choices": [{"delta": delta, "finish_reason": "tool_calls"}]});
+        let events = format!("data: {chunk}\n\ndata: [DONE]\n\n");
+        server.script(Behaviour::Raw("text/event-stream", events.into_bytes()));
+        let question = ChatMessage::new(Role::User, "well?");
+        let answer = steps_with(&client, std::slice::from_ref(&question), TOOLS).await;
+        let called = answer.into_iter().find_map(|step| match step {
+            Ok(AnswerStep::ToolCall(call)) => Some(call),
+            _ => None,
+        });
+        let calls = ChatMessage::ToolCalls {
+            content: String::new(),
+            calls: vec![called.unwrap()],
+        };
+        steps_with(&client, &[question, calls], TOOLS).await;
+        let request = server.requests().pop().unwrap();
+        let sent = &request["messages"][1]["tool_calls"][0];
+        let expected = kept.then_some(extra);
+        assert_eq!(sent.get("extra_content"), expected);
+        assert_eq!(
+            sent.as_object().unwrap().len(),
+            3 + usize::from(kept),
+            "{sent}"
+        );
     }
 }
 

@@ -1,23 +1,11 @@
 //! The steps of a run: what it calls, what is shown of that, and what bounds it.
 
-use std::time::Duration;
-
-use clew_simulator::{ChannelKind, Fault, FaultKind, Id};
+use clew_simulator::ChannelKind;
 use serde_json::{Value, json};
 
-use super::{Place, ends, place};
+use super::{ends, place};
 use crate::support::bot::{details, prompt};
 use crate::support::model::{Behaviour, end_events};
-
-/// A call of `get_message` for a message in the channel.
-fn read(p: &Place, message: Id) -> Behaviour {
-    let link = format!(
-        "https://discord.com/channels/{}/{}/{message}",
-        p.guild, p.channel
-    );
-    let arguments = json!({"message": link}).to_string();
-    Behaviour::calls("Let me look.", &[("get_message", &arguments)])
-}
 
 /// The same, with what the server counts: ten tokens.
 fn counted(calls: Behaviour) -> Behaviour {
@@ -42,7 +30,7 @@ async fn a_run_reads_what_it_asks_for_and_says_only_the_end() {
     p.stage.discord.post(p.channel, p.boris, "ginger");
     p.stage.discord.settled().await.unwrap();
     let before = p.stage.model.requests().len();
-    p.stage.model.script(counted(read(&p, asked_for)));
+    p.stage.model.script(counted(p.reads(asked_for)));
     let found = [
         ("search_messages", r#"{"words":"valves"}"#),
         ("get_message", "{}"),
@@ -129,13 +117,13 @@ async fn a_run_keeps_to_its_tokens() {
             "AGENT_RUN_MAX_TOKENS",
             "10",
             vec![true],
-            "it could not be finished",
+            "stopped, since its tokens are used up",
         ),
         (
             "TOKENS_PER_USER_DAY",
             "10",
             vec![true],
-            "it could not be finished",
+            "stopped, since its tokens are used up",
         ),
     ] {
         let (p, bot) = place(&[(setting, tokens)]).await;
@@ -152,24 +140,58 @@ async fn a_run_keeps_to_its_tokens() {
         let offered: Vec<bool> = p.stage.model.requests().iter().map(offers).collect();
         assert_eq!(offered, requests, "{setting}={tokens}");
         let said = p.texts(run.channel).remove(1);
-        assert_eq!(
-            said.starts_with("-# I have used up the tokens"),
-            ended != "done",
-            "{said}"
-        );
-        bot.stop().await;
+        let expected = match (setting, ended) {
+            (_, "done") => "ok",
+            ("AGENT_RUN_MAX_TOKENS", _) => "-# I have used up the tokens that I may use for this",
+            (_, _) => "-# You have used up my model for today. Please ask again <t:",
+        };
+        assert!(said.starts_with(expected), "{said}");
+        let end = if ended == "done" {
+            "done"
+        } else {
+            "tokens_spent"
+        };
+        assert_eq!(ends(&bot.stop().await), [end]);
     }
+}
+
+/// Its own bound; the tools of other turns may make 16 calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_keeps_to_its_calls_to_discord() {
+    let (p, bot) = place(&[("AGENT_RUN_MAX_FETCHES", "20")]).await;
+    let seeded: Vec<_> = (0..24)
+        .map(|at| {
+            p.stage
+                .discord
+                .seed(p.channel, p.boris, format!("pump {at}"))
+        })
+        .collect();
+    for ids in seeded.chunks(8) {
+        let arguments: Vec<String> = ids
+            .iter()
+            .map(|id| json!({"message": p.link(*id)}).to_string())
+            .collect();
+        let calls: Vec<(&str, &str)> = arguments
+            .iter()
+            .map(|one| ("get_message", one.as_str()))
+            .collect();
+        p.stage.model.script(Behaviour::calls("", &calls));
+    }
+    p.told(p.ada, p.channel, "count the pumps").await;
+    let request = p.stage.model.wait_requests(4).await.pop().unwrap();
+    let said = request["messages"].to_string();
+    assert_eq!(said.matches("Boris: pump ").count(), 20, "{said}");
+    assert_eq!(said.matches("(fetch_budget)").count(), 4, "{said}");
+    p.idle().await;
+    bot.stop().await;
 }
 
 /// Stopping a run stops its tools.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_hangs_is_left_when_the_run_is_stopped() {
     let (p, bot) = place(&[]).await;
-    let asked_for = p.stage.discord.seed(p.channel, p.boris, "nine pumps");
-    let path = format!("/channels/{}/messages/{asked_for}", p.channel);
-    let hang = FaultKind::Hang(Duration::from_mins(1));
-    p.stage.discord.fault(Fault::new("GET", &path, hang));
-    p.stage.model.script(read(&p, asked_for));
+    let (asked_for, path) = p.unreadable();
+    p.stage.model.script(p.reads(asked_for));
     let run = p.begin(p.ada, "count the pumps").await;
     p.stage.discord.wait_request("GET", &path, 1).await.unwrap();
     p.stage
@@ -189,11 +211,8 @@ async fn other_turns_are_told_of_running_tools() {
     let (p, bot) = place(&[]).await;
     let apart = p.stage.discord.channel(p.guild, ChannelKind::Text, "apart");
     p.stage.discord.settled().await.unwrap();
-    let asked_for = p.stage.discord.seed(p.channel, p.boris, "nine pumps");
-    let path = format!("/channels/{}/messages/{asked_for}", p.channel);
-    let hang = FaultKind::Hang(Duration::from_mins(1));
-    p.stage.discord.fault(Fault::new("GET", &path, hang));
-    p.stage.model.script(read(&p, asked_for));
+    let (asked_for, path) = p.unreadable();
+    p.stage.model.script(p.reads(asked_for));
     p.stage
         .discord
         .post(p.channel, p.ada, format!("<@{}> how many?", p.us));

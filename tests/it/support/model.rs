@@ -50,6 +50,8 @@ pub(crate) enum Behaviour {
     Cut(Vec<String>),
     /// These bytes with this content type and status 200.
     Raw(&'static str, Vec<u8>),
+    /// Any of these, once the gate opens.
+    Held(Box<Behaviour>, Gate),
 }
 
 /// Lets a [`Behaviour::Gated`] stream continue, piece by piece.
@@ -160,6 +162,12 @@ impl Behaviour {
     pub(crate) fn gated(pieces: &[&str]) -> (Self, Gate) {
         let gate = Gate(Arc::new(Semaphore::new(0)));
         (Self::Gated(owned(pieces), gate.clone()), gate)
+    }
+
+    /// The same behaviour, and the gate that it waits for.
+    pub(crate) fn held(self) -> (Self, Gate) {
+        let gate = Gate(Arc::new(Semaphore::new(0)));
+        (Self::Held(Box::new(self), gate.clone()), gate)
     }
 
     /// These pieces, then silence.
@@ -316,6 +324,10 @@ async fn respond(behaviour: Behaviour, ended: Ended) -> Response<Body> {
         }
         Behaviour::Raw(content_type, bytes) => raw(200, content_type, bytes, &[]),
         Behaviour::Hang => std::future::pending().await,
+        Behaviour::Held(behaviour, gate) => {
+            gate.pass().await;
+            Box::pin(respond(*behaviour, ended)).await
+        }
     }
 }
 

@@ -42,6 +42,7 @@ const NO_RUNS: RunLimits = RunLimits {
 const RUN_BOUNDS: RunBounds = RunBounds {
     time: Duration::ZERO,
     max_rounds: 0,
+    max_fetches: 0,
     max_tokens: 0,
 };
 

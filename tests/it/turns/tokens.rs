@@ -124,6 +124,31 @@ async fn an_edited_question_is_not_asked_again_beyond_the_limit() {
     assert_eq!(p.stage.model.requests().len(), 2);
 }
 
+/// Between two rounds of tools, too: what was said stays, with a line that says why.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_whose_tokens_are_used_up_asks_no_more() {
+    let (p, _) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let bot = p.start().await;
+    for (words, expected) in [
+        ("Let me look.", format!("Let me look.\n{REFUSED}")),
+        ("", REFUSED.to_owned()),
+    ] {
+        let calls = [("list_thread", "{}")];
+        p.stage.model.script(Behaviour::calls(words, &calls));
+        let who = if words.is_empty() { p.boris } else { p.ada };
+        p.post(p.channel, who, p.to_us("and?"));
+        p.wait_for(p.channel, &expected).await;
+    }
+    assert_eq!(p.stage.model.requests().len(), 2);
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "tool_called").len(), 2);
+    let done = details(&lines, "turn_done");
+    assert!(
+        done.iter().all(|one| one["outcome"] == "failed"),
+        "{done:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_gives_nobody_their_tokens_again() {
     let (p, clock) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;

@@ -181,6 +181,50 @@ fn nonce(framed: &str) -> String {
         .to_owned()
 }
 
+/// Gemini refuses its own calls without the signature that it gave them; others refuse
+/// fields that they do not know.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_else_a_server_says_of_a_call_goes_back_to_it_alone() {
+    let second = crate::support::model::FakeModel::start().await;
+    let fallbacks = format!("{} other", second.url());
+    let p: Place = place(&[("LLM_FALLBACKS", &fallbacks)]).await;
+    let bot = p.start().await;
+    for before in ["5", "6"] {
+        let arguments = json!({"before": before}).to_string();
+        let Behaviour::Raw(kind, bytes) = Behaviour::calls("", &[("list_thread", &arguments)])
+        else {
+            panic!("calls are raw");
+        };
+        let text = String::from_utf8(bytes).unwrap();
+        let text = text.replace(
+            r#""index":0,"type""#,
+            r#""extra_content":{"signed":true},"index":0,"type""#,
+        );
+        assert!(text.contains("signed"), "{text}");
+        p.stage
+            .model
+            .script(Behaviour::Raw(kind, text.into_bytes()));
+    }
+    for _ in 0..3 {
+        p.stage.model.script(Behaviour::status(503, "down"));
+    }
+    p.post(p.channel, p.ada, p.to_us("what is new?"));
+    p.wait_for(p.channel, "ok").await;
+    let signed = |request: &Value| request["messages"].to_string().matches("signed").count();
+    let requests = p.stage.model.requests();
+    assert_eq!(
+        requests[..3].iter().map(signed).collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
+    assert_eq!(signed(&second.requests()[0]), 0);
+    bot.stop().await;
+    let kept = format!("{:?}", p.rows().await);
+    assert!(
+        kept.contains("list_thread") && !kept.contains("signed"),
+        "{kept}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_fails_between_rounds_is_followed_by_the_next() {
     let second = crate::support::model::FakeModel::start().await;

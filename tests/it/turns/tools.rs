@@ -1,5 +1,8 @@
 //! The tool loop: calls and results travel, are bounded, and are stored with the turn.
 
+use std::time::Duration;
+
+use clew_simulator::{Fault, FaultKind, Id};
 use clew_store::model::{StoreAddress, StoredMessage, StoredRole};
 use clew_store::{Folders, Kind, Record, Store};
 use serde_json::{Value, json};
@@ -246,28 +249,65 @@ async fn an_agent_is_offered_the_tools_that_it_names() {
     bot.stop().await;
 }
 
+impl Place {
+    /// Asks; the tool that the model calls for it hangs.
+    async fn ask_hanging(&self) -> Id {
+        let hang = FaultKind::Hang(Duration::from_mins(1));
+        let listing = Fault::new("GET", "/channels/*/messages", hang);
+        self.stage.discord.fault(listing.once());
+        let calls = [("list_thread", "{}")];
+        self.stage
+            .model
+            .script(Behaviour::calls("Let me look.", &calls));
+        let question = self.post(self.channel, self.ada, self.to_us("what is new?"));
+        let listed = self.stage.discord.wait_request("GET", "/messages", 1);
+        listed.await.unwrap();
+        question
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_and_a_deletion_stop_tools() {
+async fn an_edit_stops_tools_and_the_question_is_asked_again() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let hang = clew_simulator::FaultKind::Hang(std::time::Duration::from_mins(1));
-    let listing = clew_simulator::Fault::new("GET", "/channels/*/messages", hang);
-    p.stage.discord.fault(listing.once());
-    p.stage
-        .model
-        .script(Behaviour::calls("", &[("list_thread", "{}")]));
-    let question = p.post(p.channel, p.ada, p.to_us("what is new?"));
-    p.stage
-        .discord
-        .wait_request("GET", "/messages", 1)
-        .await
-        .unwrap();
+    let question = p.ask_hanging().await;
     p.stage
         .discord
         .edit(p.channel, question, &p.to_us("what is old?"));
     let prompt = p.prompt(2).await;
     assert!(prompt.contains("what is old?"), "{prompt}");
-    p.answer(p.channel, 1).await;
+    p.wait_for(p.channel, "ok").await;
+    let lines = bot.stop().await;
+    assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
+    assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_stops_tools_and_takes_back_what_was_said() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let question = p.ask_hanging().await;
+    p.wait_for(p.channel, "Let me look.").await;
     p.stage.discord.delete(p.channel, question);
+    let gone = p.stage.discord.wait_request("DELETE", "/messages/", 1);
+    gone.await.unwrap();
+    let lines = bot.stop().await;
+    assert_eq!(only(&lines, "turn_done")["outcome"], "cancelled");
+    assert!(p.stage.discord.answers(p.channel).is_empty());
+    assert_eq!(p.stage.model.requests().len(), 1);
+}
+
+/// What was said is taken back, and the next process answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shutdown_stops_tools_and_the_next_process_answers() {
+    let p = place(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
+    let bot = p.start().await;
+    let question = p.ask_hanging().await;
+    let lines = bot.stop().await;
+    assert_eq!(only(&lines, "turn_done")["outcome"], "cancelled");
+    assert!(p.stage.discord.answers(p.channel).is_empty());
+    let bot = p.stage.start().await;
+    let answer = p.wait_for(p.channel, "ok").await;
+    assert_eq!(answer.reference.unwrap().message, Some(question));
     bot.stop().await;
 }

@@ -36,6 +36,9 @@ pub struct ToolCall {
     /// The arguments as the model wrote them: should be a JSON object, but models
     /// make mistakes.
     pub arguments: String,
+    /// What else its server said of it, as the text of a JSON object. Some servers want it
+    /// back with the call; others would refuse it.
+    pub extra: Option<Box<str>>,
 }
 
 impl ChatMessage {

@@ -1,0 +1,76 @@
+//! The asker's roles: those that came with the trigger. An agent run takes long enough for
+//! them to change, so that its tools go by those of the last minute.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Turn;
+use clew_context::model::{RoleId, TurnRequest, UnixMillis};
+
+/// After this time they are read again, before tools run.
+const MAX_AGE: Duration = Duration::from_mins(1);
+
+/// The asker's roles in an agent run.
+#[derive(Debug)]
+pub(super) struct LatestRoles(Mutex<ReadRoles>);
+
+#[derive(Debug)]
+struct ReadRoles {
+    /// None if they are unknown: then nothing is allowed.
+    roles: Option<Vec<RoleId>>,
+    at: UnixMillis,
+}
+
+impl LatestRoles {
+    /// Those that came with the call.
+    pub(super) fn of(request: &TurnRequest, now: UnixMillis) -> Self {
+        Self(Mutex::new(ReadRoles {
+            roles: request.asker_roles.clone(),
+            at: now,
+        }))
+    }
+}
+
+impl ReadRoles {
+    /// A clock that is set back makes them old.
+    fn are_fresh(&self, now: UnixMillis) -> bool {
+        self.roles.is_some() && now.before(MAX_AGE) < self.at && self.at <= now
+    }
+}
+
+impl Turn<'_> {
+    /// Judges by the roles that the asker has, as far as is known.
+    pub(super) fn with_roles<T>(&self, judge: impl FnOnce(Option<&[RoleId]>) -> T) -> T {
+        let Some(LatestRoles(latest)) = &self.roles else {
+            return judge(self.job.request.asker_roles.as_deref());
+        };
+        let latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        judge(latest.roles.as_deref())
+    }
+
+    /// Reads the roles of an agent run's asker again if it is time.
+    pub(super) async fn refresh_roles(&self) {
+        let (Some(LatestRoles(latest)), Some(guild)) = (&self.roles, self.ids.guild) else {
+            return;
+        };
+        let now = self.services.memory.now();
+        if latest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .are_fresh(now)
+        {
+            return;
+        }
+        let deadline = Instant::now() + self.services.settings.tools.timeout;
+        let reader = self.services.rest.reader();
+        let asker = self.job.request.asker();
+        let roles = reader.member_roles(guild, asker, deadline).await;
+        let roles = roles
+            .inspect_err(|error| tracing::info!(%error, "the roles of a run's asker are unknown"))
+            .ok();
+        let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        *latest = ReadRoles { roles, at: now };
+    }
+}
