@@ -1,8 +1,16 @@
-//! What stored texts were made from elsewhere: which of them may be shown.
+//! What stored texts were made from elsewhere: which of them may be shown, and what an
+//! answer takes over from those that its prompt shows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use clew_context::model::{ChannelId, ContentSource, Readers};
+use clew_store::model::StoredMessage;
+
+/// The most messages elsewhere that an answer takes over from earlier ones; of further
+/// ones only the channel and the author. It is stored with each row.
+const MAX_MESSAGES: usize = 100;
+/// The most channels with an author that it takes over. What would bring more is not shown.
+const MAX_PLACES: usize = 200;
 
 /// Keeps what was made only from what everybody who will read the answer may read. To
 /// judge a channel takes up to some milliseconds, so each is judged once.
@@ -18,6 +26,71 @@ pub fn retain_readable<T>(
         *known.or_insert_with(|| readers(channel) == Readers::Everybody)
     };
     items.retain(|item| sources_of(item).iter().all(&mut may_read));
+}
+
+/// What an answer is made from elsewhere because earlier texts in its prompt are: it may
+/// say again what they say.
+#[derive(Debug, Clone)]
+pub struct Inherited {
+    /// The channel of the answer.
+    here: ChannelId,
+    messages: BTreeSet<ContentSource>,
+    places: BTreeSet<ContentSource>,
+}
+
+impl Inherited {
+    /// Nothing yet, for an answer in this channel.
+    pub const fn new(here: ChannelId) -> Self {
+        Self {
+            here,
+            messages: BTreeSet::new(),
+            places: BTreeSet::new(),
+        }
+    }
+
+    /// Leaves in a prompt the newest of the rows whose sources an answer can carry, and
+    /// takes these over.
+    pub fn take_rows(&mut self, rows: &mut Vec<StoredMessage>) {
+        rows.reverse();
+        rows.retain(|row| self.take(row.sources.iter().copied()));
+        rows.reverse();
+    }
+
+    /// Takes over the sources of a text, all or none. Returns whether it did.
+    pub fn take(&mut self, sources: impl IntoIterator<Item = ContentSource>) -> bool {
+        let (mut messages, mut places) = (BTreeSet::new(), BTreeSet::new());
+        let room = MAX_MESSAGES - self.messages.len();
+        for source in elsewhere(sources, self.here) {
+            if self.messages.contains(&source) {
+                continue;
+            }
+            if source.message.is_some() && messages.len() < room {
+                messages.insert(source);
+            } else if !self.places.contains(&source.without_message()) {
+                places.insert(source.without_message());
+            }
+        }
+        let fits = self.places.len() + places.len() <= MAX_PLACES;
+        if fits {
+            self.messages.append(&mut messages);
+            self.places.append(&mut places);
+        }
+        fits
+    }
+
+    /// All of them.
+    pub fn sources(&self) -> impl Iterator<Item = ContentSource> {
+        self.messages.iter().chain(&self.places).copied()
+    }
+}
+
+/// Those in other channels than this one.
+pub fn elsewhere(
+    sources: impl IntoIterator<Item = ContentSource>,
+    here: ChannelId,
+) -> impl Iterator<Item = ContentSource> {
+    let sources = sources.into_iter();
+    sources.filter(move |source| source.channel != here)
 }
 
 #[cfg(test)]
@@ -66,5 +139,29 @@ mod tests {
         let kept: Vec<usize> = rows.into_iter().map(|(at, _)| at).collect();
         assert_eq!(kept, [0, 1, 5]);
         assert_eq!(*judged.borrow(), [2, 3, 4]);
+    }
+
+    fn of(author: u64, source: ContentSource) -> ContentSource {
+        ContentSource {
+            author: Some(UserId::new(author)),
+            ..source
+        }
+    }
+
+    #[test]
+    fn an_answer_takes_over_messages_first_and_then_channels_with_authors() {
+        let mut inherited = Inherited::new(ChannelId::new(9));
+        assert!(inherited.take((1..=60).map(|id| source(2, id))));
+        assert!(inherited.take((41..=120).map(|id| source(2, id))));
+        assert!(inherited.take((1..=50).map(|id| source(9, id))), "its own");
+        let taken: Vec<ContentSource> = inherited.sources().collect();
+        let mut expected: Vec<ContentSource> = (1..=100).map(|id| source(2, id)).collect();
+        expected.push(source(2, 1).without_message());
+        assert_eq!(taken, expected);
+        // Two hundred fit, and what brings one more leaves no trace.
+        assert!(inherited.take((101..300).map(|id| of(id, source(3, id)))));
+        assert!(!inherited.take([source(2, 7), of(5, source(4, 1))]));
+        assert!(inherited.take([source(2, 500), of(120, source(3, 9))]));
+        assert_eq!(inherited.sources().count(), 300);
     }
 }

@@ -1,5 +1,6 @@
 //! History: what was said earlier in a conversation, and what a turn adds to it.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub struct Exchange {
     pub tools: Vec<ToolRound>,
     /// What it was made from that stands elsewhere.
     pub sources: Vec<ContentSource>,
+    /// What earlier answers in its prompt were made from.
+    pub inherited: Vec<ContentSource>,
     /// What it was made from, to be told to those who ask.
     pub receipt: Option<Receipt>,
 }
@@ -369,8 +372,10 @@ pub(super) fn rows(
         parts: parts.collect(),
         ..row(StoredRole::Assistant, answer, now)
     });
+    let sources = exchange.sources.iter().chain(&exchange.inherited);
+    let sources: BTreeSet<ContentSource> = sources.copied().collect();
     for row in &mut rows[1..] {
-        row.sources.clone_from(&exchange.sources);
+        row.sources.extend(&sources);
     }
     rows
 }

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
 use crate::memory::unsaved::UnsavedTurn;
-use crate::telemetry::Lines;
-use crate::telemetry::event::CircuitState;
+use crate::telemetry::{Lines, event::CircuitState};
 use clew_context::model::{MessageId, TurnId};
 use clew_store::Purge;
 use clew_store::model::{Fact, FactId, Origin, StoredMessage, Subject};
@@ -104,6 +103,7 @@ impl Scene {
             messages: vec![MessageId::new(question + 1)],
             tools: Vec::new(),
             sources: Vec::new(),
+            inherited: Vec::new(),
             receipt: None,
         }
     }

@@ -1,5 +1,6 @@
 //! For whom a tool runs, and what it may use.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::result::ToolError;
@@ -34,6 +35,8 @@ pub struct Asker<'a> {
     pub trigger: MessageId,
     /// What the asker wrote, for facts about them.
     pub said: &'a ExtractionInput,
+    /// What the model has seen by now from other channels: its calls may repeat it.
+    pub seen: &'a BTreeSet<ContentSource>,
     /// Who we are there.
     pub us: &'a Us,
     /// The longest that a message is shown, in Unicode scalars.

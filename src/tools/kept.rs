@@ -1,13 +1,15 @@
 //! What tools gave is kept at once; of what is too long for a prompt the model gets the two
 //! ends and where the rest is.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::asker::Asker;
 use super::result::{ToolError, ToolResult};
 use crate::memory::{ContextPointer, KeptOutput, MadeOutput};
 use clew_context::engine::{sanitise, shorten};
-use clew_context::model::UnixMillis;
+use clew_context::model::{ContentSource, UnixMillis};
 
 /// How much of a long result the model gets, in Unicode scalars.
 const ENDS_CHARS: usize = 4_000;
@@ -20,11 +22,15 @@ pub(super) async fn kept(
     began: UnixMillis,
     result: ToolResult,
 ) -> ToolResult {
+    let known = result.sources.iter();
+    let known: BTreeSet<ContentSource> = known.copied().collect();
+    let seen = asker.seen.difference(&known);
     let made = MadeOutput {
         tool,
         args,
         text: &result.text,
-        sources: result.sources.clone(),
+        // The arguments, which name the result, may be made from what was seen.
+        sources: result.sources.iter().chain(seen).copied().collect(),
         query: &asker.said.words,
         task: asker.task,
         began,

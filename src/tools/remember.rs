@@ -3,7 +3,7 @@
 use super::asker::Asker;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::memory::NoteOutcome;
+use crate::memory::{Keywords, NoteOutcome};
 use crate::model::{ToolDefinition, ToolName, ToolParameter};
 
 pub(super) const REMEMBER: Tool = Tool {
@@ -26,17 +26,23 @@ const FACT: &str = "fact";
 
 async fn remember(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
     let fact = arguments.required(FACT)?;
-    let noted = asker.memory.note(asker.said, &fact).await;
-    Ok(ToolOutput::line(
-        match noted.map_err(ToolError::of_store)? {
-            NoteOutcome::Noted => "It is noted.",
-            NoteOutcome::Known => "It is known already.",
-            NoteOutcome::Refused => {
-                "It was not noted: a fact must be about the asker, in words of their message, and \
+    // A fact keeps no sources and is shown in every channel: nothing from elsewhere may be
+    // in it.
+    let is_own = asker.seen.is_empty() || Keywords::of(&asker.said.words).cover(&fact);
+    let noted = if is_own {
+        let noted = asker.memory.note(asker.said, &fact).await;
+        noted.map_err(ToolError::of_store)?
+    } else {
+        NoteOutcome::Refused
+    };
+    Ok(ToolOutput::line(match noted {
+        NoteOutcome::Noted => "It is noted.",
+        NoteOutcome::Known => "It is known already.",
+        NoteOutcome::Refused => {
+            "It was not noted: a fact must be about the asker, in words of their message, and \
              neither an order nor a secret."
-            }
-            NoteOutcome::Full => "It was not noted: there is no room. `/memory forget` makes some.",
-            NoteOutcome::Off => "It was not noted: nothing is noted about the asker here.",
-        },
-    ))
+        }
+        NoteOutcome::Full => "It was not noted: there is no room. `/memory forget` makes some.",
+        NoteOutcome::Off => "It was not noted: nothing is noted about the asker here.",
+    }))
 }

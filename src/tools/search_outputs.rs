@@ -1,13 +1,16 @@
 //! `search_outputs`: finds what tools gave earlier in the conversation.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::asker::Asker;
 use super::kept::line;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
+use crate::engine::sources::elsewhere;
 use crate::memory::Memory;
 use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use clew_context::model::ContentSource;
 
 pub(super) const SEARCH_OUTPUTS: Tool = Tool {
     definition: ToolDefinition {
@@ -40,9 +43,16 @@ async fn search_outputs(asker: &Asker<'_>, arguments: &Arguments) -> Result<Tool
         return Ok(ToolOutput::line(NOTHING));
     }
     let mut text = String::new();
+    // Of the results only the calls are shown: the model's words, which may repeat what it
+    // had seen.
+    let mut sources = BTreeSet::new();
     for pointer in found {
         let _ = writeln!(text, "{}", line(pointer));
+        let elsewhere = elsewhere(pointer.sources.iter().copied(), asker.place.channel);
+        sources.extend(elsewhere.map(ContentSource::without_message));
     }
-    // The calls are the model's own words.
-    Ok(ToolOutput::line(&text))
+    Ok(ToolOutput {
+        sources: sources.into_iter().collect(),
+        ..ToolOutput::line(&text)
+    })
 }

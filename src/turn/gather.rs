@@ -7,6 +7,7 @@ mod confirm;
 mod names;
 pub(super) mod prompt;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,9 @@ use clew_context::engine::chain::ChainLink;
 use clew_context::engine::select::{Gathered, NamedMessage};
 use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::engine::window::View;
-use clew_context::model::{Access, Block, ChannelId, Fallback, Limits, Message, Stage};
+use clew_context::model::{
+    Access, Block, ChannelId, ContentSource, Fallback, Limits, Message, MessageId, Stage,
+};
 
 pub(super) use background::Background;
 pub use channels::is_for_asker_only;
@@ -47,6 +50,32 @@ pub(super) struct TurnMaterial {
 impl TurnMaterial {
     pub(super) fn block(&self) -> &Block {
         &self.prompt.prepared.block
+    }
+
+    /// What the prompt shows of other channels behind links: each thread, for its title,
+    /// and each message.
+    pub(super) fn linked(&self, turn: &Turn<'_>) -> BTreeSet<ContentSource> {
+        let (guild, here) = (turn.ids.guild, turn.trigger().channel);
+        let links = &self.collected.links;
+        let elsewhere = links.targets.iter().filter(|link| link.id != here);
+        let threads = elsewhere.filter(|link| link.message.is_none());
+        let threads = threads.map(|link| ContentSource {
+            guild,
+            channel: link.id,
+            message: None,
+            author: None,
+        });
+        let linked = links.messages().map(|message| message.id);
+        let linked: BTreeSet<MessageId> = linked.collect();
+        let shown = self.block().items().map(|item| &item.message);
+        let shown = shown.filter(|one| one.channel != here && linked.contains(&one.id));
+        let messages = shown.map(|message| ContentSource {
+            guild,
+            channel: message.channel,
+            message: Some(message.id),
+            author: Some(message.author.id),
+        });
+        threads.chain(messages).collect()
     }
 
     pub(super) fn agent_name(&self) -> Option<String> {
@@ -85,6 +114,9 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     collected.update(&mut services.window());
     let deadline = began + collected.turn.limits.fetch_timeout;
     confirm::confirm(turn, background.as_mut(), &collected, deadline).await;
+    if let Some(background) = &mut background {
+        background.inherit();
+    }
     // An agent run starts clean: what it needs it asks for.
     if let Some(background) = &mut background
         && turn.job.run.is_none()

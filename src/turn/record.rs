@@ -4,15 +4,12 @@
 mod gathered;
 mod report;
 
-use std::collections::BTreeSet;
-
 use super::ask::ToolsUsed;
 use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::{EndedTurn, Turn, TurnMaterial};
 use crate::memory::Exchange;
 use crate::telemetry::event::Outcome;
-use clew_context::model::{ContentSource, MessageId};
 
 pub(super) use report::TurnReport;
 
@@ -39,7 +36,7 @@ pub(super) async fn record(
     };
     let is_whole = answer.is_some();
     let target = material.collected.target.reply_to.as_ref();
-    let mut sources = linked(turn, material);
+    let mut sources = material.linked(turn);
     sources.extend(tools.sources);
     let exchange = Exchange {
         turn: turn.job.request.turn(),
@@ -51,6 +48,7 @@ pub(super) async fn record(
         answer: answer.unwrap_or_default(),
         messages: posted.parts().map(|(id, _)| id).collect(),
         sources: sources.into_iter().collect(),
+        inherited: background.inherited.sources().collect(),
         tools: tools.rounds,
         receipt,
     };
@@ -76,30 +74,4 @@ async fn offer_receipt(turn: &Turn<'_>, posted: &PostedAnswer<'_>) {
     {
         tracing::info!(%error, "an answer has no button for its receipt");
     }
-}
-
-/// What the prompt showed of other channels behind links: each thread, for its title,
-/// and each message.
-fn linked(turn: &Turn<'_>, material: &TurnMaterial) -> BTreeSet<ContentSource> {
-    let (guild, here) = (turn.ids.guild, turn.trigger().channel);
-    let links = &material.collected.links;
-    let elsewhere = links.targets.iter().filter(|link| link.id != here);
-    let threads = elsewhere.filter(|link| link.message.is_none());
-    let threads = threads.map(|link| ContentSource {
-        guild,
-        channel: link.id,
-        message: None,
-        author: None,
-    });
-    let linked = links.messages().map(|message| message.id);
-    let linked: BTreeSet<MessageId> = linked.collect();
-    let shown = material.block().items().map(|item| &item.message);
-    let shown = shown.filter(|one| one.channel != here && linked.contains(&one.id));
-    let messages = shown.map(|message| ContentSource {
-        guild,
-        channel: message.channel,
-        message: Some(message.id),
-        author: Some(message.author.id),
-    });
-    threads.chain(messages).collect()
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use crate::engine::sources::elsewhere;
 use crate::memory::{OutputId, ToolRound};
 use crate::model::{ToolDefinition, ToolName};
 use crate::tools::{self, Arguments, Asker, ToolError, ToolResult};
@@ -14,7 +15,7 @@ use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::engine::assemble::Prompt;
 use clew_context::engine::frame::{self, FrameKind};
-use clew_context::model::{ChatMessage, ContentSource, Limits, ToolCall};
+use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, ToolCall};
 
 use crate::turn::control::{Control, Order};
 use crate::turn::gather::{Background, TurnMaterial, TurnNames};
@@ -42,6 +43,9 @@ pub(super) struct ToolLoop<'a> {
     rounds: Vec<Round>,
     /// Calls that were run, by name and arguments.
     called: HashSet<(String, String)>,
+    /// What the prompt is made from elsewhere.
+    shown: BTreeSet<ContentSource>,
+    /// What the results were made from.
     sources: BTreeSet<ContentSource>,
     /// REST calls made so far.
     fetches: usize,
@@ -78,9 +82,12 @@ impl<'a> ToolLoop<'a> {
         let settings = &turn.services.settings.tools;
         let background = material.background.as_ref();
         let agent = background.filter(|_| settings.is_on);
+        let mut shown = material.linked(turn);
+        shown.extend(background.iter().flat_map(|one| one.inherited.sources()));
         Self {
             turn,
             material,
+            shown,
             offered: agent.map_or_else(Vec::new, |one| tools::offered(&one.agent)),
             rounds: Vec::new(),
             called: HashSet::new(),
@@ -226,16 +233,28 @@ impl<'a> ToolLoop<'a> {
         let reads = Reads::new(&live, &services.negative_cache, &opted_out, &limits);
         let said = extract::said(turn, material, background);
         let names = TurnNames::new(turn, material.collected.turn.channel.as_ref());
+        let here = turn.trigger().channel;
+        let reads_here = material.collected.turn.asker_access.may_read();
+        let readers = |channel| {
+            if channel == here && !reads_here {
+                Readers::Nobody
+            } else {
+                turn.readers(channel)
+            }
+        };
+        let read = elsewhere(self.sources.iter().copied(), here);
+        let seen: BTreeSet<ContentSource> = read.chain(self.shown.iter().copied()).collect();
         let asker = Asker {
             ids: turn.ids,
             place: &background.place,
             task: turn.job.run.as_ref().map(|slot| slot.run().id.get()),
             trigger: turn.trigger().id,
             said: &said,
+            seen: &seen,
             us: &material.collected.turn.us,
             max_message_chars: limits.max_msg_chars,
             names: &names,
-            readers: &|channel| turn.readers(channel),
+            readers: &readers,
             guild_state: &services.guild_state,
             reads: &reads,
             window: &services.window,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::names::{TurnNames, access_to};
-use crate::engine::sources::retain_readable;
+use crate::engine::sources::{Inherited, elsewhere, retain_readable};
 use crate::memory::{Memory, Place, Readable};
 use crate::model::{Agent, ToolName};
 use crate::runs::RunSlot;
@@ -13,7 +13,7 @@ use crate::turn::{Elsewhere, Services, Turn};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
-use clew_context::model::{ChannelId, ChannelKind, Profiles};
+use clew_context::model::{ChannelId, ChannelKind, ContentSource, Profiles};
 use clew_store::model::{Scope, StoredMessage};
 
 /// How much of a question and of the newest messages around it is used to
@@ -31,6 +31,8 @@ pub(in crate::turn) struct Background {
     pub(super) profiles: Profiles,
     /// What was said before, oldest first.
     pub(in crate::turn) rows: Vec<StoredMessage>,
+    /// What the answer is made from because earlier texts are.
+    pub(in crate::turn) inherited: Inherited,
     /// What the agent does elsewhere.
     pub(super) status: String,
     /// Results of tools from earlier that match the question, a line each.
@@ -43,6 +45,11 @@ impl Background {
         if matches!(self.place.scope, Scope::Thread { .. }) {
             self.rows.clear();
         }
+    }
+
+    /// Takes over what the history was made from; leaves out what is made from too much.
+    pub(super) fn inherit(&mut self) {
+        self.inherited.take_rows(&mut self.rows);
     }
 
     /// The history after its older half has been dropped this often.
@@ -75,6 +82,7 @@ pub(super) async fn remembered(
             facts: None,
             offers: Vec::new(),
             profiles: Profiles::default(),
+            inherited: Inherited::new(place.channel),
             agent,
             place,
             rows: Vec::new(),
@@ -99,6 +107,7 @@ pub(super) async fn remembered(
         facts: Some(facts),
         offers: Vec::new(),
         profiles: Profiles::default(),
+        inherited: Inherited::new(place.channel),
         agent,
         place,
         rows,
@@ -143,7 +152,12 @@ pub(super) async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     let readers = |channel| turn.readers(channel);
     retain_readable(&mut pointers, |pointer| &pointer.sources, readers);
     let words = turn.services.own_words(turn.ids.guild, turn.trigger());
-    let chosen = Memory::offers(&words, &pointers, settings.max_offers);
+    let mut chosen = Memory::offers(&words, &pointers, settings.max_offers);
+    let (here, inherited) = (background.place.channel, &mut background.inherited);
+    chosen.retain(|pointer| {
+        let sources = elsewhere(pointer.sources.iter().copied(), here);
+        inherited.take(sources.map(ContentSource::without_message))
+    });
     background.offers = chosen.into_iter().map(tools::line).collect();
 }
 

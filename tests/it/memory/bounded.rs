@@ -40,6 +40,7 @@ fn exchange(turn: u64, asked: i64) -> Exchange {
         messages: vec![MessageId::new(turn + 1)],
         tools: Vec::new(),
         sources: Vec::new(),
+        inherited: Vec::new(),
         receipt: None,
     }
 }

@@ -162,6 +162,7 @@ async fn a_turns_first_attempt_is_not_in_its_own_history() {
         messages: vec![MessageId::new(8)],
         tools: Vec::new(),
         sources: Vec::new(),
+        inherited: Vec::new(),
         receipt: None,
     };
     scene.memory.record(&ids, &place, &exchange).await;

@@ -86,6 +86,7 @@ fn exchange(asked: UnixMillis) -> Exchange {
         messages: vec![MessageId::new(8)],
         tools: Vec::new(),
         sources: Vec::new(),
+        inherited: Vec::new(),
         receipt: None,
     }
 }

@@ -40,6 +40,8 @@ pub(crate) enum Behaviour {
     Json(String),
     /// A status with a body and headers.
     Status(u16, String, Vec<(&'static str, String)>),
+    /// Those of these words that the request has, as a model says what it was told.
+    Repeat(Vec<String>),
     /// The request is read but never answered.
     Hang,
     /// These pieces, then silence while the connection stays open.
@@ -200,6 +202,21 @@ impl Behaviour {
         Self::Raw("text/event-stream", events.into_bytes())
     }
 
+    /// Those of these words that the request has, after "I say".
+    pub(crate) fn repeat(words: &[&str]) -> Self {
+        Self::Repeat(owned(words))
+    }
+
+    fn facing(self, request: &Value) -> Self {
+        let Self::Repeat(words) = self else {
+            return self;
+        };
+        let request = request.to_string();
+        let mut said = vec!["I say".to_owned()];
+        said.extend(words.into_iter().filter(|word| request.contains(word)));
+        Self::Text(vec![said.join(" ")])
+    }
+
     /// A proper answer without any text.
     pub(crate) fn empty() -> Self {
         Self::Text(Vec::new())
@@ -284,6 +301,7 @@ async fn chat_completions(
 ) -> Response<Body> {
     // Taken before the request is logged: a test waiting for it may trigger the next one.
     let scripted = shared.scripted.lock().unwrap().pop_front();
+    let scripted = scripted.map(|behaviour| behaviour.facing(&body));
     let authorization = headers.get("authorization");
     shared.log.lock().unwrap().requests.push(Recorded {
         body,
@@ -328,6 +346,7 @@ async fn respond(behaviour: Behaviour, ended: Ended) -> Response<Body> {
             gate.pass().await;
             Box::pin(respond(*behaviour, ended)).await
         }
+        Behaviour::Repeat(_) => unreachable!("it became a text when the request came"),
     }
 }
 

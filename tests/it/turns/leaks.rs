@@ -9,10 +9,10 @@ const QUESTIONS: usize = 30;
 const VIEW: Permissions = Permissions::VIEW_CHANNEL;
 
 /// Numbers that a seed determines (splitmix64).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -31,8 +31,8 @@ struct Source {
     thread: Id,
 }
 
-/// Channels with random overwrites for two roles, and a member for each set of these.
-fn layout(world: &mut World, seeds: Seeds, random: &mut Random) -> (Vec<Source>, Vec<Id>) {
+/// Two roles, and a member for each set of these.
+pub(super) fn members(world: &mut World, seeds: Seeds) -> ([Id; 2], Vec<Id>) {
     let roles = ["moderator", "guest"].map(|name| world.role(seeds.guild, name, Permissions::NONE));
     let people = (0..4).map(|set| {
         let person = world.member(seeds.guild, "Somebody");
@@ -42,21 +42,40 @@ fn layout(world: &mut World, seeds: Seeds, random: &mut Random) -> (Vec<Source>,
         }
         person
     });
-    let people: Vec<Id> = people.collect();
+    let people = people.collect();
+    (roles, people)
+}
+
+/// What an overwrite may grant and deny; nothing in a quarter of all cases.
+pub(super) fn change(random: &mut Random) -> (Permissions, Permissions) {
+    let (none, history) = (Permissions::NONE, Permissions::READ_MESSAGE_HISTORY);
+    [(VIEW, none), (none, VIEW), (none, history), (none, none)][random.below(4)]
+}
+
+/// A channel with random overwrites for everybody and the roles.
+pub(super) fn channel(
+    world: &mut World,
+    seeds: Seeds,
+    roles: [Id; 2],
+    random: &mut Random,
+    name: &str,
+) -> Id {
+    let channel = world.channel(seeds.guild, ChannelKind::Text, name);
+    for of in [seeds.guild, roles[0], roles[1]] {
+        let (allow, deny) = change(random);
+        world.overwrite(channel, OverwriteOf::Role(of), allow, deny);
+    }
+    let history = Permissions::READ_MESSAGE_HISTORY;
+    let us = OverwriteOf::Member(world.bot);
+    world.overwrite(channel, us, VIEW | history, Permissions::NONE);
+    channel
+}
+
+/// Channels with secrets, and the members.
+fn layout(world: &mut World, seeds: Seeds, random: &mut Random) -> (Vec<Source>, Vec<Id>) {
+    let (roles, people) = members(world, seeds);
     let sources = (0..6).map(|number| {
-        let channel = world.channel(seeds.guild, ChannelKind::Text, "plans");
-        for of in [seeds.guild, roles[0], roles[1]] {
-            let (allow, deny) = match random.below(4) {
-                0 => (VIEW, Permissions::NONE),
-                1 => (Permissions::NONE, VIEW),
-                2 => (Permissions::NONE, Permissions::READ_MESSAGE_HISTORY),
-                _ => continue,
-            };
-            world.overwrite(channel, OverwriteOf::Role(of), allow, deny);
-        }
-        let history = Permissions::READ_MESSAGE_HISTORY;
-        let us = OverwriteOf::Member(world.bot);
-        world.overwrite(channel, us, VIEW | history, Permissions::NONE);
+        let channel = channel(world, seeds, roles, random, "plans");
         let secret = format!("kumquat{number}");
         let message = world.seed(channel, seeds.ada, secret.as_str());
         let thread = world.thread(channel, ChannelKind::PublicThread, "talk", seeds.ada);

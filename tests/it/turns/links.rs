@@ -2,6 +2,7 @@
 //! read the answer may read, now and whenever the answer is used again.
 
 use clew_simulator::{ChannelKind, Choice, Id, Message, OverwriteOf, Permissions, Use, World};
+use clew_store::model::{StoredMessage, StoredRole};
 use serde_json::json;
 
 use super::{Seeds, assert_in_order, only, place_with};
@@ -69,33 +70,49 @@ async fn a_link_brings_what_everybody_here_may_read() {
 }
 
 /// The row of an answer that was made from a link is not shown to those who may no
-/// longer read what it leads to.
+/// longer read what it leads to, and neither is one to which that answer was shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_made_from_a_link_is_judged_again_when_it_is_used() {
     let (p, of) = place_with(&[], linked).await;
     let bot = p.start().await;
-    let question = p.to_us(&format!(
-        "when? {}",
-        link(p.guild, of.news, of.news_message)
-    ));
-    p.post(p.channel, p.ada, question);
-    p.answer(p.channel, 1).await;
-    p.post(p.channel, p.ada, p.to_us("and then?"));
-    p.answer(p.channel, 2).await;
-    assert_in_order(&p.prompt(2).await, &["when?", "ok", "and then?"]);
+    let question = format!("when? {}", link(p.guild, of.news, of.news_message));
+    for (number, words) in [(1, question.as_str()), (2, "and then?")] {
+        p.stage.model.script(Behaviour::repeat(&["in May"]));
+        p.post(p.channel, p.ada, p.to_us(words));
+        assert_eq!(p.answer(p.channel, number).await, "I say in May");
+    }
+    assert_in_order(&p.prompt(2).await, &["when?", "I say in May", "and then?"]);
     let everyone = OverwriteOf::Role(p.guild);
-    let view = Permissions::VIEW_CHANNEL;
-    p.stage
-        .discord
-        .overwrite(of.news, everyone, Permissions::NONE, view);
+    let (view, none) = (Permissions::VIEW_CHANNEL, Permissions::NONE);
+    p.stage.discord.overwrite(of.news, everyone, none, view);
     p.seen().await;
     p.post(p.channel, p.ada, p.to_us("and now?"));
     p.answer(p.channel, 3).await;
     let prompt = p.prompt(3).await;
-    assert_in_order(&prompt, &["when?", "and then?", "ok", "and now?"]);
-    let (before, _) = prompt.split_once("and then?").unwrap();
-    assert!(!before.contains("\nok\n"), "{prompt}");
+    assert_in_order(&prompt, &["when?", "and then?", "and now?"]);
+    assert!(!prompt.contains("in May"), "{prompt}");
+    // Its own answer was made from nothing elsewhere.
+    p.stage.discord.overwrite(of.news, everyone, none, none);
+    p.seen().await;
+    p.post(p.channel, p.ada, p.to_us("once more?"));
+    let told = [
+        "I say in May",
+        "and then?",
+        "I say in May",
+        "and now?",
+        "ok",
+    ];
+    assert_in_order(&p.prompt(4).await, &told);
     bot.stop().await;
+    let rows = p.rows().await;
+    let sources =
+        |row: &StoredMessage| (row.role == StoredRole::Assistant).then_some(row.sources.len());
+    let sources: Vec<usize> = rows.iter().filter_map(sources).collect();
+    assert_eq!(
+        sources,
+        [3, 3, 0, 3],
+        "the linked message and those around it"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,14 +138,14 @@ async fn what_not_everybody_here_may_read_stays_where_it_is() {
         prompt.contains("(a link leads to what cannot be shown here)"),
         "{prompt}"
     );
-    let path = format!("/channels/{staff}");
+    let path = format!("/channels/{staff}/messages");
     assert_eq!(p.stage.discord.requests_to("GET", &path).len(), 0);
     // Where only those read who may read it, it is shown.
     let private = link(p.guild, staff, secret);
     p.post(staff, p.boris, p.to_us(&format!("what is {private}?")));
     assert_in_order(&p.prompt(2).await, &["Linked message, #staff", "kumquat"]);
     let lines = bot.stop().await;
-    let links = json!({"targets": 0, "closed": true, "fetches": 0});
+    let links = json!({"targets": 0, "closed": true, "fetches": 1});
     assert_eq!(details(&lines, "collect_ok")[0]["links"], links);
 }
 
@@ -154,7 +171,8 @@ async fn closed_links_tell_nothing() {
         link(p.guild, missing, missing),
     ];
     let mut told = Vec::new();
-    for (number, link) in (1..).zip(&links) {
+    // What a link says of its server is all that the calls depend on.
+    for (number, (link, gets)) in (1..).zip(links.iter().zip([1, 0, 1, 0, 1])) {
         // Each asks for the first time, so that no history differs.
         let asker = p.stage.discord.world(|world| world.member(p.guild, "Zoe"));
         p.post(p.channel, asker, p.to_us(&format!("what is {link}?")));
@@ -164,10 +182,10 @@ async fn closed_links_tell_nothing() {
         let (shown, _) = frame.split_once("</discord-context").unwrap();
         let (_, shown) = shown.split_once('\n').unwrap();
         told.push(shown.to_owned());
+        assert_eq!(p.gets(), gets, "{link}");
+        p.stage.discord.clear_requests();
     }
     assert!(told.iter().all(|one| one == &told[0]), "{told:#?}");
-    let path = format!("/channels/{}", foreign.0);
-    assert_eq!(p.stage.discord.requests_to("GET", &path).len(), 0);
     let answers = p.stage.discord.answers(p.channel);
     let notes = answers.iter().filter(|one| one.content == CLOSED);
     assert_eq!(notes.count(), links.len());

@@ -25,7 +25,7 @@ fn files(p: &Place) -> Vec<String> {
     names
 }
 
-async fn until_no_file(p: &Place) {
+pub(super) async fn until_no_file(p: &Place) {
     let gone = async {
         while !files(p).is_empty() {
             sleep(Duration::from_millis(5)).await;
@@ -54,7 +54,7 @@ async fn read_news(p: &Place, (news, message): (Id, Id)) -> String {
 }
 
 /// The ids of outputs that a text names at the beginning of lines.
-fn ids(text: &str) -> Vec<String> {
+pub(super) fn ids(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| line.contains(" UTC | "));
     lines
         .map(|line| line.split(' ').next().unwrap().to_owned())

@@ -195,3 +195,51 @@ async fn facts_are_noted_and_forgotten_for_the_asker_by_their_own_words() {
     p.answer(p.channel, 4).await;
     bot.stop().await;
 }
+
+/// Facts keep no sources and are shown in every channel.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_read_elsewhere_gets_into_facts() {
+    let (p, there) = elsewhere().await;
+    let bot = p.start().await;
+    let read = json!({"message": there.read.0, "channel": there.news.0}).to_string();
+    let model = &p.stage.model;
+    model.script(Behaviour::calls("", &[("get_message", &read)]));
+    let facts = ["Restore a boiler that is new", "Restore a boiler"];
+    let facts = facts.map(|fact| json!({ "fact": fact }).to_string());
+    let calls = facts.each_ref().map(|fact| ("remember", fact.as_str()));
+    model.script(Behaviour::calls("", &calls));
+    p.post(
+        p.channel,
+        p.ada,
+        p.to_us("remember that I restore a boiler"),
+    );
+    let said = results(&model.wait_requests(3).await[2]);
+    assert!(said[0].contains("the boiler is new"), "{said:?}");
+    assert!(said[1].contains("It was not noted"), "{said:?}");
+    assert!(said[2].contains("It is noted."), "{said:?}");
+    bot.stop().await;
+}
+
+/// Who may see a channel but not its history asks there for nothing that was said.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_asker_without_the_history_reads_none_with_tools() {
+    let (p, message) = place_with(&[("USER_TURNS_PER_MIN", "0")], |world, seeds| {
+        let history = Permissions::READ_MESSAGE_HISTORY;
+        let ada = OverwriteOf::Member(seeds.ada);
+        world.overwrite(seeds.channel, ada, Permissions::NONE, history);
+        world.seed(seeds.channel, seeds.boris, "the boiler is doomed")
+    })
+    .await;
+    let bot = p.start().await;
+    p.post(p.channel, p.boris, "doomed, says the boiler");
+    for (tool, arguments) in [
+        ("get_message", json!({"message": message.0})),
+        ("list_thread", json!({})),
+        ("search_messages", json!({"words": "doomed boiler"})),
+    ] {
+        let said = p.tool(tool, &arguments).await;
+        assert!(!said.contains("doomed"), "{tool}: {said}");
+    }
+    assert_eq!(p.gets(), 0);
+    bot.stop().await;
+}

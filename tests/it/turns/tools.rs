@@ -44,6 +44,16 @@ impl Place {
 
     /// The stored rows, once the bot has stopped.
     pub(super) async fn rows(&self) -> Vec<StoredMessage> {
+        let rows = self.records(Kind::Messages).await.into_iter();
+        let rows = rows.map(|record| match record {
+            Record::Message(row) => row,
+            other => panic!("{other:?}"),
+        });
+        rows.collect()
+    }
+
+    /// What is stored of a kind, once the bot has stopped.
+    pub(super) async fn records(&self, kind: Kind) -> Vec<Record> {
         let folder = self.stage.folder.path();
         let folders = Folders {
             agents: folder.join("agents"),
@@ -54,15 +64,10 @@ impl Place {
         let store = Store::open(&address, &folders, self.stage.clock.clone())
             .await
             .unwrap();
-        let page = store
-            .records(Kind::Messages, None, None, 1_000)
-            .await
-            .unwrap();
-        let rows = page.records.into_iter().map(|record| match record {
-            Record::Message(row) => row,
-            other => panic!("{other:?}"),
-        });
-        rows.collect()
+        let page = store.records(kind, None, None, 1_000).await;
+        let records = page.unwrap().records;
+        store.close().await.unwrap();
+        records
     }
 }
 

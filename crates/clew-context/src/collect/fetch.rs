@@ -17,7 +17,7 @@ use crate::model::{
     RoleId, Stage, UserId,
 };
 
-use super::negative_cache::NegativeCache;
+use super::negative_cache::{LookUp, NegativeCache};
 use super::source::{FetchError, MessagePage, OtherChannels, PAGE_LIMIT, PageCursor, Source};
 
 /// Pause before the retry after a server error or a broken connection.
@@ -158,19 +158,31 @@ impl<'a, S: Source> Fetcher<'a, S> {
             .ok()
     }
 
-    /// A channel that somebody named and of which nothing is known. Why it could not
-    /// be got is not noted: it may be none of the asker's business that it exists.
+    /// A channel that somebody named. Why it could not be got is not noted: it may be
+    /// none of the asker's business that it exists. Whatever comes of it holds for a
+    /// while, so that the number of calls does not tell it either.
     pub(super) async fn look_up(&self, id: ChannelId) -> Option<Channel> {
-        if self.negative_cache.is_hidden(id, Instant::now()) {
-            return None;
+        let known = self.negative_cache.looked_up(id, Instant::now());
+        let found = match known {
+            Some(known) => known,
+            None => self.ask_for_named(id).await?,
+        };
+        match found {
+            LookUp::Found(channel) => Some(*channel),
+            LookUp::Nothing => None,
         }
-        let found = self
-            .counted(Stage::Link, || self.source.channel(id, self.deadline))
-            .await;
-        if let Err(Fallback::Forbidden) = found {
-            self.negative_cache.hide(id, Instant::now());
-        }
-        found.ok()
+    }
+
+    async fn ask_for_named(&self, id: ChannelId) -> Option<LookUp> {
+        let call = || self.source.channel(id, self.deadline);
+        let found = match self.counted(Stage::Link, call).await {
+            Ok(channel) => LookUp::Found(Box::new(channel)),
+            Err(Fallback::Forbidden | Fallback::NotFound) => LookUp::Nothing,
+            Err(_) => return None,
+        };
+        let now = Instant::now();
+        self.negative_cache.remember_look_up(id, found.clone(), now);
+        Some(found)
     }
 
     /// What is known of channels other than the trigger's.

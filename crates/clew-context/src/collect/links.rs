@@ -159,10 +159,12 @@ const fn brings(link: Link, channel: &Channel) -> bool {
 }
 
 /// Whether a link's target may be read by everybody who will read the answer. No
-/// request is made for what is known to be of another server.
+/// request is made for a link that names another server.
 async fn judge<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>, link: Link) -> Judged {
     let others = fetcher.other_channels();
-    let channel = match lead(link, turn.guild(), turn.channel_id(), others) {
+    let lead = lead(link, turn.guild(), turn.channel_id(), others);
+    let is_known = matches!(lead, Lead::Known(_));
+    let channel = match lead {
         Lead::Own => return own_channel(turn, link),
         Lead::Known(known) => Some(*known),
         Lead::Unknown => {
@@ -176,6 +178,10 @@ async fn judge<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>, link: Link
         channel.guild == turn.guild() && readers(channel) == Some(Readers::Everybody)
     };
     let (Some(channel), Some(others)) = (channel.filter(is_open), others) else {
+        if is_known && link.place != LinkPlace::Mention {
+            // As for what the gateway did not tell of: calls and time do not tell which.
+            fetcher.look_up(link.channel).await;
+        }
         return closed(link);
     };
     if !brings(link, &channel) {

@@ -1,5 +1,5 @@
-//! What need not be asked for again: channels that refuse us, and starters that do
-//! not exist.
+//! What need not be asked for again: channels that refuse us, starters that do not
+//! exist, and what came of looking up a channel that somebody named.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{ChannelId, MessageId};
+use crate::model::{Channel, ChannelId, MessageId};
 
 /// How long a channel that refused us is not asked again, unless its permissions
 /// change: Discord counts refused requests towards a ban.
 const FORBIDDEN_FOR: Duration = Duration::from_mins(1);
+/// How long a look-up holds.
+const LOOKED_UP_FOR: Duration = Duration::from_mins(1);
 /// Minimum time between two warnings about the same channel.
 const A_DAY: Duration = Duration::from_hours(24);
 /// Most entries of each kind; when full, all are dropped, at the cost of a fetch each.
@@ -24,6 +26,15 @@ pub(super) enum NoStarter {
     Deleted,
     /// The thread was not started from a message; this is its first one.
     FirstMessage(MessageId),
+}
+
+/// What came of looking up a channel.
+#[derive(Debug, Clone)]
+pub(super) enum LookUp {
+    /// It is this one.
+    Found(Box<Channel>),
+    /// It is not there, or not for us.
+    Nothing,
 }
 
 /// What was not there or not allowed; one for all turns of a process.
@@ -39,6 +50,8 @@ struct Inner {
     /// Channels that we may not even view.
     hidden: HashMap<ChannelId, Instant>,
     no_starters: HashMap<ChannelId, NoStarter>,
+    /// Channels that were looked up.
+    looked_up: HashMap<ChannelId, (Instant, LookUp)>,
     warned: HashMap<ChannelId, Instant>,
 }
 
@@ -49,6 +62,7 @@ impl NegativeCache {
         let mut inner = self.lock();
         inner.forbidden.retain(|channel, _| !may_be_of(*channel));
         inner.hidden.retain(|channel, _| !may_be_of(*channel));
+        inner.looked_up.retain(|channel, _| !may_be_of(*channel));
     }
 
     /// Whether this is the first warning about a channel within a day.
@@ -71,6 +85,7 @@ impl NegativeCache {
         inner.forbidden.remove(&channel);
         inner.hidden.remove(&channel);
         inner.no_starters.remove(&channel);
+        inner.looked_up.remove(&channel);
     }
 
     /// Notes that the message a thread was started from was deleted.
@@ -94,6 +109,22 @@ impl NegativeCache {
 
     pub(super) fn is_hidden(&self, channel: ChannelId, now: Instant) -> bool {
         refuses(&self.lock().hidden, channel, now)
+    }
+
+    /// What came of a look-up within the last minute.
+    pub(super) fn looked_up(&self, channel: ChannelId, now: Instant) -> Option<LookUp> {
+        let inner = self.lock();
+        let (until, found) = inner.looked_up.get(&channel)?;
+        (now < *until).then(|| found.clone())
+    }
+
+    pub(super) fn remember_look_up(&self, channel: ChannelId, found: LookUp, now: Instant) {
+        let mut inner = self.lock();
+        if inner.looked_up.len() >= MAX_ENTRIES {
+            inner.looked_up.clear();
+        }
+        let until = now + LOOKED_UP_FOR;
+        inner.looked_up.insert(channel, (until, found));
     }
 
     pub(super) fn no_starter(&self, thread: ChannelId) -> Option<NoStarter> {

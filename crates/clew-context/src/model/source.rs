@@ -13,12 +13,23 @@ pub struct ContentSource {
     pub guild: Option<GuildId>,
     /// The channel or thread.
     pub channel: ChannelId,
-    /// The message; `None` for the channel itself, such as its name.
+    /// The message; `None` for the channel itself, such as its name, or for any message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
     /// Who wrote the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
+}
+
+impl ContentSource {
+    /// Its channel and author, whichever message it was.
+    #[must_use]
+    pub const fn without_message(self) -> Self {
+        Self {
+            message: None,
+            ..self
+        }
+    }
 }
 
 /// Who of those who will read an answer may read a source of it.

@@ -36,6 +36,11 @@ impl Keywords {
     pub fn shared_with(&self, text: &str) -> usize {
         self.0.intersection(&keywords(text)).count()
     }
+
+    /// Whether another text has no words but these.
+    pub fn cover(&self, text: &str) -> bool {
+        keywords(text).is_subset(&self.0)
+    }
 }
 
 /// The words of a text in lower case. Scripts that put no spaces between words

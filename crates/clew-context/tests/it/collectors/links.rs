@@ -346,7 +346,13 @@ fn closed_links_read_the_same_whether_they_exist_or_not() {
     for (at, (world, link)) in cases.into_iter().enumerate() {
         let trigger = asked(20, EVE, link);
         let collected = run(&here(), &world, &trigger);
-        assert!(world.calls().iter().all(|call| call == "channel"), "{at}");
+        // What a link says of its server is all that the calls depend on.
+        let calls = if link == &here_and {
+            &["channel"][..]
+        } else {
+            &[]
+        };
+        assert_eq!(world.calls(), calls, "{at}");
         assert!(collected.links.closed && collected.links.targets.is_empty());
         assert!(collected.window_update.single.is_empty());
         let text = block(&here(), &collected).replace(&**link, "LINK");
@@ -564,19 +570,32 @@ fn the_window_keeps_a_linked_message_without_taking_its_channel_for_complete() {
     assert_eq!(view.linked.keys().copied().collect::<Vec<_>>(), [id(5)]);
 }
 
-/// What the process found out once is not asked for again for a minute.
+/// What the process found out once is not asked for again for a minute, whatever it was.
 #[test]
-fn a_channel_that_refuses_to_be_looked_up_is_left_alone() {
-    let refused = FetchError::lasting(Fallback::Forbidden);
-    let world = World::default().failing("channel", refused);
-    let cache = NegativeCache::default();
+fn a_closed_link_costs_one_look_up_a_minute_whatever_is_behind_it() {
+    let refusing = |reason| World::default().failing("channel", FetchError::lasting(reason));
+    let archived = World::default().with_channel(post(2));
+    let cases = [
+        (refusing(Fallback::Forbidden), NEWS),
+        (refusing(Fallback::NotFound), NEWS),
+        (world(Readers::Nobody), NEWS),
+        (world(Readers::AskerOnly), NEWS),
+        (archived, thread_id(2)),
+    ];
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
+        .start_paused(true)
         .build()
         .unwrap();
-    for calls in [&["channel"][..], &[]] {
-        let trigger = asked(20, EVE, &to(NEWS, 5));
-        runtime.block_on(here().collect_with(&world, &cache, &trigger));
-        assert_eq!(world.calls(), calls);
+    for (at, (world, channel)) in cases.into_iter().enumerate() {
+        let cache = NegativeCache::default();
+        for (calls, then) in [(&["channel"][..], 59), (&[], 2), (&["channel"], 0)] {
+            let trigger = asked(20, EVE, &to(channel, 5));
+            runtime.block_on(async {
+                here().collect_with(&world, &cache, &trigger).await;
+                assert_eq!(world.calls(), calls, "{at}");
+                tokio::time::advance(Duration::from_secs(then)).await;
+            });
+        }
     }
 }
