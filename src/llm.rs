@@ -20,6 +20,7 @@ mod server_error;
 mod servers;
 mod stream;
 mod thinking;
+mod vision;
 mod wire;
 
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{RequestBuilder, Response, Url, redirect};
 use tokio::time::{Instant, timeout};
 
-use crate::model::ToolDefinition;
+use crate::model::{ToolDefinition, Vision};
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Secret, ToolCall};
 
@@ -46,6 +47,9 @@ pub use self::servers::{ModelServers, ServerAttempts};
 /// How many bytes of UTF-8 count as one token. Plain English has four or more per
 /// token; other scripts, code and numbers have fewer.
 const BYTES_A_TOKEN: usize = 3;
+
+/// An estimate of the tokens of an image: most models make between 250 and 1,600 of one.
+pub const IMAGE_TOKENS: usize = 1_000;
 
 /// The longest time to wait for a connection.
 const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -84,6 +88,8 @@ pub struct ModelSettings {
     pub max_answer_bytes: usize,
     /// The sampling temperature; left to the server if absent.
     pub temperature: Option<f32>,
+    /// Whether the model is sent images.
+    pub vision: Vision,
 }
 
 /// What happens next in an answer.
@@ -196,6 +202,37 @@ impl Client {
             .learn_room(&self.settings.model, room, Instant::now());
     }
 
+    /// Whether the model is sent images: with `LLM_VISION=auto` until it refuses some.
+    pub fn takes_images(&self) -> bool {
+        let model = &self.settings.model;
+        match self.settings.vision {
+            Vision::Auto => self.capabilities.takes_images(model, Instant::now()),
+            Vision::On => true,
+            Vision::Off => false,
+        }
+    }
+
+    /// The model has answered a request with images.
+    pub fn took_images(&self) {
+        let model = &self.settings.model;
+        self.capabilities.took_images(model, Instant::now());
+    }
+
+    /// A request was refused because of its images, perhaps since the model takes none at
+    /// all; then it gets none for an hour. Returns whether to ask without them.
+    pub fn refused_images(&self, by_model: bool) -> bool {
+        let model = &self.settings.model;
+        if self.settings.vision == Vision::On {
+            tracing::warn!(%model, "with LLM_VISION=auto or off it would be asked without images");
+            return false;
+        }
+        if by_model {
+            tracing::info!(%model, "the model refuses images: it is asked without them");
+            self.capabilities.refused_images(model, Instant::now());
+        }
+        true
+    }
+
     /// The tokens that a context leaves for the prompt: at least half.
     fn beside_answer(&self, context_tokens: u32) -> usize {
         let left = context_tokens.saturating_sub(self.settings.max_output_tokens);
@@ -294,7 +331,8 @@ impl AnswerEnd {
 /// An estimate of the tokens of a prompt: only the server knows exactly.
 pub fn tokens(prompt: &[ChatMessage]) -> usize {
     let texts = prompt.iter().flat_map(ChatMessage::texts);
-    estimated(texts.map(str::len).sum())
+    let images = prompt.iter().flat_map(ChatMessage::images);
+    estimated(texts.map(str::len).sum()) + IMAGE_TOKENS * images.count()
 }
 
 /// An estimate of the tokens of so many bytes of UTF-8.

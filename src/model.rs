@@ -1,6 +1,6 @@
 //! The bot's own domain types: its personas, its tools, what the button under a note
-//! shows, what an answer was made from, who pays for tokens, and what agent runs are
-//! bound by.
+//! shows, what an answer was made from, who pays for tokens, whether models
+//! are sent images, and what agent runs are bound by.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -14,13 +14,15 @@ mod noted;
 mod receipt;
 mod tokens;
 mod tool;
+mod vision;
 
 pub use agent::{Agent, AgentChannels};
 pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
 pub use noted::Noted;
 pub use receipt::{
-    CollectorReceipt, LeftOut, ModelReceipt, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage,
-    ToolReceipt,
+    CollectorReceipt, ImagesSent, LeftOut, ModelReceipt, PromptReceipt, RECEIPT_BUTTON, Receipt,
+    ShownMessage, ToolReceipt,
 };
 pub use tokens::{Payer, TokenLimits};
 pub use tool::{ToolDefinition, ToolName, ToolParameter};
+pub use vision::Vision;

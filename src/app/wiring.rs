@@ -70,8 +70,14 @@ pub(super) async fn services(
         memory,
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
         runs: Runs::new(config.runs.limits, run_file::load(&config.state_dir)),
+        image_room: Arc::default(),
         settings: TurnSettings {
             limits: config.limits,
+            images: config
+                .llm
+                .as_ref()
+                .map(|llm| llm.images)
+                .unwrap_or_default(),
             reply_target: config.reply_target,
             max_messages: config.answers.max_messages,
             link_previews: config.answers.link_previews,
@@ -256,6 +262,7 @@ pub fn model_settings(model: &LlmConfig) -> (llm::ModelSettings, Vec<llm::ModelS
         context_tokens: model.context_tokens,
         max_answer_bytes: MAX_ATTACHMENT_BYTES,
         temperature,
+        vision: model.vision,
     };
     let fallbacks = model.fallbacks.iter().map(|fallback| llm::ModelSettings {
         base_url: fallback.base_url.to_string(),

@@ -330,11 +330,17 @@ fn model(receipt: &Receipt) -> String {
     let tokens = (model.prompt_tokens, model.completion_tokens);
     let tokens = (tokens != (0, 0)).then(|| format!("{} + {} tokens", tokens.0, tokens.1));
     let server = (model.server > 1).then(|| format!("server {}", model.server));
+    let images = model.images;
+    let images = (images.count > 0).then(|| {
+        let count = words::many(images.count, "image");
+        format!("{count} of {} kB", images.bytes.div_ceil(1_000))
+    });
     let first = model.first_words;
     let first = first.map(|first| format!("first words after {} ms", first.as_millis()));
     let parts = [
         Some(format!("`{}`", model.name)),
         server,
+        images,
         tokens,
         first,
         Some(format!("{} ms in all", receipt.took.as_millis())),
@@ -348,7 +354,7 @@ mod tests {
     use clew_store::model::Scope;
 
     use super::*;
-    use crate::model::{CollectorReceipt, ModelReceipt};
+    use crate::model::{CollectorReceipt, ImagesSent, ModelReceipt};
 
     const HERE: ChannelId = ChannelId::new(u64::MAX - 1);
 
@@ -438,6 +444,21 @@ mod tests {
             "{text}"
         );
         assert!(embed.footer.starts_with("3 messages not shown"));
+    }
+
+    #[test]
+    fn images_are_counted_and_older_receipts_have_none() {
+        let mut receipt = receipt(Vec::new());
+        receipt.model.as_mut().unwrap().images = ImagesSent {
+            count: 2,
+            bytes: 4_001,
+        };
+        let told = model(&receipt);
+        assert!(told.contains(" · 2 images of 5 kB · "), "{told}");
+        let mut json = serde_json::to_value(&receipt).unwrap();
+        json["model"].as_object_mut().unwrap().remove("images");
+        let older: Receipt = serde_json::from_value(json).unwrap();
+        assert!(!model(&older).contains("image"));
     }
 
     #[test]

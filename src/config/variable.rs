@@ -173,6 +173,12 @@ variables! {
     LLM_MAX_OUTPUT_TOKENS = "1024", "tokens", Model;
     /// Sampling temperature, from 0 to 2; the model's default if empty.
     LLM_TEMPERATURE = "", "number", Model;
+    /// Whether the model is sent images: with auto until it refuses them, then not for an hour; with on always, and a refusal is an error.
+    LLM_VISION = "auto", "auto|on|off", Model;
+    /// The most images with one question: its own, those of the message pointed at, then of the others in the prompt, newest first; at most 10.
+    LLM_MAX_IMAGES = "4", "images", Model;
+    /// The largest of them; together they have at most 8,000,000 bytes.
+    LLM_MAX_IMAGE_BYTES = "4000000", "bytes", Model;
     /// Who the bot is and how it answers; a short built-in text if empty.
     SYSTEM_PROMPT = "", "text", Model;
     /// A UTF-8 file with that text, instead of `SYSTEM_PROMPT`.

@@ -62,6 +62,14 @@ pub enum Error {
         /// The server's words.
         message: String,
     },
+    /// The server does not take the images of the request.
+    #[error("the model server refuses images{}", said(.message))]
+    ImagesRefused {
+        /// Whether the model seems to take none at all.
+        by_model: bool,
+        /// The server's words.
+        message: String,
+    },
     /// Nothing came for the whole time allowed, or the answer as a whole took too
     /// long.
     #[error("the model server did not answer in time")]
@@ -114,6 +122,7 @@ impl Error {
             Self::Unavailable { .. } => "unavailable",
             Self::ModelNotFound { .. } => "not_found",
             Self::Rejected { .. } | Self::Malformed { .. } => "malformed",
+            Self::ImagesRefused { .. } => "images_refused",
             Self::Timeout => "timeout",
             Self::Empty { .. } => "empty",
             Self::Truncated { .. } => "truncated",
@@ -171,7 +180,8 @@ impl Error {
             | Self::ContextTooLong { message, .. }
             | Self::Unavailable { message, .. }
             | Self::ModelNotFound { message }
-            | Self::Rejected { message, .. } => Some(message),
+            | Self::Rejected { message, .. }
+            | Self::ImagesRefused { message, .. } => Some(message),
             Self::Timeout
             | Self::Malformed { .. }
             | Self::Empty { .. }

@@ -12,6 +12,9 @@ const MIN_ECHO_BYTES: usize = 12;
 /// A run of this many characters that the prompt has too is no coincidence.
 const ECHO_CHARS: usize = 20;
 
+/// A run of this many characters of Base64 is part of an image, if the prompt has one.
+const IMAGE_CHARS: usize = 40;
+
 /// How many bytes of a server's message are checked; more is not shown anyway.
 const MAX_READ_BYTES: usize = 1_000;
 
@@ -34,6 +37,9 @@ impl<'a> Redactor<'a> {
             && !key.is_empty()
         {
             message = message.replace(key, "[key]");
+        }
+        if self.prompt.iter().any(|one| !one.images().is_empty()) {
+            message = without_base64(&message);
         }
         let texts = self.prompt.iter().flat_map(ChatMessage::texts);
         for line in texts.flat_map(str::lines).map(str::trim) {
@@ -87,6 +93,24 @@ impl Redactor<'_> {
     }
 }
 
+fn without_base64(message: &str) -> String {
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    let mut clean = String::new();
+    let mut rest = message;
+    while !rest.is_empty() {
+        let run = rest.find(|c| !is_base64(c)).unwrap_or(rest.len());
+        let run_or_next = rest.ceil_char_boundary(run.max(1));
+        let (run, after) = rest.split_at(run_or_next);
+        clean.push_str(if run.len() < IMAGE_CHARS {
+            run
+        } else {
+            "[image]"
+        });
+        rest = after;
+    }
+    clean
+}
+
 fn on_one_line(message: &str) -> String {
     let words = message.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -103,7 +127,7 @@ fn shorten(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::Redactor;
-    use clew_context::model::{ChatMessage, Role, Secret};
+    use clew_context::model::{ChatMessage, Image, Role, Secret};
 
     #[track_caller]
     fn check(message: &str, expected: &str) {
@@ -123,6 +147,20 @@ mod tests {
         check("hi: got 'my diary of last summer'", "hi: got '[prompt]'");
         check(&"é".repeat(201), &format!("{}...", "é".repeat(200)));
         check(&"é".repeat(200), &"é".repeat(200));
+    }
+
+    #[test]
+    fn an_image_is_taken_out() {
+        let prompt = [ChatMessage::WithImages {
+            content: String::new(),
+            images: Vec::from_iter(Image::of_bytes(b"GIF89a")),
+        }];
+        let redactor = Redactor::new(None, &prompt);
+        let encoded = "iVBORw0K+/".repeat(40);
+        assert_eq!(
+            redactor.clean(&format!("é bad url: data:image/png;base64,{encoded}=='")),
+            "é bad url: data:image/png;base64,[image]'"
+        );
     }
 
     #[test]

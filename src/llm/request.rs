@@ -9,7 +9,7 @@ use super::answer::ArrivingAnswer;
 use super::meter::{Charge, TokenAccount};
 use super::redact::Redactor;
 use super::stream::{self, AnswerPieces, WITHOUT_END};
-use super::{AnswerStep, Client, Error};
+use super::{AnswerStep, Client, Error, vision};
 use crate::model::ToolDefinition;
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
@@ -145,10 +145,13 @@ impl<'a> ModelRequest<'a> {
         {
             charge.waive();
         }
-        if let Some(better) = dialect.corrected_by(&error, !self.tools.is_empty()) {
+        let names_images = self.has_images() && vision::names_images(&error);
+        if !names_images && let Some(better) = dialect.corrected_by(&error, !self.tools.is_empty())
+        {
             capabilities.learn_dialect(&settings.model, better);
             return Ok(Some(error));
         }
+        let error = self.blamed(error);
         match self.retry_delay(&error) {
             Some(delay) if self.retry_at.is_none() => {
                 self.retry_at = Some(Instant::now() + delay);
@@ -172,8 +175,22 @@ impl<'a> ModelRequest<'a> {
             self.finish();
             return;
         }
-        let error = self.redacted(error);
+        let error = self.redacted(self.blamed(error));
         self.state = RequestState::Over(Some(if has_text { error.after_text() } else { error }));
+    }
+
+    /// The error, which may be because of images if there are any.
+    fn blamed(&self, error: Error) -> Error {
+        if self.has_images() {
+            vision::of_images(error)
+        } else {
+            error
+        }
+    }
+
+    fn has_images(&self) -> bool {
+        let mut images = self.prompt.iter().flat_map(ChatMessage::images);
+        images.next().is_some()
     }
 
     fn redacted(&self, error: Error) -> Error {

@@ -6,7 +6,7 @@
 //! | unreachable, 408, 5xx, 429, silence, no chat completion, broken off | yes | a failure |
 //! | 401, 402, 403, 404: key, account or model refused | yes | a failure, unless an agent named the model |
 //! | the prompt is too long: the caller shortens it for this server | no | an answer |
-//! | any other 4xx, an answer without words: the prompt's own fault | no | an answer |
+//! | any other 4xx, images refused, an answer without words: the prompt's own fault | no | an answer |
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -299,7 +299,10 @@ fn is_servers_fault(error: &Error) -> bool {
         | Error::Timeout
         | Error::Malformed { .. }
         | Error::Truncated { .. } => true,
-        Error::ContextTooLong { .. } | Error::Rejected { .. } | Error::Empty { .. } => false,
+        Error::ContextTooLong { .. }
+        | Error::Rejected { .. }
+        | Error::ImagesRefused { .. }
+        | Error::Empty { .. } => false,
     }
 }
 

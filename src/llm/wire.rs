@@ -1,12 +1,13 @@
 //! The JSON of chat completion endpoints, as OpenAI describes it and as other
 //! servers vary it. The only file that knows its shapes.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+mod content;
+
+use self::content::Content;
 use super::dialect::Dialect;
 use super::{FinishReason, ModelSettings, Usage};
 use crate::model::{ToolDefinition, ToolParameter};
@@ -34,7 +35,7 @@ pub(super) struct RequestBody<'a> {
 struct RequestMessage<'a> {
     role: &'static str,
     /// `null` if the model called tools without a word.
-    content: Option<Cow<'a, str>>,
+    content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<RequestCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,24 +119,24 @@ fn without_tools(prompt: &[ChatMessage]) -> Vec<RequestMessage<'_>> {
         let role = match message {
             ChatMessage::ToolResult { .. } => Role::User.as_str(),
             ChatMessage::ToolCalls { content, .. } if content.is_empty() => continue,
-            ChatMessage::Text { .. } | ChatMessage::ToolCalls { .. } => message.role(),
+            ChatMessage::Text { .. }
+            | ChatMessage::WithImages { .. }
+            | ChatMessage::ToolCalls { .. } => message.role(),
         };
-        let content = Cow::Borrowed(message.content());
-        let is_from_tools = !matches!(message, ChatMessage::Text { .. });
+        let is_from_tools = matches!(
+            message,
+            ChatMessage::ToolCalls { .. } | ChatMessage::ToolResult { .. }
+        );
         match messages.last_mut() {
             // Many models refuse two messages of one role in a row.
             Some(RequestMessage {
                 role: last,
-                content: Some(text),
+                content: Some(content),
                 ..
-            }) if *last == role && is_from_tools => {
-                let text = text.to_mut();
-                text.push_str("\n\n");
-                text.push_str(&content);
-            }
+            }) if *last == role && is_from_tools => content.push(message.content()),
             _ => messages.push(RequestMessage {
                 role,
-                content: Some(content),
+                content: Some(Content::new(message)),
                 tool_calls: Vec::new(),
                 tool_call_id: None,
             }),
@@ -150,11 +151,13 @@ impl<'a> RequestMessage<'a> {
         let without_words = message.content().is_empty() && !calls.is_empty();
         Self {
             role: message.role(),
-            content: (!without_words).then_some(Cow::Borrowed(message.content())),
+            content: (!without_words).then(|| Content::new(message)),
             tool_calls: calls.iter().map(RequestCall::new).collect(),
             tool_call_id: match message {
                 ChatMessage::ToolResult { call_id, .. } => Some(call_id),
-                ChatMessage::Text { .. } | ChatMessage::ToolCalls { .. } => None,
+                ChatMessage::Text { .. }
+                | ChatMessage::WithImages { .. }
+                | ChatMessage::ToolCalls { .. } => None,
             },
         }
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use clew_context::model::{
-    Block, BlockItem, BlockPlace, ChannelId, Fallback, MessageId, OmitReason, Scene, Stage, UserId,
+    Block, BlockItem, BlockPlace, ChannelId, ChatMessage, Fallback, MessageId, OmitReason, Scene,
+    Stage, UserId,
 };
 
 /// What an answer was made from. The events of the turn are taken from it, and it is
@@ -125,9 +126,21 @@ pub struct ModelReceipt {
     pub prompt_tokens: u64,
     /// Tokens of all its answers, likewise.
     pub completion_tokens: u64,
+    /// The images that it got in the last request.
+    #[serde(default)]
+    pub images: ImagesSent,
     /// From the trigger to the first words; none before.
     #[serde(with = "maybe_millis")]
     pub first_words: Option<Duration>,
+}
+
+/// The images of a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImagesSent {
+    /// How many.
+    pub count: usize,
+    /// Of the files together.
+    pub bytes: usize,
 }
 
 /// The button under an answer that shows its receipt: what comes back with a press.
@@ -157,6 +170,17 @@ impl PromptReceipt {
         let mut left_out = self.left_out.iter();
         let left_out = left_out.find(|one| one.reason == cap);
         left_out.map_or(0, |one| one.all)
+    }
+}
+
+impl ImagesSent {
+    /// Those of a request's messages.
+    pub fn of(messages: &[ChatMessage]) -> Self {
+        let images = messages.iter().flat_map(ChatMessage::images);
+        images.fold(Self::default(), |sent, image| Self {
+            count: sent.count + 1,
+            bytes: sent.bytes + image.bytes.len(),
+        })
     }
 }
 

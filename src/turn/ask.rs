@@ -14,10 +14,13 @@ use super::gather::TurnMaterial;
 use super::gather::prompt::{self, FittedPrompt};
 use super::{Turn, line};
 use crate::llm::{self, AnswerEnd, Completion};
+use crate::model::ImagesSent;
 use crate::telemetry::event::{LlmFailure, Outcome};
 use crate::telemetry::with_sources;
 use clew_context::discord::error::RestError;
-use clew_context::model::{Scene, ToolCall};
+use clew_context::engine::images;
+use clew_context::engine::prepare::Prepared;
+use clew_context::model::{ChatMessage, Scene, ToolCall};
 
 pub(super) use stream::AnswerTimes;
 pub(super) use tools::ToolsUsed;
@@ -102,6 +105,7 @@ pub(super) async fn ask<'a>(
         material,
         servers: model.attempts(),
         tools: ToolLoop::new(turn, material),
+        without_images: false,
         attempt: 1,
         said: String::new(),
     };
@@ -140,6 +144,8 @@ struct Asking<'a> {
     material: &'a TurnMaterial,
     servers: llm::ServerAttempts<'a>,
     tools: ToolLoop<'a>,
+    /// Whether images were refused, or left no room.
+    without_images: bool,
     /// The number of the next request, from 1.
     attempt: u32,
     /// What the model has said so far: all of it is shown as it grows; of an agent run only
@@ -214,13 +220,18 @@ impl Asking<'_> {
         loop {
             let client = self.servers.client();
             let (prepared, server) = (&next.prompt.prepared, self.servers.server());
-            turn.report.asks_model(client.model(), server, prepared);
-            let prompt = &prepared.prompt;
-            let messages = self.tools.messages(prompt, client.prompt_room(), server);
+            let nonce = &prepared.prompt.nonce;
+            let messages = self.with_images(prepared, client);
+            let messages = self
+                .tools
+                .messages(messages, nonce, client.prompt_room(), server);
+            let images = ImagesSent::of(&messages);
+            turn.report
+                .asks_model(client.model(), server, prepared, images);
             let request = TurnRequest {
                 messages: &messages,
                 tools: self.tools.offered(),
-                nonce: &prompt.nonce,
+                nonce,
                 before: if posted.grows() { &self.said } else { "" },
             };
             let attempt = &mut self.attempt;
@@ -230,7 +241,7 @@ impl Asking<'_> {
             };
             let asked = stream(&mut self.servers, &request, posted, control, on_retry);
             let (streamed, times) = asked.await;
-            let chars = request.chars(prompt);
+            let chars = request.chars();
             let (said, error) = match streamed {
                 Streamed::Ordered(said, order) => {
                     self.gave_up(LlmFailure::Cancelled);
@@ -243,6 +254,9 @@ impl Asking<'_> {
                 }
                 Streamed::Model { said, calls, end } => match end {
                     Ok(end) => {
+                        if images.count > 0 {
+                            client.took_images();
+                        }
                         turn.report.request_ok(&end, chars, times, self.attempt);
                         let tokens = end.tokens(&messages, said.own(), &calls);
                         turn.job.activity.answered(tokens);
@@ -253,7 +267,7 @@ impl Asking<'_> {
                 },
             };
             let again = if said.own().is_empty() {
-                self.again(&next, &error)
+                self.again(&next, &error, images)
             } else {
                 None
             };
@@ -273,6 +287,21 @@ impl Asking<'_> {
         }
     }
 
+    /// The prompt's messages, with images if the server's model takes them.
+    fn with_images<'p>(
+        &self,
+        prepared: &'p Prepared,
+        client: &llm::Client,
+    ) -> Cow<'p, [ChatMessage]> {
+        let TurnMaterial {
+            collected, images, ..
+        } = self.material;
+        if images.images.is_empty() || self.without_images || !client.takes_images() {
+            return Cow::Borrowed(&prepared.prompt.messages);
+        }
+        Cow::Owned(images::with_images(collected, prepared, &images.images))
+    }
+
     /// Reports that the last request has no answer, and no other follows.
     fn gave_up(&self, reason: LlmFailure) {
         self.turn.report.request_failed(reason, self.attempt, false);
@@ -289,14 +318,29 @@ fn ended(said: Said, calls: Vec<ToolCall>, end: AnswerEnd) -> Round {
 }
 
 impl<'a> Asking<'a> {
-    /// What to ask next after an error without text, if that may help: another server,
-    /// less after a prompt that was too long, else the same.
-    fn again(&mut self, tried: &NextRequest<'a>, error: &llm::Error) -> Option<NextRequest<'a>> {
+    /// What to ask next after an error without text, if that may help: another server, the
+    /// same without images, less after a prompt that was too long, else the same.
+    fn again(
+        &mut self,
+        tried: &NextRequest<'a>,
+        error: &llm::Error,
+        images: ImagesSent,
+    ) -> Option<NextRequest<'a>> {
         let (turn, material) = (self.turn, self.material);
         if self.servers.move_on(error) {
             return Some(NextRequest::of(turn, material, self.servers.client()));
         }
         match error {
+            llm::Error::ImagesRefused { by_model, .. } => {
+                let client = self.servers.client();
+                self.without_images = client.refused_images(*by_model);
+                self.without_images.then(|| tried.clone())
+            }
+            // Images go before words.
+            llm::Error::ContextTooLong { .. } if images.count > 0 => {
+                self.without_images = true;
+                Some(tried.clone())
+            }
             llm::Error::ContextTooLong { .. } if self.tools.shorten() => Some(tried.clone()),
             llm::Error::ContextTooLong { limit, .. } => {
                 let client = self.servers.client();
@@ -325,6 +369,7 @@ fn failure(error: &llm::Error) -> LlmFailure {
         llm::Error::Unavailable { .. } => LlmFailure::Unavailable,
         llm::Error::ModelNotFound { .. } => LlmFailure::NotFound,
         llm::Error::Rejected { .. } | llm::Error::Malformed { .. } => LlmFailure::Malformed,
+        llm::Error::ImagesRefused { .. } => LlmFailure::ImagesRefused,
         llm::Error::Timeout => LlmFailure::Timeout,
         llm::Error::Empty { .. } => LlmFailure::Empty,
         llm::Error::Truncated { .. } => LlmFailure::Truncated,

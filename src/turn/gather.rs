@@ -4,6 +4,7 @@
 mod background;
 mod channels;
 mod confirm;
+mod images;
 mod names;
 pub(super) mod prompt;
 
@@ -27,6 +28,7 @@ use clew_context::model::{
 
 pub(super) use background::Background;
 pub use channels::is_for_asker_only;
+pub(super) use images::TurnImages;
 pub(super) use names::TurnNames;
 
 use channels::TurnChannels;
@@ -45,6 +47,8 @@ pub(super) struct TurnMaterial {
     /// The servers of the agent's model; none without `LLM_BASE_URL`, or if no agent answers here.
     pub(super) model: Option<llm::ModelServers>,
     pub(super) prompt: FittedPrompt,
+    /// Beside the prompt's question, for servers whose models take them.
+    pub(super) images: TurnImages,
 }
 
 impl TurnMaterial {
@@ -104,7 +108,7 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
         (collected, began.elapsed())
     };
     let remembering = background::remembered(turn, kind, parent);
-    let ((collected, collected_in), mut background) = tokio::join!(collecting, remembering);
+    let ((mut collected, collected_in), mut background) = tokio::join!(collecting, remembering);
     note_names(turn);
     if let Some(background) = &mut background
         && !collected.turn.asker_access.may_read()
@@ -130,6 +134,7 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     });
     let client = model.as_ref().map(llm::ModelServers::first);
     let prompt = prompt::first(turn, &collected, background.as_ref(), client);
+    let images = images::fetched(turn, &source, &mut collected, &prompt, client, deadline).await;
     TurnMaterial {
         fallbacks: fallbacks(&collected),
         collected,
@@ -137,6 +142,7 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
         background,
         model,
         prompt,
+        images,
     }
 }
 

@@ -81,6 +81,10 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
             "-# This conversation is too long for my model, even shortened. Try asking in a new \
              one."
         }
+        LlmFailure::ImagesRefused => {
+            "-# My model does not take the images here. The people who run this bot can see why \
+             in its log."
+        }
         LlmFailure::Timeout => "-# My model took too long to answer. Please ask again.",
         LlmFailure::Empty => "-# My model had no answer. Try asking in other words.",
         LlmFailure::Unavailable

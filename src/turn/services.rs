@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::image_room::ImageRoom;
 use crate::agents::Agents;
 use crate::config::ToolConfig;
 use crate::engine::daily_tokens::SpentBy;
@@ -15,7 +16,9 @@ use crate::telemetry::{Ids, Telemetry};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::Window;
-use clew_context::model::{GuildId, Limits, Message, OptOuts, ReplyTarget, TurnRequest, UserId};
+use clew_context::model::{
+    GuildId, ImageLimits, Limits, Message, OptOuts, ReplyTarget, TurnRequest, UserId,
+};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 
@@ -44,6 +47,8 @@ pub struct Services {
     pub agents: Agents,
     /// The agent runs that are under way.
     pub runs: Runs,
+    /// What the images of running turns may take in memory.
+    pub image_room: Arc<ImageRoom>,
     /// The settings of turns.
     pub settings: TurnSettings,
 }
@@ -53,6 +58,8 @@ pub struct Services {
 pub struct TurnSettings {
     /// The caps of a block.
     pub limits: Limits,
+    /// `LLM_MAX_IMAGES` and `LLM_MAX_IMAGE_BYTES`.
+    pub images: ImageLimits,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
     /// `ANSWER_MAX_MESSAGES`.

@@ -1,6 +1,7 @@
 //! The model client against a server that misbehaves as scripted.
 
 mod fallbacks;
+mod images;
 mod metered;
 mod tool_calls;
 
@@ -11,7 +12,7 @@ use clew::llm::{
     AnswerEnd, AnswerStep, Completion, Error, FinishReason, ModelServers, ModelSettings,
     SetupError, Usage,
 };
-use clew::model::ToolDefinition;
+use clew::model::{ToolDefinition, Vision};
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Role, Secret};
 use futures_util::{FutureExt, StreamExt};
@@ -39,6 +40,7 @@ fn settings(base_url: String, timeout: Duration) -> ModelSettings {
         context_tokens: None,
         max_answer_bytes: 1 << 20,
         temperature: Some(0.5),
+        vision: Vision::Auto,
     }
 }
 

@@ -7,6 +7,7 @@ mod called;
 mod collected;
 mod echo;
 mod edits;
+mod images;
 mod leaks;
 mod links;
 mod names;

@@ -4,6 +4,7 @@
 //! `gather` has an arm for each scene: `thread` (tail, history and `starter` share
 //! their fetches), `reply_chain`, or for a lone mention `history` alone (the pages
 //! of a channel). At the end of [`collect()`] `files` and `links` add to every scene.
+//! `images` comes once it is known what the prompt shows.
 //!
 //! Invariant: `collect` knows [`Source`] and the core, but neither Discord's wire
 //! format nor any file format; the only clock it reads is the deadline's.
@@ -12,6 +13,7 @@ mod access;
 mod fetch;
 mod files;
 mod history;
+mod images;
 mod links;
 mod negative_cache;
 mod reads;
@@ -35,6 +37,7 @@ use crate::model::{
     Access, Channel, ChannelKind, Fallback, LoneContext, Message, OptedOut, Scene, Stage,
 };
 
+pub use images::collect_images;
 pub use links::is_for_asker_only;
 pub use negative_cache::NegativeCache;
 pub use reads::Reads;

@@ -4,7 +4,8 @@
 //! answered, [`chain`], [`links`] and [`select`] which messages belong to it. [`prepare`]
 //! makes the prompt of what was collected: [`render`] and [`block`] turn messages
 //! into text within the caps, [`assemble`] puts it together. [`status`] describes
-//! our other turns, and [`echo`] removes repeated frames from the answer.
+//! our other turns, [`images`] puts images beside the question, and [`echo`] removes
+//! repeated frames from the answer.
 //!
 //! Invariant: `engine` imports `model` only, does no IO, and reads no clock,
 //! environment or randomness.
@@ -20,6 +21,7 @@ pub mod cluster;
 pub mod echo;
 pub mod eligible;
 pub mod frame;
+pub mod images;
 mod least;
 pub mod links;
 pub mod meaning;

@@ -9,6 +9,7 @@ mod channel;
 mod chat;
 mod config;
 mod id;
+mod image;
 mod interaction;
 mod message;
 mod opt_out;
@@ -26,11 +27,12 @@ pub use channel::{
     ThreadState,
 };
 pub use chat::{AgentDoc, ChatMessage, Role, ToolCall};
-pub use config::{Limits, LinkContext, LoneContext};
+pub use config::{ImageLimits, Limits, LinkContext, LoneContext};
 pub use id::{
     ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TagId,
     TurnId, UserId,
 };
+pub use image::{Image, ImageKind};
 pub use interaction::{Interaction, InteractionPlace};
 pub use message::{
     Attachment, Author, Embed, EmbedField, Extras, Mention, Message, MessageFlags, MessageKind,

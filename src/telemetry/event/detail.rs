@@ -225,6 +225,10 @@ pub struct RequestOk {
     pub model: String,
     /// The agent that asked.
     pub agent: String,
+    /// Images beside the question.
+    pub images: usize,
+    /// Bytes of those together.
+    pub image_bytes: usize,
 }
 
 /// `llm`/`request_failed`.

@@ -282,6 +282,8 @@ words! {
         NotFound = "not_found",
         /// One side could not read the other.
         Malformed = "malformed",
+        /// It does not take the images.
+        ImagesRefused = "images_refused",
         /// It fell silent, or took too long.
         Timeout = "timeout",
         /// The answer has no text.

@@ -9,7 +9,6 @@ use crate::engine::deliver::MAX_MESSAGE_UNITS;
 use crate::llm::{self, AnswerEnd, AnswerStep};
 use crate::model::ToolDefinition;
 use clew_context::discord::error::RestError;
-use clew_context::engine::assemble::Prompt;
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Fallback, ToolCall};
 
@@ -55,11 +54,10 @@ pub(super) struct TurnRequest<'a> {
 }
 
 impl TurnRequest<'_> {
-    /// Unicode scalars of its messages, the first of which are the prompt's.
-    pub(super) fn chars(&self, prompt: &Prompt) -> usize {
-        let added = self.messages.iter().skip(prompt.messages.len());
-        let texts = added.flat_map(ChatMessage::texts);
-        prompt.chars + texts.map(|text| text.chars().count()).sum::<usize>()
+    /// Unicode scalars of its messages.
+    pub(super) fn chars(&self) -> usize {
+        let texts = self.messages.iter().flat_map(ChatMessage::texts);
+        texts.map(|text| text.chars().count()).sum()
     }
 }
 

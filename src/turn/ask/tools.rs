@@ -13,7 +13,6 @@ use crate::model::{ToolDefinition, ToolName};
 use crate::tools::{self, Arguments, Asker, ToolError, ToolResult};
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
-use clew_context::engine::assemble::Prompt;
 use clew_context::engine::frame::{self, FrameKind};
 use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, ToolCall};
 
@@ -111,14 +110,15 @@ impl<'a> ToolLoop<'a> {
     /// and results. `room` is what the model's window holds in tokens.
     pub(super) fn messages<'p>(
         &self,
-        prompt: &'p Prompt,
+        prompt: Cow<'p, [ChatMessage]>,
+        nonce: &str,
         room: Option<usize>,
         server: usize,
     ) -> Cow<'p, [ChatMessage]> {
         if self.rounds.is_empty() {
-            return Cow::Borrowed(&prompt.messages);
+            return prompt;
         }
-        let mut messages = prompt.messages.clone();
+        let mut messages = prompt.into_owned();
         let room = self.max_chars.min(room.unwrap_or(usize::MAX));
         for (round, made) in fitting(&self.rounds, room).into_iter().zip(&self.rounds) {
             let calls = round.calls.iter();
@@ -133,7 +133,7 @@ impl<'a> ToolLoop<'a> {
             let results = round.calls.into_iter();
             messages.extend(results.map(|(call, text)| ChatMessage::ToolResult {
                 call_id: call.id,
-                content: framed(&prompt.nonce, &text),
+                content: framed(nonce, &text),
             }));
         }
         Cow::Owned(messages)

@@ -22,7 +22,7 @@ pub(in crate::turn) struct FittedPrompt {
 
 impl FittedPrompt {
     /// An estimate in tokens.
-    fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         llm::tokens(&self.prepared.prompt.messages)
     }
 }

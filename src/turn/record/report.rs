@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
-use crate::model::{ModelReceipt, Receipt, ToolName, ToolReceipt};
+use crate::model::{ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
 use crate::runs::Doing;
 use crate::telemetry::event::{
     AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
@@ -60,7 +60,13 @@ impl<'a> TurnReport<'a> {
     }
 
     /// The model is about to be asked this, at the server with this number.
-    pub(in crate::turn) fn asks_model(&self, model: &str, server: usize, asked: &Prepared) {
+    pub(in crate::turn) fn asks_model(
+        &self,
+        model: &str,
+        server: usize,
+        asked: &Prepared,
+        images: ImagesSent,
+    ) {
         let mut known = self.known();
         known.model_asked.get_or_insert_with(Instant::now);
         if let Some(receipt) = &mut known.receipt {
@@ -68,6 +74,7 @@ impl<'a> TurnReport<'a> {
             let known = receipt.model.get_or_insert_default();
             model.clone_into(&mut known.name);
             known.server = server;
+            known.images = images;
         }
     }
 
@@ -99,7 +106,7 @@ impl<'a> TurnReport<'a> {
     ) {
         let first = times.first_words.unwrap_or_else(Instant::now);
         self.answers(end, times.first_words);
-        let (ModelReceipt { name, server, .. }, agent) = self.asked();
+        let (asked, agent) = self.asked();
         self.emit(RequestOk {
             ms_first: Ms::from(first - times.asked),
             ms: Ms::from(times.asked.elapsed()),
@@ -108,9 +115,11 @@ impl<'a> TurnReport<'a> {
             completion_tokens: end.usage.map(|usage| usage.completion_tokens),
             finish: finish(end.finish_reason),
             attempt,
-            server,
-            model: name,
+            server: asked.server,
+            model: asked.name,
             agent,
+            images: asked.images.count,
+            image_bytes: asked.images.bytes,
         });
     }
 

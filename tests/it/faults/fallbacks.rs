@@ -1,5 +1,6 @@
 //! Model servers that stand in for the first one, in whole turns.
 
+use clew_simulator::{Draft, File};
 use serde_json::{Value, json};
 
 use super::{Place, has};
@@ -123,4 +124,38 @@ async fn a_prompt_is_halved_for_the_server_that_refuses_its_length() {
     let asked = models_and_servers(&lines, "request_ok");
     let servers: Vec<_> = asked.iter().map(|(server, _)| server.clone()).collect();
     assert_eq!(servers, [2, 1, 2]);
+}
+
+/// Each server keeps to itself whether its model takes images.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_server_says_of_images_is_for_that_server_alone() {
+    let (place, bot, spare) = with_fallback(&[]).await;
+    let ask = async || {
+        let us = place.stage.discord.bot();
+        let before = place.stage.discord.answers(place.thread).len();
+        let image = File {
+            name: "a.gif".to_owned(),
+            content_type: "image/gif".to_owned(),
+            bytes: b"GIF89a".to_vec(),
+            description: None,
+        };
+        let draft = Draft::new(format!("<@{us}> what is it?")).attachment(image);
+        place.stage.discord.post(place.thread, place.ada, draft);
+        let answers = place.answers(place.thread, before + 1).await;
+        assert_eq!(answers[before].content, "ok");
+    };
+    let busy = || place.stage.model.script(Behaviour::status(401, "bad key"));
+    busy();
+    spare.script(Behaviour::status(400, "spare is not a multimodal model"));
+    ask().await;
+    ask().await;
+    busy();
+    ask().await;
+    let shows = |requests: Vec<Value>| -> Vec<bool> {
+        let shows = |one: &Value| one.to_string().contains("image_url");
+        requests.iter().map(shows).collect()
+    };
+    assert_eq!(shows(place.stage.model.requests()), [true; 3]);
+    assert_eq!(shows(spare.requests()), [true, false, false]);
+    bot.stop().await;
 }

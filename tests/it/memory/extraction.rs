@@ -7,6 +7,7 @@ use clew::llm;
 use clew::memory::{
     self, DiscordChange, Edit, Exchange, ExtractionInput, Fetched, Memory, Place, Stores,
 };
+use clew::model::Vision;
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId, fixed_clock,
@@ -41,6 +42,7 @@ async fn scene() -> Scene {
         context_tokens: None,
         max_answer_bytes: 1 << 20,
         temperature: None,
+        vision: Vision::Off,
     };
     let servers = llm::ModelServers::new(model_settings, Vec::new(), 0);
     let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));

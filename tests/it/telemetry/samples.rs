@@ -118,6 +118,8 @@ fn of_the_turn() -> Vec<Event> {
             server: 1,
             model: "gpt".to_owned(),
             agent: "default".to_owned(),
+            images: 2,
+            image_bytes: 4_000,
         }),
         Event::from(RequestFailed {
             reason: LlmFailure::ContextTooLong,

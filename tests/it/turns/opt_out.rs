@@ -8,7 +8,7 @@ use std::time::Duration;
 use clew::agents::Agents;
 use clew::llm;
 use clew::memory::{self, Memory, Stores};
-use clew::model::{RunBounds, RunLimits};
+use clew::model::{RunBounds, RunLimits, Vision};
 use clew::runs::{OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
@@ -16,8 +16,8 @@ use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{
-    ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, ReplyTarget,
-    TurnRequest, UserId, fixed_clock,
+    ApplicationId, Cause, ChannelId, ChannelKind, ImageLimits, Limits, MessageId, OptOuts,
+    ReplyTarget, TurnRequest, UserId, fixed_clock,
 };
 use clew_discord::guild_state::{CurrentUser, GuildState};
 use clew_discord::rest::Rest;
@@ -65,6 +65,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         context_tokens: None,
         max_answer_bytes: 1 << 20,
         temperature: None,
+        vision: Vision::Off,
     };
     let window = WindowLimits {
         per_channel: 200,
@@ -84,8 +85,10 @@ async fn services(p: &Place) -> (Services, Lines) {
         memory,
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         runs: Runs::new(NO_RUNS, OpenRuns::default()),
+        image_room: Arc::default(),
         settings: TurnSettings {
             limits: Limits::default(),
+            images: ImageLimits::default(),
             reply_target: ReplyTarget::Newest,
             max_messages: 3,
             link_previews: false,

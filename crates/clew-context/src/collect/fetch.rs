@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::engine::turn::StageFetches;
 use crate::model::{
-    Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Limits, Message, MessageId, OptedOut,
-    RoleId, Stage, UserId,
+    Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Image, Limits, Message, MessageId,
+    OptedOut, RoleId, Stage, UserId,
 };
 
 use super::negative_cache::{LookUp, NegativeCache};
@@ -219,6 +219,14 @@ impl<'a, S: Source> Fetcher<'a, S> {
         let call = || self.source.file(file, max_bytes, self.deadline);
         let text = self.counted(Stage::File, call).await;
         text.map_err(|reason| self.fail(Stage::File, reason)).ok()
+    }
+
+    /// A file that is an image.
+    pub(super) async fn image(&self, file: &Attachment) -> Option<Image> {
+        let call = || self.source.whole_file(file, self.deadline);
+        let bytes = self.counted(Stage::Image, call).await;
+        let image = bytes.and_then(|bytes| Image::of_bytes(&bytes).ok_or(Fallback::Malformed));
+        image.map_err(|reason| self.fail(Stage::Image, reason)).ok()
     }
 
     /// Notes a failure, once per stage and reason.

@@ -89,7 +89,8 @@ async fn inline<S: Source>(
     message: &Arc<Message>,
     max_bytes: u64,
 ) -> Option<Arc<Message>> {
-    let wanted: Vec<Attachment> = files(message.extras.as_deref()?)
+    let files = message.extras.as_deref()?.files();
+    let wanted: Vec<Attachment> = files
         .filter(|file| file.text.is_none() && file.size <= max_bytes && is_text(file))
         .cloned()
         .collect();
@@ -106,17 +107,6 @@ async fn inline<S: Source>(
         }
     }
     Some(Arc::new(message))
-}
-
-fn files(extras: &Extras) -> impl Iterator<Item = &Attachment> {
-    let forwarded = extras
-        .snapshots
-        .iter()
-        .filter_map(|snapshot| snapshot.extras.as_deref());
-    extras
-        .attachments
-        .iter()
-        .chain(forwarded.flat_map(|extras| &extras.attachments))
 }
 
 fn files_mut(extras: &mut Extras) -> impl Iterator<Item = &mut Attachment> {

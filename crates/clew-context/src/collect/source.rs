@@ -103,6 +103,20 @@ pub trait Source: Send + Sync {
         deadline: Instant,
     ) -> impl Future<Output = Result<String, FetchError>> + Send;
 
+    /// All bytes of an attached file. A source that has none keeps the default.
+    ///
+    /// # Errors
+    /// [`Fallback::Forbidden`] if the host is not Discord's CDN,
+    /// [`Fallback::Malformed`] if there are more bytes than [`Attachment::size`],
+    /// otherwise like `page`.
+    fn whole_file(
+        &self,
+        _: &Attachment,
+        _: Instant,
+    ) -> impl Future<Output = Result<Vec<u8>, FetchError>> + Send {
+        ready(Err(FetchError::lasting(Fallback::Unavailable)))
+    }
+
     /// What is known of channels other than the trigger's. Without it nothing of
     /// them enters a turn.
     fn other_channels(&self) -> Option<&dyn OtherChannels> {

@@ -127,6 +127,15 @@ impl Source for Live<'_> {
         text.map_err(failed)
     }
 
+    async fn whole_file(
+        &self,
+        file: &Attachment,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, FetchError> {
+        let bytes = self.reader.whole_file(&file.url, file.size, deadline).await;
+        bytes.map_err(failed)
+    }
+
     fn other_channels(&self) -> Option<&dyn OtherChannels> {
         self.other_channels
     }

@@ -291,7 +291,7 @@ fn title(channel: &Channel) -> Option<String> {
 }
 
 /// Makes text safe for a line of our own: it cannot close its quotation marks.
-fn one_line(text: &str, max_chars: usize) -> String {
+pub(super) fn one_line(text: &str, max_chars: usize) -> String {
     let line = sanitise::text(text)
         .replace('"', "'")
         .split_whitespace()

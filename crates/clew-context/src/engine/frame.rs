@@ -23,6 +23,8 @@ pub enum FrameKind {
     Memory,
     /// What a tool gave.
     ToolResult,
+    /// Whose the images below it are.
+    Images,
 }
 
 impl FrameKind {
@@ -32,12 +34,13 @@ impl FrameKind {
             Self::PointedAt => "pointed-at-message",
             Self::Memory => "memory",
             Self::ToolResult => "tool-result",
+            Self::Images => "images",
         }
     }
 }
 
-/// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`] and
-/// [`FrameKind::ToolResult`] are not among them: other texts use tags of those names.
+/// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`],
+/// [`FrameKind::ToolResult`] and [`FrameKind::Images`] are not among them: other texts use tags of those names.
 pub(super) const TAGS: [&str; 2] = [FrameKind::Context.tag(), FrameKind::PointedAt.tag()];
 
 /// `inside` between an opening and a closing line that contain `nonce`.

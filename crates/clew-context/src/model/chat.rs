@@ -1,5 +1,7 @@
 //! A prompt in the form that language models take: a list of messages with roles.
 
+use super::Image;
+
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatMessage {
@@ -9,6 +11,13 @@ pub enum ChatMessage {
         role: Role,
         /// What is said.
         content: String,
+    },
+    /// A text of the people whom the bot answers, with images.
+    WithImages {
+        /// What is said.
+        content: String,
+        /// The images, in order.
+        images: Vec<Image>,
     },
     /// The model asks for tools to be called.
     ToolCalls {
@@ -54,6 +63,7 @@ impl ChatMessage {
     pub fn role(&self) -> &'static str {
         match self {
             Self::Text { role, .. } => role.as_str(),
+            Self::WithImages { .. } => Role::User.as_str(),
             Self::ToolCalls { .. } => Role::Assistant.as_str(),
             Self::ToolResult { .. } => "tool",
         }
@@ -63,6 +73,7 @@ impl ChatMessage {
     pub fn content(&self) -> &str {
         match self {
             Self::Text { content, .. }
+            | Self::WithImages { content, .. }
             | Self::ToolCalls { content, .. }
             | Self::ToolResult { content, .. } => content,
         }
@@ -72,11 +83,19 @@ impl ChatMessage {
     pub fn tool_calls(&self) -> &[ToolCall] {
         match self {
             Self::ToolCalls { calls, .. } => calls,
-            Self::Text { .. } | Self::ToolResult { .. } => &[],
+            Self::Text { .. } | Self::WithImages { .. } | Self::ToolResult { .. } => &[],
         }
     }
 
-    /// Everything that the model reads of it: the content, then the names and
+    /// Its images; none unless it is [`ChatMessage::WithImages`].
+    pub fn images(&self) -> &[Image] {
+        match self {
+            Self::WithImages { images, .. } => images,
+            Self::Text { .. } | Self::ToolCalls { .. } | Self::ToolResult { .. } => &[],
+        }
+    }
+
+    /// All texts that the model reads of it: the content, then the names and
     /// arguments of its calls.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let calls = self.tool_calls().iter();

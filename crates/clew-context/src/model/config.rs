@@ -36,6 +36,25 @@ pub struct Limits {
     pub lone_max_chars: usize,
 }
 
+/// Which images a model gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// `LLM_MAX_IMAGES`: how many with one question.
+    pub images: usize,
+    /// `LLM_MAX_IMAGE_BYTES`: the largest.
+    pub image_bytes: u64,
+}
+
+impl Default for ImageLimits {
+    /// The settings' default values.
+    fn default() -> Self {
+        Self {
+            images: 4,
+            image_bytes: 4_000_000,
+        }
+    }
+}
+
 /// What a lone mention with text gets of its channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoneContext {

@@ -193,6 +193,14 @@ impl Extras {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Its files, then those of what it forwards.
+    pub fn files(&self) -> impl Iterator<Item = &Attachment> {
+        let snapshots = self.snapshots.iter();
+        let forwarded = snapshots.filter_map(|snapshot| snapshot.extras.as_deref());
+        let forwarded = forwarded.flat_map(|extras| &extras.attachments);
+        self.attachments.iter().chain(forwarded)
+    }
 }
 
 /// The texts of an embed.

@@ -76,6 +76,8 @@ pub enum Stage {
     Asker,
     /// What links lead to.
     Link,
+    /// Images.
+    Image,
 }
 
 impl Stage {
@@ -89,6 +91,7 @@ impl Stage {
         Self::File,
         Self::Asker,
         Self::Link,
+        Self::Image,
     ];
 
     /// The word used in telemetry.
@@ -102,6 +105,7 @@ impl Stage {
             Self::File => "file",
             Self::Asker => "asker",
             Self::Link => "link",
+            Self::Image => "image",
         }
     }
 }

@@ -7,6 +7,7 @@ mod chain;
 mod files;
 mod fruitless;
 mod held;
+mod images;
 mod links;
 mod lone;
 mod opt_out;

@@ -48,14 +48,38 @@ impl Files {
         max_bytes: u64,
         deadline: Instant,
     ) -> Result<String, RestError> {
+        let (bytes, cut) = self.first_bytes(url, max_bytes, deadline).await?;
+        utf8(bytes, cut).ok_or_else(malformed)
+    }
+
+    /// The whole file. One of more than `max_bytes` bytes is not read to its end.
+    pub(super) async fn whole(
+        &self,
+        url: &str,
+        max_bytes: u64,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
+        let (bytes, cut) = self.first_bytes(url, max_bytes, deadline).await?;
+        if cut {
+            return Err(malformed());
+        }
+        Ok(bytes)
+    }
+
+    /// The file's first `max_bytes` bytes, and whether there are more.
+    async fn first_bytes(
+        &self,
+        url: &str,
+        max_bytes: u64,
+        deadline: Instant,
+    ) -> Result<(Vec<u8>, bool), RestError> {
         let url = Url::parse(url).map_err(|_| forbidden())?;
         if !self.allows(&url) {
             return Err(forbidden());
         }
         let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         let bytes = timeout_at(deadline, self.bytes(url, max)).await;
-        let (bytes, cut) = bytes.map_err(|_| RestError::lasting(Fallback::Timeout))??;
-        utf8(bytes, cut).ok_or_else(malformed)
+        bytes.map_err(|_| RestError::lasting(Fallback::Timeout))?
     }
 
     fn allows(&self, url: &Url) -> bool {
