@@ -1,9 +1,9 @@
 //! The JSON of chat completion endpoints, as OpenAI describes it and as other
 //! servers vary it. The only file that knows its shapes.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 mod content;
 
@@ -28,7 +28,7 @@ pub(super) struct RequestBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
+    tools: Vec<RequestTool>,
 }
 
 #[derive(Serialize)]
@@ -58,6 +58,34 @@ struct RequestFunction<'a> {
 }
 
 #[derive(Serialize)]
+struct RequestTool {
+    r#type: &'static str,
+    function: ToolFunction,
+}
+
+#[derive(Serialize)]
+struct ToolFunction {
+    name: &'static str,
+    description: &'static str,
+    parameters: ToolSchema,
+}
+
+/// JSON Schema of what a tool can be called with.
+#[derive(Serialize)]
+struct ToolSchema {
+    r#type: &'static str,
+    #[serde(serialize_with = "properties")]
+    properties: &'static [ToolParameter],
+    required: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct PropertySchema {
+    r#type: &'static str,
+    description: &'static str,
+}
+
+#[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
 }
@@ -70,7 +98,7 @@ impl<'a> RequestBody<'a> {
         dialect: Dialect,
     ) -> Self {
         let offered = tools.iter().filter(|_| dialect.offers_tools());
-        let tools: Vec<Value> = offered.map(tool).collect();
+        let tools: Vec<RequestTool> = offered.map(RequestTool::new).collect();
         let limit = Some(settings.max_output_tokens);
         let (max_tokens, max_completion_tokens) = if dialect.says_completion_tokens() {
             (None, limit)
@@ -96,19 +124,35 @@ impl<'a> RequestBody<'a> {
     }
 }
 
-fn tool(tool: &ToolDefinition) -> Value {
-    let property = |one: &ToolParameter| {
-        let schema = json!({"type": "string", "description": one.about});
-        (one.name.to_owned(), schema)
-    };
-    let properties: Map<String, Value> = tool.parameters.iter().map(property).collect();
-    let required = tool.parameters.iter().filter(|one| one.is_required);
-    let required: Vec<&str> = required.map(|one| one.name).collect();
-    json!({"type": "function", "function": {
-        "name": tool.name.as_str(),
-        "description": tool.about,
-        "parameters": {"type": "object", "properties": properties, "required": required},
-    }})
+impl RequestTool {
+    fn new(tool: &ToolDefinition) -> Self {
+        let required = tool.parameters.iter().filter(|one| one.is_required);
+        Self {
+            r#type: "function",
+            function: ToolFunction {
+                name: tool.name.as_str(),
+                description: tool.about,
+                parameters: ToolSchema {
+                    r#type: "object",
+                    properties: tool.parameters,
+                    required: required.map(|one| one.name).collect(),
+                },
+            },
+        }
+    }
+}
+
+fn properties<S: Serializer>(
+    parameters: &&'static [ToolParameter],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(parameters.iter().map(|one| {
+        let schema = PropertySchema {
+            r#type: "string",
+            description: one.about,
+        };
+        (one.name, schema)
+    }))
 }
 
 /// A prompt for which no tools are offered: servers refuse calls and results then, so

@@ -102,10 +102,15 @@ impl Memory {
                 transcripts.purge(purge).await?;
             }
         }
-        if !turn.rows.is_empty() {
-            store.append(&turn.rows).await?;
-        }
-        self.store_receipt(turn).await
+        let append = async {
+            if turn.rows.is_empty() {
+                return Ok(());
+            }
+            store.append(&turn.rows).await.map(drop)
+        };
+        // Together, so that a store which commits in groups commits once.
+        let (appended, receipt) = tokio::join!(append, self.store_receipt(turn));
+        appended.and(receipt)
     }
 
     async fn stored(&self, moving: Moving<'_>) {
