@@ -41,7 +41,6 @@ use clew_discord::guild_state::AnswerPlace;
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
-pub use image_room::ImageRoom;
 pub use line::{INTERRUPTED, refusal};
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
