@@ -225,7 +225,7 @@ async fn play_on(
     Ok(failed)
 }
 
-/// Plays all questions, whatever is answered, and returns the world as they leave it.
+/// Plays all scenes, whatever is answered, and returns the world as they leave it.
 ///
 /// # Errors
 /// Whatever kept a scene from being played.
@@ -236,6 +236,7 @@ pub async fn played(settings: Vec<(String, String)>) -> Result<World, Error> {
     for (number, scene) in (1..).zip(&script.scenes) {
         stage.play(number, scene).await?;
     }
+    stage.play_run(&script.run, None).await?;
     let world = stage.take_world();
     stage.stop().await?;
     Ok(world)

@@ -20,8 +20,8 @@ pub use agent::{Agent, AgentChannels};
 pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
 pub use noted::Noted;
 pub use receipt::{
-    CollectorReceipt, ImagesSent, LeftOut, ModelReceipt, PromptReceipt, RECEIPT_BUTTON, Receipt,
-    ShownMessage, ToolReceipt,
+    CollectorReceipt, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
+    RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, ToolReceipt,
 };
 pub use tokens::{Payer, TokenLimits};
 pub use tool::{ToolDefinition, ToolName, ToolParameter};

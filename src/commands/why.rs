@@ -26,8 +26,13 @@ pub(super) const BUTTON: Button = Button {
     ..Button::new(RECEIPT_BUTTON, run!(press))
 };
 
-/// The most characters for the links to messages: the other fields fit beside them.
-const LINKS_CHARS: usize = 3_500;
+/// The most characters for the links to messages, to what tools read and to what was left
+/// out: the other fields fit beside them.
+const LINKS_CHARS: usize = 2_500;
+const READ_CHARS: usize = 800;
+const LEFT_OUT_CHARS: usize = 1_000;
+/// The most links to what was left out.
+const LEFT_OUT_LINKS: usize = 10;
 /// Of an answer that has no receipt, or whose receipt is not for the caller: it reads the
 /// same.
 const NONE: &str = "I have no receipt of that answer for you: I keep them for a while only, and \
@@ -38,9 +43,9 @@ pub(super) async fn why(services: &CommandServices<'_>, call: &Call) -> Result<D
     let here = call.channel_id();
     let given = call.text(&ANSWER).map(str::trim);
     let receipt = match given.filter(|text| !text.is_empty()) {
-        None => services.memory.last_receipt(here).await?,
+        None => services.memory.last_receipt(here, call.caller()).await?,
         Some(text) => {
-            let (channel, message) = named(text, here)
+            let (channel, message) = address(text, here)
                 .ok_or_else(|| Stop::refused("That is neither a link to a message nor its id."))?;
             services.memory.receipt_of(channel, message).await?
         }
@@ -55,7 +60,7 @@ async fn press(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
 }
 
 /// A link's channel and message, or a message here by its id.
-fn named(text: &str, here: ChannelId) -> Option<(ChannelId, MessageId)> {
+fn address(text: &str, here: ChannelId) -> Option<(ChannelId, MessageId)> {
     let text = text.trim_matches(['<', '>']);
     let mut parts = text.rsplit('/');
     let message = parts.next()?.parse().ok()?;
@@ -73,11 +78,11 @@ async fn show(
     let none = || Stop::refused(NONE);
     let stored = stored.ok_or_else(none)?;
     let mut receipt: Receipt = serde_json::from_str(&stored.body).map_err(|_| none())?;
-    let is_for_caller = !receipt.is_private || stored.owner == call.caller();
+    let is_for_caller = !stored.is_private || stored.owner == call.caller();
     if !is_for_caller || !may_read(services, call, &stored).await {
         return Err(none());
     }
-    let hidden = hide(services, call, &stored, &mut receipt.prompt);
+    let hidden = hide(services, call, &stored, &mut receipt);
     let embed = embed(&stored, &receipt, hidden);
     Ok(Done::answer(Answer::default().with_embed(embed)))
 }
@@ -102,7 +107,7 @@ fn hide(
     services: &CommandServices<'_>,
     call: &Call,
     stored: &StoredReceipt,
-    prompt: &mut PromptReceipt,
+    receipt: &mut Receipt,
 ) -> usize {
     let place = AnswerPlace {
         asker: call.caller(),
@@ -114,12 +119,21 @@ fn hide(
         let channel = services.guild_state.channel(channel);
         channel.is_some_and(|one| services.guild_state.readers(&place, &one) == Readers::Everybody)
     };
-    let may_see =
-        |message: &ShownMessage| message.channel == stored.channel || is_readable(message.channel);
-    let before = prompt.shown.len() + usize::from(prompt.quoted.is_some());
-    prompt.shown.retain(may_see);
-    prompt.quoted = prompt.quoted.filter(may_see);
-    before - prompt.shown.len() - usize::from(prompt.quoted.is_some())
+    let may_see = |channel: ChannelId| channel == stored.channel || is_readable(channel);
+    let before = named(receipt);
+    let prompt = &mut receipt.prompt;
+    prompt.shown.retain(|message| may_see(message.channel));
+    prompt.quoted = prompt.quoted.filter(|message| may_see(message.channel));
+    prompt.omitted.retain(|message| may_see(message.channel));
+    receipt.read.retain(|source| may_see(source.channel));
+    before - named(receipt)
+}
+
+/// How many messages and channels a receipt names.
+fn named(receipt: &Receipt) -> usize {
+    let prompt = &receipt.prompt;
+    let shown = prompt.shown.len() + usize::from(prompt.quoted.is_some());
+    shown + prompt.omitted.len() + receipt.read.len()
 }
 
 fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbed {
@@ -129,7 +143,7 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
     };
     let fields = [
         ("Question and answer", about(&links, stored, receipt)),
-        ("Left out", left_out(prompt, receipt.scene)),
+        ("Left out", left_out(&links, prompt, receipt.scene)),
         ("Not read", missing(receipt)),
         ("Calls to Discord", calls(receipt, hidden)),
         ("Tools", tools(receipt)),
@@ -139,7 +153,7 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
     AnswerEmbed {
         title: "What this answer was made from".to_owned(),
-        description: shown(&links, prompt),
+        description: shown(&links, prompt) + &read(&links, receipt),
         fields: fields
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),
@@ -160,10 +174,15 @@ struct Links {
 
 impl Links {
     fn to(&self, words: &str, channel: ChannelId, message: MessageId) -> String {
+        let channel = self.channel(channel);
+        format!("[{words}]({channel}/{message})")
+    }
+
+    fn channel(&self, channel: ChannelId) -> String {
         let guild = self
             .guild
             .map_or_else(|| "@me".to_owned(), |guild| guild.to_string());
-        format!("[{words}](https://discord.com/channels/{guild}/{channel}/{message})")
+        format!("https://discord.com/channels/{guild}/{channel}")
     }
 }
 
@@ -240,13 +259,56 @@ const fn title(place: BlockPlace) -> &'static str {
     }
 }
 
-fn left_out(prompt: &PromptReceipt, scene: Scene) -> String {
+/// How many for each reason, and links to the newest.
+fn left_out(links: &Links, prompt: &PromptReceipt, scene: Scene) -> String {
     let in_chain = scene == Scene::ReplyChain;
     let line = |one: &LeftOut| format!("{} {}", one.all, why_left_out(one.reason, in_chain));
-    let lines = prompt.left_out.iter().map(line);
+    let mut lines: Vec<String> = prompt.left_out.iter().map(line).collect();
     let cut = prompt.shown.iter().filter(|message| message.cut).count();
     let cut = (cut > 0).then(|| format!("{cut} shortened (`MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`)"));
-    lines.chain(cut).collect::<Vec<_>>().join("\n")
+    let told = lines.iter().chain(&cut).map(|line| line.len() + 2);
+    let mut room = LEFT_OUT_CHARS.saturating_sub(told.sum());
+    let newest = (1..=LEFT_OUT_LINKS).zip(prompt.omitted.iter().rev());
+    for (number, message) in newest {
+        let link = links.to(&number.to_string(), message.channel, message.id);
+        let mut reasons = prompt.left_out.iter();
+        let at = reasons.position(|one| one.reason == message.reason);
+        let line = at.and_then(|at| lines.get_mut(at));
+        let Some((line, left)) = line.zip(room.checked_sub(link.len() + 1)) else {
+            continue;
+        };
+        room = left;
+        line.push(' ');
+        line.push_str(&link);
+    }
+    lines.extend(cut);
+    lines.join("\n")
+}
+
+/// Links to what the tools read, a line for all; those beyond the room are counted.
+fn read(links: &Links, receipt: &Receipt) -> String {
+    if receipt.read.is_empty() {
+        return String::new();
+    }
+    let numbered = (1..).zip(&receipt.read);
+    let linked = numbered.map(|(number, source)| match source.message {
+        Some(message) => links.to(&number.to_string(), source.channel, message),
+        None => format!("[{number}]({})", links.channel(source.channel)),
+    });
+    let mut room = READ_CHARS;
+    let fitting = linked.take_while(|link| {
+        let fits = link.len() < room;
+        room = room.saturating_sub(link.len() + 1);
+        fits
+    });
+    let fitting: Vec<String> = fitting.collect();
+    let rest = receipt.read.len() - fitting.len();
+    let rest = (rest > 0).then(|| format!(" and {rest} more"));
+    format!(
+        "\n**Read by tools** {}{}",
+        fitting.join(" "),
+        rest.unwrap_or_default()
+    )
 }
 
 fn why_left_out(reason: OmitReason, in_chain: bool) -> String {
@@ -354,9 +416,20 @@ mod tests {
     use clew_store::model::Scope;
 
     use super::*;
-    use crate::model::{CollectorReceipt, ImagesSent, ModelReceipt};
+    use crate::model::{CollectorReceipt, ImagesSent, ModelReceipt, OmittedMessage, ReadSource};
 
     const HERE: ChannelId = ChannelId::new(u64::MAX - 1);
+
+    const READ: ReadSource = ReadSource {
+        channel: HERE,
+        message: Some(MessageId::new(u64::MAX)),
+    };
+    const OMITTED: OmittedMessage = OmittedMessage {
+        channel: HERE,
+        id: MessageId::new(u64::MAX),
+        author: UserId::new(1),
+        reason: OmitReason::Msgs,
+    };
 
     fn message(id: u64, place: BlockPlace) -> ShownMessage {
         ShownMessage {
@@ -375,6 +448,7 @@ mod tests {
             guild: Some(GuildId::new(u64::MAX)),
             channel: HERE,
             owner: UserId::new(1),
+            is_private: false,
             trigger: Some(MessageId::new(u64::MAX)),
             messages: vec![MessageId::new(u64::MAX)],
             at: UnixMillis(0),
@@ -410,9 +484,11 @@ mod tests {
                 .map(|stage| (*stage, Fallback::FetchBudget))
                 .collect(),
             tools: Vec::new(),
+            read: vec![READ; 300],
             prompt: PromptReceipt {
                 shown,
                 left_out: every.map(left_out).to_vec(),
+                omitted: vec![OMITTED; 100],
                 ..PromptReceipt::default()
             },
             model: Some(ModelReceipt {
@@ -438,11 +514,20 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("[1000]("), "the newest are shown: {text}");
-        let links = text.matches("https://").count();
+        let (shown, read) = text.split_once("\n**Read by tools** ").unwrap();
+        let links = shown.matches("https://").count();
         assert!(
-            text.ends_with(&format!("and {} older messages", 1_000 - links)),
+            shown.ends_with(&format!("and {} older messages", 1_000 - links)),
             "{text}"
         );
+        let links = read.matches("https://").count();
+        assert!(
+            read.ends_with(&format!(" and {} more", 300 - links)),
+            "{text}"
+        );
+        let mut fields = embed.fields.iter();
+        let (_, left_out) = fields.find(|(name, _)| name == "Left out").unwrap();
+        assert!(left_out.matches("https://").count() >= 8, "{left_out}");
         assert!(embed.footer.starts_with("3 messages not shown"));
     }
 
@@ -479,7 +564,7 @@ mod tests {
             ("the last one", None),
             ("a/3", None),
         ] {
-            assert_eq!(named(text, ChannelId::new(7)), expected, "{text}");
+            assert_eq!(address(text, ChannelId::new(7)), expected, "{text}");
         }
     }
 }

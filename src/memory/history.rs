@@ -40,7 +40,7 @@ pub struct Exchange {
     pub target: Option<MessageId>,
     /// When the turn began, by our clock.
     pub asked: UnixMillis,
-    /// The answer; empty if it is not whole: then only the receipt is kept.
+    /// The answer; empty if it is not whole, or private: then only the receipt is kept.
     pub answer: String,
     /// Its Discord messages, at least one.
     pub messages: Vec<MessageId>,

@@ -7,7 +7,7 @@ use super::history::Exchange;
 use super::unsaved::UnsavedTurn;
 use super::{Memory, Place, Stores};
 use crate::telemetry::event::StoreOperation;
-use clew_context::model::{ChannelId, ContentSource, MessageId, UnixMillis};
+use clew_context::model::{ChannelId, ContentSource, MessageId, UnixMillis, UserId};
 use clew_store::Record;
 use clew_store::model::StoredReceipt;
 
@@ -30,17 +30,22 @@ impl Memory {
         }
     }
 
-    /// The receipt of the newest answer in a channel.
+    /// The receipt of the newest answer in a channel, passing over private answers to
+    /// others than the reader.
     ///
     /// # Errors
     /// The store's error.
     pub async fn last_receipt(
         &self,
         channel: ChannelId,
+        reader: UserId,
     ) -> Result<Option<StoredReceipt>, clew_store::Error> {
-        match self.unsaved.last_receipt(|one| one.channel == channel) {
+        let is_it = |one: &StoredReceipt| {
+            one.channel == channel && (!one.is_private || one.owner == reader)
+        };
+        match self.unsaved.last_receipt(is_it) {
             Some(waiting) => Ok(Some(waiting)),
-            None => self.stores.lasting.last_receipt(channel, None).await,
+            None => self.stores.lasting.last_receipt(channel, reader).await,
         }
     }
 
@@ -76,13 +81,18 @@ pub(super) fn receipt(
     exchange.messages.first()?;
     let prompt = &receipt.prompt;
     let shown = prompt.shown.iter().chain(&prompt.quoted);
+    let shown = shown.map(|message| (message.channel, message.id, message.author));
+    let omitted = prompt.omitted.iter();
+    let omitted = omitted.map(|message| (message.channel, message.id, message.author));
     let mut authors = BTreeSet::new();
-    let by_others = shown.filter(|message| authors.insert(message.author));
-    let people = by_others.map(|message| ContentSource {
+    let each_once = shown
+        .chain(omitted)
+        .filter(|(.., author)| authors.insert(*author));
+    let people = each_once.map(|(channel, message, author)| ContentSource {
         guild: place.guild,
-        channel: message.channel,
-        message: Some(message.id),
-        author: Some(message.author),
+        channel,
+        message: Some(message),
+        author: Some(author),
     });
     Some(StoredReceipt {
         turn: exchange.turn,
@@ -90,6 +100,7 @@ pub(super) fn receipt(
         guild: place.guild,
         channel: place.channel,
         owner: place.asker,
+        is_private: receipt.is_private,
         trigger: exchange.trigger,
         messages: exchange.messages.clone(),
         at: now,

@@ -13,10 +13,15 @@ use crate::telemetry::event::{EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
+use clew_store::model::ReceiptLimits;
 use clew_store::{Purge, Purged};
 
 /// How often expired data is looked for.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
+/// The most receipts that are kept of a person in a server, or in direct messages, and of a
+/// server: some tens of KiB each at most. Between two sweeps there may be more.
+const RECEIPTS_OF_A_PERSON: u32 = 2_000;
+const RECEIPTS_OF_A_GUILD: u32 = 20_000;
 /// How often a store that needs it clears away what deletions left behind.
 const TIDY_EVERY: Duration = Duration::from_mins(1);
 /// How often members who left unnoticed are looked for, and how long after the
@@ -163,10 +168,14 @@ impl Memory {
         }
     }
 
-    /// `RECEIPT_DAYS`.
+    /// `RECEIPT_DAYS`, and the most that are kept.
     async fn expire_receipts(&self, now: UnixMillis) {
-        let oldest = before(now, self.settings.receipts.unwrap_or_default());
-        match self.stores.lasting.expire_receipts(oldest).await {
+        let limits = ReceiptLimits {
+            since: before(now, self.settings.receipts.unwrap_or_default()),
+            of_person: RECEIPTS_OF_A_PERSON,
+            of_guild: RECEIPTS_OF_A_GUILD,
+        };
+        match self.stores.lasting.expire_receipts(limits).await {
             Ok(0) => {}
             Ok(entries) => {
                 let cause = PurgeCause::Retention;

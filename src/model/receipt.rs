@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use clew_context::model::{
-    Block, BlockItem, BlockPlace, ChannelId, ChatMessage, Fallback, MessageId, OmitReason, Scene,
-    Stage, UserId,
+    Block, BlockItem, BlockPlace, ChannelId, ChatMessage, ContentSource, Fallback, MessageId,
+    OmitReason, Scene, Stage, UserId,
 };
 
 /// What an answer was made from. The events of the turn are taken from it, and it is
@@ -22,7 +22,8 @@ pub struct Receipt {
     pub target: Option<MessageId>,
     /// Whether another message's words stand in for the trigger's.
     pub adopted: bool,
-    /// Whether nobody but the asker sees the answer.
+    /// Whether nobody but the asker sees the answer; kept beside the JSON.
+    #[serde(skip)]
     pub is_private: bool,
     /// How long collecting took.
     #[serde(with = "millis")]
@@ -33,6 +34,9 @@ pub struct Receipt {
     pub missing: Vec<(Stage, Fallback)>,
     /// The tools that the model called, in order.
     pub tools: Vec<ToolReceipt>,
+    /// The messages and channels that the tools read.
+    #[serde(default)]
+    pub read: Vec<ReadSource>,
     /// What the model that was asked last got; before that, what it will get.
     pub prompt: PromptReceipt,
     /// That model; none if the inspector answers.
@@ -64,6 +68,15 @@ pub struct ToolReceipt {
     pub took: Duration,
 }
 
+/// Something that a tool read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadSource {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The message; none if it was the channel itself, its name or title.
+    pub message: Option<MessageId>,
+}
+
 /// What a prompt was made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptReceipt {
@@ -75,6 +88,9 @@ pub struct PromptReceipt {
     pub tail: usize,
     /// The messages that are not in the block, by reason.
     pub left_out: Vec<LeftOut>,
+    /// The newest of them, oldest first, as far as they may be named.
+    #[serde(default)]
+    pub omitted: Vec<OmittedMessage>,
     /// Unicode scalars of the block.
     pub block_chars: usize,
     /// Facts about the asker.
@@ -102,6 +118,19 @@ pub struct ShownMessage {
     pub place: BlockPlace,
     /// Whether its text was shortened.
     pub cut: bool,
+}
+
+/// A message that is not in the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OmittedMessage {
+    /// Where it stands.
+    pub channel: ChannelId,
+    /// Which one.
+    pub id: MessageId,
+    /// Who wrote it.
+    pub author: UserId,
+    /// Why it is left out.
+    pub reason: OmitReason,
 }
 
 /// Messages left out for one reason.
@@ -192,6 +221,15 @@ impl From<&BlockItem> for ShownMessage {
             author: item.message.author.id,
             place: item.place,
             cut: item.cut,
+        }
+    }
+}
+
+impl From<&ContentSource> for ReadSource {
+    fn from(source: &ContentSource) -> Self {
+        Self {
+            channel: source.channel,
+            message: source.message,
         }
     }
 }

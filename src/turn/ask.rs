@@ -226,8 +226,9 @@ impl Asking<'_> {
                 .tools
                 .messages(messages, nonce, client.prompt_room(), server);
             let images = ImagesSent::of(&messages);
+            let collected = &material.collected;
             turn.report
-                .asks_model(client.model(), server, prepared, images);
+                .asks_model(client.model(), server, prepared, collected, images);
             let request = TurnRequest {
                 messages: &messages,
                 tools: self.tools.offered(),

@@ -9,13 +9,14 @@ use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::{EndedTurn, Turn, TurnMaterial};
 use crate::memory::Exchange;
+use crate::model::{ReadSource, Receipt};
 use crate::telemetry::event::Outcome;
 
 pub(super) use report::TurnReport;
 
 /// Stores the asker's own words and the model's whole answer, if there is one. Only
-/// then facts may be extracted from the turn. Of a private turn nothing is stored: what
-/// it was made from only the asker may read, and others read the history.
+/// then facts may be extracted from the turn. Of a private turn only the receipt is
+/// stored: what it was made from only the asker may read, and others read the history.
 pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
@@ -24,12 +25,14 @@ pub(super) async fn record(
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
     let Delivered { outcome, answer } = delivered;
-    if turn.job.request.is_private {
-        return outcome.into();
-    }
+    let answer = answer.filter(|_| !turn.job.request.is_private);
     let services = turn.services;
     let keeps_receipts = services.memory.settings().receipts.is_some();
     let receipt = turn.report.receipt().filter(|_| keeps_receipts);
+    let receipt = receipt.map(|receipt| Receipt {
+        read: tools.sources.iter().map(ReadSource::from).collect(),
+        ..receipt
+    });
     let background = match &material.background {
         Some(background) if answer.is_some() || receipt.is_some() => background,
         _ => return outcome.into(),

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::{Cursor, Error, Kind, KindStats, Purge, Purged, Record, RecordKey, Records};
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Scope,
-    SnapshotId, StoredMessage, StoredReceipt, Subject,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings,
+    ReceiptLimits, Scope, SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -195,15 +195,16 @@ pub trait Backend: Send + Sync {
         message: MessageId,
     ) -> Result<Option<StoredReceipt>, Error>;
 
-    /// The receipt of the newest answer in a channel, to a user or to anybody.
+    /// The receipt of the newest answer in a channel, passing over private answers
+    /// to others than the reader.
     async fn last_receipt(
         &self,
         channel: ChannelId,
-        owner: Option<UserId>,
+        reader: UserId,
     ) -> Result<Option<StoredReceipt>, Error>;
 
-    /// Removes the receipts of answers from before this time. Returns how many.
-    async fn expire_receipts(&self, before: UnixMillis) -> Result<u64, Error>;
+    /// Removes the receipts beyond these limits. Returns how many.
+    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error>;
 
     /// All facts about a user or a server, oldest first.
     async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error>;

@@ -145,8 +145,8 @@ fn read_ids(text: &str) -> Option<Vec<MessageId>> {
 }
 
 /// The columns of a receipt.
-pub(crate) const RECEIPT: &str = "turn_id, scope, guild_id, channel_id, owner_id, trigger_id, \
-     messages, at, sources, body";
+pub(crate) const RECEIPT: &str = "turn_id, scope, guild_id, channel_id, owner_id, is_private, \
+     trigger_id, messages, at, sources, body";
 
 /// A receipt.
 pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
@@ -156,6 +156,7 @@ pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
         guild: row.maybe_id("guild_id", GuildId::new)?,
         channel: row.id("channel_id", ChannelId::new)?,
         owner: row.id("owner_id", UserId::new)?,
+        is_private: row.flag("is_private")?,
         trigger: row.maybe_id("trigger_id", MessageId::new)?,
         messages: row.maybe_read("messages", read_ids)?.unwrap_or_default(),
         at: row.time("at")?,

@@ -34,8 +34,8 @@ use super::{
     RecordKey, Records, WindowQuery,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
-    StoredMessage, StoredReceipt, Subject,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
+    SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
@@ -238,15 +238,11 @@ impl Backend for Files {
         Err(no_receipts())
     }
 
-    async fn last_receipt(
-        &self,
-        _: ChannelId,
-        _: Option<UserId>,
-    ) -> Result<Option<StoredReceipt>, Error> {
+    async fn last_receipt(&self, _: ChannelId, _: UserId) -> Result<Option<StoredReceipt>, Error> {
         Err(no_receipts())
     }
 
-    async fn expire_receipts(&self, _: UnixMillis) -> Result<u64, Error> {
+    async fn expire_receipts(&self, _: ReceiptLimits) -> Result<u64, Error> {
         Ok(0)
     }
 

@@ -12,7 +12,7 @@ mod stored;
 
 pub use address::{StoreAddress, StoreAddressError};
 pub use fact::{Fact, FactId, FactIdError, Origin, Subject};
-pub use receipt::StoredReceipt;
+pub use receipt::{ReceiptLimits, StoredReceipt};
 pub use scope::{ParseScopeError, Scope, ScopeKind};
 pub use settings::{Change, GuildSettings, SettingsChange};
 pub use stored::{

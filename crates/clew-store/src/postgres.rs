@@ -46,8 +46,8 @@ use super::{
     RecordKey, Records, SnapshotFiles, WindowQuery,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
-    StoredMessage, StoredReceipt, Subject,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
+    SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{
     ApplicationId, ChannelId, GuildId, MessageId, Secret, UnixMillis, UserId,
@@ -349,15 +349,15 @@ impl Backend for Postgres {
     async fn last_receipt(
         &self,
         channel: ChannelId,
-        owner: Option<UserId>,
+        reader: UserId,
     ) -> Result<Option<StoredReceipt>, Error> {
         within!(self, PATIENCE, "read a receipt", transaction =>
-            receipts::last(&transaction, channel, owner))
+            receipts::last(&transaction, channel, reader))
     }
 
-    async fn expire_receipts(&self, before: UnixMillis) -> Result<u64, Error> {
+    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error> {
         within!(self, LONG_PATIENCE, "remove old receipts", transaction =>
-            receipts::expire(&transaction, before))
+            receipts::expire(&transaction, limits))
     }
 
     async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {

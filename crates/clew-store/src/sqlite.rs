@@ -39,8 +39,8 @@ use super::{
     Records, SnapshotFiles, WindowQuery, disk,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Scope, SnapshotId,
-    StoredMessage, StoredReceipt, Subject,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
+    SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -336,17 +336,17 @@ impl Backend for Sqlite {
     async fn last_receipt(
         &self,
         channel: ChannelId,
-        owner: Option<UserId>,
+        reader: UserId,
     ) -> Result<Option<StoredReceipt>, Error> {
         self.read("read a receipt", move |session| {
-            receipts::last(session, channel, owner)
+            receipts::last(session, channel, reader)
         })
         .await
     }
 
-    async fn expire_receipts(&self, before: UnixMillis) -> Result<u64, Error> {
+    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error> {
         self.alone("remove old receipts", move |session| {
-            session.transact(|connection| receipts::expire(connection, before))
+            session.transact(|connection| receipts::expire(connection, limits))
         })
         .await
     }

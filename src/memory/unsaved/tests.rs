@@ -379,6 +379,7 @@ fn turn_with_receipt(whole: bool) -> UnsavedTurn {
         guild: Some(GuildId::new(1)),
         channel: ChannelId::new(7),
         owner: UserId::new(1),
+        is_private: false,
         trigger: Some(MessageId::new(10)),
         messages: vec![MessageId::new(11)],
         at: UnixMillis(0),

@@ -1,10 +1,12 @@
 //! What an attempt gathered: the receipt of it, and the events that are taken from that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::llm;
-use crate::model::{CollectorReceipt, ModelReceipt, PromptReceipt, Receipt, ShownMessage};
+use crate::model::{
+    CollectorReceipt, ModelReceipt, OmittedMessage, PromptReceipt, Receipt, ShownMessage,
+};
 use crate::telemetry::Ms;
 use crate::telemetry::event::{
     CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, LinkCounts, MergeOk,
@@ -13,8 +15,12 @@ use crate::telemetry::event::{
 use crate::turn::Turn;
 use crate::turn::gather::TurnMaterial;
 use clew_context::engine::prepare::Prepared;
+use clew_context::engine::turn::Collected;
 use clew_context::engine::window::View;
-use clew_context::model::{MessageId, Scene, Stage};
+use clew_context::model::{Block, Message, MessageId, OmitReason, Scene, Stage};
+
+/// The most messages left out that a receipt names.
+const MAX_OMITTED: usize = 100;
 
 /// The receipt before the model is asked.
 pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
@@ -35,7 +41,8 @@ pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
         collectors: collectors.collect(),
         missing: material.fallbacks.clone(),
         tools: Vec::new(),
-        prompt: prompt(&material.prompt.prepared),
+        read: Vec::new(),
+        prompt: prompt(&material.prompt.prepared, collected),
         model: model.map(|model| ModelReceipt {
             name: model.model().to_owned(),
             ..ModelReceipt::default()
@@ -45,7 +52,7 @@ pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
 }
 
 /// What a prompt was made of.
-pub(super) fn prompt(prepared: &Prepared) -> PromptReceipt {
+pub(super) fn prompt(prepared: &Prepared, collected: &Collected) -> PromptReceipt {
     let block = PromptReceipt::of_block(&prepared.block);
     let is_shown = |id| block.shown.iter().any(|message| message.id == id);
     let quoted = prepared.adopted.as_ref().map(ShownMessage::from);
@@ -58,8 +65,36 @@ pub(super) fn prompt(prepared: &Prepared) -> PromptReceipt {
         history: prepared.prompt.history,
         dedup: prepared.prompt.dedup,
         chars: prepared.prompt.chars,
+        omitted: omitted(&prepared.block, collected),
         ..block
     }
+}
+
+/// The newest messages that the block leaves out. Those of who opted out are not named, and
+/// what we do not have, for it was deleted, cannot be.
+fn omitted(block: &Block, collected: &Collected) -> Vec<OmittedMessage> {
+    if block.omitted.is_empty() {
+        return Vec::new();
+    }
+    let gathered = collected.gathered.messages().into_iter();
+    let known: BTreeMap<MessageId, &Message> = gathered
+        .chain(collected.links.messages())
+        .map(|message| (message.id, &**message))
+        .collect();
+    let newest = block.omitted.iter().rev();
+    let named = newest.filter(|one| one.reason != OmitReason::OptedOut);
+    let named = named.filter_map(|one| {
+        let message = known.get(&one.id)?;
+        Some(OmittedMessage {
+            channel: message.channel,
+            id: one.id,
+            author: message.author.id,
+            reason: one.reason,
+        })
+    });
+    let mut omitted: Vec<OmittedMessage> = named.take(MAX_OMITTED).collect();
+    omitted.reverse();
+    omitted
 }
 
 /// The events of a turn before the model is asked.

@@ -20,6 +20,7 @@ use crate::turn::ask::AnswerTimes;
 use crate::turn::deliver::PostedAnswer;
 use crate::turn::gather::TurnMaterial;
 use clew_context::engine::prepare::Prepared;
+use clew_context::engine::turn::Collected;
 use clew_context::model::{Fallback, Scene};
 
 /// Tells of one turn over all its attempts.
@@ -65,12 +66,13 @@ impl<'a> TurnReport<'a> {
         model: &str,
         server: usize,
         asked: &Prepared,
+        collected: &Collected,
         images: ImagesSent,
     ) {
         let mut known = self.known();
         known.model_asked.get_or_insert_with(Instant::now);
         if let Some(receipt) = &mut known.receipt {
-            receipt.prompt = gathered::prompt(asked);
+            receipt.prompt = gathered::prompt(asked, collected);
             let known = receipt.model.get_or_insert_default();
             model.clone_into(&mut known.name);
             known.server = server;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use clew::app::system_clock;
 use clew_context::model::UnixMillis;
@@ -10,6 +11,7 @@ use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Shown, Wo
 use clew_store::model::{StoreAddress, StoredReceipt};
 use clew_store::{Folders, Kind, Record, Store};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::{Place, assert_refused, assert_says, field, labels, place};
 use crate::support::START;
@@ -215,49 +217,142 @@ async fn lines_about_what_the_caller_may_not_read_are_counted_only() {
         })
     };
     // Too long to occur in other ids by chance.
-    let [first, second, third] = [501, 502, 503].map(|id| Id(770_000_000_000 + id));
+    let ids = [501, 502, 503, 504, 505, 506, 507, 508].map(|id| Id(770_000_000_000 + id));
+    let [
+        first,
+        second,
+        third,
+        left_out,
+        left_out_here,
+        read,
+        read_there,
+        read_here,
+    ] = ids;
     let unknown = Id(880_000_000_000);
     p.change(|body| {
         body["prompt"]["shown"] = json!([elsewhere(staff, first), elsewhere(unknown, second)]);
         body["prompt"]["quoted"] = elsewhere(staff, third);
+        let omitted = |channel: Id, id: Id| {
+            let mut omitted = elsewhere(channel, id);
+            omitted["reason"] = json!("msgs");
+            omitted
+        };
+        let sources = [(unknown, read), (staff, read_there), (p.channel, read_here)];
+        let sources = sources.map(|(channel, message)| {
+            json!({"channel": channel.to_string(), "message": message.to_string()})
+        });
+        body["prompt"]["left_out"] = json!([{"reason": "msgs", "seen": 2, "all": 7}]);
+        let both = [omitted(staff, left_out), omitted(p.channel, left_out_here)];
+        body["prompt"]["omitted"] = json!(both);
+        body["read"] = json!(sources);
     })
     .await;
     let bot = p.stage.start().await;
     let shown = p.why(p.boris, p.channel, "").await;
-    assert_eq!(description(&shown), "0 messages read");
+    assert_eq!(
+        description(&shown),
+        format!(
+            "0 messages read\n**Read by tools** [1]({})",
+            p.link(p.channel, read_here)
+        )
+    );
+    let link = p.link(p.channel, left_out_here);
+    assert_eq!(
+        field(&shown, "Left out"),
+        format!("7 over `MEM_MAX_MSGS` [1]({link})")
+    );
     let footer = shown.embeds[0]["footer"]["text"].as_str().unwrap();
-    assert!(footer.starts_with("3 messages not shown"), "{footer}");
+    assert!(footer.starts_with("6 messages not shown"), "{footer}");
     let told = serde_json::to_string(&shown.embeds).unwrap();
-    for id in [staff, unknown, first, second, third] {
+    for id in [
+        staff, unknown, first, second, third, left_out, read, read_there,
+    ] {
         assert!(!told.contains(&id.to_string()), "{id} in {told}");
     }
     let shown = p.why(p.ada, p.channel, "").await;
-    let expected = [first, third].map(|id| p.link(staff, id));
     assert_says(&shown, "2 messages read");
-    for link in expected {
-        assert!(
-            description(&shown).contains(&link),
-            "{}",
-            description(&shown)
-        );
+    for (channel, id) in [
+        (staff, first),
+        (staff, third),
+        (staff, left_out),
+        (p.channel, left_out_here),
+        (staff, read_there),
+        (p.channel, read_here),
+    ] {
+        assert_says(&shown, &p.link(channel, id));
     }
-    assert_says(&shown, "1 message not shown");
+    assert_says(&shown, "2 messages not shown");
     bot.stop().await;
 }
 
+/// Others are shown what they were shown before, and learn nothing of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_receipt_of_a_private_answer_is_the_askers() {
-    let (p, bot) = place(&[]).await;
-    p.talk(p.ada, p.channel, "hello").await;
+    let (p, bot) = place(&[("RECEIPT_BUTTON", "true")]).await;
+    p.talk(p.boris, p.channel, "hello").await;
+    let public = p.why(p.boris, p.channel, "").await.embeds;
+    let options = json!({"question": "why?", "private": true});
+    let discord = &p.stage.discord;
+    let called = discord.call(p.ada, p.channel, "ask", options).await;
+    let answer = called.unwrap().answer().await.unwrap();
+    assert!(answer.ephemeral);
+    // The receipt is kept after the answer is posted.
+    let kept = async {
+        loop {
+            let shown = p.why(p.ada, p.channel, "").await.embeds;
+            if shown != public {
+                return shown;
+            }
+        }
+    };
+    let hers = timeout(Duration::from_secs(20), kept).await.unwrap();
+    let id = answer.message.to_string();
+    assert_eq!(p.why(p.ada, p.channel, &id).await.embeds, hers);
+    let link = p.link(p.channel, answer.message);
+    assert!(hers[0].to_string().contains(&link), "{hers:?}");
+    assert_eq!(p.why(p.boris, p.channel, "").await.embeds, public);
+    let hidden = p.why(p.boris, p.channel, &id).await;
+    assert_refused(&hidden, NONE);
+    let unknown = p.why(p.boris, p.channel, "9").await;
+    assert_eq!(hidden.content, unknown.content);
     bot.stop().await;
-    p.change(|body| body["is_private"] = json!(true)).await;
+    let receipts = p.receipts().await;
+    let private: Vec<bool> = receipts.iter().map(|one| one.is_private).collect();
+    assert_eq!(private, [false, true]);
+    let rows = p.store().await.list(Kind::Messages).await.unwrap();
+    assert_eq!(rows.len(), 2, "of a private turn nothing else is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_left_out_is_linked_but_not_of_who_opted_out() {
+    let (p, _) = place_with_staff(&[("MEM_MAX_MSGS", "6")]).await;
+    let discord = &p.stage.discord;
+    let (thread, first, hers) = discord.world(|world| {
+        let thread = world.thread(p.channel, ChannelKind::PublicThread, "leak", p.ada);
+        world.seed(thread, p.boris, "there is a leak");
+        let first = world.seed(thread, p.boris, "below the tank");
+        let hers = world.seed(thread, p.maria, "I saw it");
+        for _ in 0..10 {
+            world.seed(thread, p.boris, "it leaks");
+        }
+        (thread, first, hers)
+    });
     let bot = p.stage.start().await;
-    assert_says(&p.why(p.ada, p.channel, "").await, "0 messages read");
-    let answer = p.last_answer(p.channel).to_string();
-    for named in ["", &answer] {
-        assert_refused(&p.why(p.boris, p.channel, named).await, NONE);
-    }
+    let asked = p.plain(p.maria, "privacy opt-out").await;
+    p.press(p.maria, &asked, &labels(&asked)[0]).await;
+    p.talk(p.ada, thread, "where is it?").await;
+    let shown = p.why(p.ada, thread, "").await;
+    let left_out = field(&shown, "Left out");
+    assert!(left_out.contains(&p.link(thread, first)), "{left_out}");
+    assert!(left_out.contains("over `MEM_MAX_MSGS` [1]("), "{left_out}");
     bot.stop().await;
+    let receipt = p.receipts().await.remove(0);
+    assert!(receipt.body.contains(&first.to_string()));
+    assert!(
+        !receipt.body.contains(&hers.to_string()),
+        "{}",
+        receipt.body
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

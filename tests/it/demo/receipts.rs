@@ -1,10 +1,11 @@
-//! For every question of the demo, the receipt says of each message what the model got.
+//! For every question of the demo, one with a tool among them, and for its agent run the
+//! receipt says of each message what the model got.
 
 use std::path::Path;
 
 use clew::app::system_clock;
 use clew::demo;
-use clew_simulator::{Id, World};
+use clew_simulator::{Id, ModelReply, ScriptedModel, World};
 use clew_store::model::{StoreAddress, StoredReceipt};
 use clew_store::{Folders, Kind, Record, Store};
 use serde_json::{Value, json};
@@ -27,7 +28,15 @@ struct BlockMessage {
 /// The whole text of a request.
 fn text(request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap().iter();
-    let texts = messages.map(|message| message["content"].as_str().unwrap());
+    let texts = messages.map(|message| message["content"].as_str().unwrap_or_default());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// What the tools gave.
+fn tool_results(request: &Value) -> String {
+    let messages = request["messages"].as_array().unwrap().iter();
+    let results = messages.filter(|message| message["role"] == "tool");
+    let texts = results.map(|message| message["content"].as_str().unwrap());
     texts.collect::<Vec<_>>().join("\n")
 }
 
@@ -91,8 +100,22 @@ fn detail<'a>(lines: &'a [Value], turn: &str, event: &str) -> &'a Value {
 }
 
 #[track_caller]
-fn check(world: &World, receipt: &StoredReceipt, request: &Value, lines: &[Value]) {
+fn check(
+    world: &World,
+    receipt: &StoredReceipt,
+    request: &Value,
+    lines: &[Value],
+    tokens: (u64, u64),
+) {
     let body: Value = serde_json::from_str(&receipt.body).unwrap();
+    let results = tool_results(request);
+    let read = body["read"].as_array().unwrap();
+    assert_eq!(read.is_empty(), results.is_empty(), "{read:?}");
+    for read in read.iter().filter(|one| !one["message"].is_null()) {
+        let message = json!({"channel": read["channel"], "id": read["message"]});
+        let words = words(world, &message);
+        assert!(results.contains(&words), "{words:?} is not in {results}");
+    }
     let (prompt, request) = (&body["prompt"], text(request));
     let shown = prompt["shown"].as_array().unwrap();
     let block = block(&request);
@@ -121,7 +144,15 @@ fn check(world: &World, receipt: &StoredReceipt, request: &Value, lines: &[Value
         &model["prompt_tokens"],
         &model["completion_tokens"],
     );
-    assert_eq!(asked, (&json!("fake"), &json!(1), &json!(7), &json!(3)));
+    assert_eq!(
+        asked,
+        (
+            &json!("fake"),
+            &json!(1),
+            &json!(tokens.0),
+            &json!(tokens.1)
+        )
+    );
 
     let turn = receipt.turn.to_string();
     let collected = detail(lines, &turn, "collect_ok");
@@ -172,33 +203,74 @@ async fn receipts(folder: &Path) -> Vec<StoredReceipt> {
 }
 
 /// The demo's settings, with this model and a folder of its own.
-fn settings(model: &FakeModel, folder: &Path) -> Vec<(String, String)> {
+fn settings(url: &str, folder: &Path) -> Vec<(String, String)> {
     let path = |name: &str| folder.join(name).display().to_string();
     pairs(&[
-        ("LLM_BASE_URL", &model.url()),
+        ("LLM_BASE_URL", url),
         ("LLM_MODEL", "fake"),
         ("CONTEXT_STORE", &format!("sqlite:{}", path("clew.db"))),
         ("TELEMETRY_DIR", &path("telemetry")),
     ])
 }
 
-async fn check_all(world: &World, folder: &Path, model: &FakeModel) {
-    let (receipts, requests) = (receipts(folder).await, model.requests());
+/// The last request of each turn is what its answer was made from. Returns the receipts.
+async fn check_all(
+    world: &World,
+    folder: &Path,
+    requests: Vec<Value>,
+    tokens: (u64, u64),
+) -> Vec<StoredReceipt> {
+    let receipts = receipts(folder).await;
+    let mut last: Vec<Value> = Vec::new();
+    for request in requests {
+        if !tool_results(&request).is_empty() {
+            last.pop();
+        }
+        last.push(request);
+    }
     let lines = schema::validate_dir(&folder.join("telemetry"));
     let questions = lines
         .iter()
         .filter(|line| line["event"] == "trigger")
         .count();
     assert!(questions > 0);
-    assert_eq!((receipts.len(), requests.len()), (questions, questions));
-    for (receipt, request) in receipts.iter().zip(&requests) {
-        check(world, receipt, request, &lines);
+    assert_eq!((receipts.len(), last.len()), (questions, questions));
+    for (receipt, request) in receipts.iter().zip(&last) {
+        check(world, receipt, request, &lines, tokens);
     }
+    receipts
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_receipt_agrees_message_by_message_with_what_the_model_got() {
     let (model, folder) = (FakeModel::start().await, TempDir::new().unwrap());
-    let world = demo::played(settings(&model, folder.path())).await.unwrap();
-    check_all(&world, folder.path(), &model).await;
+    let settings = settings(&model.url(), folder.path());
+    let world = demo::played(settings).await.unwrap();
+    check_all(&world, folder.path(), model.requests(), (7, 3)).await;
+}
+
+/// The question about the sampling log is answered from another channel, by a tool; the last
+/// answer is that of the agent run, which has nothing but its task.
+#[tokio::test(flavor = "multi_thread")]
+async fn receipts_of_tools_and_runs_agree_with_what_the_model_got() {
+    let reply = |request: &Value| {
+        let is_about_log = text(request).contains("where is the sampling log?");
+        if is_about_log && tool_results(request).is_empty() {
+            let arguments = json!({"thread": "#gate"}).to_string();
+            ModelReply::ToolCalls(vec![("list_thread".to_owned(), arguments)])
+        } else {
+            ModelReply::Text("ok".to_owned())
+        }
+    };
+    let model = ScriptedModel::start(reply).await.unwrap();
+    let folder = TempDir::new().unwrap();
+    let settings = settings(&model.url(), folder.path());
+    let world = demo::played(settings).await.unwrap();
+    let receipts = check_all(&world, folder.path(), model.requests(), (0, 0)).await;
+    let body = |receipt: &StoredReceipt| receipt.body.parse::<Value>().unwrap();
+    let mut bodies = receipts.iter().map(body);
+    assert!(bodies.any(|body| body["tools"] != json!([])));
+    let run = body(receipts.last().unwrap());
+    assert_eq!(run["prompt"]["shown"], json!([]));
+    assert_eq!(run["prompt"]["history"], 0);
 }

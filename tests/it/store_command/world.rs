@@ -296,6 +296,7 @@ fn receipt() -> Record {
         guild: Some(GUILD),
         channel: CHANNEL,
         owner: ADA,
+        is_private: false,
         trigger: Some(MessageId::new(3)),
         messages: vec![MessageId::new(4)],
         at: at(3),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::fields::parsed;
+use super::fields::{SWITCH, parsed};
 use super::{Fields, FormError, SOURCES, TEXT, TIME, TURN, Time, id, ids};
 use crate::model::StoredReceipt;
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UserId};
@@ -15,6 +15,7 @@ pub(super) struct ReceiptForm<'a> {
     guild: Option<GuildId>,
     channel: ChannelId,
     owner: UserId,
+    is_private: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     trigger: Option<MessageId>,
     messages: &'a [MessageId],
@@ -32,6 +33,7 @@ impl<'a> ReceiptForm<'a> {
             guild: receipt.guild,
             channel: receipt.channel,
             owner: receipt.owner,
+            is_private: receipt.is_private,
             trigger: receipt.trigger,
             messages: &receipt.messages,
             at: Time(receipt.at),
@@ -48,6 +50,7 @@ pub(super) fn read_receipt_fields(fields: &Fields) -> Result<StoredReceipt, Form
         guild: fields.maybe("guild", id())?,
         channel: fields.need("channel", id())?,
         owner: fields.need("owner", id())?,
+        is_private: fields.need("is_private", SWITCH)?,
         trigger: fields.maybe("trigger", id())?,
         messages: fields.maybe("messages", ids())?.unwrap_or_default(),
         at: fields.need("at", TIME)?,

@@ -21,6 +21,8 @@ pub struct StoredReceipt {
     pub channel: ChannelId,
     /// The asker.
     pub owner: UserId,
+    /// Whether nobody but the asker saw the answer.
+    pub is_private: bool,
     /// The trigger; `None` for a command.
     pub trigger: Option<MessageId>,
     /// The answer's messages.
@@ -32,6 +34,17 @@ pub struct StoredReceipt {
     pub sources: Vec<ContentSource>,
     /// The rest, as JSON without any message's text; never looked into here.
     pub body: String,
+}
+
+/// Which receipts are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiptLimits {
+    /// Those of answers since this time.
+    pub since: UnixMillis,
+    /// Of one person in a server (or in direct messages) at most this many, the newest.
+    pub of_person: u32,
+    /// Of a server at most this many, the newest.
+    pub of_guild: u32,
 }
 
 impl StoredReceipt {

@@ -5,23 +5,23 @@ use deadpool_postgres::Transaction;
 use super::session::{Outcome, Parameters, rows, touched};
 use super::values::{self, Moment, text};
 use crate::columns::{self, RECEIPT, guild_key, user_key};
-use crate::model::StoredReceipt;
-use clew_context::model::{ChannelId, MessageId, UnixMillis, UserId};
+use crate::model::{ReceiptLimits, StoredReceipt};
+use clew_context::model::{ChannelId, MessageId, UserId};
 
 const PUT: &str = "
 WITH added AS (
-    INSERT INTO clew.receipts (turn_id, scope, guild_id, channel_id, owner_id, trigger_id, messages,
-        at, sources, body)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    INSERT INTO clew.receipts (turn_id, scope, guild_id, channel_id, owner_id, is_private, trigger_id,
+        messages, at, sources, body)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     RETURNING turn_id, channel_id
 ), held AS (
     INSERT INTO clew.receipt_ids (channel_id, message_id, turn_id)
     SELECT DISTINCT added.channel_id, held.message_id, added.turn_id
-    FROM added, unnest($11::bigint[]) AS held (message_id)
+    FROM added, unnest($12::bigint[]) AS held (message_id)
 )
 INSERT INTO clew.receipt_people (turn_id, guild_id, author_id)
 SELECT added.turn_id, named.guild_id, named.author_id
-FROM added, unnest($12::bigint[], $13::bigint[]) AS named (guild_id, author_id)";
+FROM added, unnest($13::bigint[], $14::bigint[]) AS named (guild_id, author_id)";
 
 /// Writes a receipt, replacing the one of its turn.
 pub(super) async fn put(transaction: &Transaction<'_>, receipt: &StoredReceipt) -> Outcome<()> {
@@ -39,6 +39,7 @@ pub(super) async fn put(transaction: &Transaction<'_>, receipt: &StoredReceipt) 
         &receipt.guild.map(|guild| signed(guild.get())),
         &signed(receipt.channel.get()),
         &signed(receipt.owner.get()),
+        &receipt.is_private,
         &receipt.trigger.map(|id| signed(id.get())),
         &columns::write_ids(&receipt.messages),
         &Moment(receipt.at),
@@ -68,24 +69,12 @@ pub(super) async fn of_message(
 pub(super) async fn last(
     transaction: &Transaction<'_>,
     channel: ChannelId,
-    owner: Option<UserId>,
+    reader: UserId,
 ) -> Outcome<Option<StoredReceipt>> {
-    let newest = "ORDER BY at DESC, turn_id DESC LIMIT 1";
-    let channel = channel.get().cast_signed();
-    match owner {
-        None => {
-            one(
-                transaction,
-                &format!("channel_id = $1 {newest}"),
-                &[&channel],
-            )
-            .await
-        }
-        Some(owner) => {
-            let which = format!("channel_id = $1 AND owner_id = $2 {newest}");
-            one(transaction, &which, &[&channel, &owner.get().cast_signed()]).await
-        }
-    }
+    let which = "channel_id = $1 AND (NOT is_private OR owner_id = $2)
+        ORDER BY at DESC, turn_id DESC LIMIT 1";
+    let (channel, reader) = (channel.get().cast_signed(), reader.get().cast_signed());
+    one(transaction, which, &[&channel, &reader]).await
 }
 
 async fn one(
@@ -99,7 +88,26 @@ async fn one(
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) async fn expire(transaction: &Transaction<'_>, before: UnixMillis) -> Outcome<u64> {
+pub(super) async fn expire(transaction: &Transaction<'_>, limits: ReceiptLimits) -> Outcome<u64> {
     let sql = "DELETE FROM clew.receipts WHERE at < $1";
-    touched(transaction, sql, &[&Moment(before)]).await
+    let mut gone = touched(transaction, sql, &[&Moment(limits.since)]).await?;
+    for (sql, most) in [
+        (BEYOND_OF_PERSON, limits.of_person),
+        (BEYOND_OF_GUILD, limits.of_guild),
+    ] {
+        gone += touched(transaction, sql, &[&i64::from(most)]).await?;
+    }
+    Ok(gone)
 }
+
+const BEYOND_OF_PERSON: &str = "DELETE FROM clew.receipts WHERE turn_id IN (
+    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
+        PARTITION BY guild_id, owner_id ORDER BY at DESC, turn_id DESC) AS nth FROM clew.receipts)
+        AS numbered
+    WHERE nth > $1)";
+
+const BEYOND_OF_GUILD: &str = "DELETE FROM clew.receipts WHERE turn_id IN (
+    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
+        PARTITION BY guild_id ORDER BY at DESC, turn_id DESC) AS nth FROM clew.receipts
+        WHERE guild_id IS NOT NULL) AS numbered
+    WHERE nth > $1)";

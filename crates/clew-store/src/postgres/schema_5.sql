@@ -6,6 +6,7 @@ CREATE TABLE clew.receipts (
     guild_id BIGINT,
     channel_id BIGINT NOT NULL,
     owner_id BIGINT NOT NULL,
+    is_private BOOLEAN NOT NULL,
     trigger_id BIGINT,
     messages TEXT,
     at TIMESTAMPTZ NOT NULL,

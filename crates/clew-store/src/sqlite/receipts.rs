@@ -6,8 +6,8 @@ use super::fault::Fault;
 use super::row::{SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use crate::columns::{self, RECEIPT, guild_key, user_key};
-use crate::model::StoredReceipt;
-use clew_context::model::{ChannelId, MessageId, UnixMillis, UserId};
+use crate::model::{ReceiptLimits, StoredReceipt};
+use clew_context::model::{ChannelId, MessageId, UserId};
 
 /// Writes a receipt, replacing the one of its turn.
 pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<(), Fault> {
@@ -15,7 +15,7 @@ pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<()
     let mut forget = connection.prepare_cached("DELETE FROM receipts WHERE turn_id = ?1")?;
     forget.execute([turn])?;
     let mut insert = connection.prepare_cached(&format!(
-        "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+        "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
     ))?;
     insert.execute(params![
         turn,
@@ -23,6 +23,7 @@ pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<()
         guild_number(receipt.guild),
         number(receipt.channel.get()),
         number(receipt.owner.get()),
+        receipt.is_private,
         receipt.trigger.map(|id| number(id.get())),
         columns::write_ids(&receipt.messages),
         time_text(receipt.at),
@@ -60,17 +61,15 @@ pub(super) fn of_message(
 pub(super) fn last(
     session: &Session,
     channel: ChannelId,
-    owner: Option<UserId>,
+    reader: UserId,
 ) -> Result<Option<StoredReceipt>, Fault> {
-    let newest = "ORDER BY at DESC, turn_id DESC LIMIT 1";
-    let channel = number(channel.get());
-    match owner {
-        None => one(session, &format!("channel_id = ?1 {newest}"), [channel]),
-        Some(owner) => {
-            let which = format!("channel_id = ?1 AND owner_id = ?2 {newest}");
-            one(session, &which, [channel, number(owner.get())])
-        }
-    }
+    let which = "channel_id = ?1 AND (NOT is_private OR owner_id = ?2)
+         ORDER BY at DESC, turn_id DESC LIMIT 1";
+    one(
+        session,
+        which,
+        [number(channel.get()), number(reader.get())],
+    )
 }
 
 fn one(
@@ -87,7 +86,25 @@ fn one(
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) fn expire(connection: &Connection, before: UnixMillis) -> Result<u64, Fault> {
+pub(super) fn expire(connection: &Connection, limits: ReceiptLimits) -> Result<u64, Fault> {
     let mut expire = connection.prepare_cached("DELETE FROM receipts WHERE at < ?1")?;
-    Ok(expire.execute([time_text(before)])? as u64)
+    let mut gone = expire.execute([time_text(limits.since)])?;
+    for (sql, most) in [
+        (BEYOND_OF_PERSON, limits.of_person),
+        (BEYOND_OF_GUILD, limits.of_guild),
+    ] {
+        gone += connection.prepare_cached(sql)?.execute([most])?;
+    }
+    Ok(gone as u64)
 }
+
+const BEYOND_OF_PERSON: &str = "DELETE FROM receipts WHERE turn_id IN (
+    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
+        PARTITION BY guild_id, owner_id ORDER BY at DESC, turn_id DESC) AS nth FROM receipts)
+    WHERE nth > ?1)";
+
+const BEYOND_OF_GUILD: &str = "DELETE FROM receipts WHERE turn_id IN (
+    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
+        PARTITION BY guild_id ORDER BY at DESC, turn_id DESC) AS nth FROM receipts
+        WHERE guild_id IS NOT NULL)
+    WHERE nth > ?1)";

@@ -9,6 +9,7 @@ CREATE TABLE receipts (
     guild_id INTEGER,
     channel_id INTEGER NOT NULL,
     owner_id INTEGER NOT NULL,
+    is_private INTEGER NOT NULL,
     trigger_id INTEGER,
     messages TEXT,
     at TEXT NOT NULL,

@@ -168,6 +168,7 @@ pub(super) fn receipt(
         guild: question.guild,
         channel: question.channel,
         owner: question.owner,
+        is_private: false,
         trigger: question.message,
         messages: answer
             .message

@@ -149,20 +149,28 @@ fn receipt() -> impl Strategy<Value = StoredReceipt> {
         vec(id(MessageId::new), 0..3),
         vec(source(), 0..3),
     );
-    (any::<u64>(), place, messages, time(), any::<String>()).prop_map(
-        |(turn, place, messages, at, body)| StoredReceipt {
-            turn: TurnId(turn),
-            scope: place.0,
-            guild: place.1,
-            channel: place.2,
-            owner: place.3,
-            trigger: messages.0,
-            messages: messages.1,
-            at,
-            sources: messages.2,
-            body,
-        },
+    (
+        any::<u64>(),
+        place,
+        messages,
+        time(),
+        any::<(bool, String)>(),
     )
+        .prop_map(
+            |(turn, place, messages, at, (is_private, body))| StoredReceipt {
+                turn: TurnId(turn),
+                scope: place.0,
+                guild: place.1,
+                channel: place.2,
+                owner: place.3,
+                is_private,
+                trigger: messages.0,
+                messages: messages.1,
+                at,
+                sources: messages.2,
+                body,
+            },
+        )
 }
 
 fn fact() -> impl Strategy<Value = Fact> {

@@ -3,8 +3,8 @@
 
 use std::slice::from_ref;
 
-use clew_context::model::{ChannelId, ContentSource, UserId};
-use clew_store::model::StoredReceipt;
+use clew_context::model::ContentSource;
+use clew_store::model::{ReceiptLimits, StoredReceipt};
 use clew_store::{Backend, Error, Kind, Purge, Record, RecordKey};
 
 use crate::store::build::{at, channel, direct, guild, member, message, receipt, thread, user};
@@ -15,6 +15,7 @@ on_each_store! {
     the_last_receipt_of_a_channel_is_the_newest
     a_turn_that_is_replaced_has_one_receipt
     receipts_expire
+    each_person_and_server_has_the_newest
     what_a_receipt_names_elsewhere_leaves_it_unless_a_person_or_server_is_erased
     receipts_name_servers_and_members
 }
@@ -26,9 +27,9 @@ async fn kept<F: Fixture>(store: &F::Store, receipts: &[StoredReceipt]) -> bool 
     if written.is_none() {
         let found = store.receipt_of(channel(2), message(10)).await;
         assert!(matches!(found, Err(Error::NeedsDatabase { .. })));
-        let found = store.last_receipt(channel(2), None).await;
+        let found = store.last_receipt(channel(2), user(3)).await;
         assert!(matches!(found, Err(Error::NeedsDatabase { .. })));
-        assert_eq!(store.expire_receipts(at(1_000)).await.unwrap(), 0);
+        assert_eq!(store.expire_receipts(since(1_000)).await.unwrap(), 0);
         let page = store.records(Kind::Receipts, None, None, 9).await.unwrap();
         assert_eq!(page.records, []);
     }
@@ -72,19 +73,21 @@ async fn the_last_receipt_of_a_channel_is_the_newest<F: Fixture>(place: &F) {
         owner: user(who),
         ..receipt(thread(1, 2), number, at(when), &[])
     };
-    let all = [of(3, 10, 5), of(4, 20, 7), of(3, 30, 6)];
+    let private = StoredReceipt {
+        is_private: true,
+        ..of(5, 40, 9)
+    };
+    let all = [of(3, 10, 5), of(4, 20, 7), of(3, 30, 6), private];
     if !kept::<F>(&store, &all).await {
         return;
     }
-    let last = async |place: u64, who: Option<u64>| {
-        let (place, who) = (ChannelId::new(place), who.map(UserId::new));
-        let found = store.last_receipt(place, who).await.unwrap();
+    let last = async |place: u64, who: u64| {
+        let found = store.last_receipt(channel(place), user(who)).await.unwrap();
         found.map(|receipt| receipt.turn.0)
     };
-    assert_eq!(last(2, None).await, Some(20));
-    assert_eq!(last(2, Some(3)).await, Some(30));
-    assert_eq!(last(2, Some(5)).await, None);
-    assert_eq!(last(3, None).await, None);
+    assert_eq!(last(2, 3).await, Some(20));
+    assert_eq!(last(2, 5).await, Some(40), "a private one is for its asker");
+    assert_eq!(last(3, 5).await, None);
 }
 
 async fn a_turn_that_is_replaced_has_one_receipt<F: Fixture>(place: &F) {
@@ -119,14 +122,63 @@ async fn a_turn_that_is_replaced_has_one_receipt<F: Fixture>(place: &F) {
     );
 }
 
+fn since(after: i64) -> ReceiptLimits {
+    ReceiptLimits {
+        since: at(after),
+        of_person: 1_000,
+        of_guild: 1_000,
+    }
+}
+
+/// Whoever asks all day has the newest, and takes no room from others.
+async fn each_person_and_server_has_the_newest<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let of = |scope, number: u64| {
+        let when = at(i64::try_from(number).unwrap());
+        receipt(scope, number, when, &[])
+    };
+    let (many, few) = (member(1, 2, 3), member(1, 2, 4));
+    let mut all: Vec<StoredReceipt> = (1..=5).map(|nth| of(many, nth * 10)).collect();
+    all.extend([of(few, 11), of(member(9, 2, 3), 12)]);
+    all.extend((1..=4).map(|nth| of(direct(3), nth * 10 + 3)));
+    if !kept::<F>(&store, &all).await {
+        return;
+    }
+    let left = async |limits: ReceiptLimits| {
+        let gone = store.expire_receipts(limits).await.unwrap();
+        let page = store.records(Kind::Receipts, None, None, 99).await.unwrap();
+        let turns = page.records.iter().map(|record| match record {
+            Record::Receipt(receipt) => receipt.turn.0,
+            other => panic!("{other:?}"),
+        });
+        let mut turns: Vec<u64> = turns.collect();
+        turns.sort_unstable();
+        (gone, turns)
+    };
+    let of_person = ReceiptLimits {
+        of_person: 3,
+        ..since(0)
+    };
+    let (gone, turns) = left(of_person).await;
+    assert_eq!(gone, 3);
+    assert_eq!(turns, [11, 12, 23, 30, 33, 40, 43, 50]);
+    let of_guild = ReceiptLimits {
+        of_guild: 2,
+        ..since(0)
+    };
+    let (gone, turns) = left(of_guild).await;
+    assert_eq!(gone, 2, "direct messages are no server");
+    assert_eq!(turns, [12, 23, 33, 40, 43, 50]);
+}
+
 async fn receipts_expire<F: Fixture>(place: &F) {
     let store = place.open().await;
     let of = |number, when| receipt(member(1, 2, 3), number, at(when), &[]);
     if !kept::<F>(&store, &[of(10, 5), of(20, 6), of(30, 7)]).await {
         return;
     }
-    assert_eq!(store.expire_receipts(at(6)).await.unwrap(), 1);
-    assert_eq!(store.expire_receipts(at(6)).await.unwrap(), 0);
+    assert_eq!(store.expire_receipts(since(6)).await.unwrap(), 1);
+    assert_eq!(store.expire_receipts(since(6)).await.unwrap(), 0);
     let left = store.records(Kind::Receipts, None, None, 9).await.unwrap();
     assert_eq!(left.records.len(), 2);
     let held = store.held_messages(channel(2), message(1), message(99));
