@@ -64,7 +64,7 @@ async fn a_run_that_is_stopped_leaves_what_it_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_time_is_over_leaves_what_it_has() {
-    let (p, bot) = place(&[("AGENT_RUN_TIMEOUT_S", "3")]).await;
+    let (p, bot) = place(&[("AGENT_RUN_TIMEOUT_S", "8")]).await;
     let run = in_second_step(&p).await;
     left_behind(&p, run, "stopped, since its time was over").await;
     assert_eq!(ends(&bot.stop().await), ["time_over"]);
