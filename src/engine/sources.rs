@@ -12,8 +12,11 @@ const MAX_MESSAGES: usize = 100;
 /// The most channels with an author that it takes over. What would bring more is not shown.
 const MAX_PLACES: usize = 200;
 
-/// Keeps what was made only from what everybody who will read the answer may read. To
-/// judge a channel takes up to some milliseconds, so each is judged once.
+/// The most channels that are judged at once: to judge one takes up to some milliseconds.
+const MAX_JUDGED: usize = 64;
+
+/// Keeps what was made only from what everybody who will read the answer may read. Each
+/// channel is judged once, for the last items first; what needs more than 64 is not kept.
 pub fn retain_readable<T>(
     items: &mut Vec<T>,
     sources_of: impl Fn(&T) -> &[ContentSource],
@@ -22,10 +25,16 @@ pub fn retain_readable<T>(
     let mut judged = HashMap::new();
     let mut may_read = |source: &ContentSource| {
         let channel = source.channel;
+        let has_room = judged.len() < MAX_JUDGED;
         let known = judged.entry(channel);
-        *known.or_insert_with(|| readers(channel) == Readers::Everybody)
+        *known.or_insert_with(|| has_room && readers(channel) == Readers::Everybody)
     };
-    items.retain(|item| sources_of(item).iter().all(&mut may_read));
+    let kept = items.iter().rev();
+    let kept: Vec<bool> = kept
+        .map(|item| sources_of(item).iter().all(&mut may_read))
+        .collect();
+    let mut kept = kept.into_iter().rev();
+    items.retain(|_| kept.next() == Some(true));
 }
 
 /// What an answer is made from elsewhere because earlier texts in its prompt are: it may
@@ -139,6 +148,14 @@ mod tests {
         let kept: Vec<usize> = rows.into_iter().map(|(at, _)| at).collect();
         assert_eq!(kept, [0, 1, 5]);
         assert_eq!(*judged.borrow(), [2, 3, 4]);
+    }
+
+    #[test]
+    fn so_many_channels_are_judged_and_for_the_newest() {
+        let mut rows: Vec<Vec<ContentSource>> = (1..=70).map(|id| vec![source(id, id)]).collect();
+        retain_readable(&mut rows, Vec::as_slice, |_| Readers::Everybody);
+        let kept = rows.iter().flatten().map(|source| source.channel.get());
+        assert!(kept.eq(7..=70), "{rows:?}");
     }
 
     fn of(author: u64, source: ContentSource) -> ContentSource {
