@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use clew_context::model::{ChannelId, ContentSource, Readers};
+use clew_context::model::{ChannelId, ContentSource, GuildId, Readers};
 use clew_store::model::StoredMessage;
 
 /// The most messages elsewhere that an answer takes over from earlier ones; of further
@@ -15,26 +15,35 @@ const MAX_PLACES: usize = 200;
 /// The most channels that are judged at once: to judge one takes up to some milliseconds.
 const MAX_JUDGED: usize = 64;
 
-/// Keeps what was made only from what everybody who will read the answer may read. Each
-/// channel is judged once, for the last items first; what needs more than 64 is not kept.
+/// Keeps what stands where, and was made only from what, everybody who will read the answer
+/// may read. Each channel is judged once, for the last items first; what needs more than 64
+/// is not kept.
 pub fn retain_readable<T>(
     items: &mut Vec<T>,
+    place_of: impl Fn(&T) -> Option<ChannelId>,
     sources_of: impl Fn(&T) -> &[ContentSource],
     readers: impl Fn(ChannelId) -> Readers,
 ) {
     let mut judged = HashMap::new();
-    let mut may_read = |source: &ContentSource| {
-        let channel = source.channel;
+    let mut may_read = |channel: ChannelId| {
         let has_room = judged.len() < MAX_JUDGED;
         let known = judged.entry(channel);
         *known.or_insert_with(|| has_room && readers(channel) == Readers::Everybody)
     };
-    let kept = items.iter().rev();
-    let kept: Vec<bool> = kept
-        .map(|item| sources_of(item).iter().all(&mut may_read))
-        .collect();
+    let kept = items.iter().rev().map(|item| {
+        let sources = sources_of(item).iter().map(|source| source.channel);
+        place_of(item).into_iter().chain(sources).all(&mut may_read)
+    });
+    let kept: Vec<bool> = kept.collect();
     let mut kept = kept.into_iter().rev();
     items.retain(|_| kept.next() == Some(true));
+}
+
+/// Where a row stands, if that is for the server to judge: a conversation that follows its
+/// user (`CONTEXT_SCOPE=user`) has rows of other channels. That it follows them to other
+/// servers and out of direct messages is the operator's choice.
+pub fn place_of(row: &StoredMessage, guild: Option<GuildId>) -> Option<ChannelId> {
+    (row.guild.is_some() && row.guild == guild).then_some(row.channel)
 }
 
 /// What an answer is made from elsewhere because earlier texts in its prompt are: it may
@@ -144,7 +153,7 @@ mod tests {
             }
         };
         let mut rows: Vec<(usize, Vec<ContentSource>)> = rows.into_iter().enumerate().collect();
-        retain_readable(&mut rows, |(_, sources)| sources, readers);
+        retain_readable(&mut rows, |_| None, |(_, sources)| sources, readers);
         let kept: Vec<usize> = rows.into_iter().map(|(at, _)| at).collect();
         assert_eq!(kept, [0, 1, 5]);
         assert_eq!(*judged.borrow(), [2, 3, 4]);
@@ -153,7 +162,7 @@ mod tests {
     #[test]
     fn so_many_channels_are_judged_and_for_the_newest() {
         let mut rows: Vec<Vec<ContentSource>> = (1..=70).map(|id| vec![source(id, id)]).collect();
-        retain_readable(&mut rows, Vec::as_slice, |_| Readers::Everybody);
+        retain_readable(&mut rows, |_| None, Vec::as_slice, |_| Readers::Everybody);
         let kept = rows.iter().flatten().map(|source| source.channel.get());
         assert!(kept.eq(7..=70), "{rows:?}");
     }

@@ -104,19 +104,20 @@ impl Asker<'_> {
         }
     }
 
-    /// Keeps of stored texts those of which all that they were made from may be read.
+    /// Keeps of stored texts those that may be read, with all that they were made from.
     pub(super) fn retain_readable<T>(
         &self,
         items: &mut Vec<T>,
+        place_of: impl Fn(&T) -> Option<ChannelId>,
         sources_of: impl Fn(&T) -> &[ContentSource],
     ) {
-        retain_readable(items, sources_of, self.readers);
+        retain_readable(items, place_of, sources_of, self.readers);
     }
 
     /// What tools gave in this conversation, as far as it may be read.
     pub(super) async fn outputs(&self) -> Vec<ContextPointer> {
         let mut pointers = self.memory.outputs_of(&self.ids, self.place).await;
-        self.retain_readable(&mut pointers, |pointer| &pointer.sources);
+        self.retain_readable(&mut pointers, |_| None, |pointer| &pointer.sources);
         pointers
     }
 

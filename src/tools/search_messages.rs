@@ -9,6 +9,7 @@ use super::asker::Asker;
 use super::reading::shown;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
+use crate::engine::sources::place_of;
 use crate::memory::Keywords;
 use crate::model::{ToolDefinition, ToolName, ToolParameter};
 use clew_context::engine::render::Renderer;
@@ -101,7 +102,8 @@ async fn in_window(asker: &Asker<'_>, words: &Keywords) -> ToolOutput {
 async fn stored(asker: &Asker<'_>, words: &Keywords) -> Result<ToolOutput, ToolError> {
     let rows = asker.memory.said_before(asker.place).await;
     let mut rows = rows.map_err(ToolError::of_store)?;
-    asker.retain_readable(&mut rows, |row| &row.sources);
+    let guild = asker.place.guild;
+    asker.retain_readable(&mut rows, |row| place_of(row, guild), |row| &row.sources);
     let scored = rows
         .into_iter()
         .map(|row| (words.shared_with(&row.content), row));

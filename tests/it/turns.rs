@@ -23,6 +23,7 @@ mod tool_outputs;
 mod tool_reads;
 mod tools;
 mod triggers;
+mod user_scope;
 
 use clew_simulator::{ChannelKind, Draft, Id, Message, OverwriteOf, Permissions, Use, World};
 use serde_json::Value;

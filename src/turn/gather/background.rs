@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::names::{TurnNames, access_to};
-use crate::engine::sources::{Inherited, elsewhere, retain_readable};
+use crate::engine::sources::{Inherited, elsewhere, place_of, retain_readable};
 use crate::memory::{Memory, Place, Readable};
 use crate::model::{Agent, ToolName};
 use crate::runs::RunSlot;
@@ -96,9 +96,11 @@ pub(super) async fn remembered(
         )
     });
     let (mut rows, facts) = recalled.await;
-    // Everybody who will read the answer must still be able to read what they were made from.
+    // Everybody who will read the answer must still be able to read them, and what they were
+    // made from.
     retain_readable(
         &mut rows,
+        |row| place_of(row, turn.ids.guild),
         |row| &row.sources,
         |channel| turn.readers(channel),
     );
@@ -150,7 +152,7 @@ pub(super) async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     let memory = &turn.services.memory;
     let mut pointers = memory.outputs_of(&turn.ids, &background.place).await;
     let readers = |channel| turn.readers(channel);
-    retain_readable(&mut pointers, |pointer| &pointer.sources, readers);
+    retain_readable(&mut pointers, |_| None, |pointer| &pointer.sources, readers);
     let words = turn.services.own_words(turn.ids.guild, turn.trigger());
     let mut chosen = Memory::offers(&words, &pointers, settings.max_offers);
     let (here, inherited) = (background.place.channel, &mut background.inherited);
