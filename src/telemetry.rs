@@ -1,8 +1,8 @@
 //! What the bot reports to its operators: one JSON line per event, typed, without a
 //! word of any message.
 //!
-//! Invariant: `telemetry` imports only clew-context's `model`; emitting never
-//! waits, and no line is lost without being counted.
+//! Invariant: `telemetry` imports only words (`model`, `config`, clew-context's `model`);
+//! emitting never waits, and no line is lost without being counted.
 
 pub mod event;
 mod line;
