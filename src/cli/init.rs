@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tempfile::NamedTempFile;
 use tracing::level_filters::LevelFilter;
 
@@ -245,9 +246,34 @@ fn line(question: &str) -> io::Result<String> {
     Ok(line.trim().to_owned())
 }
 
-/// Asks for a line that is not shown.
+/// Asks for a line that is not shown, from the moment the question is.
 fn secret(question: &str) -> io::Result<String> {
-    Ok(rpassword::prompt_password(question)?.trim().to_owned())
+    let hidden = HiddenInput::new()?;
+    let typed = line(question);
+    drop(hidden);
+    writeln!(io::stdout())?;
+    typed
+}
+
+/// The terminal does not show what is typed until this is dropped.
+struct HiddenInput {
+    before: Termios,
+}
+
+impl HiddenInput {
+    fn new() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Drain, &hidden)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
+    }
 }
 
 /// The first line of a file, `-` for standard input.

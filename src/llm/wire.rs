@@ -1,16 +1,18 @@
 //! The JSON of chat completion endpoints, as OpenAI describes it and as other
 //! servers vary it. The only file that knows its shapes.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 mod content;
+mod tools;
 
 use self::content::Content;
+use self::tools::RequestTool;
 use super::dialect::Dialect;
 use super::{FinishReason, ModelSettings, Usage};
-use crate::model::{ToolDefinition, ToolParameter};
+use crate::model::ToolDefinition;
 use clew_context::model::{ChatMessage, Role, ToolCall};
 
 /// The body of a request.
@@ -58,34 +60,6 @@ struct RequestFunction<'a> {
 }
 
 #[derive(Serialize)]
-struct RequestTool {
-    r#type: &'static str,
-    function: ToolFunction,
-}
-
-#[derive(Serialize)]
-struct ToolFunction {
-    name: &'static str,
-    description: &'static str,
-    parameters: ToolSchema,
-}
-
-/// JSON Schema of what a tool can be called with.
-#[derive(Serialize)]
-struct ToolSchema {
-    r#type: &'static str,
-    #[serde(serialize_with = "properties")]
-    properties: &'static [ToolParameter],
-    required: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct PropertySchema {
-    r#type: &'static str,
-    description: &'static str,
-}
-
-#[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
 }
@@ -122,37 +96,6 @@ impl<'a> RequestBody<'a> {
             tools,
         }
     }
-}
-
-impl RequestTool {
-    fn new(tool: &ToolDefinition) -> Self {
-        let required = tool.parameters.iter().filter(|one| one.is_required);
-        Self {
-            r#type: "function",
-            function: ToolFunction {
-                name: tool.name.as_str(),
-                description: tool.about,
-                parameters: ToolSchema {
-                    r#type: "object",
-                    properties: tool.parameters,
-                    required: required.map(|one| one.name).collect(),
-                },
-            },
-        }
-    }
-}
-
-fn properties<S: Serializer>(
-    parameters: &&'static [ToolParameter],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(parameters.iter().map(|one| {
-        let schema = PropertySchema {
-            r#type: "string",
-            description: one.about,
-        };
-        (one.name, schema)
-    }))
 }
 
 /// A prompt for which no tools are offered: servers refuse calls and results then, so
