@@ -28,7 +28,7 @@ use clew_store::{CopyError, Kind, Store, Transcripts};
 /// them are refused while the bot runs.
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
-    /// Show how many entries of each kind are stored
+    /// Show what is stored: entries, size and age of each kind, and room on disk
     Stats {
         /// Print one JSON object
         #[arg(long)]
@@ -230,27 +230,51 @@ fn claim(config: &Config) -> Result<SessionLock, Error> {
     Ok(app::claim(config)?)
 }
 
-/// Columns of names and numbers, with the numbers aligned to the right.
+/// Of a column of numbers, in characters.
+const LEAST_WIDTH: usize = 12;
+
+/// Columns of names and values, with the values aligned to the right.
 struct Table<'a> {
     heads: &'a [&'static str],
-    rows: Vec<(&'static str, Vec<u64>)>,
+    rows: Vec<(String, Vec<String>)>,
+}
+
+impl Table<'_> {
+    /// One number per kind.
+    fn of_kinds(numbers: impl Iterator<Item = (Kind, u64)>) -> Self {
+        let row = |(kind, number): (Kind, u64)| (kind.as_str().to_owned(), vec![grouped(number)]);
+        Self {
+            heads: &[],
+            rows: numbers.map(row).collect(),
+        }
+    }
 }
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widest = Kind::ALL.map(|kind| kind.as_str().len());
-        let name = widest.into_iter().max().unwrap_or_default();
+        let names = self.rows.iter().map(|(name, _)| name.len());
+        let kinds = Kind::ALL.map(|kind| kind.as_str().len());
+        let width = names.chain(kinds).max().unwrap_or_default();
+        let widths = |column: usize| {
+            let head = self.heads.get(column).map_or(0, |head| head.len());
+            let values = self
+                .rows
+                .iter()
+                .filter_map(|(_, values)| values.get(column));
+            let widest = values.map(String::len).max().unwrap_or_default();
+            widest.max(head).max(LEAST_WIDTH)
+        };
         if !self.heads.is_empty() {
-            write!(f, "{:name$}", "")?;
-            for head in self.heads {
-                write!(f, " {head:>12}")?;
+            write!(f, "{:width$}", "")?;
+            for (column, head) in self.heads.iter().enumerate() {
+                write!(f, " {head:>0$}", widths(column))?;
             }
             writeln!(f)?;
         }
-        for (kind, numbers) in &self.rows {
-            write!(f, "{kind:name$}")?;
-            for number in numbers {
-                write!(f, " {:>12}", grouped(*number))?;
+        for (name, values) in &self.rows {
+            write!(f, "{name:width$}")?;
+            for (column, value) in values.iter().enumerate() {
+                write!(f, " {value:>0$}", widths(column))?;
             }
             writeln!(f)?;
         }

@@ -10,7 +10,7 @@ use clew_discord::session::SessionLock;
 use clew_store::{Kind, Record};
 use serde_json::Value;
 
-use world::{ADA, Home, MARKER, everything, line_of, logged};
+use world::{ADA, Home, MARKER, at, everything, line_of, logged};
 
 /// A place with a store that holds every kind of record, and with logs.
 async fn sqlite_home() -> Home {
@@ -30,9 +30,17 @@ async fn statistics_name_every_kind() {
     assert_eq!(lines.next(), Some("sqlite:var/clew.db, version 4"));
     for kind in Kind::ALL {
         let line = out.lines().find(|line| line.starts_with(kind.as_str()));
-        let entries = line.unwrap().split_whitespace().rev().nth(1).unwrap();
+        let rest = line.unwrap().strip_prefix(kind.as_str()).unwrap();
+        let entries = rest.split_whitespace().next().unwrap();
         assert_ne!(entries, "0", "{out}");
     }
+    let messages = out.lines().find(|line| line.starts_with("messages "));
+    assert!(
+        messages
+            .unwrap()
+            .ends_with(" 2026-05-28 20:26 2026-05-28 21:16"),
+        "{out}"
+    );
     let (_, out, _) = home.run(&["stats", "--json"]);
     let read: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(read["version"], 4);
@@ -48,6 +56,20 @@ async fn statistics_name_every_kind() {
         .filter(|record| record.kind() == Kind::Messages)
         .count();
     assert_eq!(read["kinds"][0]["entries"], messages);
+    assert_eq!(read["kinds"][0]["oldest"], at(1).rfc3339());
+    assert_eq!(read["kinds"][0]["newest"], at(3_002).rfc3339());
+    let settings = Kind::ALL.iter().position(|kind| *kind == Kind::Settings);
+    assert!(read["kinds"][settings.unwrap()]["oldest"].is_null());
+    let of = |part: &str| {
+        let parts = read["disk"].as_array().unwrap();
+        let found = parts.iter().find(|of| of["part"] == part);
+        found.unwrap()["bytes"].as_u64().unwrap()
+    };
+    let length = fs::metadata(home.path("var/clew.db")).unwrap().len();
+    assert_eq!(of("database"), length);
+    assert!(of("unused part of the database") < length);
+    assert_eq!(of("write-ahead log"), 0, "nobody writes");
+    assert!(of("saved conversations") > 0);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Cursor, Error, Kind, KindStats, Purge, Purged, Record, RecordKey, Records};
+use super::{Cursor, Error, Kind, KindStats, PartSize, Purge, Purged, Record, RecordKey, Records};
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings,
     ReceiptLimits, Scope, SnapshotId, StoredMessage, StoredReceipt, Subject,
@@ -278,6 +278,9 @@ pub trait Backend: Send + Sync {
 
     /// How much there is of each kind.
     async fn stats(&self) -> Result<Vec<KindStats>, Error>;
+
+    /// What the store takes on disk, part by part.
+    async fn sizes(&self) -> Result<Vec<PartSize>, Error>;
 
     /// Cleans up what deletions and edits left behind, if it is due, without
     /// blocking other calls. Called every minute.

@@ -199,6 +199,17 @@ pub(super) fn files_below(
     Ok(())
 }
 
+/// Bytes of all files in a folder and its subfolders; a file that goes meanwhile
+/// counts nothing.
+pub(super) fn size_below(folder: &Path) -> Result<u64, Error> {
+    let mut bytes = 0;
+    files_below(folder, &mut |file| {
+        bytes += fs::metadata(file).map_or(0, |about| about.len());
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
 /// Whether the file was set aside by [`set_aside`].
 pub(super) fn is_set_aside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());

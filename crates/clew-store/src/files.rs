@@ -30,8 +30,8 @@ use folder::{StoreFolder, Unread};
 use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
 use super::{
-    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
-    RecordKey, Records, WindowQuery,
+    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged,
+    Record, RecordKey, Records, WindowQuery,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -335,6 +335,10 @@ impl Backend for Files {
 
     async fn stats(&self) -> Result<Vec<KindStats>, Error> {
         self.run("count", StoreFolder::stats).await
+    }
+
+    async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
+        self.run("measure the files", StoreFolder::sizes).await
     }
 
     async fn vacuum(&self) -> Result<(), Error> {

@@ -81,7 +81,7 @@ impl Kind {
     }
 }
 
-/// How much is stored of a kind.
+/// How much is stored of a kind, and how old it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KindStats {
     /// The kind.
@@ -90,6 +90,48 @@ pub struct KindStats {
     pub entries: u64,
     /// Approximate size of their texts.
     pub bytes: u64,
+    /// When the oldest was said or noted; `None` without entries, and for settings,
+    /// which have no time.
+    pub oldest: Option<UnixMillis>,
+    /// The same of the newest.
+    pub newest: Option<UnixMillis>,
+}
+
+impl KindStats {
+    /// Of a kind without entries.
+    pub const fn none(kind: Kind) -> Self {
+        Self {
+            kind,
+            entries: 0,
+            bytes: 0,
+            oldest: None,
+            newest: None,
+        }
+    }
+
+    /// Counts an entry.
+    pub(crate) fn count(&mut self, bytes: usize, at: Option<UnixMillis>) {
+        self.entries += 1;
+        self.bytes += bytes as u64;
+        self.oldest = [self.oldest, at].into_iter().flatten().min();
+        self.newest = self.newest.max(at);
+    }
+}
+
+/// Bytes that a part of a store takes on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartSize {
+    /// A file, a folder or a table.
+    pub part: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl PartSize {
+    pub(crate) fn new(part: impl Into<String>, bytes: u64) -> Self {
+        let part = part.into();
+        Self { part, bytes }
+    }
 }
 
 /// What to remove.

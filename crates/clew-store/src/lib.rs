@@ -37,7 +37,7 @@ pub use erasure::Erasure;
 pub use error::Error;
 pub use files::Files;
 pub use json::FormError;
-pub use kind::{Kind, KindStats, Purge, Purged};
+pub use kind::{Kind, KindStats, PartSize, Purge, Purged};
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 pub use record::{Cursor, Record, RecordKey, Records};

@@ -42,8 +42,8 @@ use self::slots::Slots;
 use self::tidying::Tidying;
 use super::any::OpenFor;
 use super::{
-    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record,
-    RecordKey, Records, SnapshotFiles, WindowQuery,
+    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged,
+    Record, RecordKey, Records, SnapshotFiles, WindowQuery,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -449,6 +449,15 @@ impl Backend for Postgres {
 
     async fn stats(&self) -> Result<Vec<KindStats>, Error> {
         within!(self, LONG_PATIENCE, "count entries", transaction => records::stats(&transaction))
+    }
+
+    async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
+        let operation = "measure the tables";
+        let mut sizes =
+            within!(self, PATIENCE, operation, transaction => records::sizes(&transaction))?;
+        let files = snapshots::at_files(&self.files, SnapshotFiles::size);
+        sizes.push(self.bounded(LONG_PATIENCE, operation, files).await?);
+        Ok(sizes)
     }
 
     async fn tidy(&self) -> Result<(), Error> {

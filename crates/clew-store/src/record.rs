@@ -67,6 +67,21 @@ impl Record {
         })
     }
 
+    /// When it was said, saved or noted; settings have no time.
+    pub const fn at(&self) -> Option<UnixMillis> {
+        match self {
+            Self::Message(row) => Some(row.timestamp),
+            Self::Snapshot(snapshot) => Some(snapshot.info.timestamp),
+            Self::Receipt(receipt) => Some(receipt.at),
+            Self::Fact(fact) => Some(fact.at),
+            Self::Marker(_, at)
+            | Self::OptOut(_, at)
+            | Self::Agent(_, at)
+            | Self::Departure(_, at) => Some(*at),
+            Self::Settings(..) => None,
+        }
+    }
+
     /// Whether it is a user's: theirs, about them, or stated by them.
     pub fn is_of(&self, user: UserId) -> bool {
         match self {

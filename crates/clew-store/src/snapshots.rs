@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::{Error, Purge, disk, json};
+use super::{Error, PartSize, Purge, disk, json};
 use crate::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, Scope, StoredMessage, StoredRole,
 };
@@ -127,6 +127,21 @@ impl SnapshotFiles {
             }
         }
         Ok(())
+    }
+
+    /// What the files take, those of other stores included.
+    ///
+    /// # Errors
+    ///
+    /// A folder or a file cannot be read.
+    pub fn size(&self) -> Result<PartSize, Error> {
+        let mut bytes = 0;
+        for agent in disk::entries(&self.agents_dir)? {
+            if agent.is_folder {
+                bytes += disk::size_below(&agent.path.join(SESSIONS))?;
+            }
+        }
+        Ok(PartSize::new("saved conversations", bytes))
     }
 
     /// The path of a snapshot's file.

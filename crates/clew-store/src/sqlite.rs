@@ -35,8 +35,8 @@ use self::saved::SnapshotPlace;
 use self::session::Session;
 use self::worker::Queue;
 use super::{
-    Backend, ConversationStats, Cursor, Error, Kind, KindStats, Purge, Purged, Record, RecordKey,
-    Records, SnapshotFiles, WindowQuery, disk,
+    Backend, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged, Record,
+    RecordKey, Records, SnapshotFiles, WindowQuery, disk,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -473,6 +473,15 @@ impl Backend for Sqlite {
 
     async fn stats(&self) -> Result<Vec<KindStats>, Error> {
         self.read("count what there is", records::stats).await
+    }
+
+    async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
+        self.read("measure the database", |session| {
+            let mut sizes = records::sizes(session)?;
+            sizes.extend(session.snapshots.size()?);
+            Ok(sizes)
+        })
+        .await
     }
 
     async fn vacuum(&self) -> Result<(), Error> {

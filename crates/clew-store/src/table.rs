@@ -27,6 +27,8 @@ pub(crate) struct Table {
     pub(crate) value: &'static str,
     /// Bytes of an entry's texts.
     pub(crate) bytes: &'static str,
+    /// When an entry was said, saved or noted.
+    pub(crate) time: &'static str,
     /// A server's entries.
     pub(crate) of_guild: Option<&'static str>,
     /// A user's entries.
@@ -71,6 +73,7 @@ impl Table {
         is_named: false,
         value: "",
         bytes: "0",
+        time: "CAST(NULL AS TIMESTAMPTZ)",
         of_guild: None,
         of_user: None,
         of_channel: None,
@@ -100,13 +103,20 @@ impl Table {
         ))
     }
 
-    /// How many entries there are, and the bytes of their texts.
+    /// How many entries there are, the bytes of their texts, and the times of the
+    /// oldest and the newest.
     pub(crate) fn count(&self) -> String {
         let Self {
-            name, only, bytes, ..
+            name,
+            only,
+            bytes,
+            time,
+            ..
         } = self;
         format!(
-            "SELECT count(*), CAST(coalesce(sum({bytes}), 0) AS BIGINT) FROM {name} WHERE {only}"
+            "SELECT count(*) AS entries, CAST(coalesce(sum({bytes}), 0) AS BIGINT) AS bytes,
+                 min({time}) AS oldest, max({time}) AS newest
+             FROM {name} WHERE {only}"
         )
     }
 

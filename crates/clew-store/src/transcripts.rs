@@ -348,19 +348,14 @@ impl LogFolder {
 
     fn stats(&self) -> Result<KindStats, Error> {
         let _alone = self.alone();
-        let (mut entries, mut bytes) = (0, 0);
+        let mut stats = KindStats::none(Kind::Transcripts);
         for user in self.known()? {
             self.each_line(user, &mut |line, _| {
-                entries += 1;
-                bytes += line.text.len() as u64;
+                stats.count(line.text.len(), Some(line.at));
                 true
             })?;
         }
-        Ok(KindStats {
-            kind: Kind::Transcripts,
-            entries,
-            bytes,
-        })
+        Ok(stats)
     }
 
     /// The rotated file and the current one.

@@ -115,14 +115,7 @@ fn tell_losses(losses: &[Loss], lossy: bool) -> io::Result<()> {
 fn tell(from: &StoreAddress, to: &StoreAddress, copied: &Copied) -> io::Result<()> {
     let mut out = io::stdout();
     writeln!(out, "Copied from {from} to {to}, read again and compared:")?;
-    let rows = copied
-        .iter()
-        .map(|(kind, entries)| (kind.as_str(), vec![entries]));
-    let table = Table {
-        heads: &[],
-        rows: rows.collect(),
-    };
-    write!(out, "{table}")?;
+    write!(out, "{}", Table::of_kinds(copied.iter()))?;
     let has = |kind| copied.iter().any(|(copied, _)| copied == kind);
     if matches!(to, StoreAddress::Files(_)) && has(Kind::Messages) {
         writeln!(out, "Files keep messages for 24 hours from now.")?;

@@ -68,7 +68,7 @@ async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, E
         return Ok(CommandEnd::All);
     }
     writeln!(out, "Would erase {}:", Of(erasure))?;
-    write!(out, "{}", table(&going))?;
+    write!(out, "{}", Table::of_kinds(going.iter()))?;
     tell_opt_out(opened, erasure).await?;
     writeln!(
         out,
@@ -97,7 +97,7 @@ async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Err
         writeln!(out, "There was nothing {}.", Of(erasure))?;
     } else {
         writeln!(out, "Erased {}:", Of(erasure))?;
-        write!(out, "{}", table(&gone))?;
+        write!(out, "{}", Table::of_kinds(gone.iter()))?;
     }
     from_store?;
     from_logs?;
@@ -105,16 +105,6 @@ async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Err
     vacuumed?;
     tell_opt_out(opened, erasure).await?;
     Ok(CommandEnd::All)
-}
-
-fn table(purged: &Purged) -> Table<'static> {
-    let rows = purged
-        .iter()
-        .map(|(kind, entries)| (kind.as_str(), vec![entries]));
-    Table {
-        heads: &[],
-        rows: rows.collect(),
-    }
 }
 
 /// Reports the user's opt-out, which outlives every erasure.

@@ -1,11 +1,12 @@
-//! `clew store stats`: how much there is, and where.
+//! `clew store stats`: how much there is, how old it is, and what it takes on disk.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::{CommandEnd, Error, OpenedStore, Table};
+use super::{CommandEnd, Error, OpenedStore, Table, grouped};
 use crate::config::Config;
+use clew_context::model::UnixMillis;
 use clew_store::{Kind, KindStats};
 
 pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error> {
@@ -17,14 +18,11 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
         found.push(transcripts.stats().await?);
     }
     found.push(opened.outputs.stats().await?);
+    let sizes = opened.store.sizes().await?;
     opened.store.close().await?;
     let of = |kind: Kind| {
         let stats = found.iter().find(|stats| stats.kind == kind).copied();
-        stats.unwrap_or(KindStats {
-            kind,
-            entries: 0,
-            bytes: 0,
-        })
+        stats.unwrap_or(KindStats::none(kind))
     };
     let all = Kind::ALL.map(of);
     let mut out = io::stdout();
@@ -34,18 +32,45 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
                 "kind": stats.kind.as_str(),
                 "entries": stats.entries,
                 "bytes": stats.bytes,
+                "oldest": stats.oldest.map(UnixMillis::rfc3339),
+                "newest": stats.newest.map(UnixMillis::rfc3339),
             })
         });
-        let line = json!({"store": opened.place, "version": opened.version, "kinds": kinds});
+        let sizes = sizes
+            .iter()
+            .map(|size| json!({"part": size.part, "bytes": size.bytes}));
+        let sizes: Vec<_> = sizes.collect();
+        let (place, version) = (&opened.place, opened.version);
+        let line = json!({"store": place, "version": version, "kinds": kinds, "disk": sizes});
         writeln!(out, "{line}")?;
         return Ok(CommandEnd::All);
     }
     writeln!(out, "{}, version {}", opened.place, opened.version)?;
-    let rows = all.map(|stats| (stats.kind.as_str(), vec![stats.entries, stats.bytes]));
+    let rows = all.map(|stats| {
+        let counted = [stats.entries, stats.bytes].map(grouped);
+        let times = [stats.oldest, stats.newest].map(minute);
+        let name = stats.kind.as_str().to_owned();
+        (name, [counted, times].concat())
+    });
     let table = Table {
-        heads: &["entries", "bytes"],
+        heads: &["entries", "bytes of text", "oldest", "newest"],
         rows: rows.into(),
     };
     write!(out, "{table}")?;
+    writeln!(out, "\nOn disk, in bytes:")?;
+    let rows = sizes
+        .into_iter()
+        .map(|size| (size.part, vec![grouped(size.bytes)]));
+    let table = Table {
+        heads: &[],
+        rows: rows.collect(),
+    };
+    write!(out, "{table}")?;
     Ok(CommandEnd::All)
+}
+
+/// `2026-01-31 12:00`, in UTC.
+fn minute(at: Option<UnixMillis>) -> String {
+    let text = at.map(UnixMillis::rfc3339).unwrap_or_default();
+    text.chars().take(16).collect::<String>().replace('T', " ")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Cursor, Error, Kind, KindStats, Record, Records};
+use super::super::{Cursor, Error, Kind, KindStats, PartSize, Record, Records, disk};
 use super::conversation::check;
 use super::folder::{ConversationsIn, StoreFolder};
 use crate::model::{Scope, StoredMessage};
@@ -100,21 +100,31 @@ impl StoreFolder {
     }
 
     fn stats_of(&self, kind: Kind) -> Result<KindStats, Error> {
-        let (mut entries, mut bytes) = (0, 0);
+        let mut stats = KindStats::none(kind);
         let mut after = None;
         loop {
             let page = self.records(kind, None, after.as_ref(), STATS_PAGE)?;
-            entries += page.records.len() as u64;
-            bytes += page.records.iter().map(text_bytes).sum::<usize>() as u64;
+            for record in &page.records {
+                stats.count(text_bytes(record), record.at());
+            }
             after = page.next;
             if after.is_none() {
-                return Ok(KindStats {
-                    kind,
-                    entries,
-                    bytes,
-                });
+                return Ok(stats);
             }
         }
+    }
+
+    pub(super) fn sizes(&self) -> Result<Vec<PartSize>, Error> {
+        let parts = [
+            ("context", &self.dir),
+            ("profiles of users", &self.users),
+            ("profiles of servers", &self.servers),
+        ];
+        let sizes = parts.into_iter().map(|(part, folder)| {
+            let bytes = disk::size_below(folder)?;
+            Ok(PartSize::new(part, bytes))
+        });
+        sizes.collect()
     }
 }
 

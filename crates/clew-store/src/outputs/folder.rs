@@ -92,18 +92,14 @@ impl OutputFolder {
     /// A file cannot be read.
     pub async fn stats(&self) -> Result<KindStats, Error> {
         self.run("count outputs", |disk, folder| {
-            let (mut entries, mut bytes) = (0, 0);
+            let mut stats = KindStats::none(Kind::Outputs);
             for path in disk.list(folder)? {
                 if let Some(text) = disk.read(&path)? {
-                    entries += 1;
-                    bytes += text.len() as u64;
+                    let pointer = ContextPointer::from_json(&text, &path);
+                    stats.count(text.len(), pointer.ok().map(|pointer| pointer.time));
                 }
             }
-            Ok(KindStats {
-                kind: Kind::Outputs,
-                entries,
-                bytes,
-            })
+            Ok(stats)
         })
         .await
     }

@@ -4,14 +4,14 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::super::{Cursor, Kind, KindStats, Record, RecordKey, Records, SnapshotFiles};
+use super::super::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records, SnapshotFiles};
 use super::session::{Failure, Outcome, rows, see, see_all, touched, write_all};
 use super::tables::table;
-use super::values::{PostgresRow, borrowed, count, dollars, limit};
+use super::values::{Moment, PostgresRow, borrowed, count, dollars, limit};
 use super::{facts, messages, receipts, snapshots};
 use crate::columns::{self, Cell};
 use crate::model::StoredMessage;
-use clew_context::model::UserId;
+use clew_context::model::{UnixMillis, UserId};
 
 /// See [`super::super::Backend::records`].
 pub(super) async fn records(
@@ -155,10 +155,29 @@ pub(super) async fn stats(transaction: &Transaction<'_>) -> Outcome<Vec<KindStat
         if let Some(row) = rows(transaction, &table.count(), &[]).await?.first() {
             stats.push(KindStats {
                 kind,
-                entries: count(row.try_get(0)?),
-                bytes: count(row.try_get(1)?),
+                entries: count(row.try_get("entries")?),
+                bytes: count(row.try_get("bytes")?),
+                oldest: moment(row.try_get("oldest")?),
+                newest: moment(row.try_get("newest")?),
             });
         }
     }
     Ok(stats)
+}
+
+fn moment(read: Option<Moment>) -> Option<UnixMillis> {
+    read.map(|Moment(at)| at)
+}
+
+/// What the tables take, with their indexes.
+pub(super) async fn sizes(transaction: &Transaction<'_>) -> Outcome<Vec<PartSize>> {
+    let sql = "SELECT 'clew.' || relname AS part, pg_total_relation_size(pg_class.oid) AS bytes \
+         FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+         WHERE nspname = 'clew' AND relkind = 'r' ORDER BY 2 DESC, 1";
+    let found = rows(transaction, sql, &[]).await?;
+    let sizes = found.iter().map(|row| {
+        let part: String = row.try_get("part")?;
+        Ok(PartSize::new(part, count(row.try_get("bytes")?)))
+    });
+    sizes.collect()
 }

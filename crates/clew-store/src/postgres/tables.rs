@@ -21,6 +21,7 @@ const FACTS: Table = Table {
     columns: FACT,
     key: &["id"],
     bytes: "octet_length(text)",
+    time: "at",
     of_guild: Some("server_id = ? OR origin_guild = ?"),
     of_user: Some("user_id = ? OR by_user = ?"),
     of_channel: Some("link_channel = ?"),
@@ -75,6 +76,7 @@ const MESSAGES: Table = Table {
     columns: MESSAGE,
     key: &["id"],
     bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
+    time: "timestamp",
     of_guild: Some("guild_id = ?"),
     of_user: Some("owner_id = ?"),
     of_channel: Some("thread_id = ?"),
@@ -98,6 +100,7 @@ const SNAPSHOTS: Table = Table {
     key: &["snapshot_id"],
     is_named: true,
     bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
+    time: "timestamp",
     of_guild: Some(
         "guild_id = ? OR snapshot_id IN
              (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = ?)",
@@ -128,6 +131,7 @@ const RECEIPTS: Table = Table {
     columns: RECEIPT,
     key: &["turn_id"],
     bytes: "octet_length(body)",
+    time: "at",
     of_guild: Some("guild_id = ?"),
     of_user: Some("owner_id = ?"),
     of_channel: Some("channel_id = ?"),
@@ -154,6 +158,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             key: &["agent_name", "guild_id", "user_id"],
             is_named: true,
             value: "at",
+            time: "at",
             of_guild: Some("guild_id = ?"),
             of_user: Some("user_id = ?"),
             ..Table::EMPTY
@@ -173,6 +178,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             columns: "user_id, since",
             key: &["user_id"],
             value: "since",
+            time: "since",
             of_user: Some("user_id = ?"),
             ..Table::EMPTY
         },
@@ -191,6 +197,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             key: &["agent_name"],
             is_named: true,
             value: "created_at",
+            time: "created_at",
             ..Table::EMPTY
         },
         Kind::Departures => Table {
@@ -198,6 +205,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             columns: "guild_id, at",
             key: &["guild_id"],
             value: "at",
+            time: "at",
             of_guild: Some("guild_id = ?"),
             ..Table::EMPTY
         },

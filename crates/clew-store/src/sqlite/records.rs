@@ -12,8 +12,8 @@ use super::tables::table;
 use super::{facts, receipts, saved, texts};
 use crate::columns::{self, Columns};
 use crate::model::StoredMessage;
-use crate::{Cursor, Kind, KindStats, Record, RecordKey, Records};
-use clew_context::model::UserId;
+use crate::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records};
+use clew_context::model::{UnixMillis, UserId};
 
 /// Entries of a kind, continuing from a cursor.
 pub(super) fn page(
@@ -220,21 +220,46 @@ fn place_of(
     Ok(rows.into_iter().find(|(id, _)| !written.contains(id)))
 }
 
-/// How much is stored of each kind. Snapshots count their files' rows, but not
-/// the bytes of those.
+/// How much is stored of each kind. The bytes of snapshots' files are not counted.
 pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
     let tables = Kind::ALL
         .into_iter()
         .filter_map(|kind| Some((kind, table(kind)?)));
     let counted = tables.map(|(kind, table)| {
-        let counted = session.connection.query_row(&table.count(), [], |row| {
-            Ok(KindStats {
-                kind,
-                entries: row.get::<_, i64>(0)?.cast_unsigned(),
-                bytes: row.get::<_, i64>(1)?.cast_unsigned(),
-            })
-        });
-        Ok(counted?)
+        let mut count = session.connection.prepare_cached(&table.count())?;
+        let mut rows = count.query([])?;
+        let Some(row) = rows.next()? else {
+            return Ok(KindStats::none(kind));
+        };
+        let row = SqliteRow::of(table.name, row);
+        Ok(KindStats {
+            kind,
+            entries: row.id("entries", |entries| entries)?,
+            bytes: row.id("bytes", |bytes| bytes)?,
+            oldest: row.maybe_read("oldest", UnixMillis::parse)?,
+            newest: row.maybe_read("newest", UnixMillis::parse)?,
+        })
     });
     counted.collect()
+}
+
+/// What the database takes on disk.
+pub(super) fn sizes(session: &Session) -> Result<Vec<PartSize>, Fault> {
+    let pragma = |name| {
+        let value = session
+            .connection
+            .pragma_query_value(None, name, |row| row.get(0));
+        value.map(i64::cast_unsigned)
+    };
+    let page_bytes = pragma("page_size")?;
+    let log = session.connection.path().map(|path| format!("{path}-wal"));
+    let log = log.and_then(|path| std::fs::metadata(path).ok());
+    Ok(vec![
+        PartSize::new("database", pragma("page_count")? * page_bytes),
+        PartSize::new(
+            "unused part of the database",
+            pragma("freelist_count")? * page_bytes,
+        ),
+        PartSize::new("write-ahead log", log.map_or(0, |about| about.len())),
+    ])
 }

@@ -17,7 +17,7 @@ use super::texts;
 use crate::columns::{self, Columns};
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
 use crate::snapshots::{held_messages, held_sources};
-use crate::{Error, SnapshotFiles};
+use crate::{Error, PartSize, SnapshotFiles};
 use clew_context::model::{GuildId, UserId};
 
 /// Where snapshots' messages are stored.
@@ -55,6 +55,14 @@ impl SnapshotPlace {
         match self {
             Self::Files(files) => files.read_what_is_left(info),
             Self::Memory(_) => self.read(info),
+        }
+    }
+
+    /// What the files take; `None` in memory.
+    pub(super) fn size(&self) -> Result<Option<PartSize>, Error> {
+        match self {
+            Self::Files(files) => files.size().map(Some),
+            Self::Memory(_) => Ok(None),
         }
     }
 

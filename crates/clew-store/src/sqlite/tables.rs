@@ -12,6 +12,7 @@ const FACTS: Table = Table {
     columns: FACT,
     key: &["id"],
     bytes: "octet_length(text)",
+    time: "at",
     of_guild: Some("origin_guild = ? OR (subject = 'server' AND subject_id = ?)"),
     of_user: Some("by_user = ? OR (subject = 'user' AND subject_id = ?)"),
     of_channel: Some("link_channel = ?"),
@@ -25,6 +26,7 @@ const MESSAGES: Table = Table {
     columns: MESSAGE,
     key: &["id"],
     bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
+    time: "timestamp",
     of_guild: Some("guild_id = ?"),
     of_user: Some("owner_id = ?"),
     of_channel: Some("thread_id = ?"),
@@ -61,6 +63,7 @@ const SNAPSHOTS: Table = Table {
     columns: INFO,
     key: &["seq"],
     bytes: "octet_length(summary) + coalesce(octet_length(description), 0)",
+    time: "timestamp",
     of_guild: Some(
         "guild_id = ? OR seq IN
              (SELECT snapshot FROM snapshot_messages WHERE guild_id = ?)",
@@ -88,6 +91,7 @@ const RECEIPTS: Table = Table {
     columns: RECEIPT,
     key: &["turn_id"],
     bytes: "octet_length(body)",
+    time: "at",
     of_guild: Some("guild_id = ?"),
     of_user: Some("owner_id = ?"),
     of_channel: Some("channel_id = ?"),
@@ -114,6 +118,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             key: &["agent_name", "guild_id", "user_id"],
             is_named: true,
             value: "cleared_at",
+            time: "cleared_at",
             of_guild: Some("guild_id = ?"),
             of_user: Some("user_id = ?"),
             ..Table::EMPTY
@@ -133,6 +138,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             columns: "user_id, since",
             key: &["user_id"],
             value: "since",
+            time: "since",
             of_user: Some("user_id = ?"),
             ..Table::EMPTY
         },
@@ -151,6 +157,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             key: &["name"],
             is_named: true,
             value: "created_at",
+            time: "created_at",
             ..Table::EMPTY
         },
         Kind::Departures => Table {
@@ -158,6 +165,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             columns: "guild_id, at",
             key: &["guild_id"],
             value: "at",
+            time: "at",
             of_guild: Some("guild_id = ?"),
             ..Table::EMPTY
         },

@@ -1,7 +1,7 @@
 //! Entries as values: reading all, writing them elsewhere, counting.
 
 use clew_context::model::UserId;
-use clew_store::{Backend, Kind, Record, Records};
+use clew_store::{Backend, Kind, KindStats, Record, Records};
 
 use crate::store::build::user;
 use crate::store::fixture::{Fixture, on_each_store};
@@ -113,7 +113,12 @@ async fn statistics_count_what_is_there<F: Fixture>(place: &F) {
         assert_eq!(kinds.len(), stats.len(), "a kind once");
         stats
     };
-    assert!(count().await.iter().all(|stats| stats.entries == 0));
+    assert!(
+        count()
+            .await
+            .iter()
+            .all(|stats| *stats == KindStats::none(stats.kind))
+    );
     let world = world::<F>("");
     store.write(&world).await.unwrap();
     let stats = count().await;
@@ -121,11 +126,18 @@ async fn statistics_count_what_is_there<F: Fixture>(place: &F) {
         let expected = world.iter().filter(|record| record.kind() == kind).count() as u64;
         let found = stats.iter().find(|stats| stats.kind == kind);
         assert_eq!(found.map_or(0, |stats| stats.entries), expected, "{kind:?}");
+        let of_kind = world.iter().filter(|record| record.kind() == kind);
+        let times: Vec<_> = of_kind.filter_map(Record::at).collect();
+        let ages = found.map(|stats| (stats.oldest, stats.newest));
+        let expected = (times.iter().min().copied(), times.iter().max().copied());
+        assert_eq!(ages.unwrap_or_default(), expected, "{kind:?}");
         let holds_text = matches!(kind, Kind::Messages | Kind::UserFacts | Kind::ServerFacts);
         if holds_text {
             assert!(found.unwrap().bytes > 0, "{kind:?}");
         }
     }
+    let sizes = store.sizes().await.unwrap();
+    assert!(sizes.iter().any(|size| size.bytes > 0), "{sizes:?}");
 }
 
 async fn a_vacuum_changes_nothing<F: Fixture>(place: &F) {
