@@ -54,7 +54,7 @@ enum CliCommand {
     Doctor(doctor::DoctorArgs),
     /// Show what the bot would have collected for each trigger in recorded channels
     Replay(Box<replay::ReplayArgs>),
-    /// Inspect, export, erase, migrate, copy or vacuum the store
+    /// Inspect, back up, export, import, erase, migrate, copy or vacuum the store
     #[command(subcommand)]
     Store(store::StoreCommand),
     /// Print all settings with their defaults, as a file `.env` takes them

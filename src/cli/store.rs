@@ -3,9 +3,12 @@
 //! Exit codes: 0 done; 1 failed while running; 2 cannot be done as requested; 3
 //! nothing was changed, because `--yes` or `--lossy` is missing.
 
+mod backup;
 mod copy;
 mod erase;
 mod export;
+mod import;
+mod lines;
 mod stats;
 
 use std::fmt;
@@ -36,6 +39,19 @@ pub(super) enum StoreCommand {
     },
     /// Write everything, or one user's data, as JSON Lines
     Export(export::ExportArgs),
+    /// Write everything as of one moment to a new file, also while the bot runs
+    ///
+    /// The file is written beside its place, read again, and only then put there.
+    /// It holds what people said: keep it as you keep the store, and not for longer
+    /// than people may expect, since what they erase later stays in it.
+    Backup(backup::BackupArgs),
+    /// Put what `export` or `backup` wrote into the store
+    ///
+    /// What the store has already stays as it is, and nothing enters of who opted
+    /// out, so that importing twice changes nothing. What was erased after the file
+    /// was written comes back with it: erase it again. The whole file is checked
+    /// before anything is changed. Stop the bot first.
+    Import(import::ImportArgs),
     /// Erase everything of a user, server or channel, or from before a date,
     /// without leaving a trace on disk
     ///
@@ -63,6 +79,8 @@ pub(super) async fn run(command: StoreCommand, config: &Config) -> ExitCode {
     let done = match command {
         StoreCommand::Stats { json } => stats::run(config, json).await,
         StoreCommand::Export(args) => export::run(config, &args).await,
+        StoreCommand::Backup(args) => backup::run(config, &args).await,
+        StoreCommand::Import(args) => import::run(config, &args).await,
         StoreCommand::Erase(args) => erase::run(config, &args).await,
         StoreCommand::Migrate => migrate(config).await,
         StoreCommand::Copy(args) => copy::run(config, &args).await,
@@ -115,6 +133,24 @@ enum Error {
         #[source]
         source: io::Error,
     },
+    #[error("cannot read {path}", path = .path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "line {number} of {path} cannot be imported: correct or remove it, or write the file again",
+        path = .path.display()
+    )]
+    Line {
+        path: PathBuf,
+        number: u64,
+        #[source]
+        source: lines::LineError,
+    },
+    #[error("{entries} entries were written, and {found} are read again: the disk lost some")]
+    ReadAgain { entries: u64, found: u64 },
     #[error("cannot write the output")]
     Output(#[from] io::Error),
 }
@@ -128,13 +164,19 @@ impl Error {
             | Self::TwoFiles
             | Self::Running(_)
             | Self::File { .. }
+            | Self::Read { .. }
+            | Self::Line { .. }
             | Self::Store(
                 clew_store::Error::Open { .. }
                 | clew_store::Error::Held { .. }
                 | clew_store::Error::Newer { .. },
             )
             | Self::Copy(CopyError::NotEmpty { .. }) => CANNOT,
-            Self::Store(_) | Self::Copy(_) | Self::Halfway(_) | Self::Output(_) => FAILED,
+            Self::Store(_)
+            | Self::Copy(_)
+            | Self::Halfway(_)
+            | Self::ReadAgain { .. }
+            | Self::Output(_) => FAILED,
         }
     }
 }

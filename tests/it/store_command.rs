@@ -1,5 +1,6 @@
 //! `clew store`: the program itself, run on real stores.
 
+mod backup;
 mod copy;
 mod erase;
 mod world;

@@ -55,6 +55,32 @@ pub struct ConversationStats {
     pub expires_in: Option<Duration>,
 }
 
+/// Takes each entry; its error ends the reading.
+pub type Visit<'a> = &'a mut (dyn FnMut(Record) -> Result<(), Error> + Send);
+
+/// Entries read at a time.
+pub(crate) const PAGE: usize = 500;
+
+/// Visits every entry page by page; as of one moment only if nothing is written
+/// meanwhile.
+pub(crate) async fn each_paged<B: Backend + ?Sized>(
+    store: &B,
+    visit: Visit<'_>,
+) -> Result<(), Error> {
+    for kind in Kind::ALL {
+        let mut after: Option<Cursor> = None;
+        loop {
+            let page = store.records(kind, None, after.as_ref(), PAGE).await?;
+            page.records.into_iter().try_for_each(&mut *visit)?;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What a store can hold of another's records; see [`CopyPlan`](super::CopyPlan).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capacity {
@@ -265,6 +291,11 @@ pub trait Backend: Send + Sync {
         after: Option<&Cursor>,
         limit: usize,
     ) -> Result<Records, Error>;
+
+    /// Visits every entry, kind by kind in the order of [`Kind::ALL`], all as of one
+    /// moment, whatever is written meanwhile. The files of snapshots are read as they
+    /// are by then.
+    async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error>;
 
     /// Writes entries unchanged, ordinals and times included, replacing those
     /// with the same [`key`](Record::key); a snapshot, with its file, the one

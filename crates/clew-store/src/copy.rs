@@ -4,17 +4,16 @@
 //! Entries are read three times: to find what would be lost, to write them, and
 //! at the target, to compare. Only a few are in memory at a time.
 
-mod fit;
+pub(crate) mod fit;
 mod sum;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use super::backend::PAGE;
 use super::{Cursor, Error, Kind, Record, Store};
 use fit::Fit;
 use sum::Sum;
 
-/// Entries read at a time.
-const PAGE: usize = 500;
 /// Rows at a page's end whose turns may continue on the next page: turns stored
 /// at the same moment may be interleaved.
 const TAIL: usize = 64;
@@ -28,6 +27,15 @@ pub struct Loss {
     pub why: &'static str,
     /// How many.
     pub entries: u64,
+}
+
+impl Loss {
+    pub(crate) fn of(losses: &BTreeMap<(Kind, &'static str), u64>) -> Vec<Self> {
+        let losses = losses.iter();
+        losses
+            .map(|(&(kind, why), &entries)| Self { kind, why, entries })
+            .collect()
+    }
 }
 
 /// Entries copied, by kind. Logs of direct messages are files outside of any
@@ -131,10 +139,7 @@ impl<'a> CopyPlan<'a> {
 
     /// What would be lost; empty if nothing would be.
     pub fn losses(&self) -> Vec<Loss> {
-        let losses = self.losses.iter();
-        losses
-            .map(|(&(kind, why), &entries)| Loss { kind, why, entries })
-            .collect()
+        Loss::of(&self.losses)
     }
 
     /// Copies what the target can hold, and reads it back.
@@ -183,15 +188,7 @@ impl<'a> CopyPlan<'a> {
     }
 
     async fn write(&self, records: Vec<Record>, sum: &mut Sum) -> Result<(), CopyError> {
-        // A snapshot is also a file, so write one at a time: a kill then leaves
-        // at most one behind.
-        let at_once = match records.first().map(Record::kind) {
-            Some(Kind::Snapshots) => 1,
-            Some(_) | None => records.len().max(1),
-        };
-        for some in records.chunks(at_once) {
-            self.to.write(some).await.map_err(CopyError::To)?;
-        }
+        write(self.to, &records).await.map_err(CopyError::To)?;
         for record in &records {
             sum.add(record);
         }
@@ -223,6 +220,18 @@ impl<'a> CopyPlan<'a> {
             found: found.entries,
         })
     }
+}
+
+/// Writes entries, each snapshot by itself: it is also a file, and a kill then leaves
+/// at most one behind.
+pub(crate) async fn write(to: &Store, records: &[Record]) -> Result<(), Error> {
+    let is_together = |one: &Record, next: &Record| {
+        one.kind() != Kind::Snapshots && next.kind() != Kind::Snapshots
+    };
+    for some in records.chunk_by(is_together) {
+        to.write(some).await?;
+    }
+    Ok(())
 }
 
 /// Reads all entries of a kind, page by page.
@@ -258,27 +267,30 @@ impl<'a> Pages<'a> {
 /// Entries waiting to be written. Rows of one turn are written together, so
 /// that identical-looking rows stay separate.
 #[derive(Default)]
-struct Batch(Vec<Record>);
+pub(crate) struct Batch(Vec<Record>);
 
 impl Batch {
-    fn add(&mut self, records: impl Iterator<Item = Record>) {
+    pub(crate) fn add(&mut self, records: impl IntoIterator<Item = Record>) {
         self.0.extend(records);
     }
 
-    /// The entries whose turns are complete.
-    fn ready(&mut self) -> Vec<Record> {
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The entries before the first whose turn may not be complete.
+    pub(crate) fn ready(&mut self) -> Vec<Record> {
         let tail = self.0.len().saturating_sub(TAIL);
-        let open: Vec<_> = self.0.iter().skip(tail).filter_map(turn_of).collect();
+        let open: HashSet<_> = self.0.iter().skip(tail).filter_map(turn_of).collect();
         let is_open = |record: &Record| turn_of(record).is_some_and(|turn| open.contains(&turn));
-        let all = std::mem::take(&mut self.0);
-        let (open, ready) = all.into_iter().partition(is_open);
-        self.0 = open;
-        ready
+        let first_open = self.0.iter().position(is_open);
+        let rest = self.0.split_off(first_open.unwrap_or(self.0.len()));
+        std::mem::replace(&mut self.0, rest)
     }
 
     /// All remaining entries.
-    fn rest(self) -> Vec<Record> {
-        self.0
+    pub(crate) fn rest(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.0)
     }
 }
 

@@ -27,6 +27,7 @@ use async_trait::async_trait;
 pub(super) use conversation::MOST_MESSAGES;
 use folder::{StoreFolder, Unread};
 
+use super::backend::{Visit, each_paged};
 use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
 use super::{
@@ -319,6 +320,11 @@ impl Backend for Files {
             folder.records(kind, owner, after.as_ref(), limit)
         })
         .await
+    }
+
+    /// Nobody else writes: the folder is this process's alone.
+    async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
+        each_paged(self, visit).await
     }
 
     async fn write(&self, records: &[Record]) -> Result<(), Error> {

@@ -17,6 +17,7 @@ mod disk;
 mod erasure;
 mod error;
 mod files;
+mod import;
 mod json;
 mod kind;
 pub mod model;
@@ -31,11 +32,12 @@ mod table;
 mod transcripts;
 
 pub use any::{Folders, Store};
-pub use backend::{Asker, Backend, Capacity, ConversationStats, WindowQuery};
+pub use backend::{Asker, Backend, Capacity, ConversationStats, Visit, WindowQuery};
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
 pub use erasure::Erasure;
 pub use error::Error;
 pub use files::Files;
+pub use import::{Import, Imported};
 pub use json::FormError;
 pub use kind::{Kind, KindStats, PartSize, Purge, Purged};
 #[cfg(feature = "postgres")]

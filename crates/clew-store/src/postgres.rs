@@ -41,6 +41,7 @@ use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
 use self::slots::Slots;
 use self::tidying::Tidying;
 use super::any::OpenFor;
+use super::backend::Visit;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged,
     Record, RecordKey, Records, SnapshotFiles, WindowQuery,
@@ -436,6 +437,20 @@ impl Backend for Postgres {
         };
         within!(self, patience, "read entries", transaction =>
             records::records(&transaction, &self.files, kind, owner, after, limit))
+    }
+
+    async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
+        let operation = "read entries";
+        let started = async {
+            let mut lease = self.lease().await?;
+            let transaction = lease.begin_frozen().await?;
+            records::each(&transaction, &self.files, visit).await?;
+            transaction.commit().await?;
+            lease.finished();
+            Ok(())
+        };
+        let read: Outcome<()> = started.await;
+        read.map_err(|failure| failure.during(operation))
     }
 
     async fn write(&self, records: &[Record]) -> Result<(), Error> {

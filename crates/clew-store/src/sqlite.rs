@@ -34,6 +34,7 @@ use self::fault::Fault;
 use self::saved::SnapshotPlace;
 use self::session::Session;
 use self::worker::Queue;
+use super::backend::{Visit, each_paged};
 use super::{
     Backend, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged, Record,
     RecordKey, Records, SnapshotFiles, WindowQuery, disk,
@@ -449,6 +450,19 @@ impl Backend for Sqlite {
             records::page(session, kind, owner, after.as_ref(), limit)
         })
         .await
+    }
+
+    async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
+        let copy = self.read("copy the store", Session::copied).await?;
+        let copy = Self {
+            readers: None,
+            writer: Queue::to_readers(vec![copy])?,
+            has_swept: AtomicBool::new(false),
+            hold: Mutex::new(None),
+        };
+        let visited = each_paged(&copy, visit).await;
+        copy.close().await?;
+        visited
     }
 
     async fn write(&self, records: &[Record]) -> Result<(), Error> {

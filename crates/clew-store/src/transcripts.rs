@@ -7,14 +7,15 @@
 
 mod line;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use line::{LogLine, add, failed, lines_of};
 
-use super::{Erasure, Error, Kind, KindStats, Purge, Purged, disk};
+use super::{Erasure, Error, FormError, Kind, KindStats, Purge, Purged, disk};
 use crate::model::{StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
 
@@ -125,6 +126,26 @@ impl Transcripts {
             .await
     }
 
+    /// Checks a line of an export and returns whose it is.
+    ///
+    /// # Errors
+    ///
+    /// It is not a log's line.
+    pub fn owner_of(line: &str) -> Result<UserId, FormError> {
+        LogLine::read(line).map(|line| line.user)
+    }
+
+    /// Appends a user's lines of an export, except those that are there already.
+    /// Durable on return. Returns how many were appended.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or written.
+    pub async fn restore(&self, user: UserId, lines: Vec<String>) -> Result<u64, Error> {
+        self.run("restore a log", move |folder| folder.restore(user, &lines))
+            .await
+    }
+
     /// How much is logged.
     ///
     /// # Errors
@@ -187,16 +208,59 @@ impl LogFolder {
         };
         let text: String = rows.iter().map(|row| LogLine::of(row).write()).collect();
         let mut users = self.alone();
-        let [old, path] = self.paths(first.owner);
-        let size = fs::metadata(&path).map_or(0, |about| about.len());
-        let full = |most| size > 0 && size.saturating_add(text.len() as u64) > most;
-        if self.max_bytes.is_some_and(full) {
-            fs::rename(&path, &old).map_err(failed("rotate", &path))?;
-        }
-        add(&path, &text).map_err(failed("write", &path))?;
+        self.add(first.owner, &text)?;
         disk::sync_folder(&self.dir)?;
         users.insert(first.channel, first.owner);
         Ok(())
+    }
+
+    fn restore(&self, user: UserId, lines: &[String]) -> Result<u64, Error> {
+        let mut users = self.alone();
+        let hasher = RandomState::new();
+        let mut known = HashSet::new();
+        self.each_line(user, &mut |line, _| {
+            known.insert(hasher.hash_one(line.write()));
+            true
+        })?;
+        let mut added = 0;
+        // Written at once, as far as one file takes it.
+        let mut waiting = String::new();
+        for line in lines.iter().filter_map(|line| LogLine::read(line).ok()) {
+            let text = line.write();
+            if line.user != user || known.contains(&hasher.hash_one(&text)) {
+                continue;
+            }
+            if self.is_full(user, waiting.len(), text.len()) {
+                self.add(user, &waiting)?;
+                waiting.clear();
+            }
+            waiting.push_str(&text);
+            users.insert(line.channel, user);
+            added += 1;
+        }
+        if !waiting.is_empty() {
+            self.add(user, &waiting)?;
+            disk::sync_folder(&self.dir)?;
+        }
+        Ok(added)
+    }
+
+    /// Appends to the current file, rotating it first if it would be too long.
+    fn add(&self, user: UserId, text: &str) -> Result<(), Error> {
+        let [old, path] = self.paths(user);
+        if self.is_full(user, 0, text.len()) {
+            fs::rename(&path, &old).map_err(failed("rotate", &path))?;
+        }
+        add(&path, text).map_err(failed("write", &path))
+    }
+
+    /// Whether the current file with `waiting` more bytes would be too long with
+    /// another `more`. An empty one takes anything.
+    fn is_full(&self, user: UserId, waiting: usize, more: usize) -> bool {
+        let [_, path] = self.paths(user);
+        let size = fs::metadata(&path).map_or(0, |about| about.len()) + waiting as u64;
+        let full = |most| size > 0 && size.saturating_add(more as u64) > most;
+        self.max_bytes.is_some_and(full)
     }
 
     fn purge(&self, purge: &Purge) -> Result<Purged, Error> {

@@ -14,6 +14,9 @@ use clew_store::{Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
 /// Stands for `CONTEXT_STORE`, so that no password has to be typed.
 const CONFIGURED: &str = "configured";
 
+/// What files do with messages of another store.
+pub(super) const FILES_EXPIRE: &str = "Files keep messages for 24 hours from now.";
+
 /// From where to where.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CopyArgs {
@@ -59,8 +62,10 @@ async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, E
     let plan = plan.map_err(Error::Copy)?;
     let losses = plan.losses();
     if !losses.is_empty() {
-        tell_losses(&losses, lossy)?;
+        tell_losses(&losses)?;
         if !lossy {
+            let told = "Nothing was copied. Say --lossy to copy without that.";
+            writeln!(io::stderr(), "{told}")?;
             return Ok(None);
         }
     }
@@ -99,15 +104,12 @@ fn is_same(one: &StoreAddress, other: &StoreAddress) -> bool {
     }
 }
 
-fn tell_losses(losses: &[Loss], lossy: bool) -> io::Result<()> {
+pub(super) fn tell_losses(losses: &[Loss]) -> io::Result<()> {
     let mut err = io::stderr();
-    writeln!(err, "The other store cannot hold all of it:")?;
+    writeln!(err, "The store cannot hold all of it:")?;
     for Loss { kind, why, entries } in losses {
         let entries = super::grouped(*entries);
         writeln!(err, "  {}: {entries} {why}", kind.as_str())?;
-    }
-    if !lossy {
-        writeln!(err, "Nothing was copied. Say --lossy to copy without that.")?;
     }
     Ok(())
 }
@@ -118,7 +120,7 @@ fn tell(from: &StoreAddress, to: &StoreAddress, copied: &Copied) -> io::Result<(
     write!(out, "{}", Table::of_kinds(copied.iter()))?;
     let has = |kind| copied.iter().any(|(copied, _)| copied == kind);
     if matches!(to, StoreAddress::Files(_)) && has(Kind::Messages) {
-        writeln!(out, "Files keep messages for 24 hours from now.")?;
+        writeln!(out, "{FILES_EXPIRE}")?;
     }
     if has(Kind::Snapshots) {
         writeln!(

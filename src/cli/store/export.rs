@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::lines::LOG_LINE;
 use super::{CommandEnd, Error, OpenedStore};
 use crate::config::Config;
 use clew_context::model::UserId;
@@ -87,18 +88,10 @@ async fn export(
             }
         }
     }
-    if let Some(transcripts) = &opened.transcripts {
-        let users = match user {
-            Some(user) => vec![user],
-            None => transcripts.users().await?,
-        };
-        for user in users {
-            for line in transcripts.lines(user).await? {
-                // The lines of logs have no kind of their own.
-                let fields = line.strip_prefix('{').unwrap_or(&line);
-                writeln!(out, r#"{{"kind":"direct_message_log",{fields}"#)?;
-                entries += 1;
-            }
+    for user in logged_users(opened, user).await? {
+        for line in log_lines(opened, user).await? {
+            writeln!(out, "{line}")?;
+            entries += 1;
         }
     }
     for line in opened.outputs.lines(user).await? {
@@ -108,4 +101,29 @@ async fn export(
     out.flush()?;
     opened.store.close().await?;
     Ok(entries)
+}
+
+/// This user, or everybody, if there are logs of direct messages.
+pub(super) async fn logged_users(
+    opened: &OpenedStore,
+    user: Option<UserId>,
+) -> Result<Vec<UserId>, Error> {
+    match (&opened.transcripts, user) {
+        (None, _) => Ok(Vec::new()),
+        (Some(_), Some(user)) => Ok(vec![user]),
+        (Some(transcripts), None) => Ok(transcripts.users().await?),
+    }
+}
+
+/// A user's log, as lines of an export.
+pub(super) async fn log_lines(opened: &OpenedStore, user: UserId) -> Result<Vec<String>, Error> {
+    let Some(transcripts) = &opened.transcripts else {
+        return Ok(Vec::new());
+    };
+    let lines = transcripts.lines(user).await?.into_iter();
+    let lines = lines.map(|line| {
+        let fields = line.strip_prefix('{').unwrap_or(&line);
+        format!("{LOG_LINE}{fields}")
+    });
+    Ok(lines.collect())
 }

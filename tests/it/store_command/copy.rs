@@ -72,7 +72,7 @@ async fn what_files_cannot_hold_takes_consent() {
     let (code, out, errors) = home.run(&["copy", "configured", "files:context"]);
     assert_eq!((code, out.as_str()), (3, ""), "{errors}");
     insta::assert_snapshot!(errors, @r"
-    The other store cannot hold all of it:
+    The store cannot hold all of it:
       messages: 1 are another agent's than the default one's, and need a database
       messages: 1,188 are beyond the newest 15 of their conversation
       messages: 4 are calls of tools, and need a database
@@ -124,7 +124,7 @@ async fn a_character_that_is_replaced_takes_consent() {
     let database = Postgres::shared().fresh_database().await;
     let (code, _, errors) = home.run(&["copy", "configured", &database.url]);
     assert_eq!(code, 3);
-    let expected = "The other store cannot hold all of it:\n  messages: 1 hold the character \
+    let expected = "The store cannot hold all of it:\n  messages: 1 hold the character \
                     U+0000, which becomes U+FFFD\nNothing was copied. Say --lossy to copy without that.\n";
     assert_eq!(errors, expected);
     let (code, _, _) = home.run(&["copy", "configured", &database.url, "--lossy"]);

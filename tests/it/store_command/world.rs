@@ -48,20 +48,25 @@ impl Home {
     pub(super) fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
         command.arg("store").args(arguments);
-        command.env_clear().current_dir(self.folder.path());
-        command.env("CONTEXT_STORE", &self.store);
-        command.env("STATE_DIR", "var");
-        command.env("DM_LOGS_DIR", "logs");
-        command.env("AGENTS_DIR", "agents");
-        command.env("USER_PROFILE_DIR", "profiles/users");
-        command.env("SERVER_PROFILE_DIR", "profiles/servers");
-        let output = command.output().unwrap();
+        let output = self.with_settings(&mut command).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (
             output.status.code().unwrap(),
             text(output.stdout),
             text(output.stderr),
         )
+    }
+
+    /// Has a command run here, with nothing else in its environment.
+    pub(super) fn with_settings<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env_clear().current_dir(self.folder.path());
+        command.env("PATH", "/usr/bin:/bin");
+        command.env("CONTEXT_STORE", &self.store);
+        command.env("STATE_DIR", "var");
+        command.env("DM_LOGS_DIR", "logs");
+        command.env("AGENTS_DIR", "agents");
+        command.env("USER_PROFILE_DIR", "profiles/users");
+        command.env("SERVER_PROFILE_DIR", "profiles/servers")
     }
 
     pub(super) async fn open(&self, address: &str) -> Store {

@@ -24,7 +24,7 @@ const ALIKE: &str = "look like another one of their turn";
 const OLDER: &str = "are beyond the newest 15 of their conversation";
 
 /// What the target can hold, and what was found that it cannot.
-pub(super) struct Fit {
+pub(crate) struct Fit {
     into: FitInto,
     losses: BTreeMap<(Kind, &'static str), u64>,
 }
@@ -39,7 +39,7 @@ enum FitInto {
 }
 
 impl Fit {
-    pub(super) fn into(store: &Store) -> Self {
+    pub(crate) fn into(store: &Store) -> Self {
         let into = match store.capacity() {
             Capacity::Everything => FitInto::Everything,
             Capacity::NoNul => FitInto::NoNul,
@@ -52,7 +52,7 @@ impl Fit {
     }
 
     /// Checks an entry; call for all before the first [`Self::fit`].
-    pub(super) fn see(&mut self, record: &Record) {
+    pub(crate) fn see(&mut self, record: &Record) {
         let lost = match &mut self.into {
             FitInto::Everything => None,
             FitInto::NoNul => has_nul(record).then_some(NUL),
@@ -71,7 +71,7 @@ impl Fit {
     }
 
     /// What cannot be held unchanged, by kind and reason.
-    pub(super) fn losses(&self) -> BTreeMap<(Kind, &'static str), u64> {
+    pub(crate) fn losses(&self) -> BTreeMap<(Kind, &'static str), u64> {
         let mut losses = self.losses.clone();
         if let FitInto::NewestTurns(conversations) = &self.into {
             for newest in conversations.values() {
@@ -86,7 +86,7 @@ impl Fit {
     }
 
     /// The entry as the target can hold it, if it can.
-    pub(super) fn fit(&mut self, record: Record) -> Option<Record> {
+    pub(crate) fn fit(&mut self, record: Record) -> Option<Record> {
         match &mut self.into {
             FitInto::Everything => Some(record),
             FitInto::NoNul => Some(if has_nul(&record) {

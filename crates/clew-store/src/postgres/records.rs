@@ -4,8 +4,9 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
+use super::super::backend::{PAGE, Visit};
 use super::super::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records, SnapshotFiles};
-use super::session::{Failure, Outcome, rows, see, see_all, touched, write_all};
+use super::session::{Failure, LONG_PATIENCE, Outcome, rows, see, see_all, touched, write_all};
 use super::tables::table;
 use super::values::{Moment, PostgresRow, borrowed, count, dollars, limit};
 use super::{facts, messages, receipts, snapshots};
@@ -58,6 +59,28 @@ pub(super) async fn records(
             });
     }
     Ok(page)
+}
+
+/// See [`super::super::Backend::each_record`].
+pub(super) async fn each(
+    transaction: &Transaction<'_>,
+    files: &SnapshotFiles,
+    visit: Visit<'_>,
+) -> Outcome<()> {
+    for kind in Kind::ALL {
+        let mut after: Option<Cursor> = None;
+        loop {
+            let page = records(transaction, files, kind, None, after.as_ref(), PAGE);
+            let page = tokio::time::timeout(LONG_PATIENCE, page).await;
+            let page = page.unwrap_or(Err(Failure::Slow))?;
+            page.records.into_iter().try_for_each(&mut *visit)?;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The number to start from.

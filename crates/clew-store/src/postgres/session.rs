@@ -7,9 +7,9 @@ use std::time::Duration;
 use deadpool_postgres::{HookError, Object, PoolError, Transaction};
 use futures_util::future;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit};
-use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{IsolationLevel, Row};
 
 use super::super::Error;
 use super::hold;
@@ -201,6 +201,18 @@ impl Lease {
             Some(client) => Ok(client.transaction().await?),
             None => Err(Failure::Refused("the call is over")),
         }
+    }
+
+    /// Begins a transaction that reads everything as of one moment.
+    pub(super) async fn begin_frozen(&mut self) -> Outcome<Transaction<'_>> {
+        let Some(client) = &mut self.client else {
+            return Err(Failure::Refused("the call is over"));
+        };
+        let transaction = client
+            .build_transaction()
+            .isolation_level(IsolationLevel::RepeatableRead)
+            .read_only(true);
+        Ok(transaction.start().await?)
     }
 
     /// Returns the connection to the pool, for reuse.

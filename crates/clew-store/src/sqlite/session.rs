@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
@@ -180,6 +181,43 @@ impl Session {
         let connection =
             Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
         schema::version(&connection, &place).map_err(|fault| unusable(fault, &place))
+    }
+
+    /// A copy of the whole database as of now, in a temporary file without a name,
+    /// which goes with it. Reading it keeps nobody waiting.
+    pub(super) fn copied(&self) -> Result<Self, Fault> {
+        let mut connection = Connection::open("")?;
+        let copying = Backup::new(&self.connection, &mut connection)?;
+        // At once: between steps each write elsewhere would have it begin again.
+        match copying.step(-1)? {
+            StepResult::Done => {}
+            _ => {
+                return Err(Fault::Store(Error::Unavailable {
+                    operation: "copy the store",
+                    source: "another program has locked it".into(),
+                }));
+            }
+        }
+        drop(copying);
+        let snapshots = Arc::clone(&self.snapshots);
+        let copy = Self::on(connection, &self.place, snapshots, self.busy_timeout);
+        copy.set_up_any(self.busy_timeout, READER_CACHE_KIB)?;
+        copy.check()?;
+        Ok(copy)
+    }
+
+    /// Whether the database is whole.
+    fn check(&self) -> Result<(), Fault> {
+        let sql = "PRAGMA quick_check(1)";
+        let found: String = self.connection.query_row(sql, [], |row| row.get(0))?;
+        if found == "ok" {
+            return Ok(());
+        }
+        Err(Fault::Store(Error::Corrupt {
+            operation: "copy the store",
+            place: self.place.to_string(),
+            source: Some(format!("it is damaged: {found}").into()),
+        }))
     }
 
     /// Opens a read-only connection.

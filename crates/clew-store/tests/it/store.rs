@@ -6,6 +6,7 @@ mod crash;
 mod files;
 mod fixture;
 mod isolation;
+mod moment;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod purge_bytes;

@@ -16,4 +16,4 @@ mod snapshots;
 mod sources;
 mod whose;
 
-pub(super) use copying::everything;
+pub(super) use copying::{everything, sorted};

@@ -1,0 +1,196 @@
+//! `clew store import`: what `export` and `backup` wrote, into the store.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::lines::{Line, Lines};
+use super::{CommandEnd, Error, Table, copy, grouped};
+use crate::app::{self, system_clock};
+use crate::config::Config;
+use clew_context::model::UserId;
+use clew_store::model::StoreAddress;
+use clew_store::{Import, Imported, Kind, Record, Store, Transcripts};
+
+/// Lines of a log that are written at a time.
+const LOG_LINES: usize = 1_000;
+
+/// From where.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ImportArgs {
+    /// What `clew store export` or `clew store backup` wrote
+    file: PathBuf,
+    /// Import even if entries are lost, since the store cannot hold them
+    #[arg(long)]
+    lossy: bool,
+}
+
+/// What became of lines that are no entries of the store.
+#[derive(Debug, Default)]
+struct OtherLines {
+    logged: u64,
+    present: u64,
+    opted_out: u64,
+    /// Without `DM_LOGS_DIR`.
+    unlogged: u64,
+    outputs: u64,
+}
+
+pub(super) async fn run(config: &Config, args: &ImportArgs) -> Result<CommandEnd, Error> {
+    let _alone = super::claim(config)?;
+    let opted_out = check(&args.file)?;
+    let memory = &config.memory;
+    let transcripts = match &memory.dm_logs_dir {
+        Some(dir) => Some(Transcripts::open(dir.clone(), memory.max_log_bytes).await?),
+        None => None,
+    };
+    let folders = app::folders(memory);
+    let store = Store::open(&memory.store, &folders, system_clock()).await?;
+    let done = import(&store, transcripts.as_ref(), args, opted_out).await;
+    store.close().await?;
+    let Some((imported, others)) = done? else {
+        return Ok(CommandEnd::Asked);
+    };
+    tell(&memory.store, &imported, &others)?;
+    Ok(CommandEnd::All)
+}
+
+/// Reads every line before anything is changed. Returns who opted out.
+fn check(path: &Path) -> Result<HashSet<UserId>, Error> {
+    let mut lines = Lines::open(path)?;
+    let mut opted_out = HashSet::new();
+    while let Some((line, _)) = lines.next()? {
+        if let Line::Entry(record) = line
+            && let Record::OptOut(user, _) = *record
+        {
+            opted_out.insert(user);
+        }
+    }
+    Ok(opted_out)
+}
+
+/// None if there is no consent to what would be lost.
+async fn import(
+    store: &Store,
+    transcripts: Option<&Transcripts>,
+    args: &ImportArgs,
+    opted_out: HashSet<UserId>,
+) -> Result<Option<(Imported, OtherLines)>, Error> {
+    let mut import = Import::into(store, opted_out).await?;
+    let mut lines = Lines::open(&args.file)?;
+    while let Some((line, _)) = lines.next()? {
+        if let Line::Entry(record) = line {
+            import.see(*record);
+        }
+    }
+    let losses = import.losses();
+    if !losses.is_empty() {
+        copy::tell_losses(&losses)?;
+        if !args.lossy {
+            let told = "Nothing was imported. Say --lossy to import without that.";
+            writeln!(io::stderr(), "{told}")?;
+            return Ok(None);
+        }
+    }
+    let bar = bar(&args.file);
+    let written = write(import, transcripts, &args.file, &bar).await;
+    bar.finish_and_clear();
+    written.map(Some)
+}
+
+async fn write(
+    mut import: Import<'_>,
+    transcripts: Option<&Transcripts>,
+    path: &Path,
+    bar: &ProgressBar,
+) -> Result<(Imported, OtherLines), Error> {
+    let mut others = OtherLines::default();
+    let mut log: Option<(UserId, Vec<String>)> = None;
+    let mut lines = Lines::open(path)?;
+    while let Some((line, bytes)) = lines.next()? {
+        match line {
+            Line::Entry(record) => import.put(*record, bytes).await?,
+            Line::Log { user, .. } if import.is_out(user) => others.opted_out += 1,
+            Line::Log { .. } if transcripts.is_none() => others.unlogged += 1,
+            Line::Log { user, text } => match &mut log {
+                Some((of, waiting)) if *of == user && waiting.len() < LOG_LINES => {
+                    waiting.push(text);
+                }
+                _ => {
+                    let full = log.replace((user, vec![text]));
+                    write_log(transcripts, full, &mut others).await?;
+                }
+            },
+            Line::Output => others.outputs += 1,
+            Line::End => {}
+        }
+        bar.inc(bytes as u64);
+    }
+    write_log(transcripts, log, &mut others).await?;
+    Ok((import.finish().await?, others))
+}
+
+async fn write_log(
+    transcripts: Option<&Transcripts>,
+    log: Option<(UserId, Vec<String>)>,
+    others: &mut OtherLines,
+) -> Result<(), Error> {
+    let (Some(transcripts), Some((user, lines))) = (transcripts, log) else {
+        return Ok(());
+    };
+    let all = lines.len() as u64;
+    let added = transcripts.restore(user, lines).await?;
+    others.logged += added;
+    others.present += all - added;
+    Ok(())
+}
+
+fn tell(to: &StoreAddress, imported: &Imported, others: &OtherLines) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "Imported into {to}:")?;
+    let mut added = imported.added.clone();
+    if others.logged > 0 {
+        added.insert(Kind::Transcripts, others.logged);
+    }
+    write!(out, "{}", Table::of_kinds(added.into_iter()))?;
+    let rest = [
+        (
+            imported.present + others.present,
+            "were there already and stay as they are",
+        ),
+        (
+            imported.opted_out + others.opted_out,
+            "are of people who opted out, and were left out",
+        ),
+        (
+            others.unlogged,
+            "are logs of direct messages, and were left out: DM_LOGS_DIR is not set",
+        ),
+        (
+            others.outputs,
+            "are results of tools, which no bot would find again, and were left out",
+        ),
+    ];
+    for (entries, what) in rest {
+        if entries > 0 {
+            writeln!(out, "{} {what}.", grouped(entries))?;
+        }
+    }
+    if matches!(to, StoreAddress::Files(_)) && imported.added.contains_key(&Kind::Messages) {
+        writeln!(out, "{}", copy::FILES_EXPIRE)?;
+    }
+    Ok(())
+}
+
+fn bar(path: &Path) -> ProgressBar {
+    let bytes = path.metadata().map_or(0, |about| about.len());
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("importing {bar:30} {bytes}/{total_bytes} {eta}");
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

@@ -1,0 +1,338 @@
+//! `clew store backup` and `import`: what was there is there again.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use clew_context::model::MessageId;
+use clew_discord::session::SessionLock;
+use clew_store::model::StoredRole;
+use clew_store::{Purge, Record};
+
+use super::world::{ADA, CHANNEL, GRACE, Home, MARKER, at, everything, logged, member, plain, row};
+#[cfg(feature = "postgres")]
+use crate::support::postgres::Postgres;
+
+/// Without Ada's opt-out, which would keep hers from entering; with rows of turns
+/// that were stored at the same moment.
+fn world(records: Vec<Record>) -> Vec<Record> {
+    let kept = |record: &Record| !matches!(record, Record::OptOut(user, _) if *user == ADA);
+    records.into_iter().filter(kept).collect()
+}
+
+fn interleaved() -> Vec<Record> {
+    let rows = (5_000..5_600).flat_map(|turn| {
+        let asked = row(member(GRACE), GRACE, turn + 1, StoredRole::User);
+        let answered = row(member(GRACE), GRACE, turn, StoredRole::Assistant);
+        [asked, answered]
+    });
+    rows.map(Record::Message).collect()
+}
+
+impl Home {
+    /// A successful command's output.
+    #[track_caller]
+    fn ok(&self, arguments: &[&str]) -> String {
+        let (code, out, errors) = self.run(arguments);
+        assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}: {out}");
+        out
+    }
+
+    /// Brings a file of another place.
+    fn bring(&self, other: &Self, name: &str) {
+        fs::copy(other.path(name), self.path(name)).unwrap();
+    }
+
+    /// The names in its folder, hidden ones included.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("")).unwrap();
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<_> = entries
+            .map(name)
+            .map(|name| name.into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// A backup and an export of one place, imported into an empty one, give the export
+/// again, to the byte; imported twice, the same.
+async fn check_round_trip(address: &str, empty_address: &str, records: &[Record]) {
+    let home = Home::new(address);
+    home.fill(records).await;
+    home.log(&logged(ADA)).await;
+    let told = home.ok(&["backup", "all.backup"]);
+    let exported = home.ok(&["export"]);
+    let entries = exported.lines().count();
+    let expected = format!(
+        "{entries} entries in all.backup, written and read again. To restore them: clew store \
+         import all.backup\n"
+    );
+    assert_eq!(told, expected);
+    assert_eq!(
+        fs::metadata(home.path("all.backup")).unwrap().mode() & 0o777,
+        0o600
+    );
+    home.ok(&["export", "--out", "all.jsonl"]);
+    let empty = Home::new(empty_address);
+    for (file, added) in [
+        ("all.backup", true),
+        ("all.backup", false),
+        ("all.jsonl", false),
+    ] {
+        empty.bring(&home, file);
+        let told = empty.ok(&["import", file]);
+        assert_eq!(told.contains(" were there already"), !added, "{told}");
+        assert_eq!(empty.ok(&["export"]), exported, "{file}");
+    }
+    assert_eq!(home.ok(&["export"]), exported, "what was read is as it was");
+}
+
+#[tokio::test]
+async fn a_backup_of_sqlite_is_restored_to_the_byte() {
+    let mut records = world(everything());
+    records.extend(interleaved());
+    check_round_trip("sqlite:var/clew.db", "sqlite:new/clew.db", &records).await;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn a_backup_of_postgresql_is_restored_to_the_byte() {
+    let server = Postgres::shared();
+    let (full, empty) = (server.fresh_database().await, server.fresh_database().await);
+    let mut records = world(everything());
+    records.extend(interleaved());
+    check_round_trip(&full.url, &empty.url, &records).await;
+}
+
+#[tokio::test]
+async fn a_backup_of_files_is_restored_to_the_byte() {
+    check_round_trip("files:context", "files:context", &world(plain())).await;
+}
+
+/// Beside a running bot, which holds the store and its session.
+#[tokio::test]
+async fn a_backup_is_made_while_the_bot_runs_and_an_import_is_not() {
+    let home = super::sqlite_home().await;
+    let bot = home.open_own().await;
+    let lock = SessionLock::take(&home.path("var/session.json")).unwrap();
+    home.ok(&["backup", "all.backup"]);
+    let (code, out, errors) = home.run(&["import", "all.backup"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(
+        errors.starts_with("clew: another process (pid "),
+        "{errors}"
+    );
+    drop(lock);
+    bot.close().await.unwrap();
+    assert_eq!(home.names(), ["agents", "all.backup", "logs", "var"]);
+}
+
+#[tokio::test]
+async fn nothing_is_overwritten() {
+    let home = super::sqlite_home().await;
+    fs::write(home.path("taken"), "mine").unwrap();
+    std::os::unix::fs::symlink("nowhere", home.path("dangling")).unwrap();
+    for name in ["taken", "dangling", "var", "no/folder"] {
+        let (code, out, errors) = home.run(&["backup", name]);
+        assert_eq!((code, out.as_str()), (2, ""), "{name}");
+        assert!(
+            errors.starts_with(&format!("clew: cannot write {name}\n")),
+            "{errors}"
+        );
+    }
+    assert_eq!(fs::read_to_string(home.path("taken")).unwrap(), "mine");
+    assert!(!home.path("nowhere").exists());
+}
+
+/// A full disk and a kill half way: nothing has the backup's name, and the store is as
+/// it was. The limit on the size of files stands for the full disk; where the error is
+/// not ignored it kills.
+#[tokio::test]
+async fn half_a_backup_never_has_its_name() {
+    let home = super::sqlite_home().await;
+    let before = home.lines().await;
+    for (ignored, is_killed) in [("trap '' XFSZ;", false), ("", true)] {
+        let script = format!("{ignored} ulimit -c 0; ulimit -f 100; exec \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh"]);
+        command.args([env!("CARGO_BIN_EXE_clew"), "store", "backup", "half"]);
+        let done = home.with_settings(&mut command).output().unwrap();
+        let errors = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.signal().is_some(), is_killed, "{errors}");
+        if !is_killed {
+            assert_eq!(done.status.code(), Some(1), "{errors}");
+            assert!(
+                errors.starts_with("clew: cannot write half\n  because: "),
+                "{errors}"
+            );
+            assert!(!home.names().iter().any(|name| name.ends_with(".clew-tmp")));
+        }
+        assert!(!home.path("half").exists());
+    }
+    assert_eq!(home.lines().await, before);
+}
+
+/// Neither what the export says of an opt-out nor what the store says is overruled.
+#[tokio::test]
+async fn nothing_enters_of_who_opted_out() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&everything()).await;
+    home.log(&logged(ADA)).await;
+    home.ok(&["export", "--out", "all.jsonl"]);
+    let other = Home::new("sqlite:var/clew.db");
+    other.fill(&[Record::OptOut(GRACE, at(1))]).await;
+    other.bring(&home, "all.jsonl");
+    let told = other.ok(&["import", "all.jsonl"]);
+    assert!(
+        told.contains(" are of people who opted out, and were left out.\n"),
+        "{told}"
+    );
+    let text = other.ok(&["export"]);
+    assert!(!text.contains(MARKER) && !text.contains("Grace"), "{text}");
+    assert_eq!(text.matches(r#"{"kind":"opt_out""#).count(), 3);
+    assert!(text.contains(r#"{"kind":"settings""#), "{text}");
+}
+
+/// What was edited or deleted since the export is not brought back by it.
+#[tokio::test]
+async fn what_is_there_stays_as_it_is() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&world(everything())).await;
+    home.ok(&["export", "--out", "all.jsonl"]);
+    let store = home.open_own().await;
+    let (question, answer) = (MessageId::new(20_010), MessageId::new(20_021));
+    store
+        .edit_message(CHANNEL, question, "other words")
+        .await
+        .unwrap();
+    let ids = vec![answer];
+    let purge = Purge::Messages {
+        channel: CHANNEL,
+        ids,
+    };
+    assert_eq!(store.purge(&purge).await.unwrap().total(), 1);
+    store.close().await.unwrap();
+    let before = home.ok(&["export"]);
+    assert!(before.contains("other words"));
+    let told = home.ok(&["import", "all.jsonl"]);
+    assert!(
+        told.contains("were there already and stay as they are"),
+        "{told}"
+    );
+    assert_eq!(home.ok(&["export"]), before);
+}
+
+#[tokio::test]
+async fn what_a_store_cannot_hold_takes_consent_to_import() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&world(everything())).await;
+    home.ok(&["backup", "all"]);
+    let files = Home::new("files:context");
+    files.bring(&home, "all");
+    let (code, out, errors) = files.run(&["import", "all"]);
+    assert_eq!((code, out.as_str()), (3, ""), "{errors}");
+    assert!(
+        errors.starts_with("The store cannot hold all of it:\n  messages: "),
+        "{errors}"
+    );
+    let said = "Nothing was imported. Say --lossy to import without that.\n";
+    assert!(errors.ends_with(said), "{errors}");
+    assert_eq!(files.lines().await, Vec::<String>::new());
+    let (code, out, _) = files.run(&["import", "all", "--lossy"]);
+    assert_eq!(code, 0);
+    assert!(
+        out.ends_with("Files keep messages for 24 hours from now.\n"),
+        "{out}"
+    );
+    // In a file are the newest turns, of which the last has lost its calls of tools.
+    let kept = files.lines().await;
+    assert_eq!(
+        kept.iter()
+            .filter(|line| line.contains(r#""kind":"message""#))
+            .count(),
+        26
+    );
+}
+
+/// Every line is checked before the store is made.
+#[tokio::test]
+async fn a_line_that_cannot_be_read_is_named_and_nothing_is_imported() {
+    let home = Home::new("sqlite:var/clew.db");
+    let good = r#"{"kind":"opt_out","user":"7","since":"2026-01-02T10:00:00.000Z"}"#;
+    let check = |text: &[u8], expected: &str| {
+        fs::write(home.path("file"), text).unwrap();
+        let (code, out, errors) = home.run(&["import", "file"]);
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert_eq!(errors, format!("clew: {expected}\n"));
+        assert!(!home.path("var/clew.db").exists());
+    };
+    let line = |number: u64, why: &str| {
+        format!(
+            "line {number} of file cannot be imported: correct or remove it, or write the file \
+             again\n  because: {why}"
+        )
+    };
+    let text = |lines: &[&str]| format!("{}\n", lines.join("\n")).into_bytes();
+    let bad = r#"{"kind":"opt_out","user":"hush","since":"2026-01-02T10:00:00.000Z"}"#;
+    check(&text(&[good, bad]), &line(2, "`user` is not a Discord id"));
+    check(
+        &text(&[good, "", good]),
+        &line(2, "no valid JSON at line 2 column 0"),
+    );
+    check(
+        &text(&[r#"{"kind":"dream"}"#]),
+        &line(1, "`kind` is not a kind of entry"),
+    );
+    check(
+        &text(&[r#"{"kind":"direct_message_log"}"#]),
+        &line(1, "`ts` is missing"),
+    );
+    check(b"\xff\n", &line(1, "it is not UTF-8"));
+    let torn = "the file ends within it: what wrote the file was not finished, so write another";
+    check(&good.as_bytes()[..40], &line(1, torn));
+    let end = r#"{"kind":"end","entries":1}"#;
+    let after = "the backup ends before it: import one file at a time";
+    check(&text(&[good, end, good]), &line(3, after));
+    let short = "it says that 1 entries stand before it, and there are 0";
+    check(&text(&[end]), &line(1, short));
+    let (code, _, errors) = home.run(&["import", "none"]);
+    assert_eq!(code, 2);
+    assert!(
+        errors.starts_with("clew: cannot read none\n  because: "),
+        "{errors}"
+    );
+}
+
+/// Logs are restored only where there are any; results of tools never.
+#[tokio::test]
+async fn what_is_no_entry_of_a_store_is_told() {
+    let home = super::sqlite_home().await;
+    home.ok(&["export", "--out", "all.jsonl"]);
+    let other = Home::new("sqlite:var/clew.db");
+    other.bring(&home, "all.jsonl");
+    let told = other.ok(&["import", "all.jsonl"]);
+    assert!(
+        told.contains(
+            "\n3 are results of tools, which no bot would find again, and were left out."
+        ),
+        "{told}"
+    );
+    // Ada opted out, Grace did not.
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&[]).await;
+    home.log(&logged(GRACE)).await;
+    home.ok(&["export", "--out", "log.jsonl"]);
+    other.bring(&home, "log.jsonl");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
+    command.args(["store", "import", "log.jsonl"]);
+    let command = other.with_settings(&mut command).env_remove("DM_LOGS_DIR");
+    let told = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let expected = "2 are logs of direct messages, and were left out: DM_LOGS_DIR is not set.\n";
+    assert!(told.ends_with(expected), "{told}");
+    other.ok(&["import", "log.jsonl"]);
+    let log = |home: &Home| fs::read_to_string(home.path("logs/8.jsonl")).unwrap();
+    assert_eq!(log(&other), log(&home));
+}
