@@ -18,6 +18,8 @@ fn main() {
         _ if profile == "release" => of_git(),
         _ => None,
     };
+    let known = commit.as_deref().unwrap_or_default();
+    println!("cargo:rustc-env=CLEW_COMMIT={known}");
     let version = match commit {
         Some(commit) => format!("{version} ({commit})"),
         None => format!("{version} ({profile} build)"),

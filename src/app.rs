@@ -7,6 +7,7 @@
 mod clock;
 mod dispatcher;
 mod loop_event;
+mod monitor;
 mod queues;
 mod rate_limit;
 mod restarts;
@@ -18,6 +19,7 @@ mod state_file;
 mod token_file;
 mod wiring;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::event::{Fatal, Stopping};
-use crate::telemetry::{Guard, IdStyle, Ids, Telemetry, with_sources};
+use crate::telemetry::{Guard, IdStyle, Ids, Metrics, Telemetry, with_sources};
 use crate::turn::Services;
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
@@ -42,6 +44,7 @@ pub use wiring::{folders, model_settings};
 
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
+use monitor::Monitor;
 use session::SessionHandover;
 
 /// The most Discord events that may wait for the loop; a full queue makes the
@@ -93,6 +96,17 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The address for metrics and health checks cannot be used.
+    #[error(
+        "cannot listen on METRICS_ADDR={address}: choose a free port and an address of this machine"
+    )]
+    Metrics {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
     /// Discord refuses this bot as it is configured.
     #[error(transparent)]
     Fatal(#[from] FatalReason),
@@ -121,7 +135,16 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         TelemetryIds::Keyed => IdStyle::keyed(key(secret::PSEUDONYM_KEY)?),
     };
     let settings = wiring::telemetry(&config, ids);
-    let (telemetry, guard) = Telemetry::start(&settings, Arc::clone(&clock))?;
+    let listener = match config.telemetry.metrics {
+        Some(address) => Some(Monitor::listen(address).await?),
+        None => None,
+    };
+    let (mut telemetry, guard) = Telemetry::start(&settings, Arc::clone(&clock))?;
+    let monitor = listener.map(|listener| {
+        let metrics = Arc::new(Metrics::new(clock()));
+        telemetry = telemetry.clone().counted(Arc::clone(&metrics));
+        Monitor::start(listener, metrics)
+    });
     telemetry.emit(&Ids::default(), wiring::started(&config));
     let services = wiring::services(
         &config,
@@ -141,7 +164,13 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         token: token.expose(),
         clock: &clock,
     };
-    let result = run_with_upkeep(&config, &services, &handover, shutdown).await;
+    let running = Running {
+        config: &config,
+        services: &services,
+        handover: &handover,
+        monitor: monitor.as_ref(),
+    };
+    let result = run_with_upkeep(&running, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
         let fatal = Fatal {
             reason: wiring::fatal(reason),
@@ -160,13 +189,20 @@ pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
     SessionLock::take(&config.state_dir.join(SESSION_FILE))
 }
 
+/// A bot whose parts are set up.
+struct Running<'a> {
+    config: &'a Config,
+    services: &'a Arc<Services>,
+    handover: &'a SessionHandover<'a>,
+    /// None without `METRICS_ADDR`.
+    monitor: Option<&'a Monitor>,
+}
+
 /// Runs the memory's upkeep along with the bot, and closes the memory after it.
-async fn run_with_upkeep(
-    config: &Config,
-    services: &Arc<Services>,
-    handover: &SessionHandover<'_>,
-    shutdown: CancellationToken,
-) -> Result<(), Error> {
+async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> Result<(), Error> {
+    let Running {
+        config, services, ..
+    } = *running;
     let ends = CancellationToken::new();
     let upkeep = {
         let (services, ends) = (Arc::clone(services), ends.clone());
@@ -192,7 +228,7 @@ async fn run_with_upkeep(
         ends.clone(),
     );
     let runs = tokio::spawn(runs);
-    let result = run_connected(config, services, handover, shutdown).await;
+    let result = run_connected(running, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
         tracing::error!("the upkeep of memory broke off by a fault of ours");
@@ -210,12 +246,13 @@ async fn run_with_upkeep(
 }
 
 /// Connects, serves until the end and leaves the next process what it needs.
-async fn run_connected(
-    config: &Config,
-    services: &Arc<Services>,
-    handover: &SessionHandover<'_>,
-    shutdown: CancellationToken,
-) -> Result<(), Error> {
+async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Result<(), Error> {
+    let Running {
+        config,
+        services,
+        handover,
+        monitor,
+    } = *running;
     let (claims, before) = match handover.take(&services.guild_state) {
         Some(left) => (Claims::restore(&left.answered), left.shards),
         None => (Claims::default(), Vec::new()),
@@ -242,6 +279,9 @@ async fn run_connected(
         rest: services.rest.clone(),
         connection: tracker.spawn(async move { gateway::run(gateway, &rest).await }),
     };
+    if let Some(monitor) = monitor {
+        monitor.running(services, &loop_events);
+    }
     let mut dispatcher = Dispatcher::new(
         config,
         Arc::clone(services),
@@ -251,6 +291,9 @@ async fn run_connected(
         loop_events,
     );
     let ended = serve(services, &mut dispatcher, &mut sources).await;
+    if let Some(monitor) = monitor {
+        monitor.stopping(services);
+    }
     closing.cancel();
     if ended.is_ok() {
         let _ = tokio::time::timeout(CLOSE, &mut sources.connection).await;
@@ -326,6 +369,7 @@ async fn serve(
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),
             LoopEvent::Placed(request, mark) => dispatcher.placed(*request, mark),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
+            LoopEvent::Look(reply) => dispatcher.look(reply),
         }
     }
 }

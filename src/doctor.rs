@@ -4,6 +4,7 @@
 //! Invariant: no session with the gateway is started, nothing is posted, and nothing stays
 //! behind; no finding shows a secret.
 
+mod address;
 mod discord;
 mod folders;
 mod model;
@@ -30,7 +31,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// What was tried: `settings`, `token`, `intents`, `server`, `clock`, `model`,
-    /// `store`, `disk`, `telemetry`.
+    /// `store`, `disk`, `metrics`.
     pub subject: &'static str,
     /// How it was found.
     pub outcome: Outcome,
@@ -85,6 +86,9 @@ pub async fn run(config: Result<Config, ConfigErrors>, tell: &mut dyn FnMut(Find
     model::look(&config, tell).await;
     tell(store::found(&config).await);
     folders::look(&config, tell);
+    if let Some(finding) = address::found(&config) {
+        tell(finding);
+    }
 }
 
 /// Whether Discord accepts the token: the application, with what is to be said of it.

@@ -9,6 +9,8 @@ mod line;
 mod log;
 #[cfg(feature = "test-util")]
 mod memory;
+mod metrics;
+mod stages;
 mod writer;
 
 use std::fmt;
@@ -26,6 +28,8 @@ pub use log::log_filter;
 pub use log::{init_log, with_sources};
 #[cfg(feature = "test-util")]
 pub use memory::{Lines, RecordedLine};
+pub use metrics::{CONTENT_TYPE, Gauges, LoopGauges, Metrics};
+pub use stages::{StageTime, Stopwatch, TurnStage};
 pub use writer::{Guard, QUEUE_LINES};
 
 /// The handle through which the whole bot emits events. Clones share one sink.
@@ -39,6 +43,8 @@ pub struct Telemetry {
     keep_days: usize,
     log_subsys: Arc<str>,
     clock: Clock,
+    /// None without `METRICS_ADDR`.
+    metrics: Option<Arc<Metrics>>,
 }
 
 /// How telemetry is written (`TELEMETRY_DIR`, `TELEMETRY_KEEP_DAYS`,
@@ -131,6 +137,15 @@ impl Telemetry {
         (Self::new(sink, log_subsys, clock), lines)
     }
 
+    /// Counts what is emitted from now on.
+    #[must_use]
+    pub fn counted(self, metrics: Arc<Metrics>) -> Self {
+        Self {
+            metrics: Some(metrics),
+            ..self
+        }
+    }
+
     /// Discards all events.
     #[cfg(feature = "test-util")]
     pub fn off() -> Self {
@@ -143,6 +158,9 @@ impl Telemetry {
     /// (`process`/`dropped`).
     pub fn emit(&self, ids: &Ids, event: impl Into<Event>) {
         let event = event.into();
+        if let Some(metrics) = &self.metrics {
+            metrics.count(&event);
+        }
         let ids = &self.ids.style(ids);
         match &self.sink {
             #[cfg(feature = "test-util")]
@@ -156,6 +174,22 @@ impl Telemetry {
                 let line = line::render((self.clock)(), &self.log_subsys, ids, &event);
                 lines.push(*ids, event, line.unwrap_or_default());
             }
+        }
+    }
+
+    /// Counts how long the stages of a turn took; no line says it.
+    pub fn timed(&self, stages: &[StageTime]) {
+        if let Some(metrics) = &self.metrics {
+            metrics.timed(stages);
+        }
+    }
+
+    /// How many lines were lost since the start.
+    pub fn dropped(&self) -> u64 {
+        match &self.sink {
+            #[cfg(feature = "test-util")]
+            Sink::Off | Sink::Memory(_) => 0,
+            Sink::Files(queue) => queue.dropped(),
         }
     }
 
@@ -182,6 +216,7 @@ impl Telemetry {
             keep_days: 0,
             log_subsys: log_subsys.into(),
             clock,
+            metrics: None,
         }
     }
 }

@@ -30,8 +30,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::model::{Payer, ToolName};
 use crate::runs::{Activity, Run, RunSlot};
-use crate::telemetry::Ids;
 use crate::telemetry::event::Outcome;
+use crate::telemetry::{Ids, TurnStage};
 use crate::tools;
 use clew_context::model::{
     ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
@@ -284,6 +284,7 @@ async fn typing(turn: &Turn<'_>) -> Infallible {
 
 /// One attempt. An order takes back what was posted.
 async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Order> {
+    turn.report.enters(TurnStage::Gather);
     let material = match control.unless_ordered(Box::pin(gather(turn))).await {
         Ok(material) => material,
         Err(order) => {
@@ -292,6 +293,7 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
         }
     };
     turn.report.gathered(turn, &material);
+    turn.report.enters(TurnStage::Ask);
     let target = material.collected.target.reply_to.as_deref();
     let mut posted = PostedAnswer::new(turn, target);
     let ended = answer(turn, &material, &mut posted, control).await;
@@ -321,11 +323,13 @@ async fn answer(
         TurnAnswer::PartOfRun(_, order) => Some(order.clone()),
         _ => None,
     };
+    turn.report.enters(TurnStage::Deliver);
     let delivered = deliver(turn, material, answer, posted).await;
     if let Some(order) = control.revoked() {
         return Err(order);
     }
     control.answered();
+    turn.report.enters(TurnStage::Record);
     let ended = record(turn, material, delivered, tools, posted).await;
     order.map_or(Ok(ended), Err)
 }

@@ -12,11 +12,11 @@ mod turns;
 mod unplaced;
 mod unreadable;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -28,7 +28,7 @@ use super::wiring;
 use crate::config::Config;
 use crate::memory::{DiscordChange, Missed};
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
-use crate::telemetry::{self, Ids};
+use crate::telemetry::{self, Ids, LoopGauges};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
 use clew_context::model::{ChannelId, GuildId, Message, MessageId, UserId};
@@ -55,6 +55,8 @@ pub(super) struct Dispatcher {
     claims: Claims,
     /// Which events are finished.
     progress: Arc<Mutex<ShardProgress>>,
+    /// The shards that are connected.
+    connected: BTreeSet<u32>,
     queues: Queues<WaitingTrigger>,
     active: HashMap<MessageId, ActiveTurn>,
     question_rate: Option<RateLimiter>,
@@ -94,6 +96,7 @@ impl Dispatcher {
             command_guild: config.discord.command_guild,
             claims,
             progress,
+            connected: BTreeSet::new(),
             queues: Queues::new(config.turns.max_concurrent, config.turns.queue_per_channel),
             active: HashMap::new(),
             question_rate: per_minute.map(RateLimiter::new),
@@ -140,15 +143,13 @@ impl Dispatcher {
         match event {
             Event::Message(_) | Event::Interaction(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
-            Event::Resumed => self.emit(ShardConnected {
-                shard,
-                resumed: true,
-            }),
+            Event::Resumed => self.connected(shard, true),
             Event::SessionLost => {
                 self.services.window().break_where(|_, _| true);
                 self.emit(SessionLost { shard });
             }
             Event::Disconnected(Disconnect { reason, code }) => {
+                self.connected.remove(&shard);
                 let reason = wiring::lost_by(reason);
                 self.emit(ShardDisconnected {
                     shard,
@@ -215,11 +216,13 @@ impl Dispatcher {
         }
     }
 
+    fn connected(&mut self, shard: u32, resumed: bool) {
+        self.connected.insert(shard);
+        self.emit(ShardConnected { shard, resumed });
+    }
+
     fn ready(&mut self, ready: &Ready, shard: u32) {
-        self.emit(ShardConnected {
-            shard,
-            resumed: false,
-        });
+        self.connected(shard, false);
         tracing::info!(shard, user = %ready.user, name = ready.name, guilds = ready.guilds.len(),
             "connected to Discord");
         if ready.guilds.is_empty() && ready.shards == 1 {
@@ -332,8 +335,28 @@ impl Dispatcher {
     }
 
     pub(super) fn running(&self) -> usize {
+        self.queues.running() + self.runs()
+    }
+
+    fn runs(&self) -> usize {
         let runs = self.active.values().filter(|active| active.run.is_some());
-        self.queues.running() + runs.count()
+        runs.count()
+    }
+
+    /// Tells how the loop is.
+    pub(super) fn look(&self, reply: oneshot::Sender<LoopGauges>) {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions = progress.sessions();
+        drop(progress);
+        // Whoever asked may be gone.
+        let _ = reply.send(LoopGauges {
+            running: self.queues.running(),
+            running_limit: self.queues.running_limit(),
+            waiting: self.queues.waiting(),
+            runs: self.runs(),
+            shards: sessions.iter().map(|one| one.shards).max().unwrap_or(0) as usize,
+            connected: self.connected.len(),
+        });
     }
 
     pub(super) fn answered(&self) -> Vec<MessageId> {

@@ -1,10 +1,11 @@
 //! What the main loop waits for.
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::runs::RunSlot;
+use crate::telemetry::LoopGauges;
 use crate::telemetry::event::Outcome;
 use clew_context::model::{InteractionId, MessageId, TurnRequest};
 use clew_discord::event::{FatalReason, ShardEvent};
@@ -30,6 +31,8 @@ pub(super) enum LoopEvent {
     Placed(Box<TurnRequest>, Mark),
     /// A turn is over.
     TurnEnded(TurnEnd),
+    /// The monitor asks how the loop is.
+    Look(oneshot::Sender<LoopGauges>),
 }
 
 /// The end of a turn.

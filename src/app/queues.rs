@@ -236,6 +236,16 @@ impl<T> Queues<T> {
     pub(super) fn running(&self) -> usize {
         self.running
     }
+
+    /// How many may run at once.
+    pub(super) fn running_limit(&self) -> usize {
+        self.limits.running
+    }
+
+    /// How many wait, in all queues.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
 }
 
 #[cfg(test)]

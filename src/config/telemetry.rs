@@ -1,5 +1,6 @@
 //! Where the JSONL events and the state are written.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -21,6 +22,8 @@ pub struct TelemetryConfig {
     pub ids: TelemetryIds,
     /// `MEM_LOG_SUBSYS`: the name of the context subsystem.
     pub context_subsys: String,
+    /// `METRICS_ADDR`; if none, nothing is served.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// How users and direct conversations are named in the events.
@@ -38,6 +41,7 @@ struct RawTelemetry {
     telemetry_keep_days: Option<String>,
     telemetry_ids: Option<String>,
     mem_log_subsys: Option<String>,
+    metrics_addr: Option<String>,
     state_dir: Option<String>,
 }
 
@@ -67,6 +71,12 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
                 subsys,
             )
             .unwrap_or_default(),
+        metrics: check.optional(
+            &var::METRICS_ADDR,
+            raw.metrics_addr,
+            "an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464",
+            |text| text.parse().ok(),
+        ),
     }
 }
 

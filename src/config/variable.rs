@@ -280,6 +280,8 @@ variables! {
     TELEMETRY_KEEP_DAYS = "30", "days", Operation;
     /// With keyed, users and direct conversations appear there under pseudonyms, whose key is in `STATE_DIR`.
     TELEMETRY_IDS = "plain", "plain or keyed", Operation;
+    /// Where metrics for Prometheus and health checks are served, such as 127.0.0.1:9464; nowhere if empty.
+    METRICS_ADDR = "", "IP:port", Operation;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
     /// What the readable log shows: off, error, warn, info, debug or trace.

@@ -100,6 +100,16 @@ impl Memory {
         &self.circuits[at]
     }
 
+    /// The state of the store that is worse off, and how many turns wait.
+    pub fn store_state(&self) -> CircuitChanged {
+        let [lasting, conversations] = self.circuits.each_ref().map(Circuit::now);
+        CircuitChanged {
+            read: lasting.read.max(conversations.read),
+            write: lasting.write.max(conversations.write),
+            unsaved: self.unsaved.len(),
+        }
+    }
+
     /// Reads from a store for a turn. `None` if that failed or the circuit is
     /// open: the turn goes on without.
     pub(super) async fn ask<T>(

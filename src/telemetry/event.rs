@@ -22,12 +22,10 @@ pub use detail::{
     TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
     UnreadableInput,
 };
-#[cfg(feature = "test-util")]
-pub use words::Cap;
 pub use words::{
-    Answers, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
+    Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
     LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, SourceWord,
-    StoreOperation, Subsys, ToolOutcome,
+    StoreOperation, Subsys, ToolOutcome, Word,
 };
 
 macro_rules! events {

@@ -2,6 +2,7 @@
 //! lines in it and counts those lost because the queue was full or the disk failed.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -31,6 +32,8 @@ struct SharedQueue {
     waiting: Mutex<WaitingLines>,
     woken: Condvar,
     queue_lines: usize,
+    /// All lines lost so far.
+    dropped: AtomicU64,
 }
 
 /// What the thread has to write.
@@ -80,11 +83,19 @@ impl LineQueue {
         let mut waiting = self.0.lock();
         match line {
             Some(line) if waiting.lines.len() < self.0.queue_lines => waiting.lines.push(line),
-            _ => waiting.lost += 1,
+            _ => {
+                waiting.lost += 1;
+                self.0.dropped.fetch_add(1, Ordering::Relaxed);
+            }
         }
         if std::mem::take(&mut waiting.is_idle) {
             self.0.woken.notify_one();
         }
+    }
+
+    /// All lines lost so far.
+    pub(super) fn dropped(&self) -> u64 {
+        self.0.dropped.load(Ordering::Relaxed)
     }
 }
 
@@ -145,6 +156,7 @@ pub(super) fn start(
         waiting: Mutex::default(),
         woken: Condvar::new(),
         queue_lines,
+        dropped: AtomicU64::new(0),
     });
     let accounted = Accounted {
         writer,
@@ -188,7 +200,9 @@ impl<W: Write> Accounted<W> {
             let taken = shared.take();
             self.lost += taken.lost;
             self.report();
-            self.put(&taken.lines);
+            let lost = self.put(&taken.lines);
+            self.lost += lost;
+            shared.dropped.fetch_add(lost as u64, Ordering::Relaxed);
             self.report();
             // A failure will show at the next write.
             let _ = self.writer.flush();
@@ -205,16 +219,14 @@ impl<W: Write> Accounted<W> {
         let event = Event::from(Dropped { count: self.lost });
         let line = line::render((self.clock)(), &self.log_subsys, &Ids::default(), &event);
         let Some(line) = line else { return };
-        let lost = std::mem::take(&mut self.lost);
-        self.put(&[line]);
-        if self.lost > 0 {
-            self.lost = lost;
+        if self.put(&[line]) == 0 {
+            self.lost = 0;
         }
     }
 
     /// Writes the lines in one go if possible. A line that the file does not
-    /// take is lost, and the rest is tried.
-    fn put(&mut self, lines: &[String]) {
+    /// take is lost, and the rest is tried. Returns how many were lost.
+    fn put(&mut self, lines: &[String]) -> usize {
         let bytes = lines.concat();
         let bytes = bytes.as_bytes();
         let mut begin = 0;
@@ -223,7 +235,7 @@ impl<W: Write> Accounted<W> {
             begin += line.len();
             ends.push(begin);
         }
-        let mut done = 0;
+        let (mut done, mut lost) = (0, 0);
         while done < bytes.len() {
             if self.torn && write_most(&mut self.writer, b"\n") == 1 {
                 self.torn = false;
@@ -234,12 +246,13 @@ impl<W: Write> Accounted<W> {
                 done + write_most(&mut self.writer, &bytes[done..])
             };
             let broken = ends.partition_point(|end| *end <= written);
-            let Some(end) = ends.get(broken) else { return };
+            let Some(end) = ends.get(broken) else { break };
             let begin = broken.checked_sub(1).map_or(0, |before| ends[before]);
             self.torn |= written > begin;
-            self.lost += 1;
+            lost += 1;
             done = *end;
         }
+        lost
     }
 }
 

@@ -241,6 +241,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("TELEMETRY_DIR", "a\0b", "a path"),
     ("TELEMETRY_KEEP_DAYS", "1.5", "days"),
     ("TELEMETRY_IDS", "hashed", "plain, keyed"),
+    ("METRICS_ADDR", "9464", "such as 127.0.0.1:9464"),
     ("STATE_DIR", "a\0b", "a path"),
     ("LOG_LEVEL", "verbose", "info, off, error, warn"),
     ("LOG_FORMAT", "xml", "text, json"),

@@ -189,3 +189,23 @@ async fn what_keeps_it_from_looking_is_told_too() {
     let found = with("CONTEXT_STORE", &format!("sqlite:{}", file.display())).await;
     assert_one(&found, "store", Outcome::Failed, &["CONTEXT_STORE"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_for_metrics_is_tried() {
+    let (world, _) = world();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut stage = Stage::new(world, &[]).await;
+    assert_eq!(of(&findings(stage.settings()).await, "metrics"), []);
+    stage.set("METRICS_ADDR", &address);
+    let found = findings(stage.settings()).await;
+    let told = [address.as_str(), "in use", "set it to a free port"];
+    assert_one(&found, "metrics", Outcome::Failed, &told);
+    // A bot that runs from this folder is taken to be the one that has it.
+    let _running = app::claim(&stage.config()).unwrap();
+    let found = findings(stage.settings()).await;
+    assert_one(&found, "metrics", Outcome::Ok, &["a bot runs"]);
+    stage.set("METRICS_ADDR", "127.0.0.1:0");
+    let found = findings(stage.settings()).await;
+    assert_one(&found, "metrics", Outcome::Ok, &["free"]);
+}

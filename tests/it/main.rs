@@ -20,6 +20,7 @@ mod init;
 mod llm;
 mod mapping;
 mod memory;
+mod monitor;
 mod program;
 mod readme;
 mod replay;

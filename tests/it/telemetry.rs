@@ -1,13 +1,13 @@
 //! Telemetry is output: its lines, its files, what it loses, and the queries over it.
 
 mod queries;
-mod samples;
+pub(crate) mod samples;
 mod writing;
 
 use clew::telemetry::event::{
     Answers, Cap, CauseWord, CircuitState, CollectFallback, CommandOutcome, DropReason,
     FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal,
-    SendStage, SourceWord, StoreOperation, TailFallback, TailOk, ToolOutcome,
+    SendStage, SourceWord, StoreOperation, TailFallback, TailOk, ToolOutcome, Word,
 };
 use clew::telemetry::{Event, Ids, Lines, Telemetry, log_filter};
 use clew_context::model::{Fallback, MessageId, OmitReason, Scene, Stage, UnixMillis, fixed_clock};

@@ -5,6 +5,15 @@ use serde::{Serialize, Serializer};
 
 use clew_context::model::Cause;
 
+/// A word of a closed set.
+pub trait Word: Copy + 'static {
+    /// All of them, in the order of declaration.
+    const ALL: &'static [Self];
+
+    /// The word as written on the line.
+    fn as_str(self) -> &'static str;
+}
+
 macro_rules! words {
     ($($(#[$doc:meta])+ $name:ident {
         $($(#[$variant_doc:meta])+ $variant:ident = $word:literal,)+
@@ -16,15 +25,19 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, in the order of declaration.
-            #[cfg(feature = "test-util")]
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
             /// The word as written on the line.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
+            }
+        }
+
+        impl Word for $name {
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            fn as_str(self) -> &'static str {
+                Self::as_str(self)
             }
         }
 

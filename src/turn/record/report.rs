@@ -13,7 +13,7 @@ use crate::telemetry::event::{
     AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
     SendFallback, SendStage, TailFallback, ToolCalled, TurnDone,
 };
-use crate::telemetry::{Event, Ids, Ms, Telemetry};
+use crate::telemetry::{Event, Ids, Ms, Stopwatch, Telemetry, TurnStage};
 use crate::tools::ToolResult;
 use crate::turn::Turn;
 use crate::turn::ask::AnswerTimes;
@@ -33,8 +33,8 @@ pub(in crate::turn) struct TurnReport<'a> {
 }
 
 /// What is known of a turn so far.
-#[derive(Default)]
 struct Known {
+    stages: Stopwatch,
     /// None until an attempt has gathered its context.
     receipt: Option<Receipt>,
     /// When the model was first asked.
@@ -47,8 +47,17 @@ impl<'a> TurnReport<'a> {
             telemetry,
             ids,
             came,
-            known: Mutex::default(),
+            known: Mutex::new(Known {
+                stages: Stopwatch::new(came),
+                receipt: None,
+                model_asked: None,
+            }),
         }
+    }
+
+    /// Another stage begins.
+    pub(in crate::turn) fn enters(&self, stage: TurnStage) {
+        self.known().stages.enters(stage, Instant::now());
     }
 
     /// An attempt has gathered its context.
@@ -210,8 +219,9 @@ impl<'a> TurnReport<'a> {
 
     /// The turn is over.
     pub(in crate::turn) fn over(&self, outcome: Outcome) {
-        let known = std::mem::take(&mut *self.known());
-        let receipt = known.receipt;
+        let mut known = self.known();
+        self.telemetry.timed(&known.stages.read(Instant::now()));
+        let receipt = known.receipt.take();
         let done = TurnDone {
             outcome,
             ms: Ms::from(self.came.elapsed()),
@@ -220,6 +230,7 @@ impl<'a> TurnReport<'a> {
             agent: receipt.as_ref().and_then(|receipt| receipt.agent.clone()),
             model: receipt.and_then(|receipt| Some(receipt.model?.name)),
         };
+        drop(known);
         log(&self.telemetry.styled(&self.ids), &done);
         self.emit(done);
     }

@@ -18,7 +18,7 @@ use clew_context::model::{
     ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UserId,
 };
 
-pub(super) fn turn_ids(turn: u64) -> Ids {
+pub(crate) fn turn_ids(turn: u64) -> Ids {
     Ids {
         guild: Some(GuildId::new(11)),
         channel: Some(ChannelId::new(22)),
@@ -29,7 +29,7 @@ pub(super) fn turn_ids(turn: u64) -> Ids {
 }
 
 /// In the order of the table in `telemetry/event.rs`.
-pub(super) fn one_of_each() -> Vec<Event> {
+pub(crate) fn one_of_each() -> Vec<Event> {
     let mut events = of_the_context();
     events.extend(of_the_turn());
     events.extend(of_the_connection());

@@ -1,0 +1,269 @@
+//! What the bot says of itself over HTTP, at `METRICS_ADDR`: whether it is alive, whether it is
+//! ready, and its metrics.
+//!
+//! Requests are answered beside the loop, which is asked one question at a time. Connections
+//! are few, each has its time, and none is kept open.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use super::loop_event::LoopEvent;
+use crate::app;
+use crate::telemetry::event::CircuitChanged;
+use crate::telemetry::{self, Gauges, LoopGauges, Metrics};
+use crate::turn::Services;
+
+/// The most connections at once; others wait until one of these has ended.
+const MAX_CONNECTIONS: usize = 16;
+/// How long a connection may take, with everything.
+const CONNECTION: Duration = Duration::from_secs(10);
+/// How long a request's head may take to arrive...
+const HEAD: Duration = Duration::from_secs(5);
+/// ...and the most bytes of it.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// How long the loop may take to answer. It does so in microseconds unless it hangs.
+const LOOP_ANSWERS: Duration = Duration::from_secs(2);
+/// The pause after a connection that could not be accepted, for lack of files for instance.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The server. It ends when dropped.
+#[derive(Debug)]
+pub(super) struct Monitor {
+    watched: Arc<Watched>,
+    server: JoinHandle<()>,
+}
+
+/// What requests look at.
+#[derive(Debug)]
+struct Watched {
+    metrics: Arc<Metrics>,
+    phase: Mutex<Phase>,
+    /// The question to the loop that it has not answered yet: while it hangs, no second one
+    /// is put.
+    asked: tokio::sync::Mutex<Option<oneshot::Receiver<LoopGauges>>>,
+}
+
+/// How far the bot has come.
+#[derive(Debug, Clone)]
+enum Phase {
+    /// The store is being opened.
+    Starting,
+    /// The loop runs.
+    Running(Arc<Services>, mpsc::UnboundedSender<LoopEvent>),
+    /// Turns that run may end; nothing new begins.
+    Stopping(Arc<Services>),
+}
+
+/// What one look shows.
+struct Look {
+    phase: Phase,
+    /// None if the loop does not run, or does not answer.
+    of_loop: Option<LoopGauges>,
+}
+
+impl Monitor {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// If another program has it, or it is none of this machine's.
+    pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, app::Error> {
+        let listener = TcpListener::bind(address).await;
+        listener.map_err(|source| app::Error::Metrics { address, source })
+    }
+
+    /// Answers requests from now on.
+    pub(super) fn start(listener: TcpListener, metrics: Arc<Metrics>) -> Self {
+        let watched = Arc::new(Watched {
+            metrics,
+            phase: Mutex::new(Phase::Starting),
+            asked: tokio::sync::Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/healthz", get(healthz))
+            .route("/readyz", get(readyz))
+            .route("/metrics", get(metrics_now))
+            .with_state(Arc::clone(&watched));
+        Self {
+            watched,
+            server: tokio::spawn(serve(listener, router)),
+        }
+    }
+
+    /// The loop begins to run.
+    pub(super) fn running(
+        &self,
+        services: &Arc<Services>,
+        loop_events: &mpsc::UnboundedSender<LoopEvent>,
+    ) {
+        *self.watched.phase() = Phase::Running(Arc::clone(services), loop_events.clone());
+    }
+
+    /// The bot is stopping.
+    pub(super) fn stopping(&self, services: &Arc<Services>) {
+        *self.watched.phase() = Phase::Stopping(Arc::clone(services));
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// Accepts connections, a few at a time.
+async fn serve(listener: TcpListener, router: Router) {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(connection(stream, router.clone(), place));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a request for metrics or health could not be accepted");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Answers one request.
+async fn connection(stream: TcpStream, router: Router, _place: OwnedSemaphorePermit) {
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // Whoever asked has gone, or sent no request: nobody is there to be told.
+    let _ = timeout(CONNECTION, serving).await;
+}
+
+async fn healthz(State(watched): State<Arc<Watched>>) -> impl IntoResponse {
+    if watched.look().await.is_alive() {
+        return (StatusCode::OK, "alive\n".to_owned());
+    }
+    let seconds = LOOP_ANSWERS.as_secs();
+    let told = format!("the loop has not answered for {seconds} s: restart the bot\n");
+    (StatusCode::SERVICE_UNAVAILABLE, told)
+}
+
+async fn readyz(State(watched): State<Arc<Watched>>) -> impl IntoResponse {
+    let missing = watched.look().await.missing();
+    if missing.is_empty() {
+        return (StatusCode::OK, "ready\n".to_owned());
+    }
+    let told = format!("not ready\n{}\n", missing.join("\n"));
+    (StatusCode::SERVICE_UNAVAILABLE, told)
+}
+
+async fn metrics_now(State(watched): State<Arc<Watched>>) -> impl IntoResponse {
+    let gauges = watched.look().await.gauges();
+    let rendered = watched.metrics.render(gauges);
+    ([(CONTENT_TYPE, telemetry::CONTENT_TYPE)], rendered)
+}
+
+impl Watched {
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look(&self) -> Look {
+        let phase = self.phase().clone();
+        let of_loop = match &phase {
+            Phase::Running(_, loop_events) => {
+                let asked = timeout(LOOP_ANSWERS, self.ask(loop_events)).await;
+                asked.ok().flatten()
+            }
+            Phase::Starting | Phase::Stopping(_) => None,
+        };
+        // The phase may have changed while the loop was asked.
+        Look {
+            phase: self.phase().clone(),
+            of_loop,
+        }
+    }
+
+    /// Asks the loop, unless it still owes an answer.
+    async fn ask(&self, loop_events: &mpsc::UnboundedSender<LoopEvent>) -> Option<LoopGauges> {
+        let mut asked = self.asked.lock().await;
+        let answer = asked.get_or_insert_with(|| {
+            let (reply, answer) = oneshot::channel();
+            // The loop is gone only when the process ends.
+            let _ = loop_events.send(LoopEvent::Look(reply));
+            answer
+        });
+        let answer = answer.await;
+        *asked = None;
+        answer.ok()
+    }
+}
+
+impl Look {
+    fn is_alive(&self) -> bool {
+        self.of_loop.is_some() || !matches!(self.phase, Phase::Running(..))
+    }
+
+    /// What keeps the bot from answering as it should, a line each.
+    fn missing(&self) -> Vec<String> {
+        let services = match &self.phase {
+            Phase::Starting => return vec!["store: it is not open yet".to_owned()],
+            Phase::Stopping(_) => return vec!["process: it is stopping".to_owned()],
+            Phase::Running(services, _) => services,
+        };
+        let of_loop = match self.of_loop {
+            None => Some("loop: it does not answer".to_owned()),
+            Some(LoopGauges { shards: 0, .. }) => Some("discord: not connected yet".to_owned()),
+            Some(now) if now.connected < now.shards => Some(format!(
+                "discord: {} of {} shards are connected",
+                now.connected, now.shards
+            )),
+            Some(_) => None,
+        };
+        let store = services.memory.store_state();
+        let CircuitChanged {
+            read,
+            write,
+            unsaved,
+        } = &store;
+        let store = (!store.is_back()).then(|| {
+            format!(
+                "store: reading is {}, writing is {}; {unsaved} answered turns wait for it",
+                read.as_str(),
+                write.as_str()
+            )
+        });
+        of_loop.into_iter().chain(store).collect()
+    }
+
+    fn gauges(&self) -> Gauges {
+        let services = match &self.phase {
+            Phase::Starting => None,
+            Phase::Running(services, _) | Phase::Stopping(services) => Some(services),
+        };
+        Gauges {
+            is_ready: self.missing().is_empty(),
+            is_alive: self.is_alive(),
+            of_loop: self.of_loop,
+            window: services.map(|services| services.window().size()),
+            store: services.map(|services| services.memory.store_state()),
+            dropped_lines: services.map_or(0, |services| services.telemetry.dropped()),
+        }
+    }
+}

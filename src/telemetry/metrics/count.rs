@@ -1,0 +1,221 @@
+//! What each event adds to the metrics.
+
+use super::super::event::{
+    Cap, CollectOk, CommandAnswered, Confirmed, DropReason, Event, LostBy, Outcome, PurgeCause,
+    ReadFailure, Refusal, RequestFailed, RequestOk, RunEnd, StoreOperation, ToolCalled, TurnDone,
+    Word,
+};
+use super::{Counts, Metrics};
+use clew_context::model::Scene;
+
+/// The label's value where there is nothing to name.
+const NONE: &str = "none";
+const SCENES: [Scene; 4] = [Scene::Thread, Scene::ReplyChain, Scene::Direct, Scene::Lone];
+
+impl Metrics {
+    /// Counts an event.
+    pub(in crate::telemetry) fn count(&self, event: &Event) {
+        let counts = &self.counts;
+        match event {
+            Event::CollectOk(collected) => counts.collected(collected),
+            Event::CollectTruncated(truncated) => {
+                let cap = [truncated.reason.as_str()];
+                counts.context_truncations.one(cap);
+                let dropped = truncated.dropped as u64;
+                counts.context_messages_dropped.add(cap, dropped);
+            }
+            Event::CollectFallback(fallback) => {
+                let labels = [fallback.stage.as_str(), fallback.reason.as_str()];
+                counts.context_fallbacks.one(labels);
+            }
+            Event::MergeOk(merged) => counts.prompt_characters.observe([], merged.chars),
+            Event::TailFallback(fallback) => {
+                counts.thread_tail_fallbacks.one([fallback.reason.as_str()]);
+            }
+            Event::TriggerRefused(refused) => counts.turns_refused.one([refused.reason.as_str()]),
+            Event::TurnDone(done) => counts.turn_done(done),
+            Event::RunDone(done) => counts.agent_runs.one([done.end.as_str()]),
+            Event::RequestOk(request) => counts.request_ok(request),
+            Event::RequestFailed(request) => counts.request_failed(request),
+            Event::ToolCalled(called) => counts.tool_called(called),
+            Event::AnswerSent(sent) => {
+                counts.answers_sent.one([]);
+                counts.answer_messages_sent.add([], sent.messages as u64);
+            }
+            Event::SendFallback(fallback) => {
+                let labels = [fallback.stage.as_str(), fallback.reason.as_str()];
+                counts.send_fallbacks.one(labels);
+            }
+            Event::CommandAnswered(answered) => counts.command(answered),
+            Event::ShardConnected(_)
+            | Event::ShardDisconnected(_)
+            | Event::SessionLost(_)
+            | Event::UnreadableInput(_) => counts.connection(event),
+            Event::StoreFailed(_)
+            | Event::Recorded(_)
+            | Event::TurnsDropped(_)
+            | Event::Flushed(_)
+            | Event::Learnt(_)
+            | Event::EntriesPurged(_)
+            | Event::Confirmed(_)
+            | Event::MendsDropped(_) => counts.memory(event),
+            // The first two say nothing that others do not, the state of the store is
+            // looked up, and the last four are of the process's beginning and end.
+            Event::TailOk(_)
+            | Event::Trigger(_)
+            | Event::CircuitChanged(_)
+            | Event::Fatal(_)
+            | Event::Started(_)
+            | Event::Stopping(_)
+            | Event::Dropped(_) => {}
+        }
+    }
+}
+
+impl Counts {
+    fn turn_done(&self, done: &TurnDone) {
+        let outcome = done.outcome.as_str();
+        let scene = done.case.map_or(NONE, Scene::as_str);
+        self.turns.one([outcome, scene]);
+        self.turn_duration.observe([outcome], done.ms.0);
+    }
+
+    fn collected(&self, collected: &CollectOk) {
+        let scene = collected.case.as_str();
+        self.context_blocks.one([scene, collected.source.as_str()]);
+        self.collect_duration.observe([scene], collected.ms.0);
+        self.context_fetches.add([], collected.fetches as u64);
+        self.context_messages.observe([], collected.msgs);
+    }
+
+    fn request_ok(&self, request: &RequestOk) {
+        let model = request.model.as_str();
+        let (server, reason) = (request.server.to_string(), request.finish.as_str());
+        self.model_requests.one([&server, model, "ok", reason]);
+        self.model_request_duration.observe([model], request.ms.0);
+        self.model_first_words.observe([model], request.ms_first.0);
+        let tokens = [
+            ("prompt", request.prompt_tokens),
+            ("completion", request.completion_tokens),
+        ];
+        for (kind, tokens) in tokens {
+            self.model_tokens.add([model, kind], tokens.unwrap_or(0));
+        }
+    }
+
+    fn request_failed(&self, request: &RequestFailed) {
+        let (server, reason) = (request.server.to_string(), request.reason.as_str());
+        let labels = [server.as_str(), &request.model, "failed", reason];
+        self.model_requests.one(labels);
+    }
+
+    fn tool_called(&self, called: &ToolCalled) {
+        let tool = called.tool.unwrap_or(NONE);
+        self.tool_calls.one([tool, called.outcome.as_str()]);
+        self.tool_call_duration.observe([tool], called.ms.0);
+    }
+
+    fn command(&self, answered: &CommandAnswered) {
+        let command = answered.command.to_string();
+        self.commands.one([&command, answered.outcome.as_str()]);
+        self.command_duration.observe([], answered.ms.0);
+    }
+
+    fn connection(&self, event: &Event) {
+        match event {
+            Event::ShardConnected(connected) => {
+                let resumed = if connected.resumed { "true" } else { "false" };
+                self.discord_connections.one([resumed]);
+            }
+            Event::ShardDisconnected(lost) => {
+                self.discord_disconnections.one([lost.reason.as_str()]);
+            }
+            Event::SessionLost(_) => self.discord_sessions_lost.one([]),
+            Event::UnreadableInput(input) => self.discord_unreadable.one([input.reason.as_str()]),
+            _ => {}
+        }
+    }
+
+    fn memory(&self, event: &Event) {
+        match event {
+            Event::StoreFailed(failed) => self.store_failures.one([failed.operation.as_str()]),
+            Event::Recorded(recorded) => {
+                self.turns_recorded.one([]);
+                self.turn_recording_duration.observe([], recorded.ms.0);
+            }
+            Event::TurnsDropped(dropped) => {
+                let reason = [dropped.reason.as_str()];
+                self.turns_not_stored.add(reason, dropped.turns as u64);
+            }
+            Event::Flushed(flushed) => self.facts_saved.add([], flushed.facts as u64),
+            Event::Learnt(learnt) => {
+                self.facts_learnt.add([], learnt.facts as u64);
+                self.facts_rejected.add([], learnt.refused as u64);
+            }
+            Event::EntriesPurged(purged) => {
+                self.entries_purged
+                    .add([purged.cause.as_str()], purged.entries);
+            }
+            Event::Confirmed(confirmed) => self.confirmed(confirmed),
+            Event::MendsDropped(dropped) => self.changes_dropped.add([], dropped.mends as u64),
+            _ => {}
+        }
+    }
+
+    fn confirmed(&self, confirmed: &Confirmed) {
+        let Confirmed {
+            asked,
+            gone,
+            unanswered,
+            ..
+        } = *confirmed;
+        let there = asked.saturating_sub(gone + unanswered);
+        for (result, count) in [("there", there), ("gone", gone), ("unanswered", unanswered)] {
+            self.messages_confirmed.add([result], count as u64);
+        }
+    }
+
+    /// The series that are known beforehand.
+    pub(super) fn begin_at_zero(&self) {
+        let scenes = || SCENES.map(Scene::as_str).into_iter().chain([NONE]);
+        for outcome in words::<Outcome>() {
+            self.turns.begin(scenes().map(|scene| [outcome, scene]));
+        }
+        self.turns_refused.begin(words::<Refusal>().map(one));
+        self.agent_runs.begin(words::<RunEnd>().map(one));
+        self.context_truncations.begin(words::<Cap>().map(one));
+        self.context_messages_dropped.begin(words::<Cap>().map(one));
+        self.discord_connections.begin(["true", "false"].map(one));
+        self.discord_disconnections
+            .begin(words::<LostBy>().map(one));
+        self.discord_unreadable
+            .begin(words::<ReadFailure>().map(one));
+        self.store_failures
+            .begin(words::<StoreOperation>().map(one));
+        self.turns_not_stored.begin(words::<DropReason>().map(one));
+        self.entries_purged.begin(words::<PurgeCause>().map(one));
+        let results = ["there", "gone", "unanswered"];
+        self.messages_confirmed.begin(results.map(one));
+        for alone in [
+            &self.context_fetches,
+            &self.answers_sent,
+            &self.answer_messages_sent,
+            &self.discord_sessions_lost,
+            &self.turns_recorded,
+            &self.facts_saved,
+            &self.facts_learnt,
+            &self.facts_rejected,
+            &self.changes_dropped,
+        ] {
+            alone.begin([[]]);
+        }
+    }
+}
+
+fn words<W: Word>() -> impl Iterator<Item = &'static str> {
+    W::ALL.iter().map(|word| word.as_str())
+}
+
+fn one(value: &'static str) -> [&'static str; 1] {
+    [value]
+}

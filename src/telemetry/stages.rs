@@ -1,0 +1,91 @@
+//! How long the stages of a turn took. Events do not say it; metrics and traces do.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A part of a turn. One follows the other; a question that is edited begins anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnStage {
+    /// It waits for other turns.
+    Queue,
+    /// What the prompt is made of is gathered.
+    Gather,
+    /// The model is asked, and answers are posted while they stream.
+    Ask,
+    /// The rest of the answer is posted.
+    Deliver,
+    /// The turn is stored.
+    Record,
+}
+
+/// One stage of one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageTime {
+    /// Which.
+    pub stage: TurnStage,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Times the stages of one turn.
+#[derive(Debug)]
+pub struct Stopwatch {
+    over: Vec<StageTime>,
+    stage: TurnStage,
+    began: Instant,
+}
+
+impl TurnStage {
+    /// All of them, in order.
+    pub const ALL: [Self; 5] = [
+        Self::Queue,
+        Self::Gather,
+        Self::Ask,
+        Self::Deliver,
+        Self::Record,
+    ];
+
+    /// The word in metrics and traces.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Gather => "gather",
+            Self::Ask => "ask",
+            Self::Deliver => "deliver",
+            Self::Record => "record",
+        }
+    }
+}
+
+impl Stopwatch {
+    /// Begins with the wait of a trigger that came then.
+    pub fn new(came: Instant) -> Self {
+        Self {
+            over: Vec::with_capacity(TurnStage::ALL.len()),
+            stage: TurnStage::Queue,
+            began: came,
+        }
+    }
+
+    /// Another stage begins, and so the one before ends.
+    pub fn enters(&mut self, stage: TurnStage, now: Instant) {
+        self.over.push(self.current(now));
+        self.stage = stage;
+        self.began = now;
+    }
+
+    /// All stages, the current one up to now.
+    pub fn read(&self, now: Instant) -> Vec<StageTime> {
+        let mut all = self.over.clone();
+        all.push(self.current(now));
+        all
+    }
+
+    fn current(&self, now: Instant) -> StageTime {
+        StageTime {
+            stage: self.stage,
+            took: now - self.began,
+        }
+    }
+}
