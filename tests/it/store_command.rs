@@ -3,6 +3,8 @@
 mod backup;
 mod copy;
 mod erase;
+#[cfg(feature = "postgres")]
+mod role;
 mod world;
 
 use std::fs;

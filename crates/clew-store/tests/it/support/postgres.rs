@@ -301,7 +301,7 @@ fn unprivileged() -> (u32, u32) {
 }
 
 /// The folder with the newest version's programs.
-fn programs() -> PathBuf {
+pub(crate) fn programs() -> PathBuf {
     let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
     let numbered = versions.filter_map(|entry| {
         let version: u32 = entry.file_name().to_str()?.parse().ok()?;
