@@ -6,6 +6,7 @@
 
 mod demo;
 mod doctor;
+mod health;
 mod init;
 mod print;
 pub mod replay;
@@ -52,6 +53,8 @@ enum CliCommand {
     Demo(demo::DemoArgs),
     /// Try the settings on Discord, the model, the store and the disk, and say what to mend
     Doctor(doctor::DoctorArgs),
+    /// Ask the running bot at `METRICS_ADDR` whether it is alive, and exit with 1 if not
+    Health,
     /// Show what the bot would have collected for each trigger in recorded channels
     Replay(Box<replay::ReplayArgs>),
     /// Inspect, back up, export, import, erase, migrate, copy or vacuum the store
@@ -103,6 +106,10 @@ pub fn main() -> ExitCode {
         Some(CliCommand::Doctor(args)) => {
             runtime.block_on(doctor::run(&args, Config::of_process()))
         }
+        Some(CliCommand::Health) => match Config::of_process() {
+            Ok(config) => health::run(&config),
+            Err(errors) => fail(&errors),
+        },
         Some(CliCommand::Run) => match Config::of_process() {
             Ok(config) => connect(&runtime, config),
             Err(errors) => fail(&errors),

@@ -21,6 +21,7 @@ mod llm;
 mod mapping;
 mod memory;
 mod monitor;
+mod packaging;
 mod program;
 mod readme;
 mod replay;

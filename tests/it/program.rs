@@ -3,8 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use serde_json::Value;
 
@@ -92,4 +95,40 @@ fn its_log_can_be_json() {
     let line: Value = serde_json::from_str(line).unwrap();
     assert_eq!(line["message"], "the settings in effect");
     assert_eq!(line["level"], "INFO");
+}
+
+/// The running bot is asked, which says why it is not alive.
+#[test]
+fn health_is_what_the_bot_says() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serve = |status: &'static str, body: &'static str| {
+        let listener = listener.try_clone().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let read = stream.read(&mut request).unwrap();
+            assert!(request[..read].starts_with(b"GET /healthz HTTP/1.1\r\n"));
+            write!(stream, "HTTP/1.1 {status}\r\n\r\n{body}").unwrap();
+        })
+    };
+    let check = |address: &str, code: i32, expected: &str| {
+        let (out, errors, found) = program(&["health"], &[("METRICS_ADDR", address)]);
+        assert_eq!((out.as_str(), found), ("", Some(code)), "{errors}");
+        assert!(errors.starts_with(expected), "{errors}");
+        errors
+    };
+    let served = serve("200 OK", "alive\n");
+    assert_eq!(check(&address, 0, ""), "");
+    served.join().unwrap();
+    let served = serve("503 Service Unavailable", "the loop hangs: restart it\n");
+    assert_eq!(check(&address, 1, ""), "clew: the loop hangs: restart it\n");
+    served.join().unwrap();
+    // A bot that listens on all addresses.
+    let served = serve("200 OK", "");
+    check(&address.replace("127.0.0.1", "0.0.0.0"), 0, "");
+    served.join().unwrap();
+    drop(listener);
+    check(&address, 1, "clew: no answer at METRICS_ADDR=127.0.0.1:");
+    check("", 2, "clew: METRICS_ADDR is not set");
 }
