@@ -189,6 +189,18 @@ pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
     SessionLock::take(&config.state_dir.join(SESSION_FILE))
 }
 
+/// Has the next process begin a new session, after which what is stored counts as
+/// missed by it: it confirms messages with Discord before it shows them.
+///
+/// # Errors
+/// If the session file cannot be removed.
+pub fn forget_session(config: &Config) -> std::io::Result<()> {
+    match std::fs::remove_file(config.state_dir.join(SESSION_FILE)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// A bot whose parts are set up.
 struct Running<'a> {
     config: &'a Config,

@@ -50,7 +50,8 @@ pub(super) enum StoreCommand {
     /// What the store has already stays as it is, and nothing enters of who opted
     /// out, so that importing twice changes nothing. What was erased after the file
     /// was written comes back with it: erase it again. The whole file is checked
-    /// before anything is changed. Stop the bot first.
+    /// before anything is changed. Stop the bot first; it begins a new session then,
+    /// and checks with Discord what it shows of before.
     Import(import::ImportArgs),
     /// Erase everything of a user, server or channel, or from before a date,
     /// without leaving a trace on disk
@@ -149,6 +150,12 @@ enum Error {
         #[source]
         source: lines::LineError,
     },
+    #[error("cannot end the session in {path}: make the folder writable", path = .path.display())]
+    Session {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("{entries} entries were written, and {found} are read again: the disk lost some")]
     ReadAgain { entries: u64, found: u64 },
     #[error("cannot write the output")]
@@ -166,6 +173,7 @@ impl Error {
             | Self::File { .. }
             | Self::Read { .. }
             | Self::Line { .. }
+            | Self::Session { .. }
             | Self::Store(
                 clew_store::Error::Open { .. }
                 | clew_store::Error::Held { .. }

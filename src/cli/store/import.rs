@@ -49,7 +49,7 @@ pub(super) async fn run(config: &Config, args: &ImportArgs) -> Result<CommandEnd
     };
     let folders = app::folders(memory);
     let store = Store::open(&memory.store, &folders, system_clock()).await?;
-    let done = import(&store, transcripts.as_ref(), args, opted_out).await;
+    let done = import(&store, transcripts.as_ref(), args, opted_out, config).await;
     store.close().await?;
     let Some((imported, others)) = done? else {
         return Ok(CommandEnd::Asked);
@@ -78,6 +78,7 @@ async fn import(
     transcripts: Option<&Transcripts>,
     args: &ImportArgs,
     opted_out: HashSet<UserId>,
+    config: &Config,
 ) -> Result<Option<(Imported, OtherLines)>, Error> {
     let mut import = Import::into(store, opted_out).await?;
     let mut lines = Lines::open(&args.file)?;
@@ -95,6 +96,12 @@ async fn import(
             return Ok(None);
         }
     }
+    // Messages may have been deleted since the export. A bot that went on with its
+    // session would not ask for them.
+    app::forget_session(config).map_err(|source| Error::Session {
+        path: config.state_dir.clone(),
+        source,
+    })?;
     let bar = bar(&args.file);
     let written = write(import, transcripts, &args.file, &bar).await;
     bar.finish_and_clear();

@@ -225,6 +225,50 @@ async fn what_is_there_stays_as_it_is() {
     assert_eq!(home.ok(&["export"]), before);
 }
 
+/// A full disk breaks it off; the turns that it has stored are whole, and the rest follows.
+#[tokio::test]
+async fn an_import_that_broke_off_is_finished_by_another() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&world(everything())).await;
+    home.ok(&["backup", "all"]);
+    let empty = Home::new("sqlite:var/clew.db");
+    empty.bring(&home, "all");
+    let script = "trap '' XFSZ; ulimit -f 1000; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]);
+    command.args([env!("CARGO_BIN_EXE_clew"), "store", "import", "all"]);
+    let done = empty.with_settings(&mut command).output().unwrap();
+    let errors = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{errors}");
+    let begun = empty.lines().await;
+    let messages = begun
+        .iter()
+        .filter(|line| line.contains(r#""kind":"message""#));
+    assert!(
+        (1..1_200).contains(&messages.count()),
+        "it began: {}",
+        begun.len()
+    );
+    let told = empty.ok(&["import", "all"]);
+    assert!(told.contains(" were there already"), "{told}");
+    assert_eq!(empty.lines().await, home.lines().await);
+}
+
+/// So that what was deleted since the backup is found out before it is shown.
+#[tokio::test]
+async fn the_bot_begins_a_new_session_after_an_import() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&world(plain())).await;
+    home.ok(&["backup", "all"]);
+    let session = home.path("var/session.json");
+    fs::write(&session, "{}").unwrap();
+    fs::write(home.path("bad"), "bad\n").unwrap();
+    assert_eq!(home.run(&["import", "bad"]).0, 2);
+    assert!(session.exists(), "nothing was imported");
+    home.ok(&["import", "all"]);
+    assert!(!session.exists());
+}
+
 #[tokio::test]
 async fn what_a_store_cannot_hold_takes_consent_to_import() {
     let home = Home::new("sqlite:var/clew.db");
