@@ -12,6 +12,7 @@ mod print;
 pub mod replay;
 mod run;
 mod store;
+pub mod tune;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -57,6 +58,8 @@ enum CliCommand {
     Health,
     /// Show what the bot would have collected for each trigger in recorded channels
     Replay(Box<replay::ReplayArgs>),
+    /// Try caps on recorded channels, and suggest those that suit them
+    Tune(Box<tune::TuneArgs>),
     /// Inspect, back up, export, import, erase, migrate, copy or vacuum the store
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
             Ok(code) => code,
             Err(error) => fail(error.as_ref()),
         },
+        Some(CliCommand::Tune(args)) => tune::run(*args),
         Some(CliCommand::Store(command)) => match Config::of_process() {
             Ok(config) => {
                 init_log(LevelFilter::WARN, LogFormat::Text);

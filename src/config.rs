@@ -129,7 +129,22 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
         dotenv: Option<&Path>,
     ) -> Result<Self, ConfigErrors> {
-        let mut check = Checker::new(Values::gather(environment, dotenv));
+        Self::checked(Values::gather(environment, dotenv))
+    }
+
+    /// The same settings with other values of some variables.
+    ///
+    /// # Errors
+    /// See [`Config::load`].
+    pub fn changed<'a>(
+        &self,
+        pairs: impl IntoIterator<Item = (&'static Variable, &'a str)>,
+    ) -> Result<Self, ConfigErrors> {
+        Self::checked(self.values.changed(pairs))
+    }
+
+    fn checked(values: Values) -> Result<Self, ConfigErrors> {
+        let mut check = Checker::new(values);
         let config = Self {
             discord: discord::read(&mut check),
             access: access::read(&mut check),

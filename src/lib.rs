@@ -4,7 +4,7 @@
 //!
 //! The map, see ARCHITECTURE.md for who may import whom:
 //!
-//! - `cli`, `demo`, `doctor`, `app`: command line, demo, checks, the wiring and its loop.
+//! - `cli`, `demo`, `doctor`, `tune`, `app`: command line, demo, checks, caps to suggest, the wiring and its loop.
 //! - `turn`, `commands`, `replay`: the use cases.
 //! - `tools`: what a model may call.
 //! - `memory`: what is remembered.
@@ -38,6 +38,7 @@ cfg_if::cfg_if! {
         pub mod runs;
         pub mod telemetry;
         pub mod tools;
+        pub mod tune;
         pub mod turn;
     } else {
         mod agents;
@@ -56,6 +57,7 @@ cfg_if::cfg_if! {
         mod runs;
         mod telemetry;
         mod tools;
+        mod tune;
         mod turn;
     }
 }

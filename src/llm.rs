@@ -336,7 +336,7 @@ pub fn tokens(prompt: &[ChatMessage]) -> usize {
 }
 
 /// An estimate of the tokens of so many bytes of UTF-8.
-const fn estimated(bytes: usize) -> usize {
+pub const fn estimated(bytes: usize) -> usize {
     bytes.div_ceil(BYTES_A_TOKEN)
 }
 

@@ -14,10 +14,14 @@
 //! a block is made is decided in clew-context alone.
 
 mod bot;
+mod figures;
 mod names;
 mod recorded;
+mod remembered;
 mod report;
 mod router;
+mod sweep;
+mod table;
 mod timeline;
 mod turn;
 
@@ -25,20 +29,24 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::archive::{ArchiveError, ReadOptions, Recording, Report};
+use crate::config::Config;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::WindowLimits;
-use clew_context::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
+use clew_context::model::{Cause, Limits, Message, MessageId, ReplyTarget, TriggerRules};
 
+pub use figures::{ByCap, Figures, FiguresByScene, Labelled, Spread};
 pub use recorded::RecordedSource;
 pub use report::Summary;
 #[cfg(feature = "test-util")]
 pub use router::BYTES_PER_OWN_MESSAGE;
+pub use sweep::{Labels, Sweep, SweepSettings, sweep};
+pub use table::{LABELS_LEGEND, LEGEND, cells, head, heads, row, scene_name, share};
 
 pub use timeline::timeline;
 
 use report::Reporter;
 use router::Router;
-use turn::{ReplayTurns, Warm};
+use turn::{ReplayOutcome, ReplayTurns, Warm};
 
 /// The number of messages between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1_000;
@@ -46,16 +54,10 @@ const PROGRESS_EVERY: u64 = 1_000;
 /// What to replay, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySettings {
-    /// Exports and scenarios, which together make one recording.
-    pub files: Vec<PathBuf>,
-    /// Use the readable rest of damaged files.
-    pub lenient: bool,
-    /// The bot's id or name; if `None`, the recording tells.
-    pub bot: Option<String>,
-    /// Which messages are triggers.
-    pub triggers: Triggers,
-    /// Whether each trigger counts as a mention of the bot.
-    pub as_mention: bool,
+    /// What is read.
+    pub recorded: RecordedFiles,
+    /// Who is asked, and by which messages.
+    pub questions: Questions,
     /// What the window holds when a trigger comes.
     pub start: Start,
     /// How many triggers to replay at most.
@@ -64,14 +66,57 @@ pub struct ReplaySettings {
     pub format: Format,
     /// Whether to include the text of each block.
     pub text: bool,
+    /// Whether only the figures are reported, by scene.
+    pub summary: bool,
+    /// The settings to be tried.
+    pub caps: Caps,
+}
+
+/// Exports and scenarios, which together make one recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedFiles {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// Use the readable rest of damaged ones.
+    pub lenient: bool,
+}
+
+/// Who is asked, and by which messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Questions {
+    /// The bot's id or name; if `None`, the recording tells.
+    pub bot: Option<String>,
+    /// Which messages are triggers.
+    pub triggers: Triggers,
+    /// Whether each trigger counts as a mention of the bot.
+    pub as_mention: bool,
+    /// What the router takes for a trigger.
+    pub rules: TriggerRules,
+}
+
+/// The settings that decide what is collected for a trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
     /// The caps of a block. The deadline is ignored, since reading a disk takes what it takes.
     pub limits: Limits,
-    /// The limits of the warm window.
+    /// The limits of the window.
     pub window: WindowLimits,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
-    /// What the router takes for a trigger.
-    pub rules: TriggerRules,
+}
+
+impl Caps {
+    /// Those of a configuration.
+    pub fn of(config: &Config) -> Self {
+        Self {
+            limits: config.limits,
+            window: WindowLimits {
+                per_channel: config.window.per_channel,
+                max_bytes: config.window.max_bytes,
+            },
+            reply_target: config.reply_target,
+        }
+    }
 }
 
 /// Which messages are triggers.
@@ -114,6 +159,13 @@ pub enum ReplayProgress {
         /// So far.
         done: u64,
         /// In all files.
+        total: u64,
+    },
+    /// Answers worked out, of a sweep.
+    Trying {
+        /// So far.
+        done: u64,
+        /// Of all triggers under all settings.
         total: u64,
     },
     /// Messages replayed.
@@ -166,6 +218,37 @@ pub enum ReplayError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// No message is a trigger.
+    #[error(
+        "no message in the recording is a question to {}: name another bot with --bot, or take messages of people for questions with --trigger replies or --trigger all",
+        .bot.as_deref().unwrap_or("a bot")
+    )]
+    NoQuestions {
+        /// The account taken for the bot, if there is one.
+        bot: Option<String>,
+    },
+    /// Labels name a trigger that is none.
+    #[error(
+        "the labels name {id}, which is no message of a person in the recording: add the export that holds it, or take the label out"
+    )]
+    WrongLabel {
+        /// What they name.
+        id: MessageId,
+    },
+    /// A sweep that would take too much time and memory.
+    #[error(
+        "{triggers} questions under {settings} settings are {} answers to work out, and {} is the most: sweep fewer values, or take fewer questions with --sample",
+        triggers * settings, sweep::MOST_ANSWERS
+    )]
+    TooManyAnswers {
+        /// How many triggers.
+        triggers: usize,
+        /// How many settings.
+        settings: usize,
+    },
+    /// A thread cannot be started.
+    #[error("cannot start a thread to work on")]
+    Thread(#[source] io::Error),
     /// The report cannot be written.
     #[error("cannot write the report")]
     Output(#[source] io::Error),
@@ -181,28 +264,44 @@ pub async fn run(
     out: &mut dyn Write,
     progress: &dyn Fn(ReplayProgress),
 ) -> Result<Summary, ReplayError> {
-    let recording = open(settings, progress)?;
-    if recording.report().messages == 0 {
-        let files = settings.files.clone();
-        return Err(ReplayError::NoMessages { files });
-    }
-    let us = bot::choose(&recording, settings)?;
-    let mut reporter = Reporter::new(settings, &us);
+    let recording = settings.recorded.open(progress)?;
+    let us = bot::choose(&recording, &settings.questions)?;
     let turns = ReplayTurns {
         recording: &recording,
         us: &us,
-        settings,
+        caps: &settings.caps,
     };
-    match (settings.triggers, settings.start) {
-        (Triggers::One(id), Start::Cold) => one(turns, id, &mut reporter, out).await?,
-        _ => pass(turns, &mut reporter, out, progress).await?,
+    let mut router = Router::new(&recording, &us, &settings.questions);
+    let mut reporter = Reporter::new(settings);
+    let mut take = |outcome: &ReplayOutcome| {
+        reporter.take(outcome, out).map_err(ReplayError::Output)?;
+        Ok(reporter.is_full())
+    };
+    match (settings.questions.triggers, settings.start) {
+        _ if settings.limit == Some(0) => {}
+        (Triggers::One(id), Start::Cold) => {
+            let message = wanted(&turns, id)?;
+            if let Some(cause) = router.cause(&message) {
+                take(&turns.cold(message, cause).await?)?;
+            }
+        }
+        (triggers, start) => {
+            if let Triggers::One(id) = triggers {
+                wanted(&turns, id)?;
+            }
+            pass(
+                turns,
+                start,
+                |message| router.cause(message),
+                take,
+                progress,
+            )
+            .await?;
+        }
     }
-    let summary = reporter.summary(recording.report());
-    if settings.format == Format::Text {
-        write!(out, "{summary}").map_err(ReplayError::Output)?;
-    }
-    out.flush().map_err(ReplayError::Output)?;
-    Ok(summary)
+    let bot = bot::told(&recording, &us);
+    let summary = reporter.finish(bot, recording.report(), out);
+    summary.map_err(ReplayError::Output)
 }
 
 fn listed(files: &[PathBuf]) -> String {
@@ -213,16 +312,24 @@ fn listed(files: &[PathBuf]) -> String {
     shown.join(", ")
 }
 
-fn open(
-    settings: &ReplaySettings,
-    progress: &dyn Fn(ReplayProgress),
-) -> Result<Recording, ArchiveError> {
-    let reading = |done, total| progress(ReplayProgress::Reading { done, total });
-    let options = ReadOptions {
-        lenient: settings.lenient,
-        progress: Some(&reading),
-    };
-    Recording::open(&settings.files, options)
+impl RecordedFiles {
+    /// Reads every file once. Blocking.
+    ///
+    /// # Errors
+    /// If a file cannot be used, or none holds a message.
+    fn open(&self, progress: &dyn Fn(ReplayProgress)) -> Result<Recording, ReplayError> {
+        let reading = |done, total| progress(ReplayProgress::Reading { done, total });
+        let options = ReadOptions {
+            lenient: self.lenient,
+            progress: Some(&reading),
+        };
+        let recording = Recording::open(&self.files, options)?;
+        if recording.report().messages == 0 {
+            let files = self.files.clone();
+            return Err(ReplayError::NoMessages { files });
+        }
+        Ok(recording)
+    }
 }
 
 /// The requested trigger, with the message that it replies to.
@@ -247,54 +354,36 @@ fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> Result<Message, ReplayError
     Ok(message)
 }
 
-/// Replays one trigger into an empty window: nothing else has to be read.
-async fn one(
-    turns: ReplayTurns<'_>,
-    id: MessageId,
-    reporter: &mut Reporter<'_>,
-    out: &mut dyn Write,
-) -> Result<(), ReplayError> {
-    let message = wanted(&turns, id)?;
-    if let Some(cause) = Router::new(&turns).cause(&message) {
-        let outcome = turns.cold(message, cause).await?;
-        reporter.take(&outcome, out).map_err(ReplayError::Output)?;
-    }
-    Ok(())
-}
-
-/// Replays all messages in order, as the gateway would deliver them.
+/// Replays all messages in order, as the gateway would deliver them, until `take` of a
+/// trigger's outcome says that it was the last.
 async fn pass(
     turns: ReplayTurns<'_>,
-    reporter: &mut Reporter<'_>,
-    out: &mut dyn Write,
+    start: Start,
+    mut cause: impl FnMut(&Message) -> Option<Cause>,
+    mut take: impl FnMut(&ReplayOutcome) -> Result<bool, ReplayError>,
     progress: &dyn Fn(ReplayProgress),
 ) -> Result<(), ReplayError> {
-    if let Triggers::One(id) = turns.settings.triggers {
-        wanted(&turns, id)?;
-    }
     let total = turns.recording.report().messages;
-    let mut router = Router::new(&turns);
     let mut warm = Warm::new(turns);
     let mut done = 0;
     for event in timeline(turns.recording) {
-        if reporter.is_full() {
-            break;
-        }
         let event = event?;
-        let cause = router.cause(&event.message);
-        match (turns.settings.start, cause) {
-            (Start::Cold, None) => {}
-            (Start::Cold, Some(cause)) => {
-                let outcome = turns.cold(event.message, cause).await?;
-                reporter.take(&outcome, out).map_err(ReplayError::Output)?;
-            }
+        let cause = cause(&event.message);
+        let outcome = match (start, cause) {
+            (Start::Cold, None) => None,
+            (Start::Cold, Some(cause)) => Some(turns.cold(event.message, cause).await?),
             (Start::Warm, cause) => {
                 let trigger = warm.feed(event)?;
-                if let Some(cause) = cause {
-                    let outcome = warm.turn(trigger, cause).await?;
-                    reporter.take(&outcome, out).map_err(ReplayError::Output)?;
+                match cause {
+                    Some(cause) => Some(warm.turn(trigger, cause).await?),
+                    None => None,
                 }
             }
+        };
+        if let Some(outcome) = outcome
+            && take(&outcome)?
+        {
+            break;
         }
         done += 1;
         if done % PROGRESS_EVERY == 0 {

@@ -10,9 +10,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::archive::Report;
 use crate::config::Config;
 use crate::replay::{
-    self, Format, ReplayError, ReplayProgress, ReplaySettings, Start, Summary, Triggers,
+    self, Caps, Format, Questions, RecordedFiles, ReplayError, ReplayProgress, ReplaySettings,
+    Start, Summary, Triggers,
 };
-use clew_context::engine::window::WindowLimits;
 use clew_context::model::MessageId;
 
 /// The exit code for a recording, flag or setting that cannot be used.
@@ -56,6 +56,9 @@ pub struct ReplayArgs {
     /// Include the text of each context block
     #[arg(long)]
     pub text: bool,
+    /// Print only the figures, by scene
+    #[arg(long, conflicts_with = "text")]
+    pub summary: bool,
     /// Skip the damaged parts of files instead of failing
     #[arg(long)]
     pub lenient: bool,
@@ -167,7 +170,8 @@ fn bad_input(error: &dyn std::fmt::Display) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(BAD_INPUT))
 }
 
-fn tell_left_out(report: &Report) -> io::Result<()> {
+/// Says on standard error what of the files was left out.
+pub(super) fn tell_left_out(report: &Report) -> io::Result<()> {
     let mut err = io::stderr();
     for (place, problem) in &report.places {
         writeln!(err, "left out: {place}: {problem}")?;
@@ -185,11 +189,16 @@ impl ReplayArgs {
     /// [`CapArgs::pairs`].
     pub fn settings(self, config: &Config) -> ReplaySettings {
         ReplaySettings {
-            files: self.files,
-            lenient: self.lenient,
-            bot: self.bot,
-            triggers: self.trigger,
-            as_mention: self.as_mention,
+            recorded: RecordedFiles {
+                files: self.files,
+                lenient: self.lenient,
+            },
+            questions: Questions {
+                bot: self.bot,
+                triggers: self.trigger,
+                as_mention: self.as_mention,
+                rules: config.triggers.clone(),
+            },
             start: if self.warm { Start::Warm } else { Start::Cold },
             limit: self.limit,
             format: match self.format {
@@ -197,13 +206,8 @@ impl ReplayArgs {
                 FormatArg::Jsonl => Format::Jsonl,
             },
             text: self.text,
-            limits: config.limits,
-            window: WindowLimits {
-                per_channel: config.window.per_channel,
-                max_bytes: config.window.max_bytes,
-            },
-            reply_target: config.reply_target,
-            rules: config.triggers.clone(),
+            summary: self.summary,
+            caps: Caps::of(config),
         }
     }
 }
@@ -245,11 +249,12 @@ fn triggers(text: &str) -> Result<Triggers, String> {
 }
 
 /// A bar on standard error; invisible if that is not a terminal.
-fn bar() -> ProgressBar {
+pub(super) fn bar() -> ProgressBar {
     ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
 }
 
-fn show(bar: &ProgressBar, progress: ReplayProgress) {
+/// Moves a bar.
+pub(super) fn show(bar: &ProgressBar, progress: ReplayProgress) {
     let (done, total, template) = match progress {
         ReplayProgress::Reading { done, total } => (
             done,
@@ -258,6 +263,9 @@ fn show(bar: &ProgressBar, progress: ReplayProgress) {
         ),
         ReplayProgress::Replaying { done, total } => {
             (done, total, "replaying {bar:30} {pos}/{len} messages {eta}")
+        }
+        ReplayProgress::Trying { done, total } => {
+            (done, total, "trying    {bar:30} {pos}/{len} answers {eta}")
         }
     };
     let new_phase = bar.length() != Some(total) || done < bar.position();

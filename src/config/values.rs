@@ -108,6 +108,20 @@ impl Values {
             .map(|(name, (text, _))| ((*name).to_owned(), text.clone()))
     }
 
+    /// The same with other values of some variables.
+    pub(super) fn changed<'a>(
+        &self,
+        pairs: impl IntoIterator<Item = (&'static Variable, &'a str)>,
+    ) -> Self {
+        let mut values = self.clone();
+        for (variable, text) in pairs {
+            let given = (text.trim().to_owned(), SettingOrigin::Environment);
+            values.texts.insert(variable.name, given);
+        }
+        values.texts.retain(|_, (text, _)| !text.is_empty());
+        values
+    }
+
     /// One variable with the value in effect.
     pub(super) fn effective(&self, variable: &Variable) -> Effective {
         let (text, origin) = match self.texts.get(variable.name) {

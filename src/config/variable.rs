@@ -19,6 +19,14 @@ pub struct Variable {
     pub shown: Shown,
 }
 
+impl Variable {
+    /// The settings that decide what is collected for a question.
+    pub fn caps() -> impl Iterator<Item = &'static Self> {
+        let is_cap = |one: &&Self| matches!(one.group, Group::Context | Group::Window);
+        VARIABLES.iter().filter(is_cap)
+    }
+}
+
 /// How much of a value errors, logs and listings show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{ReplayError, ReplaySettings, Triggers, Us};
+use super::{Questions, ReplayError, Triggers, Us};
 use crate::archive::{Participant, Recording};
 use clew_context::engine::sanitise;
 use clew_context::model::UserId;
@@ -15,12 +15,12 @@ const NAME: &str = "Clew";
 /// The requested bot, or else the scenario's, or else the bot account that most messages
 /// mention, or else the user most mentioned among those who never wrote (a bot that was
 /// away). Without any, triggers that need no bot get one that is not in the recording.
-pub(super) fn choose(recording: &Recording, settings: &ReplaySettings) -> Result<Us, ReplayError> {
-    let found = match &settings.bot {
-        Some(wanted) => Some(named(recording, wanted, settings)?),
+pub(super) fn choose(recording: &Recording, questions: &Questions) -> Result<Us, ReplayError> {
+    let found = match &questions.bot {
+        Some(wanted) => Some(named(recording, wanted)?),
         None => recording.bot().or_else(|| likeliest(recording)),
     };
-    let needed = matches!(settings.triggers, Triggers::Mentions);
+    let needed = matches!(questions.triggers, Triggers::Mentions);
     match found {
         None if needed => Err(ReplayError::NoBot {
             found: "no bot wrote or was mentioned in the recording",
@@ -42,23 +42,30 @@ fn us(recording: &Recording, user: UserId) -> Us {
     }
 }
 
-fn named(
-    recording: &Recording,
-    wanted: &str,
-    settings: &ReplaySettings,
-) -> Result<UserId, ReplayError> {
+/// The bot as reports name it, unless it is nobody in particular.
+pub(super) fn told(recording: &Recording, us: &Us) -> Option<String> {
+    let name = sanitise::name(&us.name);
+    match us.user.get() {
+        0 => None,
+        id if is_recorded(recording, us.user) => Some(format!("{name} ({id})")),
+        id => Some(format!("{name} ({id}, not in the recording yet)")),
+    }
+}
+
+fn is_recorded(recording: &Recording, id: UserId) -> bool {
+    recording.participant(id).is_some() || recording.bot() == Some(id)
+}
+
+/// An id may be that of a bot to come; a name must be in the recording, since a
+/// misspelt one would answer nobody.
+fn named(recording: &Recording, wanted: &str) -> Result<UserId, ReplayError> {
     let wrong = |found| ReplayError::WrongBot {
         wanted: wanted.to_owned(),
         found,
         candidates: candidates(recording),
     };
     if let Ok(id) = wanted.parse::<UserId>() {
-        let known = recording.participant(id).is_some() || recording.bot() == Some(id);
-        return if known || settings.as_mention {
-            Ok(id)
-        } else {
-            Err(wrong("no such account in the recording"))
-        };
+        return Ok(id);
     }
     let name = wanted.strip_prefix('@').unwrap_or(wanted).to_lowercase();
     let is_named = |one: &&Participant| !one.webhook && one.name.to_lowercase() == name;
@@ -68,7 +75,9 @@ fn named(
     }
     match found.as_slice() {
         [one] => Ok(one.id),
-        [] => Err(wrong("nobody in the recording has this name")),
+        [] => Err(wrong(
+            "nobody in the recording has this name, and a bot to come is named by its id",
+        )),
         _ => Err(wrong("several have this name, give the id")),
     }
 }

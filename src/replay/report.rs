@@ -1,19 +1,17 @@
 //! What a replay reports: lines per trigger, and figures at the end.
 
-use std::fmt;
 use std::io::{self, Write};
+use std::{fmt, iter};
 
 use serde::Serialize;
 
+use super::figures::{self, ByCap, Counter, Figures, FiguresByScene, Tally};
 use super::turn::{ReplayOutcome, framed};
-use super::{Format, ReplaySettings, Report, Us};
+use super::{Format, ReplaySettings, Report, table};
 use crate::telemetry::Ms;
 use crate::telemetry::event::LinkCounts;
 use clew_context::engine::sanitise;
-use clew_context::model::{MessageId, OmitReason, Omitted, Scene};
-
-/// The reasons that are caps.
-const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
+use clew_context::model::{MessageId, Omitted, Scene};
 
 /// A trigger in JSON Lines, with the keys in this order. Ids are strings.
 #[derive(Debug, Serialize)]
@@ -44,27 +42,13 @@ pub(super) struct ReportLine<'a> {
     pub block: Option<String>,
 }
 
-/// The figures of a whole replay.
+/// The result of a whole replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The account taken for the bot: name and id.
     pub bot: String,
-    /// Triggers replayed.
-    pub triggers: usize,
-    /// The median length of a block, in Unicode scalars.
-    pub chars_p50: u32,
-    /// The length that nineteen of twenty blocks do not exceed.
-    pub chars_p95: u32,
-    /// Triggers whose block lost messages to a cap: `msgs`, `chars`, `age`.
-    pub truncated: [usize; 3],
-    /// Triggers for which a message was shortened.
-    pub shortened: usize,
-    /// Triggers for which something could not be fetched.
-    pub fallbacks: usize,
-    /// REST calls of all triggers.
-    pub fetches: usize,
-    /// The most REST calls of one trigger.
-    pub most_fetches: usize,
+    /// What was collected, by scene.
+    pub figures: FiguresByScene,
     /// What was read.
     pub report: Report,
 }
@@ -72,68 +56,59 @@ pub struct Summary {
 /// Writes the report and collects the figures.
 pub(super) struct Reporter<'a> {
     settings: &'a ReplaySettings,
-    chars: Vec<u32>,
-    summary: Summary,
+    triggers: usize,
+    counter: Counter,
 }
 
 impl<'a> Reporter<'a> {
-    pub(super) fn new(settings: &'a ReplaySettings, us: &Us) -> Self {
+    pub(super) fn new(settings: &'a ReplaySettings) -> Self {
         Self {
             settings,
-            chars: Vec::new(),
-            summary: Summary {
-                bot: match us.user.get() {
-                    0 => "nobody".to_owned(),
-                    id => format!("{} ({id})", sanitise::name(&us.name)),
-                },
-                triggers: 0,
-                chars_p50: 0,
-                chars_p95: 0,
-                truncated: [0; 3],
-                shortened: 0,
-                fallbacks: 0,
-                fetches: 0,
-                most_fetches: 0,
-                report: Report::default(),
-            },
+            triggers: 0,
+            counter: Counter::default(),
         }
     }
 
     /// Whether as many triggers were replayed as requested.
     pub(super) fn is_full(&self) -> bool {
         let limit = self.settings.limit;
-        limit.is_some_and(|limit| self.summary.triggers >= limit)
+        limit.is_some_and(|limit| self.triggers >= limit)
     }
 
     pub(super) fn take(&mut self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
-        self.count(outcome);
-        match self.settings.format {
-            Format::Text => self.text(outcome, out),
-            Format::Jsonl => self.json(outcome, out),
+        self.triggers += 1;
+        self.counter.add(&Tally::of(outcome, None));
+        match (self.settings.summary, self.settings.format) {
+            (true, _) => Ok(()),
+            (false, Format::Text) => self.text(outcome, out),
+            (false, Format::Jsonl) => self.json(outcome, out),
         }
     }
 
-    pub(super) fn summary(mut self, report: &Report) -> Summary {
-        self.chars.sort_unstable();
-        self.summary.chars_p50 = percentile(&self.chars, 50);
-        self.summary.chars_p95 = percentile(&self.chars, 95);
-        self.summary.report = report.clone();
-        self.summary
-    }
-
-    fn count(&mut self, outcome: &ReplayOutcome) {
-        let block = &outcome.block;
-        let chars = u32::try_from(block.chars).unwrap_or(u32::MAX);
-        self.chars.push(chars);
-        let summary = &mut self.summary;
-        summary.triggers += 1;
-        for (count, cap) in summary.truncated.iter_mut().zip(CAPS) {
-            *count += usize::from(block.dropped_for(cap) > 0);
+    /// Ends the report with the figures: after text always, else if only they are wanted.
+    pub(super) fn finish(
+        self,
+        bot: Option<String>,
+        report: &Report,
+        out: &mut dyn Write,
+    ) -> io::Result<Summary> {
+        let summary = Summary {
+            bot: bot.unwrap_or_else(|| "nobody".to_owned()),
+            figures: self.counter.finish(),
+            report: report.clone(),
+        };
+        match (self.settings.format, self.settings.summary) {
+            (Format::Text, by_scene) => {
+                write!(out, "{summary}")?;
+                if by_scene {
+                    write!(out, "\n{}", table::by_scene(&summary.figures))?;
+                }
+            }
+            (Format::Jsonl, true) => summary.lines(out)?,
+            (Format::Jsonl, false) => {}
         }
-        summary.shortened += usize::from(block.items().any(|item| item.cut));
-        summary.fallbacks += usize::from(!outcome.fallbacks.is_empty());
-        summary.fetches += outcome.fetches;
-        summary.most_fetches = summary.most_fetches.max(outcome.fetches);
+        out.flush()?;
+        Ok(summary)
     }
 
     fn json(&self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
@@ -172,9 +147,9 @@ impl<'a> Reporter<'a> {
         writeln!(
             out,
             "  {}, {}, {} in {:.1} ms, answers {}",
-            counted(included.len(), "message"),
-            counted(block.chars, "character"),
-            counted(outcome.fetches, "fetch"),
+            counted(included.len() as u64, "message"),
+            counted(block.chars as u64, "character"),
+            counted(outcome.fetches as u64, "fetch"),
             outcome.took.as_secs_f64() * 1_000.0,
             outcome
                 .target
@@ -205,36 +180,70 @@ impl<'a> Reporter<'a> {
 
 fn caps(outcome: &ReplayOutcome) -> Vec<&'static str> {
     let block = &outcome.block;
-    let hit = CAPS.into_iter().filter(|cap| block.dropped_for(*cap) > 0);
+    let hit = figures::CAPS
+        .into_iter()
+        .filter(|cap| block.dropped_for(*cap) > 0);
     hit.filter_map(|cap| cap.setting(outcome.scene != Scene::Thread))
         .collect()
 }
 
+/// The figures of a scene in JSON Lines.
+#[derive(Serialize)]
+struct SceneLine<'a> {
+    /// None for all triggers together.
+    scene: Option<Scene>,
+    #[serde(flatten)]
+    figures: &'a Figures,
+}
+
+impl Summary {
+    /// One line for all triggers, and one per scene.
+    fn lines(&self, out: &mut dyn Write) -> io::Result<()> {
+        let all = SceneLine {
+            scene: None,
+            figures: &self.figures.all,
+        };
+        let scenes = self.figures.scenes.iter();
+        let scenes = scenes.map(|(scene, figures)| SceneLine {
+            scene: Some(*scene),
+            figures,
+        });
+        for line in iter::once(all).chain(scenes) {
+            serde_json::to_writer(&mut *out, &line)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [msgs, chars, age] = self.truncated;
-        let messages = usize::try_from(self.report.messages).unwrap_or(usize::MAX);
+        let Figures {
+            triggers,
+            chars,
+            truncated,
+            shortened,
+            fallbacks,
+            fetches,
+            most_fetches,
+            ..
+        } = &self.figures.all;
         writeln!(
             f,
             "{} among {}, the bot is {}",
-            counted(self.triggers, "trigger"),
-            counted(messages, "message"),
+            counted(*triggers, "trigger"),
+            counted(self.report.messages, "message"),
             self.bot
         )?;
+        writeln!(f, "  characters: p50 {}, p95 {}", chars.p50, chars.p95)?;
+        let ByCap { msgs, chars, age } = truncated;
         writeln!(
             f,
-            "  characters: p50 {}, p95 {}",
-            self.chars_p50, self.chars_p95
+            "  truncated: {msgs} by msgs, {chars} by chars, {age} by age; {shortened} with shortened messages",
         )?;
         writeln!(
             f,
-            "  truncated: {msgs} by msgs, {chars} by chars, {age} by age; {} with shortened messages",
-            self.shortened
-        )?;
-        writeln!(
-            f,
-            "  fetches: {}, at most {} a trigger; {} with something missing",
-            self.fetches, self.most_fetches, self.fallbacks
+            "  fetches: {fetches}, at most {most_fetches} a trigger; {fallbacks} with something missing",
         )
     }
 }
@@ -256,31 +265,11 @@ fn list(
     writeln!(out, "  {what}: {}", items.join(" "))
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: u64, what: &str) -> String {
     let plural = match what {
         _ if count == 1 => "",
         "fetch" => "es",
         _ => "s",
     };
     format!("{count} {what}{plural}")
-}
-
-/// The percentile by nearest rank of ascending values; 0 if there are none.
-fn percentile(values: &[u32], percent: usize) -> u32 {
-    let rank = (values.len() * percent).div_ceil(100);
-    values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_nearest_ranks() {
-        let values: Vec<u32> = (1..=20).collect();
-        assert_eq!(percentile(&values, 50), 10);
-        assert_eq!(percentile(&values, 95), 19);
-        assert_eq!(percentile(&[7], 95), 7);
-        assert_eq!(percentile(&[], 50), 0);
-    }
 }

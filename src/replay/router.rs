@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::turn::ReplayTurns;
-use super::{ReplaySettings, Triggers, Us};
+use super::{Questions, Triggers, Us};
 use crate::archive::Recording;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
@@ -17,7 +16,7 @@ pub const BYTES_PER_OWN_MESSAGE: usize = size_of::<MessageId>();
 pub(super) struct Router<'a> {
     recording: &'a Recording,
     us: &'a Us,
-    settings: &'a ReplaySettings,
+    questions: &'a Questions,
     rules: Rules,
     /// The ids of the bot's messages, ascending.
     ours: Vec<MessageId>,
@@ -28,14 +27,14 @@ pub(super) struct Router<'a> {
 impl<'a> Router<'a> {
     /// Nobody is refused in a recording: the lists of servers and users concern the
     /// operator's own bot.
-    pub(super) fn new(turns: &ReplayTurns<'a>) -> Self {
+    pub(super) fn new(recording: &'a Recording, us: &'a Us, questions: &'a Questions) -> Self {
         Self {
-            recording: turns.recording,
-            us: turns.us,
-            settings: turns.settings,
+            recording,
+            us,
+            questions,
             rules: Rules {
                 access: AccessRules::default(),
-                triggers: turns.settings.rules.clone(),
+                triggers: questions.rules.clone(),
                 message_content: true,
             },
             ours: Vec::new(),
@@ -50,13 +49,13 @@ impl<'a> Router<'a> {
         }
         let routed = self.routed(message);
         let human = message.is_human() && !self.us.wrote(message) && !message.flags.is_private();
-        let wanted = match self.settings.triggers {
+        let wanted = match self.questions.triggers {
             Triggers::Mentions => routed.is_some(),
             Triggers::Replies => human && message.replies_to().is_some(),
             Triggers::All => human,
             Triggers::One(id) => id == message.id,
         };
-        let cause = if self.settings.as_mention {
+        let cause = if self.questions.as_mention {
             Cause::Mention
         } else {
             routed.unwrap_or(Cause::AutoReply)

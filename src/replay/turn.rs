@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::names::RecordedNames;
 use super::timeline::TimelineEvent;
-use super::{ReplayError, ReplaySettings, Us};
+use super::{Caps, ReplayError, Us};
 use crate::archive::{ArchiveError, Recording};
 use crate::replay::RecordedSource;
 use crate::telemetry::event::LinkCounts;
-use clew_context::collect::{NegativeCache, collect};
+use clew_context::collect::{NegativeCache, Source, collect};
 use clew_context::engine::nonce;
 use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::turn::{Collected, TurnInput};
@@ -32,7 +32,7 @@ const SECRET: &[u8] = b"replay";
 pub(super) struct ReplayTurns<'a> {
     pub(super) recording: &'a Recording,
     pub(super) us: &'a Us,
-    pub(super) settings: &'a ReplaySettings,
+    pub(super) caps: &'a Caps,
 }
 
 /// The result of one trigger.
@@ -60,48 +60,66 @@ impl ReplayTurns<'_> {
         cause: Cause,
     ) -> Result<ReplayOutcome, ReplayError> {
         self.recording.carry(&mut trigger)?;
-        let mut window = Window::new(self.settings.window);
-        window.created(trigger.clone());
-        let view = window.view(trigger.channel);
-        let (outcome, _) = self
-            .turn(trigger, cause, view, None, &NegativeCache::default())
-            .await?;
+        let source = RecordedSource::new(self.recording, trigger.id);
+        let outcome = self.cold_from(&source, &Arc::new(trigger), cause).await;
+        source.finish()?;
         Ok(outcome)
     }
 
-    async fn turn(
+    /// The same from a source of its own; the trigger carries the message that it
+    /// replies to.
+    pub(super) async fn cold_from<S: Source>(
         &self,
-        trigger: Message,
+        source: &S,
+        trigger: &Arc<Message>,
+        cause: Cause,
+    ) -> ReplayOutcome {
+        let mut window = Window::new(self.caps.window);
+        window.created(Message::clone(trigger));
+        let view = window.view(trigger.channel);
+        let input = self.input(Arc::clone(trigger), cause, view, None);
+        let (outcome, _) = self.turn(source, &NegativeCache::default(), input).await;
+        outcome
+    }
+
+    fn input(
+        &self,
+        trigger: Arc<Message>,
         cause: Cause,
         view: View,
         starter: Option<Arc<Message>>,
-        negative_cache: &NegativeCache,
-    ) -> Result<(ReplayOutcome, Collected), ReplayError> {
+    ) -> TurnInput {
         let channel = self.recording.channel(trigger.channel);
         let limits = Limits {
             fetch_timeout: FETCH_TIMEOUT,
-            ..self.settings.limits
+            ..self.caps.limits
         };
         let request = TurnRequest {
             channel_kind: channel.map(|channel| channel.kind),
             asker_roles: None,
-            trigger: Arc::new(trigger),
+            trigger,
             cause,
             is_private: false,
         };
-        let source = RecordedSource::new(self.recording, request.trigger.id);
-        let input = TurnInput {
+        TurnInput {
             channel: channel.cloned(),
             our_access: Access::FULL,
             asker_access: Access::FULL,
             starter,
-            reply_target: self.settings.reply_target,
+            reply_target: self.caps.reply_target,
             ..TurnInput::new(request, self.us.clone(), view, limits)
-        };
+        }
+    }
+
+    async fn turn<S: Source>(
+        &self,
+        source: &S,
+        negative_cache: &NegativeCache,
+        input: TurnInput,
+    ) -> (ReplayOutcome, Collected) {
         let began = Instant::now();
-        let collected = collect(&source, negative_cache, input).await;
-        source.finish()?;
-        Ok((self.prepared(&collected, began), collected))
+        let collected = collect(source, negative_cache, input).await;
+        (self.prepared(&collected, began), collected)
     }
 
     fn prepared(&self, collected: &Collected, began: Instant) -> ReplayOutcome {
@@ -146,7 +164,7 @@ impl<'a> Warm<'a> {
         let WindowLimits {
             per_channel,
             max_bytes,
-        } = turns.settings.window;
+        } = turns.caps.window;
         // The window must hold at least a message and its trigger.
         let limits = WindowLimits {
             per_channel: per_channel.max(2),
@@ -191,10 +209,11 @@ impl<'a> Warm<'a> {
         let parent = channel.and_then(|channel| channel.parent);
         let starter =
             parent.and_then(|parent| self.window.message(parent, trigger.channel.starter()));
-        let turn = self
-            .turns
-            .turn(trigger, cause, view, starter, &self.negative_cache);
-        let (outcome, collected) = turn.await?;
+        let source = RecordedSource::new(self.turns.recording, trigger.id);
+        let input = self.turns.input(Arc::new(trigger), cause, view, starter);
+        let turn = self.turns.turn(&source, &self.negative_cache, input);
+        let (outcome, collected) = turn.await;
+        source.finish()?;
         // Fetched messages stay in the window, as in the bot.
         collected.update(&mut self.window);
         Ok(outcome)

@@ -23,7 +23,7 @@ const BOT: Package = Package {
     folder: "src",
     layers: &[
         (8, &["main", "cli"]),
-        (7, &["demo", "doctor"]),
+        (7, &["demo", "doctor", "tune"]),
         (6, &["app"]),
         (5, &["turn", "commands", "replay"]),
         (4, &["tools"]),

@@ -29,4 +29,5 @@ mod runs;
 mod store_command;
 mod support;
 mod telemetry;
+mod tune;
 mod turns;

@@ -22,7 +22,7 @@ const FOLDERS: [&str; 8] = [
     "crates/clew-store/src",
 ];
 /// The headings that have a table.
-const SECTIONS: [&str; 13] = [
+const SECTIONS: [&str; 14] = [
     "Triggers",
     "What is answered",
     "What is collected",
@@ -35,6 +35,7 @@ const SECTIONS: [&str; 13] = [
     "Memory and context",
     "History across restarts",
     "Stored results of tools",
+    "Replay and tune",
     "Metrics and health",
 ];
 const ROLLING_WINDOW: &str = "Rolling window in a database";

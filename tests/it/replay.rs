@@ -8,7 +8,7 @@ mod command;
 mod damage;
 mod exports;
 mod large;
-mod run;
+pub(crate) mod run;
 mod scenarios;
 mod source;
 
@@ -38,7 +38,7 @@ fn world(names: &[&str]) -> Recording {
 }
 
 /// The fixtures' ids are made from seconds since 2026-01-01T10:00:00Z.
-fn at(seconds: i64) -> MessageId {
+pub(crate) fn at(seconds: i64) -> MessageId {
     MessageId::first_at(UnixMillis(1_767_261_600_000 + 1000 * seconds))
 }
 

@@ -19,14 +19,14 @@ struct Typed {
 }
 
 /// The report without its times, and the figures.
-pub(super) type Replayed = Result<(String, Summary), ReplayError>;
+pub(crate) type Replayed = Result<(String, Summary), ReplayError>;
 
-pub(super) fn replay(files: &[PathBuf], flags: &str) -> Replayed {
+pub(crate) fn replay(files: &[PathBuf], flags: &str) -> Replayed {
     replay_with(files, flags, &[])
 }
 
 /// Like [`replay`], with environment variables.
-pub(super) fn replay_with(
+pub(crate) fn replay_with(
     files: &[PathBuf],
     flags: &str,
     environment: &[(&str, &str)],
@@ -38,7 +38,7 @@ pub(super) fn replay_with(
 }
 
 /// The settings that flags lead to.
-pub(super) fn settings(files: &[PathBuf], flags: &str) -> ReplaySettings {
+pub(crate) fn settings(files: &[PathBuf], flags: &str) -> ReplaySettings {
     settings_with(files, flags, &[])
 }
 
@@ -51,7 +51,7 @@ fn settings_with(files: &[PathBuf], flags: &str, environment: &[(&str, &str)]) -
     args.settings(&Config::load(environment, None).unwrap())
 }
 
-pub(super) fn args(flags: &str, files: &[PathBuf]) -> ReplayArgs {
+pub(crate) fn args(flags: &str, files: &[PathBuf]) -> ReplayArgs {
     let mut words: Vec<OsString> = vec!["replay".into()];
     words.extend(flags.split_whitespace().map(Into::into));
     words.extend(files.iter().map(|file| file.clone().into_os_string()));
@@ -60,18 +60,18 @@ pub(super) fn args(flags: &str, files: &[PathBuf]) -> ReplayArgs {
 
 /// The JSON lines of a replay that must succeed.
 #[track_caller]
-pub(super) fn lines(files: &[PathBuf], flags: &str) -> Vec<Value> {
+pub(crate) fn lines(files: &[PathBuf], flags: &str) -> Vec<Value> {
     let (text, _) = replay(files, &format!("--format jsonl {flags}")).unwrap();
     let parsed = text.lines().map(|line| serde_json::from_str(line).unwrap());
     parsed.collect()
 }
 
 /// The ids of a list in a line.
-pub(super) fn ids(line: &Value, key: &str) -> Vec<MessageId> {
+pub(crate) fn ids(line: &Value, key: &str) -> Vec<MessageId> {
     serde_json::from_value(line[key].clone()).unwrap()
 }
 
-pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -100,16 +100,16 @@ fn timeless(text: &str) -> String {
 
 /// One message of an export.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
-    pub(super) second: i64,
+pub(crate) struct Row {
+    pub(crate) second: i64,
     /// 900 and above are bots.
-    pub(super) author: u64,
-    pub(super) text: String,
+    pub(crate) author: u64,
+    pub(crate) text: String,
     /// When the message it replies to was posted.
-    pub(super) reply: Option<i64>,
+    pub(crate) reply: Option<i64>,
 }
 
-pub(super) fn row(second: i64, author: u64, text: impl Into<String>) -> Row {
+pub(crate) fn row(second: i64, author: u64, text: impl Into<String>) -> Row {
     Row {
         second,
         author,
@@ -119,7 +119,7 @@ pub(super) fn row(second: i64, author: u64, text: impl Into<String>) -> Row {
 }
 
 /// Writes a channel in the format of DiscordChatExporter.
-pub(super) fn export(folder: &Path, channel: Place, rows: &[Row]) -> PathBuf {
+pub(crate) fn export(folder: &Path, channel: Place, rows: &[Row]) -> PathBuf {
     let messages: Vec<Value> = rows.iter().map(|row| message(row, channel.id)).collect();
     let text = json!({
         "guild": {"id": "800", "name": "Harbour"},
@@ -137,20 +137,20 @@ pub(super) fn export(folder: &Path, channel: Place, rows: &[Row]) -> PathBuf {
 
 /// A channel of an export.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) id: u64,
-    pub(super) kind: &'static str,
-    pub(super) parent: u64,
+pub(crate) struct Place {
+    pub(crate) id: u64,
+    pub(crate) kind: &'static str,
+    pub(crate) parent: u64,
 }
 
-pub(super) const CHANNEL: Place = Place {
+pub(crate) const CHANNEL: Place = Place {
     id: 700,
     kind: "GuildTextChat",
     parent: 690,
 };
 
 /// The thread on the message of second 1.
-pub(super) fn thread() -> Place {
+pub(crate) fn thread() -> Place {
     Place {
         id: at(1).get(),
         kind: "GuildPublicThread",

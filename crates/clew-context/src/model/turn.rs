@@ -54,7 +54,7 @@ impl Cause {
 }
 
 /// What kind of conversation the trigger belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scene {
     /// In a thread or a forum post.

@@ -1,0 +1,142 @@
+//! `clew tune`: flags, a progress bar and exit codes around [`tune`].
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::replay::{bar, show, tell_left_out};
+use super::{CANNOT, FAILED, fail, fail_with};
+use crate::config::Config;
+use crate::replay::{RecordedFiles, Start, SweepSettings, Triggers};
+use crate::tune::{self, Reason, TuneSettings, Tuned};
+
+/// Try caps on recorded channels, and suggest those that suit them
+///
+/// Replays the same questions under every combination of the values to be tried, and
+/// tells what each setting shows, leaves out and costs. Reads channels exported by
+/// DiscordChatExporter as JSON (`--format Json`), and scenario files; nothing is
+/// written but the report. What is not varied is as the environment and `.env` say.
+#[derive(Debug, Clone, Args)]
+pub struct TuneArgs {
+    /// Exported channels and threads, and scenario files
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// A setting of the context and the values to try, such as
+    /// `MEM_MAX_MSGS=10,20,40`; can be given several times [default: the main caps]
+    #[arg(long, value_name = "NAME=VALUES")]
+    pub sweep: Vec<String>,
+    /// Suggest what shows most while nineteen of twenty questions keep within so many
+    /// tokens of context
+    #[arg(long, value_name = "N")]
+    pub tokens: Option<u32>,
+    /// JSON or JSON Lines that say which messages belong to a question, such as
+    /// `{"trigger":"123","belongs":["121","122"]}`
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+    /// Which messages are questions: those that the bot answers, every reply or every
+    /// message by a person [default: the first of these that finds any]
+    #[arg(long, value_name = "WHICH", conflicts_with = "labels")]
+    pub trigger: Option<TriggerArg>,
+    /// The bot, by its id also one that is to come [default: as recorded, else the most
+    /// mentioned bot account]
+    #[arg(long, value_name = "ID|NAME")]
+    pub bot: Option<String>,
+    /// Take so many questions, evenly spread; 0 for all
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub sample: usize,
+    /// Fill the window with the messages before each question; takes a pass over the
+    /// files for each combination
+    #[arg(long)]
+    pub warm: bool,
+    /// Skip the damaged parts of files instead of failing
+    #[arg(long)]
+    pub lenient: bool,
+    /// Output format: text, or one JSON object with every combination
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: FormatArg,
+}
+
+/// `--trigger`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TriggerArg {
+    /// What the bot answers.
+    Mentions,
+    /// Every reply by a person.
+    Replies,
+    /// Every message by a person.
+    All,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Text for people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Runs the command on the process's environment, standard output and error.
+pub(super) fn run(args: TuneArgs) -> ExitCode {
+    let config = match Config::of_process() {
+        Ok(config) => config,
+        Err(errors) => return fail(&errors),
+    };
+    let format = args.format;
+    let bar = bar();
+    let tuned = tune::tune(args.settings(&config), &config, &|progress| {
+        show(&bar, progress);
+    });
+    bar.finish_and_clear();
+    let tuned = match tuned {
+        Ok(tuned) => tuned,
+        Err(error) => return fail_with(CANNOT, &error),
+    };
+    match write(&tuned, format) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail_with(FAILED, &error),
+        _ if matches!(tuned.choice.reason, Reason::OverBudget { .. }) => ExitCode::from(FAILED),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn write(tuned: &Tuned, format: FormatArg) -> io::Result<()> {
+    tell_left_out(&tuned.swept.report)?;
+    let mut out = io::stdout().lock();
+    match format {
+        FormatArg::Text => out.write_all(tune::text(tuned).as_bytes())?,
+        FormatArg::Json => writeln!(out, "{}", tune::json(tuned)?)?,
+    }
+    out.flush()
+}
+
+impl TuneArgs {
+    /// The settings from the flags.
+    pub fn settings(self, config: &Config) -> TuneSettings {
+        let sweep = SweepSettings {
+            recorded: RecordedFiles {
+                files: self.files,
+                lenient: self.lenient,
+            },
+            bot: self.bot,
+            triggers: self.trigger.map(|trigger| match trigger {
+                TriggerArg::Mentions => Triggers::Mentions,
+                TriggerArg::Replies => Triggers::Replies,
+                TriggerArg::All => Triggers::All,
+            }),
+            rules: config.triggers.clone(),
+            start: if self.warm { Start::Warm } else { Start::Cold },
+            sample: (self.sample > 0).then_some(self.sample),
+            labels: None,
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        };
+        TuneSettings {
+            sweep,
+            sweeps: self.sweep,
+            labels: self.labels,
+            budget: self.tokens,
+        }
+    }
+}

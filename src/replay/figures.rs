@@ -1,0 +1,256 @@
+//! Figures of replayed triggers: of all, and by scene.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::turn::{ReplayOutcome, framed};
+use crate::llm;
+use clew_context::model::{MessageId, OmitReason, Scene};
+
+/// The reasons that are caps.
+pub(super) const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
+
+/// The figures of all triggers, and of each scene that occurred.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FiguresByScene {
+    /// Of all triggers.
+    pub all: Figures,
+    /// By scene.
+    pub scenes: BTreeMap<Scene, Figures>,
+}
+
+/// What was shown to a model, what was left out, and what it cost: sums over triggers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// Triggers replayed.
+    pub triggers: u64,
+    /// Messages in blocks.
+    pub messages: u64,
+    /// The length of blocks, in Unicode scalars.
+    pub chars: Spread,
+    /// An estimate of the tokens of blocks in their frames.
+    pub tokens: Spread,
+    /// REST calls.
+    pub fetches: u64,
+    /// The most REST calls of one trigger.
+    pub most_fetches: u64,
+    /// At least how many messages each cap left out.
+    pub dropped: ByCap,
+    /// Triggers whose block lost messages to each cap.
+    pub truncated: ByCap,
+    /// Triggers for which a message was shortened.
+    pub shortened: u64,
+    /// Triggers for which something could not be fetched.
+    pub fallbacks: u64,
+    /// What labels say of the messages in blocks; none without labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Labelled>,
+}
+
+/// A quantity over all triggers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// The sum.
+    pub total: u64,
+    /// The median, by nearest rank.
+    pub p50: u32,
+    /// What nineteen of twenty triggers do not exceed.
+    pub p95: u32,
+    /// The largest.
+    pub most: u32,
+}
+
+/// A count for each cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ByCap {
+    /// Over `MEM_MAX_MSGS`.
+    pub msgs: u64,
+    /// Over `MEM_MAX_CHARS`.
+    pub chars: u64,
+    /// Over `MEM_MAX_AGE_MIN` or `MEM_CHAIN_MAX_AGE_MIN`.
+    pub age: u64,
+}
+
+/// How blocks agree with labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Labelled {
+    /// Messages that belong to a trigger.
+    pub belonging: u64,
+    /// How many of them were shown.
+    pub found: u64,
+}
+
+/// What one trigger adds to the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tally {
+    scene: Scene,
+    messages: u32,
+    chars: u32,
+    tokens: u32,
+    fetches: u32,
+    dropped: [u32; 3],
+    shortened: bool,
+    fell_back: bool,
+    labels: Option<(u32, u32)>,
+}
+
+/// Adds up triggers, in any order: 8 bytes per trigger.
+#[derive(Debug, Default)]
+pub(super) struct Counter(BTreeMap<Scene, Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    figures: Figures,
+    chars: Vec<u32>,
+    tokens: Vec<u32>,
+}
+
+impl Tally {
+    /// `belonging` are the messages that labels name, ascending, if there are labels.
+    pub(super) fn of(outcome: &ReplayOutcome, belonging: Option<&[MessageId]>) -> Self {
+        let block = &outcome.block;
+        Self {
+            scene: outcome.scene,
+            messages: number(block.items().count()),
+            chars: number(block.chars),
+            tokens: number(llm::estimated(framed(outcome).len())),
+            fetches: number(outcome.fetches),
+            dropped: CAPS.map(|cap| number(block.dropped_for(cap))),
+            shortened: block.items().any(|item| item.cut),
+            fell_back: !outcome.fallbacks.is_empty(),
+            labels: belonging.map(|ids| {
+                let shown = block.items().map(|item| item.message.id);
+                let found = shown.filter(|id| ids.binary_search(id).is_ok()).count();
+                (number(ids.len()), number(found))
+            }),
+        }
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+impl Counter {
+    pub(super) fn add(&mut self, tally: &Tally) {
+        self.0.entry(tally.scene).or_default().add(tally);
+    }
+
+    pub(super) fn finish(self) -> FiguresByScene {
+        let mut all = Counted::default();
+        let mut scenes = BTreeMap::new();
+        for (scene, counted) in self.0 {
+            all.join(&counted);
+            scenes.insert(scene, counted.finish());
+        }
+        FiguresByScene {
+            all: all.finish(),
+            scenes,
+        }
+    }
+}
+
+impl Counted {
+    fn add(&mut self, tally: &Tally) {
+        self.chars.push(tally.chars);
+        self.tokens.push(tally.tokens);
+        let labels = tally.labels.map(|(belonging, found)| Labelled {
+            belonging: belonging.into(),
+            found: found.into(),
+        });
+        self.figures.join(&Figures {
+            triggers: 1,
+            messages: tally.messages.into(),
+            fetches: tally.fetches.into(),
+            most_fetches: tally.fetches.into(),
+            dropped: ByCap::of(tally.dropped.map(u64::from)),
+            truncated: ByCap::of(tally.dropped.map(|dropped| u64::from(dropped > 0))),
+            shortened: tally.shortened.into(),
+            fallbacks: tally.fell_back.into(),
+            labels,
+            ..Figures::default()
+        });
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.figures.join(&other.figures);
+        self.chars.extend(&other.chars);
+        self.tokens.extend(&other.tokens);
+    }
+
+    fn finish(self) -> Figures {
+        Figures {
+            chars: Spread::of(self.chars),
+            tokens: Spread::of(self.tokens),
+            ..self.figures
+        }
+    }
+}
+
+impl Figures {
+    /// Adds what can be added; spreads cannot.
+    fn join(&mut self, other: &Self) {
+        self.triggers += other.triggers;
+        self.messages += other.messages;
+        self.fetches += other.fetches;
+        self.most_fetches = self.most_fetches.max(other.most_fetches);
+        self.dropped = self.dropped.plus(other.dropped);
+        self.truncated = self.truncated.plus(other.truncated);
+        self.shortened += other.shortened;
+        self.fallbacks += other.fallbacks;
+        self.labels = match (self.labels, other.labels) {
+            (Some(one), Some(two)) => Some(Labelled {
+                belonging: one.belonging + two.belonging,
+                found: one.found + two.found,
+            }),
+            (one, two) => one.or(two),
+        };
+    }
+}
+
+impl ByCap {
+    fn of([msgs, chars, age]: [u64; 3]) -> Self {
+        Self { msgs, chars, age }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            msgs: self.msgs + other.msgs,
+            chars: self.chars + other.chars,
+            age: self.age + other.age,
+        }
+    }
+}
+
+impl Spread {
+    fn of(mut values: Vec<u32>) -> Self {
+        values.sort_unstable();
+        Self {
+            total: values.iter().copied().map(u64::from).sum(),
+            p50: percentile(&values, 50),
+            p95: percentile(&values, 95),
+            most: values.last().copied().unwrap_or(0),
+        }
+    }
+}
+
+/// The percentile by nearest rank of ascending values; 0 if there are none.
+fn percentile(values: &[u32], percent: usize) -> u32 {
+    let rank = (values.len() * percent).div_ceil(100);
+    values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let values: Vec<u32> = (1..=20).collect();
+        assert_eq!(percentile(&values, 50), 10);
+        assert_eq!(percentile(&values, 95), 19);
+        assert_eq!(percentile(&[7], 95), 7);
+        assert_eq!(percentile(&[], 50), 0);
+    }
+}

@@ -1,0 +1,160 @@
+//! Tune: which caps suit the channels of a recording.
+//!
+//! Replays the same questions under every combination of the values to be tried and
+//! compares what they show with what it costs. Which settings there are, and what they
+//! accept, is the configuration's to say; how a block is made, the replay's.
+//!
+//! Invariant: `tune` knows no setting by its effect: a new cap can be swept without a
+//! change here.
+
+mod choose;
+mod env;
+mod grid;
+mod json;
+mod labels;
+mod text;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::config::{Config, ConfigErrors, Variable};
+use crate::replay::{Figures, ReplayError, ReplayProgress, Sweep, SweepSettings, sweep};
+use clew_context::model::Scene;
+
+pub use choose::{Choice, Reason};
+pub use env::{lines, suggestions};
+pub use grid::{Axis, Grid, Point};
+pub use json::json;
+pub use labels::LabelError;
+pub use text::text;
+
+/// What to tune, and how.
+#[derive(Debug, Clone)]
+pub struct TuneSettings {
+    /// What is replayed; the labels are read from the file below.
+    pub sweep: SweepSettings,
+    /// What varies, each `NAME=VALUE,VALUE`; if empty, the main caps.
+    pub sweeps: Vec<String>,
+    /// A file of labels.
+    pub labels: Option<PathBuf>,
+    /// The most tokens for nineteen of twenty questions.
+    pub budget: Option<u32>,
+}
+
+/// The result.
+#[derive(Debug, Clone)]
+pub struct Tuned {
+    /// What was tried.
+    pub grid: Grid,
+    /// What was collected under each combination.
+    pub swept: Sweep,
+    /// What is suggested.
+    pub choice: Choice,
+    /// The budget, if there was one.
+    pub budget: Option<u32>,
+}
+
+/// Nothing could be tuned.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// `--sweep` cannot be understood.
+    #[error("--sweep {0}: accepted: NAME=VALUE,VALUE, such as MEM_MAX_MSGS=10,20,40")]
+    Sweep(String),
+    /// `--sweep` names no cap.
+    #[error("--sweep {0}: it is no cap; those are {caps}", caps = caps())]
+    NoCap(String),
+    /// `--sweep` names a setting twice.
+    #[error("--sweep {0} is there twice: name all of its values in one")]
+    Twice(&'static str),
+    /// A value is not accepted.
+    #[error(
+        "a value of --sweep is not accepted (where values have commas in them, part them by semicolons)"
+    )]
+    Value(#[source] ConfigErrors),
+    /// Too many combinations.
+    #[error(
+        "the values make {0} combinations, and {most} is the most: sweep fewer at once",
+        most = grid::MOST_POINTS
+    )]
+    TooManyPoints(usize),
+    /// The labels cannot be used.
+    #[error(transparent)]
+    Labels(#[from] LabelError),
+    /// The recording cannot be used.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+fn caps() -> String {
+    let names: Vec<&str> = Variable::caps().map(|one| one.name).collect();
+    names.join(", ")
+}
+
+/// Replays, blocking on the disk, and chooses. `config` is what is set now.
+///
+/// # Errors
+/// See [`TuneError`].
+pub fn tune(
+    settings: TuneSettings,
+    config: &Config,
+    progress: &dyn Fn(ReplayProgress),
+) -> Result<Tuned, TuneError> {
+    let grid = Grid::new(&settings.sweeps, config)?;
+    let labels = settings.labels.as_deref().map(labels::read).transpose()?;
+    let caps: Vec<_> = grid.points.iter().map(|point| point.caps).collect();
+    let settings_of_sweep = SweepSettings {
+        labels,
+        ..settings.sweep
+    };
+    let swept = sweep(&settings_of_sweep, &caps, progress)?;
+    let choice = choose::choose(&grid, &swept.figures, settings.budget);
+    Ok(Tuned {
+        grid,
+        swept,
+        choice,
+        budget: settings.budget,
+    })
+}
+
+/// A setting that makes a difference in a scene, while the others are as suggested.
+struct Varied<'a> {
+    axis: &'a Axis,
+    /// The number of each combination, its value and figures.
+    rows: Vec<(usize, &'a str, &'a Figures)>,
+}
+
+impl Tuned {
+    /// The scenes that occurred.
+    fn scenes(&self) -> BTreeSet<Scene> {
+        let figures = self.swept.figures.iter();
+        let scenes = figures.flat_map(|figures| figures.scenes.keys().copied());
+        scenes.collect()
+    }
+
+    /// The combination around which each setting is varied: what is suggested, or else
+    /// the cheapest.
+    fn base(&self) -> usize {
+        let cheapest = self.choice.frontier.first().copied();
+        let base = self.choice.suggested.or(cheapest);
+        base.unwrap_or(self.grid.now)
+    }
+
+    /// The settings that make a difference in a scene.
+    fn varied(&self, scene: Scene) -> Vec<Varied<'_>> {
+        let of = |point: usize| self.swept.figures[point].scenes.get(&scene);
+        let varied = self.grid.axes.iter().enumerate().map(|(number, axis)| {
+            let along = self.grid.along(number, self.base());
+            let rows = along.into_iter().zip(&axis.values);
+            let rows = rows.filter_map(|(point, value)| Some((point, value.as_str(), of(point)?)));
+            Varied {
+                axis,
+                rows: rows.collect(),
+            }
+        });
+        let differs = |varied: &Varied<'_>| {
+            let rows = &varied.rows;
+            rows.iter().any(|(_, _, figures)| *figures != rows[0].2)
+        };
+        varied.filter(differs).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! The result for programs: one JSON object.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::choose::Reason;
+use super::{Tuned, env};
+use crate::replay::Figures;
+use clew_context::model::Scene;
+
+/// Keys in this order; combinations are named by their place in `points`.
+#[derive(Serialize)]
+struct TuneReport<'a> {
+    bot: Option<&'a str>,
+    questions: usize,
+    questions_found: usize,
+    budget_tokens: Option<u32>,
+    points: Vec<PointLine<'a>>,
+    frontier: &'a [usize],
+    knee: Option<usize>,
+    now: usize,
+    suggested: Option<usize>,
+    reason: &'static str,
+    env: String,
+}
+
+#[derive(Serialize)]
+struct PointLine<'a> {
+    settings: BTreeMap<&'a str, &'a str>,
+    all: &'a Figures,
+    scenes: BTreeMap<&'static str, &'a Figures>,
+}
+
+/// The result as one line.
+///
+/// # Errors
+/// If it cannot be written as JSON, which does not happen.
+pub fn json(tuned: &Tuned) -> serde_json::Result<String> {
+    let axes = &tuned.grid.axes;
+    let points = tuned.swept.figures.iter().enumerate();
+    let points = points.map(|(at, figures)| PointLine {
+        settings: axes
+            .iter()
+            .map(|axis| axis.variable.name)
+            .zip(tuned.grid.values(at))
+            .collect(),
+        all: &figures.all,
+        scenes: figures
+            .scenes
+            .iter()
+            .map(|(scene, figures)| (Scene::as_str(*scene), figures))
+            .collect(),
+    });
+    serde_json::to_string(&TuneReport {
+        bot: tuned.swept.bot.as_deref(),
+        questions: tuned.swept.replayed,
+        questions_found: tuned.swept.found,
+        budget_tokens: tuned.budget,
+        points: points.collect(),
+        frontier: &tuned.choice.frontier,
+        knee: tuned.choice.knee,
+        now: tuned.grid.now,
+        suggested: tuned.choice.suggested,
+        reason: match tuned.choice.reason {
+            Reason::Knee => "knee",
+            Reason::WithinBudget => "within_budget",
+            Reason::OverBudget { .. } => "over_budget",
+            Reason::NoKnee => "no_knee",
+        },
+        env: env::lines(&env::suggestions(tuned)),
+    })
+}
