@@ -4,6 +4,7 @@
 mod counts;
 mod documents;
 mod health;
+mod promql;
 mod scrape;
 
 use std::net::{Ipv4Addr, SocketAddr};
