@@ -69,8 +69,11 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
     Ok(CommandEnd::All)
 }
 
-/// `2026-01-31 12:00`, in UTC.
+/// `2026-01-31 12:00`, in UTC, or `-`.
 fn minute(at: Option<UnixMillis>) -> String {
-    let text = at.map(UnixMillis::rfc3339).unwrap_or_default();
-    text.chars().take(16).collect::<String>().replace('T', " ")
+    let Some(at) = at else {
+        return "-".to_owned();
+    };
+    let minute: String = at.rfc3339().chars().take(16).collect();
+    minute.replace('T', " ")
 }

@@ -10,7 +10,9 @@ use clew_discord::session::SessionLock;
 use clew_store::model::StoredRole;
 use clew_store::{Purge, Record};
 
-use super::world::{ADA, CHANNEL, GRACE, Home, MARKER, at, everything, logged, member, plain, row};
+use super::world::{
+    ADA, CHANNEL, GRACE, Home, MARKER, at, everything, everything_with, logged, member, plain, row,
+};
 #[cfg(feature = "postgres")]
 use crate::support::postgres::Postgres;
 
@@ -173,6 +175,28 @@ async fn half_a_backup_never_has_its_name() {
         assert!(!home.path("half").exists());
     }
     assert_eq!(home.lines().await, before);
+}
+
+/// SQLite is copied into a folder that may have no room.
+#[tokio::test]
+async fn a_copy_without_room_names_its_folder() {
+    let home = Home::new("sqlite:var/clew.db");
+    // More than stays in memory.
+    home.fill(&world(everything_with(4_000))).await;
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]);
+    command.args([env!("CARGO_BIN_EXE_clew"), "store", "backup", "half"]);
+    let done = home.with_settings(&mut command).output().unwrap();
+    let errors = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{errors}");
+    let expected = "clew: the store is not available: cannot copy the store\n  because: ";
+    assert!(errors.starts_with(expected), "{errors}");
+    assert!(
+        errors.ends_with("; SQLITE_TMPDIR names a folder for the copy\n"),
+        "{errors}"
+    );
+    assert_eq!(home.names(), ["agents", "var"]);
 }
 
 /// Neither what the export says of an opt-out nor what the store says is overruled.

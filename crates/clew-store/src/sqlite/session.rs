@@ -189,16 +189,21 @@ impl Session {
         let mut connection = Connection::open("")?;
         let copying = Backup::new(&self.connection, &mut connection)?;
         // At once: between steps each write elsewhere would have it begin again.
-        match copying.step(-1)? {
-            StepResult::Done => {}
-            _ => {
-                return Err(Fault::Store(Error::Unavailable {
-                    operation: "copy the store",
-                    source: "another program has locked it".into(),
-                }));
-            }
-        }
+        let copied = copying.step(-1);
         drop(copying);
+        let refused = match copied {
+            Ok(StepResult::Done) => None,
+            Ok(_) => Some("another program has locked it".to_owned()),
+            Err(error) => Some(format!(
+                "{error}; SQLITE_TMPDIR names a folder for the copy"
+            )),
+        };
+        if let Some(why) = refused {
+            return Err(Fault::Store(Error::Unavailable {
+                operation: "copy the store",
+                source: why.into(),
+            }));
+        }
         let snapshots = Arc::clone(&self.snapshots);
         let copy = Self::on(connection, &self.place, snapshots, self.busy_timeout);
         copy.set_up_any(self.busy_timeout, READER_CACHE_KIB)?;
