@@ -20,7 +20,7 @@ use clap::Subcommand;
 
 use super::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
 use crate::app::{self, system_clock};
-use crate::config::Config;
+use crate::config::{Config, MemoryConfig};
 use clew_discord::session::{LockError, SessionLock};
 use clew_store::model::StoreAddress;
 use clew_store::outputs::OutputFolder;
@@ -202,7 +202,12 @@ impl OpenedStore {
     /// Opens it for changes; refused while the bot runs.
     async fn of(config: &Config) -> Result<Self, Error> {
         let store = there(&config.memory.store, config).await?;
-        Self::with(config, store).await
+        let memory = &config.memory;
+        let transcripts = match logs(memory) {
+            Some(dir) => Some(Transcripts::open(dir, memory.max_log_bytes).await?),
+            None => None,
+        };
+        Self::with(config, store, transcripts).await
     }
 
     /// Opens it for reading, even while the bot runs (except for files).
@@ -211,17 +216,19 @@ impl OpenedStore {
         check_there(address).await?;
         let folders = app::folders(&config.memory);
         let store = Store::look(address, &folders, system_clock()).await?;
-        Self::with(config, store).await
+        let transcripts = match logs(&config.memory) {
+            Some(dir) => Some(Transcripts::look(dir).await?),
+            None => None,
+        };
+        Self::with(config, store, transcripts).await
     }
 
-    async fn with(config: &Config, store: Store) -> Result<Self, Error> {
+    async fn with(
+        config: &Config,
+        store: Store,
+        transcripts: Option<Transcripts>,
+    ) -> Result<Self, Error> {
         let memory = &config.memory;
-        let transcripts = match &memory.dm_logs_dir {
-            Some(dir) if dir.exists() => {
-                Some(Transcripts::open(dir.clone(), memory.max_log_bytes).await?)
-            }
-            Some(_) | None => None,
-        };
         Ok(Self {
             store,
             transcripts,
@@ -231,6 +238,11 @@ impl OpenedStore {
             version: Store::version(&memory.store).await?.unwrap_or_default(),
         })
     }
+}
+
+/// The folder of logs, if there is one.
+fn logs(memory: &MemoryConfig) -> Option<PathBuf> {
+    memory.dm_logs_dir.clone().filter(|dir| dir.exists())
 }
 
 /// Reading must never create a store.

@@ -36,6 +36,18 @@ impl Transcripts {
         Ok(Self(Arc::new(folder)))
     }
 
+    /// Opens a folder to read while another process may write to it; nothing in it is
+    /// changed.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub async fn look(dir: PathBuf) -> Result<Self, Error> {
+        let look = move || LogFolder::look(dir, None);
+        let folder = disk::blocking("open the logs of direct messages", look).await?;
+        Ok(Self(Arc::new(folder)))
+    }
+
     /// Appends a turn of direct messages, one line per row, leaving out tool
     /// rows and what was made from messages elsewhere, which no purge of those
     /// would find here. Durable on return.
@@ -177,6 +189,10 @@ impl LogFolder {
     fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
         disk::create_folders(&dir)?;
         disk::sweep_temporary(&dir)?;
+        Self::look(dir, max_bytes)
+    }
+
+    fn look(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
         let folder = Self {
             dir,
             max_bytes,
@@ -448,8 +464,10 @@ impl LogFolder {
         user: UserId,
         visit: &mut dyn FnMut(LogLine, &str) -> bool,
     ) -> Result<(), Error> {
-        for path in self.paths(user) {
-            let Some(lines) = lines_of(&path)? else {
+        // Opened before either is read: a bot may rotate them meanwhile.
+        let files = self.paths(user).map(|path| (lines_of(&path), path));
+        for (lines, path) in files {
+            let Some(lines) = lines? else {
                 continue;
             };
             for text in lines {

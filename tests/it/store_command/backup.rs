@@ -120,7 +120,11 @@ async fn a_backup_is_made_while_the_bot_runs_and_an_import_is_not() {
     let home = super::sqlite_home().await;
     let bot = home.open_own().await;
     let lock = SessionLock::take(&home.path("var/session.json")).unwrap();
+    // A log that the bot is just writing anew.
+    let half_written = home.path("logs/.7.clew-tmp");
+    fs::write(&half_written, "").unwrap();
     home.ok(&["backup", "all.backup"]);
+    assert!(half_written.exists());
     let (code, out, errors) = home.run(&["import", "all.backup"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(

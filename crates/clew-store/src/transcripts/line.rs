@@ -92,7 +92,7 @@ impl LogLine {
 /// is no file.
 pub(super) fn lines_of(
     path: &Path,
-) -> Result<Option<impl Iterator<Item = io::Result<Vec<u8>>>>, Error> {
+) -> Result<Option<impl Iterator<Item = io::Result<Vec<u8>>> + use<>>, Error> {
     match File::open(path) {
         Ok(file) => Ok(Some(BufReader::new(file).split(b'\n'))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
