@@ -24,14 +24,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::event::{Fatal, Stopping};
-use crate::telemetry::{Guard, IdStyle, Ids, Metrics, Telemetry, with_sources};
-use crate::turn::Services;
+use crate::telemetry::{Guard, IdStyle, Ids, LineTap, Metrics, Telemetry, with_sources};
+use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
 use clew_context::model::{ApplicationId, Clock};
@@ -112,11 +112,36 @@ pub enum Error {
     Fatal(#[from] FatalReason),
 }
 
+/// Whoever watches the bot run.
+#[derive(Debug)]
+pub struct Observer {
+    /// Gets what turns share, once it is there.
+    pub services: oneshot::Sender<Arc<Services>>,
+    /// Gets the news of turns.
+    pub turns: TurnObserver,
+    /// Gets the lines of the telemetry.
+    pub lines: LineTap,
+}
+
 /// Runs the bot until `shutdown`, then drains and closes it.
 ///
 /// # Errors
 /// Whatever only a person can fix; each error says how.
 pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> Result<(), Error> {
+    // Boxed: the future is large, and there is only one.
+    Box::pin(run_observed(config, clock, shutdown, None)).await
+}
+
+/// The same with somebody who watches.
+///
+/// # Errors
+/// Like [`run`].
+pub async fn run_observed(
+    config: Config,
+    clock: Clock,
+    shutdown: CancellationToken,
+    observer: Option<Observer>,
+) -> Result<(), Error> {
     let Some(token) = config.discord.token.clone() else {
         let meant = config.meant_as_token().map(str::to_owned);
         return Err(Error::NoToken { meant });
@@ -145,6 +170,9 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         telemetry = telemetry.clone().counted(Arc::clone(&metrics));
         Monitor::start(listener, metrics)
     });
+    if let Some(observer) = &observer {
+        telemetry = telemetry.tapped(observer.lines.clone());
+    }
     telemetry.emit(&Ids::default(), wiring::started(&config));
     let services = wiring::services(
         &config,
@@ -158,7 +186,13 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
         flush(guard).await;
         return Ok(());
     };
-    let services = Arc::new(services?);
+    let mut services = services?;
+    services.observer = observer.as_ref().map(|observer| observer.turns.clone());
+    let services = Arc::new(services);
+    if let Some(observer) = observer {
+        // It fails if the observer is gone already.
+        let _ = observer.services.send(Arc::clone(&services));
+    }
     let handover = SessionHandover {
         path: &session_path,
         token: token.expose(),

@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod health;
 mod init;
+mod playground;
 mod print;
 pub mod replay;
 mod run;
@@ -52,6 +53,8 @@ enum CliCommand {
     Init(init::InitArgs),
     /// Play conversations on a simulated Discord and show what a model would get
     Demo(demo::DemoArgs),
+    /// Open a page with a simulated Discord, to talk to the bot and see what it reads
+    Playground(playground::PlaygroundArgs),
     /// Try the settings on Discord, the model, the store and the disk, and say what to mend
     Doctor(doctor::DoctorArgs),
     /// Ask the running bot at `METRICS_ADDR` whether it is alive, and exit with 1 if not
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
             Err(errors) => fail(&errors),
         },
         Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
+        Some(CliCommand::Playground(args)) => runtime.block_on(playground::run(args)),
         Some(CliCommand::Settings) => print::settings(),
         Some(CliCommand::Queries(args)) => print::queries(&args),
         Some(CliCommand::Completions { shell }) => print::completions(shell),

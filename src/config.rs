@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 
 use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
 
-pub use context::WindowConfig;
+pub use context::{ContextSetting, Takes, WindowConfig};
 pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
 #[cfg(feature = "test-util")]
@@ -59,8 +59,8 @@ use values::Values;
 
 /// The file in the working directory with further settings.
 const DOTENV: &str = ".env";
-/// The prefixes of what the demo takes from the environment: caps, and the model.
-const DEMO: [&str; 3] = ["MEM_", "THREAD_", "LLM_"];
+/// The prefixes of what demo and playground take from the environment: caps, and the model.
+const DEMO: [&str; 5] = ["MEM_", "THREAD_", "LINK_CONTEXT", "LONE_", "LLM_"];
 
 /// Every setting, checked.
 #[derive(Debug, Clone)]
@@ -202,8 +202,9 @@ impl Config {
         Self::load(process_environment().chain(flags), None)
     }
 
-    /// What this process's environment sets for the demo: caps (`MEM_*`, `THREAD_*`)
-    /// and the model (`LLM_*`), as pairs for [`Config::load`].
+    /// What this process's environment sets for demo and playground: caps (`MEM_*`,
+    /// `THREAD_*`, `LINK_CONTEXT`, `LONE_*`) and the model (`LLM_*`), as pairs for
+    /// [`Config::load`].
     pub fn demo_of_process() -> Vec<(String, String)> {
         let is_for_demo = |name: &str| DEMO.iter().any(|prefix| name.starts_with(prefix));
         process_environment()

@@ -20,8 +20,7 @@ mod world;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use crate::app;
-use crate::config::ConfigErrors;
+use crate::sandbox;
 #[cfg(feature = "test-util")]
 use clew_simulator::World;
 use clew_simulator::{ScriptedModel, WaitError};
@@ -37,9 +36,9 @@ const SHORT: usize = 6;
 /// Why the demo could not finish, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caps in the environment cannot be used.
+    /// The bot or its world cannot run.
     #[error(transparent)]
-    Settings(#[from] ConfigErrors),
+    Sandbox(#[from] sandbox::Error),
     /// There is no such scene.
     #[error("there is no scene {scene}: --scene takes 1 to {all}")]
     NoScene {
@@ -56,16 +55,7 @@ pub enum Error {
         /// The number of the last question.
         questions: usize,
     },
-    /// There is no temporary folder, or its files cannot be read.
-    #[error("cannot use a temporary folder: set TMPDIR to one that is writable")]
-    Folder(#[source] io::Error),
-    /// No port could be opened on loopback.
-    #[error("cannot open a port on 127.0.0.1 for the simulator")]
-    Port(#[source] io::Error),
-    /// The bot did not start, or stopped by itself.
-    #[error("the bot stopped")]
-    Bot(#[source] Option<app::Error>),
-    /// The bot did not connect, or posted no answer.
+    /// The bot posted no answer.
     #[error("the bot does not do what it should")]
     Silent(#[from] WaitError),
     /// A turn did not end in time.
@@ -169,7 +159,7 @@ async fn play(
     let (world, mut script) = world::build();
     let needs_script = !options.has_model() && numbers.iter().any(|n| script.needs_model(*n));
     let model = if needs_script {
-        Some(model::start().await.map_err(Error::Port)?)
+        Some(model::start().await.map_err(sandbox::Error::Port)?)
     } else {
         None
     };

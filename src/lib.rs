@@ -4,7 +4,8 @@
 //!
 //! The map, see ARCHITECTURE.md for who may import whom:
 //!
-//! - `cli`, `demo`, `doctor`, `tune`, `app`: command line, demo, checks, caps to suggest, the wiring and its loop.
+//! - `cli`, `demo`, `playground`, `doctor`, `tune`: the command line and what it shows.
+//! - `sandbox`: a bot on a simulated Discord; `app`: the wiring and its loop.
 //! - `turn`, `commands`, `replay`: the use cases.
 //! - `tools`: what a model may call.
 //! - `memory`: what is remembered.
@@ -34,8 +35,10 @@ cfg_if::cfg_if! {
         pub mod llm;
         pub mod memory;
         pub mod model;
+        pub mod playground;
         pub mod replay;
         pub mod runs;
+        pub mod sandbox;
         pub mod telemetry;
         pub mod tools;
         pub mod tune;
@@ -53,8 +56,10 @@ cfg_if::cfg_if! {
         mod llm;
         mod memory;
         mod model;
+        mod playground;
         mod replay;
         mod runs;
+        mod sandbox;
         mod telemetry;
         mod tools;
         mod tune;

@@ -17,7 +17,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clew_context::model::Clock;
+use tokio::sync::mpsc;
+
+use clew_context::model::{Clock, MessageId};
 #[cfg(feature = "test-util")]
 use clew_context::model::{UnixMillis, fixed_clock};
 
@@ -45,6 +47,19 @@ pub struct Telemetry {
     clock: Clock,
     /// None without `METRICS_ADDR`.
     metrics: Option<Arc<Metrics>>,
+    tap: Option<LineTap>,
+}
+
+/// Gets each line as it is queued.
+pub type LineTap = mpsc::UnboundedSender<TappedLine>;
+
+/// A line, and what it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TappedLine {
+    /// The trigger; none if it belongs to no turn.
+    pub message: Option<MessageId>,
+    /// The JSON object, with its line break.
+    pub line: String,
 }
 
 /// How telemetry is written (`TELEMETRY_DIR`, `TELEMETRY_KEEP_DAYS`,
@@ -153,6 +168,15 @@ impl Telemetry {
         Self::new(Sink::Off, "", clock)
     }
 
+    /// The same, and `tap` gets each line as well.
+    #[must_use]
+    pub fn tapped(self, tap: LineTap) -> Self {
+        Self {
+            tap: Some(tap),
+            ..self
+        }
+    }
+
     /// Writes one event. Never waits: if the queue is full the line is dropped,
     /// and the number of dropped lines is written once there is room
     /// (`process`/`dropped`).
@@ -161,12 +185,14 @@ impl Telemetry {
         if let Some(metrics) = &self.metrics {
             metrics.count(&event);
         }
+        let message = ids.message;
         let ids = &self.ids.style(ids);
         match &self.sink {
             #[cfg(feature = "test-util")]
             Sink::Off => {}
             Sink::Files(queue) => {
                 let line = line::render((self.clock)(), &self.log_subsys, ids, &event);
+                self.tap(message, line.as_deref());
                 queue.push(line);
             }
             #[cfg(feature = "test-util")]
@@ -190,6 +216,14 @@ impl Telemetry {
             #[cfg(feature = "test-util")]
             Sink::Off | Sink::Memory(_) => 0,
             Sink::Files(queue) => queue.dropped(),
+        }
+    }
+
+    fn tap(&self, message: Option<MessageId>, line: Option<&str>) {
+        if let (Some(tap), Some(line)) = (&self.tap, line) {
+            let line = line.to_owned();
+            // It fails once nobody listens any more.
+            let _ = tap.send(TappedLine { message, line });
         }
     }
 
@@ -217,6 +251,7 @@ impl Telemetry {
             log_subsys: log_subsys.into(),
             clock,
             metrics: None,
+            tap: None,
         }
     }
 }

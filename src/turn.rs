@@ -15,6 +15,7 @@ mod extract;
 mod gather;
 mod image_room;
 mod line;
+mod observe;
 mod progress;
 mod record;
 mod roles;
@@ -40,14 +41,16 @@ use clew_discord::guild_state::AnswerPlace;
 
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
-pub use gather::is_for_asker_only;
+pub use gather::{TurnChannels, is_for_asker_only};
 pub use line::{INTERRUPTED, refusal};
+pub use observe::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver, preview};
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
 
 use ask::{Asked, TurnAnswer, ask};
 use deliver::{PostedAnswer, deliver};
 use gather::{TurnMaterial, gather};
+use observe::NotedCalls;
 use record::{TurnReport, record};
 use roles::LatestRoles;
 
@@ -229,6 +232,10 @@ pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> End
         asked,
         restarts: 0,
     };
+    turn.tell(|| TurnNews::Started {
+        channel: turn.trigger().channel,
+        asker: turn.job.request.asker(),
+    });
     let ended = match &turn.job.run {
         Some(slot) => {
             let work = attempt(&turn, &mut control);
@@ -237,6 +244,11 @@ pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> End
         None => attempts(&mut turn, &mut control).await,
     };
     let ended = ended.unwrap_or_else(|_| Outcome::Cancelled.into());
+    turn.tell(|| TurnNews::Over {
+        outcome: ended.outcome,
+        receipt: turn.report.receipt().map(Box::new),
+        took: turn.job.came.elapsed(),
+    });
     turn.report.over(ended.outcome);
     ended
 }
@@ -285,14 +297,16 @@ async fn typing(turn: &Turn<'_>) -> Infallible {
 /// One attempt. An order takes back what was posted.
 async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Order> {
     turn.report.enters(TurnStage::Gather);
-    let material = match control.unless_ordered(Box::pin(gather(turn))).await {
-        Ok(material) => material,
+    let calls = NotedCalls::default();
+    let (material, input) = match control.unless_ordered(Box::pin(gather(turn, &calls))).await {
+        Ok(gathered) => gathered,
         Err(order) => {
             deliver::interrupted(turn, &order).await;
             return Err(order);
         }
     };
     turn.report.gathered(turn, &material);
+    observe::gathered(turn, &material, input, &calls);
     turn.report.enters(TurnStage::Ask);
     let target = material.collected.target.reply_to.as_deref();
     let mut posted = PostedAnswer::new(turn, target);

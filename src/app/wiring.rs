@@ -86,6 +86,7 @@ pub(super) async fn services(
             runs: config.runs.bounds,
             secret,
         },
+        observer: None,
     })
 }
 

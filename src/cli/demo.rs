@@ -9,6 +9,7 @@ use tracing::level_filters::LevelFilter;
 use super::{CANNOT, FAILED, fail_with};
 use crate::config::{Config, LogFormat};
 use crate::demo::{self, DemoOptions, Error};
+use crate::sandbox;
 use crate::telemetry::init_log;
 
 /// What is played, and how it is shown
@@ -49,9 +50,11 @@ pub(super) async fn run(args: DemoArgs) -> ExitCode {
     match played {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error @ (Error::Settings(_) | Error::NoScene { .. } | Error::NoQuestion { .. })) => {
-            fail_with(CANNOT, &error)
-        }
+        Err(
+            error @ (Error::Sandbox(sandbox::Error::Settings(_))
+            | Error::NoScene { .. }
+            | Error::NoQuestion { .. }),
+        ) => fail_with(CANNOT, &error),
         Err(error) => fail_with(FAILED, &error),
     }
 }

@@ -14,7 +14,7 @@ use super::values::Values;
 use super::{ConfigErrors, Variable};
 
 /// What a switch accepts, in any case.
-const SWITCHES: [(&str, bool); 8] = [
+pub(super) const SWITCHES: [(&str, bool); 8] = [
     ("true", true),
     ("false", false),
     ("1", true),

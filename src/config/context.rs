@@ -1,18 +1,28 @@
 //! The caps of the collected context, and the window behind it.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::check::Checker;
-use super::variable as var;
+use super::check::{Checker, SWITCHES};
+use super::triggers::REPLY_TARGETS;
+use super::variable::{self as var, Variable};
 use clew_context::model::{Limits, LinkContext, LoneContext};
 
-/// The longest age that the caps accept, in minutes: ten years.
-const LONGEST_AGE_MIN: u64 = 10 * 366 * 24 * 60;
+/// The ages that the caps accept, in minutes: up to ten years; 0 for no limit.
+const AGE_MIN: RangeInclusive<u64> = 0..=10 * 366 * 24 * 60;
+/// What the other caps accept, each in its unit.
+const TAIL: RangeInclusive<u64> = 0..=40;
+const MAX_MSGS: RangeInclusive<u64> = 1..=1_000;
+const MAX_CHARS: RangeInclusive<u64> = 100..=1_000_000;
+const MAX_MSG_CHARS: RangeInclusive<u64> = 20..=100_000;
+const MAX_FETCHES: RangeInclusive<u64> = 0..=100;
+const MAX_FILE_BYTES: RangeInclusive<u64> = 0..=1_000_000;
+const LONE_MAX_CHARS: RangeInclusive<u64> = 100..=100_000;
 /// The deadlines that `MEM_FETCH_TIMEOUT_S` accepts, in seconds. Discord waits three
 /// seconds for the first response to an interaction; nobody waits for minutes.
-const FETCH_TIMEOUT_S: std::ops::RangeInclusive<f64> = 0.05..=60.0;
+const FETCH_TIMEOUT_S: RangeInclusive<f64> = 0.05..=60.0;
 /// The words of `LONE_CONTEXT`.
 const LONE_CONTEXTS: [(&str, LoneContext); 2] =
     [("off", LoneContext::Off), ("recent", LoneContext::Recent)];
@@ -26,6 +36,55 @@ pub struct WindowConfig {
     pub per_channel: usize,
     /// `WINDOW_MAX_MB` in bytes: the most for all kept messages together.
     pub max_bytes: usize,
+}
+
+/// A setting that changes what is collected, to be tried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextSetting {
+    /// Its row in the table.
+    pub variable: &'static Variable,
+    /// The values that it takes.
+    pub takes: Takes,
+}
+
+/// The values that a setting takes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Takes {
+    /// Whole numbers.
+    Whole(RangeInclusive<u64>),
+    /// Seconds, with fractions.
+    Seconds(RangeInclusive<f64>),
+    /// These words.
+    Words(Vec<&'static str>),
+    /// A text of its own form.
+    Text,
+}
+
+impl ContextSetting {
+    /// All of them.
+    pub fn all() -> Vec<Self> {
+        fn words<T>(words: &[(&'static str, T)]) -> Takes {
+            Takes::Words(words.iter().map(|(word, _)| *word).collect())
+        }
+        [
+            (&var::THREAD_CONTEXT_TAIL_COUNT, Takes::Whole(TAIL)),
+            (&var::MEM_MAX_MSGS, Takes::Whole(MAX_MSGS)),
+            (&var::MEM_MAX_CHARS, Takes::Whole(MAX_CHARS)),
+            (&var::MEM_MAX_MSG_CHARS, Takes::Whole(MAX_MSG_CHARS)),
+            (&var::MEM_MAX_AGE_MIN, Takes::Whole(AGE_MIN)),
+            (&var::MEM_CHAIN_MAX_AGE_MIN, Takes::Whole(AGE_MIN)),
+            (&var::MEM_FETCH_TIMEOUT_S, Takes::Seconds(FETCH_TIMEOUT_S)),
+            (&var::MEM_MAX_FETCHES, Takes::Whole(MAX_FETCHES)),
+            (&var::MEM_MAX_FILE_BYTES, Takes::Whole(MAX_FILE_BYTES)),
+            (&var::MEM_INCLUDE_POINTED_APPS, words(&SWITCHES[..2])),
+            (&var::LINK_CONTEXT, Takes::Text),
+            (&var::LONE_CONTEXT, words(&LONE_CONTEXTS)),
+            (&var::LONE_MAX_CHARS, Takes::Whole(LONE_MAX_CHARS)),
+            (&var::THREAD_REPLY_TARGET, words(&REPLY_TARGETS)),
+        ]
+        .map(|(variable, takes)| Self { variable, takes })
+        .to_vec()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -52,7 +111,7 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
     // `MEM_MAX_AGE_MIN` set by hand without the other one applies to chains as well.
     let inherits = is_given(&raw.mem_max_age_min) && !is_given(&raw.mem_chain_max_age_min);
     let mut age = |variable, text| {
-        let minutes = check.number(variable, text, 0..=LONGEST_AGE_MIN);
+        let minutes = check.number(variable, text, AGE_MIN);
         (minutes > 0).then(|| Duration::from_mins(minutes))
     };
     let max_age = age(&var::MEM_MAX_AGE_MIN, raw.mem_max_age_min);
@@ -61,15 +120,25 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
     } else {
         age(&var::MEM_CHAIN_MAX_AGE_MIN, raw.mem_chain_max_age_min)
     };
+    let mut count = |variable, text, range| {
+        let number: u64 = check.number(variable, text, range);
+        usize::try_from(number).unwrap_or(usize::MAX)
+    };
     let limits = Limits {
-        tail: check.number(
+        tail: count(
             &var::THREAD_CONTEXT_TAIL_COUNT,
             raw.thread_context_tail_count,
-            0..=40,
+            TAIL,
         ),
-        max_msgs: check.number(&var::MEM_MAX_MSGS, raw.mem_max_msgs, 1..=1_000),
-        max_chars: check.number(&var::MEM_MAX_CHARS, raw.mem_max_chars, 100..=1_000_000),
-        max_msg_chars: check.number(&var::MEM_MAX_MSG_CHARS, raw.mem_max_msg_chars, 20..=100_000),
+        max_msgs: count(&var::MEM_MAX_MSGS, raw.mem_max_msgs, MAX_MSGS),
+        max_chars: count(&var::MEM_MAX_CHARS, raw.mem_max_chars, MAX_CHARS),
+        max_msg_chars: count(
+            &var::MEM_MAX_MSG_CHARS,
+            raw.mem_max_msg_chars,
+            MAX_MSG_CHARS,
+        ),
+        max_fetches: count(&var::MEM_MAX_FETCHES, raw.mem_max_fetches, MAX_FETCHES),
+        lone_max_chars: count(&var::LONE_MAX_CHARS, raw.lone_max_chars, LONE_MAX_CHARS),
         max_age,
         max_chain_age,
         fetch_timeout: check.seconds(
@@ -77,17 +146,15 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
             raw.mem_fetch_timeout_s,
             FETCH_TIMEOUT_S,
         ),
-        max_fetches: check.number(&var::MEM_MAX_FETCHES, raw.mem_max_fetches, 0..=100),
         max_file_bytes: check.number(
             &var::MEM_MAX_FILE_BYTES,
             raw.mem_max_file_bytes,
-            0..=1_000_000,
+            MAX_FILE_BYTES,
         ),
         include_pointed_apps: check
             .switch(&var::MEM_INCLUDE_POINTED_APPS, raw.mem_include_pointed_apps),
         link_context: read_link_context(check, raw.link_context),
         lone_context: check.one_of(&var::LONE_CONTEXT, raw.lone_context, &LONE_CONTEXTS),
-        lone_max_chars: check.number(&var::LONE_MAX_CHARS, raw.lone_max_chars, 100..=100_000),
     };
     if limits.tail > limits.max_msgs {
         check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());

@@ -6,6 +6,12 @@ use super::check::Checker;
 use super::variable as var;
 use clew_context::model::{ReplyTarget, TriggerRules};
 
+/// The words of `THREAD_REPLY_TARGET`.
+pub(super) const REPLY_TARGETS: [(&str, ReplyTarget); 2] = [
+    ("newest", ReplyTarget::Newest),
+    ("trigger", ReplyTarget::Trigger),
+];
+
 #[derive(Default, Deserialize)]
 struct RawTriggers {
     mention_only: Option<String>,
@@ -34,9 +40,6 @@ pub(super) fn reply_target(check: &mut Checker) -> ReplyTarget {
     check.one_of(
         &var::THREAD_REPLY_TARGET,
         raw.thread_reply_target,
-        &[
-            ("newest", ReplyTarget::Newest),
-            ("trigger", ReplyTarget::Trigger),
-        ],
+        &REPLY_TARGETS,
     )
 }

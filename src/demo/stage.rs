@@ -1,21 +1,17 @@
 //! The simulator, the bot and a temporary folder, for the duration of the demo.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, sleep};
 
 use super::Error;
 use super::line::DemoLine;
 use super::places;
 use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
-use crate::app;
-use crate::config::Config;
+use crate::sandbox::{self, Sandbox};
 use clew_context::model::{Limits, ReplyTarget};
 use clew_simulator::{Id, Message, RequestRecord, ScriptedModel, Simulator, World};
 
@@ -27,14 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// The running bot and its world.
 pub(super) struct DemoStage {
-    discord: Simulator,
-    bot: JoinHandle<Result<(), app::Error>>,
-    shutdown: CancellationToken,
-    limits: Limits,
-    reply_target: ReplyTarget,
-    telemetry: PathBuf,
-    /// Removed with everything in it when dropped.
-    _folder: TempDir,
+    sandbox: Sandbox,
 }
 
 impl DemoStage {
@@ -43,60 +32,36 @@ impl DemoStage {
         world: World,
         settings: Vec<(String, String)>,
     ) -> Result<Self, Error> {
-        let folder = TempDir::with_prefix("clew-demo-").map_err(Error::Folder)?;
-        let discord = Simulator::start(world).await.map_err(Error::Port)?;
-        let discord = discord.patience(PATIENCE);
-        let mut all = own_settings(&discord, folder.path());
-        all.extend(settings);
-        let config = Config::load(all, None)?;
-        for warning in config.warnings() {
-            tracing::warn!("{warning}");
-        }
-        let (limits, reply_target) = (config.limits, config.reply_target);
-        let telemetry = config.telemetry.dir.clone();
-        let shutdown = CancellationToken::new();
-        let running = app::run(config, app::system_clock(), shutdown.clone());
-        let mut stage = Self {
-            discord,
-            bot: tokio::spawn(running),
-            shutdown,
-            limits,
-            reply_target,
-            telemetry,
-            _folder: folder,
-        };
-        tokio::select! {
-            ready = stage.discord.wait_ready() => ready?,
-            ended = &mut stage.bot => return Err(stopped(ended.ok())),
-        }
-        Ok(stage)
+        let sandbox = Sandbox::start(world, settings, None).await?;
+        Ok(Self { sandbox })
     }
 
     /// The caps in effect.
     pub(super) const fn limits(&self) -> Limits {
-        self.limits
+        self.sandbox.config.limits
     }
 
     /// Whether the caps and the reply target are the defaults.
     pub(super) fn has_default_caps(&self) -> bool {
-        self.limits == Limits::default() && self.reply_target == ReplyTarget::default()
+        let config = &self.sandbox.config;
+        config.limits == Limits::default() && config.reply_target == ReplyTarget::default()
     }
 
     /// Asks, waits for the end of the turn, and gathers what happened.
     pub(super) async fn play(&mut self, number: usize, scene: &DemoScene) -> Result<Played, Error> {
-        let earlier = self.discord.requests().len();
+        let earlier = self.discord().requests().len();
         let channel = scene.channel;
         let before = scene
             .before
-            .map(|(author, text)| self.discord.post(channel, author, text));
+            .map(|(author, text)| self.discord().post(channel, author, text));
         let asked = scene.question.clone();
-        let question = self.discord.post(channel, scene.asker, asked);
+        let question = self.discord().post(channel, scene.asker, asked);
         let lines = self.turn(number, question).await?;
-        let mut calls = self.discord.requests().split_off(earlier);
+        let mut calls = self.discord().requests().split_off(earlier);
         // The bot also registers its commands, which is not part of the turn.
         calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
         Ok(self
-            .discord
+            .discord()
             .world(|world| tell(world, scene, before, question, &calls, lines)))
     }
 
@@ -110,13 +75,15 @@ impl DemoStage {
         let earlier = requests().len();
         let options = json!({"task": run.task});
         let called = self
-            .discord
+            .discord()
             .call(run.asker, run.channel, "agent run", options);
         let told = called.await?.answer().await?.text();
-        let begun = self.discord.world(|world| places::channel_in(world, &told));
+        let begun = self
+            .discord()
+            .world(|world| places::channel_in(world, &told));
         if let Some(thread) = begun {
             let is_done = |message: &Message| message.content.contains(": done.");
-            self.discord.wait_for_message(thread, is_done).await?;
+            self.discord().wait_for_message(thread, is_done).await?;
         }
         let requests = requests().split_off(earlier);
         let roles = |request: &Value| -> Vec<String> {
@@ -124,8 +91,8 @@ impl DemoStage {
             let roles = messages.filter_map(|message| message["role"].as_str());
             roles.map(str::to_owned).collect()
         };
-        let posted = begun.map_or_else(Vec::new, |thread| self.discord.answers(thread));
-        Ok(self.discord.world(|world| RunPlayed {
+        let posted = begun.map_or_else(Vec::new, |thread| self.discord().answers(thread));
+        Ok(self.discord().world(|world| RunPlayed {
             asker: places::name(world, run.asker),
             place: places::place(world, run.channel),
             told: places::readable(world, &told),
@@ -141,7 +108,8 @@ impl DemoStage {
     async fn turn(&mut self, number: usize, question: Id) -> Result<Vec<DemoLine>, Error> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let lines = lines_of(&self.telemetry, question).map_err(Error::Folder)?;
+            let lines = lines_of(&self.sandbox.config.telemetry.dir, question)
+                .map_err(sandbox::Error::Folder)?;
             let over = |line: &DemoLine| line.event == "turn_done" || line.event == "refused";
             if lines.iter().any(over) {
                 return Ok(lines);
@@ -154,7 +122,7 @@ impl DemoStage {
             }
             tokio::select! {
                 () = sleep(LOOK_EVERY) => {}
-                ended = &mut self.bot => return Err(stopped(ended.ok())),
+                broken = self.sandbox.broken() => return Err(broken.into()),
             }
         }
     }
@@ -162,47 +130,18 @@ impl DemoStage {
     /// The world as it is now; nothing can be played any more.
     #[cfg(feature = "test-util")]
     pub(super) fn take_world(&self) -> World {
-        self.discord
+        self.discord()
             .world(|world| std::mem::replace(world, World::new()))
     }
 
     /// Stops the bot cleanly, then the simulator.
     pub(super) async fn stop(self) -> Result<(), Error> {
-        if self.bot.is_finished() {
-            return Ok(());
-        }
-        self.shutdown.cancel();
-        let ended = timeout(PATIENCE, self.bot).await;
-        self.discord.stop().await;
-        match ended {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(ended) => Err(stopped(ended.ok())),
-            Err(_) => Err(Error::Bot(None)),
-        }
+        Ok(self.sandbox.stop().await?)
     }
-}
 
-/// Settings that point the bot at the simulator and keep its files out of the
-/// working directory.
-fn own_settings(discord: &Simulator, folder: &Path) -> Vec<(String, String)> {
-    let path = |name: &str| folder.join(name).display().to_string();
-    [
-        ("DISCORD_TOKEN", discord.token()),
-        ("DISCORD_API_URL", discord.url()),
-        ("DISCORD_GATEWAY_URL", discord.gateway_url()),
-        ("TELEMETRY_DIR", path("telemetry")),
-        ("STATE_DIR", path("state")),
-        ("CONTEXT_STORE", format!("sqlite:{}", path("clew.db"))),
-        ("AGENTS_DIR", path("agents")),
-        ("TOOL_OUTPUT_DIR", path("tool_outputs")),
-        ("IN_MEMORY_CONTEXT_ONLY", "true".to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
-}
-
-fn stopped(ended: Option<Result<(), app::Error>>) -> Error {
-    Error::Bot(ended.and_then(Result::err))
+    fn discord(&self) -> &Simulator {
+        &self.sandbox.discord
+    }
 }
 
 /// The complete lines about a question, in the order they were written.

@@ -12,6 +12,7 @@ use super::control::{Control, Order};
 use super::deliver::PostedAnswer;
 use super::gather::TurnMaterial;
 use super::gather::prompt::{self, FittedPrompt};
+use super::observe::{SentMessage, TurnNews};
 use super::{Turn, line};
 use crate::llm::{self, AnswerEnd, Completion};
 use crate::model::ImagesSent;
@@ -226,6 +227,7 @@ impl Asking<'_> {
                 .tools
                 .messages(messages, nonce, client.prompt_room(), server);
             let images = ImagesSent::of(&messages);
+            turn.tell(|| TurnNews::Asks(SentMessage::all(&messages)));
             let collected = &material.collected;
             turn.report
                 .asks_model(client.model(), server, prepared, collected, images);

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Turn;
+use super::observe::NotedCalls;
 use crate::llm;
 use clew_context::collect::collect;
 use clew_context::discord::Live;
@@ -27,11 +28,10 @@ use clew_context::model::{
 };
 
 pub(super) use background::Background;
-pub use channels::is_for_asker_only;
+pub use channels::{TurnChannels, is_for_asker_only};
 pub(super) use images::TurnImages;
 pub(super) use names::TurnNames;
 
-use channels::TurnChannels;
 use names::access_to;
 use prompt::FittedPrompt;
 
@@ -88,10 +88,15 @@ impl TurnMaterial {
     }
 }
 
-/// Collects, remembers, and prepares the prompt.
-pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
+/// Collects, remembers, and prepares the prompt. An observer gets what was known before, and
+/// the calls to Discord.
+pub(super) async fn gather(
+    turn: &Turn<'_>,
+    calls: &NotedCalls,
+) -> (TurnMaterial, Option<TurnInput>) {
     let services = turn.services;
     let input = input(turn);
+    let observed = services.observer.as_ref().map(|_| input.clone());
     let kind = input.channel_kind();
     let parent = input.channel.as_ref().and_then(|one| one.parent);
     let began = Instant::now();
@@ -100,9 +105,13 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
         services,
         request: &turn.job.request,
     };
-    let source = Live::new(services.rest.reader())
+    let mut source = Live::new(services.rest.reader())
         .with_parents(&parents)
         .with_other_channels(&others);
+    let note = |call| calls.note(call);
+    if observed.is_some() {
+        source = source.with_call_log(&note);
+    }
     let collecting = async {
         let collected = collect(&source, &services.negative_cache, input).await;
         (collected, began.elapsed())
@@ -135,7 +144,7 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
     let client = model.as_ref().map(llm::ModelServers::first);
     let prompt = prompt::first(turn, &collected, background.as_ref(), client);
     let images = images::fetched(turn, &source, &mut collected, &prompt, client, deadline).await;
-    TurnMaterial {
+    let material = TurnMaterial {
         fallbacks: fallbacks(&collected),
         collected,
         collected_in,
@@ -143,7 +152,8 @@ pub(super) async fn gather(turn: &Turn<'_>) -> TurnMaterial {
         model,
         prompt,
         images,
-    }
+    };
+    (material, observed)
 }
 
 /// What is known before anything is fetched. The server's own settings take precedence
@@ -219,7 +229,7 @@ fn note_names(turn: &Turn<'_>) {
 
 /// What failed, and the starter, pointed-at message or end of a chain that was
 /// deleted.
-fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
+pub(super) fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
     let deleted = match &collected.gathered {
         Gathered::Thread(thread) => {
             let is_deleted = |found: &NamedMessage| matches!(found, NamedMessage::Deleted(_));

@@ -12,6 +12,7 @@ use crate::memory::Exchange;
 use crate::model::{ReadSource, Receipt};
 use crate::telemetry::event::Outcome;
 
+pub(super) use gathered::omitted;
 pub(super) use report::TurnReport;
 
 /// Stores the asker's own words and the model's whole answer, if there is one. Only

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::image_room::ImageRoom;
+use super::observe::TurnObserver;
 use crate::agents::Agents;
 use crate::config::ToolConfig;
 use crate::engine::daily_tokens::SpentBy;
@@ -51,6 +52,8 @@ pub struct Services {
     pub image_room: Arc<ImageRoom>,
     /// The settings of turns.
     pub settings: TurnSettings,
+    /// Is told how turns go on; `clew run` has none.
+    pub observer: Option<TurnObserver>,
 }
 
 /// The settings of turns.

@@ -22,8 +22,9 @@ type Layers = &'static [(u8, &'static [&'static str])];
 const BOT: Package = Package {
     folder: "src",
     layers: &[
-        (8, &["main", "cli"]),
-        (7, &["demo", "doctor", "tune"]),
+        (9, &["main", "cli"]),
+        (8, &["demo", "playground", "doctor", "tune"]),
+        (7, &["sandbox"]),
         (6, &["app"]),
         (5, &["turn", "commands", "replay"]),
         (4, &["tools"]),
@@ -384,8 +385,8 @@ fn uses_outside(what: &str, allowed: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn only_the_demo_uses_the_simulator() {
-    let mut problems = uses_outside("clew_simulator", &["demo"]);
+fn only_demo_and_playground_use_the_simulator() {
+    let mut problems = uses_outside("clew_simulator", &["demo", "playground", "sandbox"]);
     // Unit tests may name it.
     problems.retain(|place| !place.contains("/tests.rs:"));
     none(

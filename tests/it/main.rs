@@ -22,6 +22,7 @@ mod mapping;
 mod memory;
 mod monitor;
 mod packaging;
+mod playground;
 mod program;
 mod readme;
 mod replay;

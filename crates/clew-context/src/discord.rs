@@ -45,4 +45,4 @@ pub mod error;
 mod live;
 pub mod rest;
 
-pub use live::Live;
+pub use live::{Live, ReadCall};

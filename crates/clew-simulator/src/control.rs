@@ -4,10 +4,11 @@
 mod client;
 mod faulty;
 mod interact;
+mod objects;
 mod people;
 mod watch;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::draft::{Draft, Reference};
 use super::ids::Id;
@@ -93,6 +94,12 @@ impl Simulator {
     pub fn react(&self, channel: Id, message: Id, emoji: &str, user: Id) {
         self.shared
             .with(|state| state.add_reaction(channel, message, emoji, user));
+    }
+
+    /// Takes a user's reaction back.
+    pub fn unreact(&self, channel: Id, message: Id, emoji: &str, user: Id) {
+        self.shared
+            .with(|state| state.remove_reaction(channel, message, emoji, user));
     }
 
     /// Shows that a user is typing.
@@ -220,16 +227,6 @@ impl Simulator {
         self.shared.read(|state| {
             let commands = state.world.commands.iter();
             commands.map(|c| (c.guild, c.body.clone())).collect()
-        })
-    }
-
-    /// A message object as it appears in a page; null if it does not exist.
-    pub fn message_object(&self, channel: Id, message: Id) -> Value {
-        self.shared.read(|state| {
-            let found = state.world.message(channel, message);
-            found.map_or(json!(null), |found| {
-                render::message(&state.world, found, render::Audience::Rest)
-            })
         })
     }
 

@@ -11,9 +11,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::broadcast;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::ids::Id;
+use super::log::Dispatch;
 use super::render;
 use super::state::State;
 
@@ -32,16 +34,36 @@ pub(super) mod intent {
     pub(crate) const KNOWN: u64 = 0x0331_FFFF;
 }
 
+/// How many events a subscriber may be behind before it misses the oldest.
+const SUBSCRIBED_EVENTS: usize = 4_096;
+
 /// Sessions, connections, and the faults set for them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hub {
     pub(super) sessions: BTreeMap<String, Session>,
     pub(super) links: BTreeMap<u64, Link>,
+    /// Whoever watches the events beside the sessions.
+    pub(super) subscribers: broadcast::Sender<Dispatch>,
     pub(super) silent_heartbeats: bool,
     pub(super) refuse_resumes: u64,
     pub(super) refuse_identifies: u64,
     next_link: u64,
     next_session: u64,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self {
+            sessions: BTreeMap::new(),
+            links: BTreeMap::new(),
+            subscribers: broadcast::Sender::new(SUBSCRIBED_EVENTS),
+            silent_heartbeats: false,
+            refuse_resumes: 0,
+            refuse_identifies: 0,
+            next_link: 0,
+            next_session: 0,
+        }
+    }
 }
 
 /// What a client identified with; it outlives the connection.
@@ -91,6 +113,10 @@ impl State {
             .is_some_and(|guild| self.world.guilds.get(&guild).is_some_and(|g| g.unavailable));
         if outage {
             return;
+        }
+        if self.hub.subscribers.receiver_count() > 0 {
+            // It fails if the last one has just left.
+            let _ = self.hub.subscribers.send(Dispatch::new(name, data));
         }
         let wanted: Vec<(String, u64)> = self
             .hub

@@ -77,7 +77,7 @@ pub use draft::{Draft, File, Reference, Referenced};
 pub use faults::{Fault, FaultKind};
 pub use ids::Id;
 pub use limits::Limit;
-pub use log::{GatewayEvent, GatewayRecord, RequestRecord};
+pub use log::{Dispatch, GatewayEvent, GatewayRecord, RequestRecord};
 pub use permissions::Permissions;
 pub use script::ScriptError;
 pub use scripted_model::{ModelReply, ScriptedModel};

@@ -1,5 +1,6 @@
 //! What the bot did, as seen by the server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -27,6 +28,24 @@ pub struct RequestRecord {
     pub in_flight: usize,
     /// Time of arrival since the server's start.
     pub at: Duration,
+}
+
+/// An event of the gateway, as a client with all intents gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dispatch {
+    /// Its name, such as `MESSAGE_CREATE`.
+    pub name: Arc<str>,
+    /// Its data.
+    pub data: Arc<Value>,
+}
+
+impl Dispatch {
+    pub(super) fn new(name: &str, data: &Value) -> Self {
+        Self {
+            name: name.into(),
+            data: Arc::new(data.clone()),
+        }
+    }
 }
 
 /// Something that happened on a gateway connection.

@@ -62,6 +62,21 @@ async fn upgrade(shared: Arc<Shared>, parts: &mut Parts) -> Response {
     }
 }
 
+/// Status and body of the answer to a GET by the bot that did not come over the network.
+pub(super) fn peek(state: &mut State, path: &str) -> (u16, Vec<u8>) {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let mut call = Call {
+        method: "GET".to_owned(),
+        path: path.to_owned(),
+        raw_query: query.to_owned(),
+        token: None,
+        body: Value::Null,
+        files: Vec::new(),
+    };
+    let answer = state.route(&mut call);
+    (answer::status(&answer), answer::bytes(&answer).1)
+}
+
 /// A call between its arrival and its answer; counts as in progress until it is
 /// dropped, even if the client hangs up.
 struct InProgress {
@@ -74,7 +89,7 @@ impl InProgress {
         let ordinal = shared.with(|state| {
             state.in_flight += 1;
             let record = RequestRecord {
-                ordinal: state.requests.len(),
+                ordinal: state.next_ordinal(),
                 method: call.method.clone(),
                 path: call.path.clone(),
                 query: call.raw_query.clone(),
@@ -85,8 +100,7 @@ impl InProgress {
                 in_flight: state.in_flight,
                 at: state.elapsed(),
             };
-            state.requests.push(record);
-            state.requests.len() - 1
+            state.record(record)
         });
         Self { shared, ordinal }
     }
@@ -147,9 +161,10 @@ impl InProgress {
             .find(|f| matches!(f, FaultKind::Truncated | FaultKind::Body(_)));
         let response = answer::respond(&answer, Some(&standing), spoilt);
         self.shared.with(|state| {
-            let record = &mut state.requests[self.ordinal];
-            record.status = Some(response.status().as_u16());
-            record.code = answer::code_of(&answer);
+            if let Some(record) = state.recorded(self.ordinal) {
+                record.status = Some(response.status().as_u16());
+                record.code = answer::code_of(&answer);
+            }
         });
         response
     }

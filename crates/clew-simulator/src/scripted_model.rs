@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,10 +13,13 @@ use axum::extract::{DefaultBodyLimit, Json, State};
 use axum::http::Response;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::{get, post};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+
+/// The most requests that are remembered.
+const MOST_REQUESTS: usize = 100;
 
 /// An OpenAI-compatible server on a free loopback port. Stops when dropped.
 #[derive(Debug)]
@@ -38,7 +42,20 @@ type Script = Box<dyn Fn(&Value) -> ModelReply + Send + Sync>;
 
 struct Shared {
     script: Script,
+    /// Between two words.
+    pause: Duration,
     requests: Mutex<Vec<Value>>,
+}
+
+impl Shared {
+    fn remember(&self, request: Value) {
+        let requests = self.requests.lock();
+        let mut requests = requests.unwrap_or_else(PoisonError::into_inner);
+        if requests.len() == MOST_REQUESTS {
+            requests.remove(0);
+        }
+        requests.push(request);
+    }
 }
 
 impl fmt::Debug for Shared {
@@ -56,8 +73,21 @@ impl ScriptedModel {
     pub async fn start(
         script: impl Fn(&Value) -> ModelReply + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::start_at_pace(Duration::ZERO, script).await
+    }
+
+    /// The same, with texts in words and a pause between them.
+    ///
+    /// # Errors
+    ///
+    /// No port was available.
+    pub async fn start_at_pace(
+        pause: Duration,
+        script: impl Fn(&Value) -> ModelReply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             script: Box::new(script),
+            pause,
             requests: Mutex::default(),
         });
         let models = json!({"object": "list", "data": [{"id": "script", "object": "model"}]});
@@ -84,7 +114,7 @@ impl ScriptedModel {
         format!("http://{}/v1", self.address)
     }
 
-    /// The bodies of all requests so far.
+    /// The bodies of the last 100 requests, oldest first.
     pub fn requests(&self) -> Vec<Value> {
         let requests = self.shared.requests.lock();
         requests.unwrap_or_else(PoisonError::into_inner).clone()
@@ -97,12 +127,13 @@ impl Drop for ScriptedModel {
     }
 }
 
-/// Streams the reply, one chunk for the text or for each call, and the end.
+/// Streams the reply, one chunk for the text, or for each of its words, or for each call, and
+/// the end.
 async fn complete(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) -> Response<Body> {
     let reply = (shared.script)(&body);
-    let requests = shared.requests.lock();
-    requests.unwrap_or_else(PoisonError::into_inner).push(body);
-    let mut chunks: Vec<Value> = deltas(&reply)
+    shared.remember(body);
+    let pause = shared.pause;
+    let mut chunks: Vec<Value> = deltas(&reply, !pause.is_zero())
         .into_iter()
         .map(|one| chunk(&one, None))
         .collect();
@@ -113,16 +144,24 @@ async fn complete(State(shared): State<Arc<Shared>>, Json(body): Json<Value>) ->
     chunks.push(chunk(&json!({}), Some(finish)));
     let lines = chunks.into_iter().map(|chunk| format!("data: {chunk}\n\n"));
     let lines = lines.chain(["data: [DONE]\n\n".to_owned()]);
-    let mut response = Response::new(Body::from_stream(stream::iter(
-        lines.map(Ok::<_, Infallible>).collect::<Vec<_>>(),
-    )));
+    let lines = stream::iter(lines.collect::<Vec<_>>()).then(move |line| async move {
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        Ok::<_, Infallible>(line)
+    });
+    let mut response = Response::new(Body::from_stream(lines));
     let kind = axum::http::HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
 
-fn deltas(reply: &ModelReply) -> Vec<Value> {
+fn deltas(reply: &ModelReply, in_words: bool) -> Vec<Value> {
     match reply {
+        ModelReply::Text(text) if in_words => {
+            let words = text.split_inclusive(char::is_whitespace);
+            words.map(|word| json!({"content": word})).collect()
+        }
         ModelReply::Text(text) => vec![json!({"role": "assistant", "content": text})],
         ModelReply::ToolCalls(calls) => {
             let calls = calls.iter().enumerate().map(|(index, (name, arguments))| {

@@ -28,6 +28,10 @@ pub(super) struct State {
     pub(super) limits: Limits,
     pub(super) latency: Duration,
     pub(super) requests: Vec<RequestRecord>,
+    /// How many older calls the log no longer holds.
+    dropped: usize,
+    /// How many of the newest calls and gateway records the logs hold at least.
+    pub(super) keep: usize,
     /// How many of the first calls have been cleared from the log.
     pub(super) forgotten: usize,
     pub(super) gateway_log: Vec<GatewayRecord>,
@@ -45,6 +49,8 @@ impl Shared {
             limits: Limits::default(),
             latency: Duration::ZERO,
             requests: Vec::new(),
+            dropped: 0,
+            keep: usize::MAX,
             forgotten: 0,
             gateway_log: Vec::new(),
             in_flight: 0,
@@ -86,6 +92,27 @@ impl State {
         self.requests.get(self.forgotten..).unwrap_or_default()
     }
 
+    /// The number of the next call.
+    pub(super) fn next_ordinal(&self) -> usize {
+        self.dropped + self.requests.len()
+    }
+
+    /// Adds a call to the log and returns its number.
+    pub(super) fn record(&mut self, call: RequestRecord) -> usize {
+        let ordinal = call.ordinal;
+        self.requests.push(call);
+        let old = too_old(self.requests.len(), self.keep);
+        self.requests.drain(..old);
+        self.dropped += old;
+        self.forgotten = self.forgotten.saturating_sub(old);
+        ordinal
+    }
+
+    /// The call with this number, if the log still holds it.
+    pub(super) fn recorded(&mut self, ordinal: usize) -> Option<&mut RequestRecord> {
+        self.requests.get_mut(ordinal.checked_sub(self.dropped)?)
+    }
+
     /// Time since the server started.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -95,5 +122,16 @@ impl State {
     pub(super) fn note(&mut self, link: u64, event: GatewayEvent) {
         let at = self.elapsed();
         self.gateway_log.push(GatewayRecord { at, link, event });
+        let old = too_old(self.gateway_log.len(), self.keep);
+        self.gateway_log.drain(..old);
+    }
+}
+
+/// How many records a log drops: all but the newest, once there are twice as many.
+fn too_old(records: usize, keep: usize) -> usize {
+    if records > keep.saturating_mul(2) {
+        records - keep
+    } else {
+        0
     }
 }

@@ -14,6 +14,7 @@ use clew_discord::rest::Rest;
 use clew_discord::send::{FileUpload, MessageText, NewMessage};
 
 use crate::turn::Turn;
+use crate::turn::TurnNews;
 use crate::turn::line::{INTERRUPTED, RECEIPT};
 
 /// How long one delivering call may take, including retries and limits.
@@ -281,6 +282,7 @@ impl<'a> PostedAnswer<'a> {
                     id,
                     content: content.to_owned(),
                 });
+                self.turn.tell(|| TurnNews::Posted(id));
                 Ok(())
             }
         }

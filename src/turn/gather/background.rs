@@ -52,6 +52,11 @@ impl Background {
         self.inherited.take_rows(&mut self.rows);
     }
 
+    /// The facts in the prompt.
+    pub(in crate::turn) const fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
     /// The history after its older half has been dropped this often.
     pub(super) fn newest_rows(&self, halvings: u32) -> &[StoredMessage] {
         (0..halvings).fold(&self.rows, |rows, _| &rows[rows.len().div_ceil(2)..])

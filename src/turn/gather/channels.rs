@@ -6,9 +6,12 @@ use clew_context::engine::window::View;
 use clew_context::model::{Channel, ChannelId, Readers, TurnRequest};
 
 /// What the gateway told, judged for the readers of one turn's answer.
-pub(super) struct TurnChannels<'a> {
-    pub(super) services: &'a Services,
-    pub(super) request: &'a TurnRequest,
+#[derive(Debug, Clone, Copy)]
+pub struct TurnChannels<'a> {
+    /// What the gateway told is there.
+    pub services: &'a Services,
+    /// The turn whose readers are judged.
+    pub request: &'a TurnRequest,
 }
 
 impl OtherChannels for TurnChannels<'_> {

@@ -28,7 +28,7 @@ impl FittedPrompt {
 }
 
 /// The prompt to ask first.
-pub(super) fn first(
+pub(in crate::turn) fn first(
     turn: &Turn<'_>,
     collected: &Collected,
     background: Option<&Background>,

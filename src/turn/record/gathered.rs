@@ -72,7 +72,7 @@ pub(super) fn prompt(prepared: &Prepared, collected: &Collected) -> PromptReceip
 
 /// The newest messages that the block leaves out. Those of who opted out are not named, and
 /// what we do not have, for it was deleted, cannot be.
-fn omitted(block: &Block, collected: &Collected) -> Vec<OmittedMessage> {
+pub(in crate::turn) fn omitted(block: &Block, collected: &Collected) -> Vec<OmittedMessage> {
     if block.omitted.is_empty() {
         return Vec::new();
     }

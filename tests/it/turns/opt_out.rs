@@ -97,6 +97,7 @@ async fn services(p: &Place) -> (Services, Lines) {
             runs: RUN_BOUNDS,
             secret: b"secret".to_vec(),
         },
+        observer: None,
     };
     (services, lines)
 }

@@ -205,7 +205,7 @@ impl RestError {
 
     /// Interprets an answer that may be from a proxy. If its body is not an error
     /// object, only the statuses 413 and 429 mean the same as from Discord.
-    pub(super) fn refused(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+    pub fn refused(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
         let is_known = matches!(status, 413 | 429);
         let error = if is_known || serde_json::from_slice::<Body>(body).is_ok() {
             Self::answered(status, body)

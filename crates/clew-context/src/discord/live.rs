@@ -1,11 +1,12 @@
 //! The source for live Discord: one REST call per read, resent only after a 429.
 
 use std::fmt;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::error::RestError;
-use super::rest::RestReader;
+use super::rest::{Query, RestReader};
 use crate::collect::{FetchError, MessagePage, OtherChannels, PageCursor, Source};
 use crate::model::{
     Attachment, Channel, ChannelId, Guild, GuildId, Message, MessageId, Parent, RoleId, UserId,
@@ -13,6 +14,19 @@ use crate::model::{
 
 /// Looks up a channel in what the gateway has told us.
 type Lookup<'a> = &'a (dyn Fn(ChannelId) -> Option<Parent> + Send + Sync);
+/// Takes each call once it is over.
+type CallLog<'a> = &'a (dyn Fn(ReadCall) + Send + Sync);
+
+/// A GET that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadCall {
+    /// The path after `/api/v10/` with its query, or a file's address.
+    pub path: String,
+    /// Why it failed, if it did.
+    pub error: Option<RestError>,
+    /// From the call to the answer.
+    pub took: Duration,
+}
 
 /// Reads over REST. A thread object contains neither its parent's kind and name
 /// nor the names of its tags. [`Live::with_parents`] looks those up, so that a
@@ -22,6 +36,7 @@ pub struct Live<'a> {
     reader: &'a RestReader,
     parents: Option<Lookup<'a>>,
     other_channels: Option<&'a dyn OtherChannels>,
+    calls: Option<CallLog<'a>>,
 }
 
 impl<'a> Live<'a> {
@@ -32,6 +47,7 @@ impl<'a> Live<'a> {
             reader,
             parents: None,
             other_channels: None,
+            calls: None,
         }
     }
 
@@ -52,6 +68,35 @@ impl<'a> Live<'a> {
             ..self
         }
     }
+
+    /// Tells `log` of each call once it is over.
+    #[must_use]
+    pub const fn with_call_log(self, log: CallLog<'a>) -> Self {
+        Self {
+            calls: Some(log),
+            ..self
+        }
+    }
+
+    /// When a call begins, if it is to be noted.
+    fn begins(&self) -> Option<Instant> {
+        self.calls.map(|_| Instant::now())
+    }
+
+    fn note<T>(
+        &self,
+        began: Option<Instant>,
+        path: impl FnOnce() -> String,
+        answer: &Result<T, RestError>,
+    ) {
+        if let (Some(log), Some(began)) = (self.calls, began) {
+            log(ReadCall {
+                path: path(),
+                error: answer.as_ref().err().copied(),
+                took: began.elapsed(),
+            });
+        }
+    }
 }
 
 impl fmt::Debug for Live<'_> {
@@ -70,7 +115,10 @@ impl Source for Live<'_> {
         limit: usize,
         deadline: Instant,
     ) -> Result<MessagePage, FetchError> {
+        let path = || Query::Page(channel, cursor, limit).path();
+        let began = self.begins();
         let page = self.reader.page(channel, cursor, limit, deadline).await;
+        self.note(began, path, &page);
         page.map_err(failed)
     }
 
@@ -80,12 +128,18 @@ impl Source for Live<'_> {
         id: MessageId,
         deadline: Instant,
     ) -> Result<Message, FetchError> {
+        let path = || Query::Message(channel, id).path();
+        let began = self.begins();
         let message = self.reader.message(channel, id, deadline).await;
+        self.note(began, path, &message);
         message.map_err(failed)
     }
 
     async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
-        let channel = self.reader.channel(id, deadline).await.map_err(failed)?;
+        let began = self.begins();
+        let channel = self.reader.channel(id, deadline).await;
+        self.note(began, || Query::Channel(id).path(), &channel);
+        let channel = channel.map_err(failed)?;
         let parent = self.parents.zip(channel.parent);
         Ok(match parent.and_then(|(parents, parent)| parents(parent)) {
             Some(parent) => channel.under(parent),
@@ -94,7 +148,10 @@ impl Source for Live<'_> {
     }
 
     async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, FetchError> {
-        self.reader.guild(id, deadline).await.map_err(failed)
+        let began = self.begins();
+        let guild = self.reader.guild(id, deadline).await;
+        self.note(began, || format!("guilds/{id}"), &guild);
+        guild.map_err(failed)
     }
 
     async fn member_roles(
@@ -103,7 +160,10 @@ impl Source for Live<'_> {
         user: UserId,
         deadline: Instant,
     ) -> Result<Vec<RoleId>, FetchError> {
+        let path = || format!("guilds/{guild}/members/{user}");
+        let began = self.begins();
         let roles = self.reader.member_roles(guild, user, deadline).await;
+        self.note(began, path, &roles);
         roles.map_err(failed)
     }
 
@@ -113,7 +173,10 @@ impl Source for Live<'_> {
         user: UserId,
         deadline: Instant,
     ) -> Result<bool, FetchError> {
+        let path = || format!("channels/{thread}/thread-members/{user}");
+        let began = self.begins();
         let member = self.reader.thread_member(thread, user, deadline).await;
+        self.note(began, path, &member);
         member.map_err(failed)
     }
 
@@ -123,7 +186,9 @@ impl Source for Live<'_> {
         max_bytes: u64,
         deadline: Instant,
     ) -> Result<String, FetchError> {
+        let began = self.begins();
         let text = self.reader.file(&file.url, max_bytes, deadline).await;
+        self.note(began, || file.url.to_string(), &text);
         text.map_err(failed)
     }
 
@@ -132,7 +197,9 @@ impl Source for Live<'_> {
         file: &Attachment,
         deadline: Instant,
     ) -> Result<Vec<u8>, FetchError> {
+        let began = self.begins();
         let bytes = self.reader.whole_file(&file.url, file.size, deadline).await;
+        self.note(began, || file.url.to_string(), &bytes);
         bytes.map_err(failed)
     }
 

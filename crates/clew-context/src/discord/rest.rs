@@ -19,11 +19,12 @@ use twilight_http::Client;
 use twilight_http::request::{Method, Request, RequestBuilder};
 
 pub use pool::RateLimitPool;
+pub(super) use shared::Query;
 
 use self::address::Address;
 use self::files::Files;
 use self::pool::RateLimitPools;
-use self::shared::{Query, SharedRequests};
+use self::shared::SharedRequests;
 use super::convert::{self, ReadPage};
 use super::error::{ConnectError, RestError};
 use crate::collect::{MessagePage, PAGE_LIMIT, PageCursor};

@@ -205,29 +205,38 @@ pub(super) fn code_of(answer: &Answer) -> Option<u64> {
     }
 }
 
+/// The HTTP status.
+pub(super) fn status(answer: &Answer) -> u16 {
+    match answer {
+        Ok(reply) => reply.status,
+        Err(refusal) => refusal.status,
+    }
+}
+
+/// The media type, empty without a body, and the body.
+pub(super) fn bytes(answer: &Answer) -> (&str, Vec<u8>) {
+    let json = |body: &Value| ("application/json", body.to_string().into_bytes());
+    match answer {
+        Ok(reply) => match &reply.body {
+            Content::Nothing => ("", Vec::new()),
+            Content::Json(body) => json(body),
+            Content::File(kind, bytes) => (kind, bytes.clone()),
+        },
+        Err(refusal) => json(&refusal.body()),
+    }
+}
+
 /// The HTTP response with rate-limit headers; its body is corrupted if a fault demands it.
 pub(super) fn respond(
     answer: &Answer,
     standing: Option<&Standing>,
     spoilt: Option<&FaultKind>,
 ) -> Response {
-    let (status, kind, bytes, headers) = match answer {
-        Ok(reply) => {
-            let (kind, bytes) = match &reply.body {
-                Content::Nothing => ("", Vec::new()),
-                Content::Json(body) => ("application/json", body.to_string().into_bytes()),
-                Content::File(kind, bytes) => (kind.as_str(), bytes.clone()),
-            };
-            (reply.status, kind, bytes, &reply.headers[..])
-        }
-        Err(refusal) => {
-            let bytes = refusal.body().to_string().into_bytes();
-            (refusal.status, "application/json", bytes, &[][..])
-        }
-    };
+    let headers = answer.as_ref().map_or(&[][..], |reply| &reply.headers);
+    let (kind, bytes) = bytes(answer);
     let length = bytes.len();
     let mut response = Response::new(spoil(bytes, spoilt));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    *response.status_mut() = StatusCode::from_u16(status(answer)).unwrap_or(StatusCode::OK);
     let mut set = |name: &'static str, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
             let name = HeaderName::from_static(name);

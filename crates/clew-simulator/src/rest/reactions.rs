@@ -24,13 +24,13 @@ impl State {
             ("PUT", [emoji, "@me"]) => self.react(channel, message, &body::decode(emoji)),
             ("DELETE", [emoji, "@me"]) => {
                 let bot = self.world.bot;
-                self.unreact(channel, message, &body::decode(emoji), bot);
+                self.remove_reaction(channel, message, &body::decode(emoji), bot);
                 Ok(Reply::nothing())
             }
             ("DELETE", [emoji, user]) => {
                 self.need(channel, Permissions::MANAGE_MESSAGES)?;
                 let user = body::id(user)?;
-                self.unreact(channel, message, &body::decode(emoji), user);
+                self.remove_reaction(channel, message, &body::decode(emoji), user);
                 Ok(Reply::nothing())
             }
             ("GET", [emoji]) => {
@@ -77,7 +77,8 @@ impl State {
         self.emit_reaction("MESSAGE_REACTION_ADD", channel, message, user, emoji);
     }
 
-    fn unreact(&mut self, channel: Id, message: Id, emoji: &str, user: Id) {
+    /// Takes a reaction back and dispatches that.
+    pub(crate) fn remove_reaction(&mut self, channel: Id, message: Id, emoji: &str, user: Id) {
         let Some(found) = self.world.message_mut(channel, message) else {
             return;
         };

@@ -337,6 +337,21 @@ impl World {
         }
     }
 
+    /// All guilds, by id.
+    pub fn guilds(&self) -> impl Iterator<Item = &Guild> {
+        self.guilds.values()
+    }
+
+    /// All channels, threads and direct messages, by id.
+    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.values()
+    }
+
+    /// All users, by id.
+    pub fn users(&self) -> impl Iterator<Item = &User> {
+        self.users.values()
+    }
+
     /// The current state of a channel or thread.
     pub fn get_channel(&self, channel: Id) -> Option<&Channel> {
         self.channels.get(&channel)

@@ -16,14 +16,15 @@ use crate::model::{ChannelId, MessageId};
 
 /// A read that can be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Query {
+pub(in crate::discord) enum Query {
     Page(ChannelId, PageCursor, usize),
     Message(ChannelId, MessageId),
     Channel(ChannelId),
 }
 
 impl Query {
-    fn path(self) -> String {
+    /// Without `/api/v10/`.
+    pub(in crate::discord) fn path(self) -> String {
         match self {
             Self::Page(channel, PageCursor::Before(id), limit) => {
                 format!("channels/{channel}/messages?limit={limit}&before={id}")

@@ -1,0 +1,66 @@
+//! `clew playground`: flags, the link and exit codes around [`playground`](crate::playground).
+
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+
+use clap::Args;
+use tracing::level_filters::LevelFilter;
+
+use super::{CANNOT, FAILED, fail_with};
+use crate::config::{Config, LogFormat};
+use crate::playground::{Error, Playground, PlaygroundOptions};
+use crate::sandbox;
+use crate::telemetry::init_log;
+
+/// Where the page is served
+///
+/// The caps (`MEM_*`, `THREAD_*`, `LINK_CONTEXT`, `LONE_*`) and the model (`LLM_*`) that the
+/// environment names apply, and nothing else; `.env` is not read. Nothing is kept.
+#[derive(Debug, Args)]
+pub(super) struct PlaygroundArgs {
+    /// The page's port; any free one by default
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// The address to listen on; beyond this machine the link carries a token, and whoever
+    /// has it can do everything here
+    #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    listen: IpAddr,
+}
+
+/// Runs the playground until Ctrl+C.
+pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
+    init_log(LevelFilter::WARN, LogFormat::Text);
+    let options = PlaygroundOptions {
+        settings: Config::demo_of_process(),
+        listen: SocketAddr::new(args.listen, args.port),
+        #[cfg(feature = "test-util")]
+        page: None,
+    };
+    let mut playground = match Box::pin(Playground::start(options)).await {
+        Ok(playground) => playground,
+        Err(error @ (Error::Listen { .. } | Error::Sandbox(sandbox::Error::Settings(_)))) => {
+            return fail_with(CANNOT, &error);
+        }
+        Err(error) => return fail_with(FAILED, &error),
+    };
+    let link = playground.link();
+    let told = writeln!(
+        io::stdout(),
+        "The playground is at {link}\nOpen this link in a browser. Ctrl+C here stops it; nothing is kept."
+    );
+    if told.is_err() {
+        return ExitCode::from(FAILED);
+    }
+    let broken = tokio::select! {
+        broken = playground.broken() => Some(broken),
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    match broken {
+        Some(error) => fail_with(FAILED, &error),
+        None => match playground.stop().await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail_with(FAILED, &error),
+        },
+    }
+}

@@ -1,0 +1,187 @@
+//! The page's server: its routes, and what they may be sent.
+
+mod faults;
+mod messages;
+mod preview;
+mod state;
+mod threads;
+
+use std::io;
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::page::PageFile;
+use super::{Shared, guard};
+use clew_context::model::MessageId;
+use clew_simulator::Id;
+
+pub(super) use faults::FaultState;
+
+/// The largest body that is read, in bytes.
+const MOST_BODY_BYTES: usize = 4 << 20;
+
+/// What a route answers.
+type Answer = Result<Json<Value>, ApiError>;
+
+/// A request that is refused, with a sentence for the person at the page.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    sentence: String,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
+        let sentence = sentence.into();
+        Self { status, sentence }
+    }
+
+    /// What was sent cannot be used.
+    pub(super) fn bad(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, sentence)
+    }
+
+    /// Who sent it may not.
+    pub(super) fn forbidden(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, sentence)
+    }
+
+    /// There is no such thing.
+    pub(super) fn missing(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, sentence)
+    }
+
+    /// Not now.
+    pub(super) fn busy(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = Json(json!({"error": self.sentence}));
+        (self.status, body).into_response()
+    }
+}
+
+/// A JSON body; what is wrong with it is told like any error.
+struct Body<T>(T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(body)) => Ok(Self(body)),
+            Err(refused) => Err(ApiError::new(refused.status(), refused.body_text())),
+        }
+    }
+}
+
+/// Serves the page until `shutdown`.
+pub(super) async fn serve(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let listening = Listening {
+        shared: Arc::clone(&shared),
+        shutdown: shutdown.clone(),
+    };
+    let router = Router::new()
+        .route("/api/events", get(events))
+        .with_state(listening)
+        .merge(routes().with_state(Arc::clone(&shared)))
+        .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
+        .layer(middleware::from_fn_with_state(shared, guarded));
+    let ends = async move { shutdown.cancelled().await };
+    axum::serve(listener, router)
+        .with_graceful_shutdown(ends)
+        .await
+}
+
+fn routes() -> Router<Arc<Shared>> {
+    let messages = get(messages::page).post(messages::post);
+    Router::new()
+        .route("/api/state", get(state::state))
+        .route("/api/channels/{channel}/messages", messages)
+        .route("/api/channels/{channel}/threads", post(threads::open))
+        .route("/api/dms", post(threads::direct))
+        .route("/api/turns/{trigger}", get(turn))
+        .route("/api/turns/{trigger}/preview", post(preview::preview))
+        .route("/api/faults", put(faults::put))
+        .route("/api/faults/disconnect", post(faults::disconnect))
+        .fallback(file)
+}
+
+/// Checks every request, and adds to every answer what it says to the browser.
+async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let response = match shared.token.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    };
+    guard::with_headers(response)
+}
+
+/// One of the page's files.
+async fn file(State(shared): State<Arc<Shared>>, request: Request) -> Result<Response, ApiError> {
+    let path = request.uri().path();
+    let name = path.trim_start_matches('/');
+    let file = PageFile::find(name);
+    let file = file.ok_or_else(|| ApiError::missing(format!("there is nothing at {path}")))?;
+    let token = shared.token.expose();
+    #[cfg(feature = "test-util")]
+    let text = match &shared.page {
+        Some(folder) => file.text_in(folder, token),
+        None => Ok(file.text(token)),
+    };
+    #[cfg(not(feature = "test-util"))]
+    let text = io::Result::Ok(file.text(token));
+    let text = text.map_err(|error| ApiError::missing(error.to_string()))?;
+    let mut response = text.into_response();
+    let kind = HeaderValue::from_static(file.content_type());
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+/// What the stream of events needs.
+#[derive(Clone)]
+struct Listening {
+    shared: Arc<Shared>,
+    shutdown: CancellationToken,
+}
+
+async fn events(State(listening): State<Listening>) -> Result<Response, ApiError> {
+    listening.shared.events.listen(listening.shutdown)
+}
+
+async fn turn(State(shared): State<Arc<Shared>>, Path(trigger): Path<String>) -> Answer {
+    let turn = shared.turns.turn(trigger_id(&trigger)?).await;
+    turn.map(Json).ok_or_else(not_kept)
+}
+
+fn trigger_id(text: &str) -> Result<MessageId, ApiError> {
+    text.parse()
+        .map_err(|_| ApiError::bad(format!("`{text}` is no message's id")))
+}
+
+fn not_kept() -> ApiError {
+    ApiError::missing("nothing is known of this question: only the newest are kept, ask again")
+}
+
+/// An id in a path or a body.
+fn id(text: &str) -> Result<Id, ApiError> {
+    let id = text.parse::<u64>().ok().filter(|id| *id > 0).map(Id);
+    id.ok_or_else(|| ApiError::bad(format!("`{text}` is no id")))
+}

@@ -1,0 +1,169 @@
+//! Messages: pages of them, and what people post.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Answer, ApiError, Body, id};
+use crate::playground::{Shared, html};
+use clew_simulator::{ChannelKind, Draft, File, Id, Permissions, World};
+
+/// The longest message, in characters, as on Discord.
+const MOST_CHARS: usize = 2_000;
+/// The most files of a message, as on Discord.
+const MOST_FILES: usize = 10;
+/// The largest file, in bytes.
+const MOST_FILE_BYTES: usize = 200_000;
+/// The longest name of a file, in characters.
+const MOST_NAME_CHARS: usize = 100;
+/// The most messages on a page, as on Discord.
+const MOST_ON_PAGE: usize = 100;
+
+/// Which page.
+#[derive(Debug, Deserialize)]
+pub(super) struct PageQuery {
+    before: Option<String>,
+    limit: Option<usize>,
+}
+
+/// What somebody posts.
+#[derive(Debug, Deserialize)]
+pub(super) struct NewMessage {
+    author: String,
+    #[serde(default)]
+    content: String,
+    reply_to: Option<String>,
+    #[serde(default)]
+    attachments: Vec<NewFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NewFile {
+    filename: String,
+    text: String,
+}
+
+pub(super) async fn page(
+    State(shared): State<Arc<Shared>>,
+    Path(channel): Path<String>,
+    Query(query): Query<PageQuery>,
+) -> Answer {
+    let channel = id(&channel)?;
+    let before = query.before.as_deref().map(id).transpose()?;
+    let limit = query.limit.unwrap_or(50).clamp(1, MOST_ON_PAGE);
+    let mut page = shared.discord.message_objects(channel, before, limit);
+    for message in &mut page {
+        html::add(&shared.discord, message);
+    }
+    Ok(Json(page.into()))
+}
+
+pub(super) async fn post(
+    State(shared): State<Arc<Shared>>,
+    Path(channel): Path<String>,
+    Body(message): Body<NewMessage>,
+) -> Answer {
+    let (channel, author) = (id(&channel)?, id(&message.author)?);
+    let reply_to = message.reply_to.as_deref().map(id).transpose()?;
+    shared.discord.world(|world| {
+        may_write(world, channel, author)?;
+        match reply_to {
+            Some(to) if world.message(channel, to).is_none() => Err(ApiError::missing(
+                "the message to reply to is gone: reply to another, or write without a reply",
+            )),
+            _ => Ok(()),
+        }
+    })?;
+    let draft = draft(message.content, message.attachments)?;
+    let draft = match reply_to {
+        Some(to) => draft.reply_to(to),
+        None => draft,
+    };
+    let posted = shared.discord.post(channel, author, draft);
+    Ok(Json(shown(&shared, channel, posted)))
+}
+
+/// A message as the page shows it.
+pub(super) fn shown(shared: &Shared, channel: Id, message: Id) -> Value {
+    let mut object = shared.discord.message_object(channel, message);
+    html::add(&shared.discord, &mut object);
+    object
+}
+
+/// Whether a person may write in a channel.
+pub(super) fn may_write(world: &World, channel: Id, author: Id) -> Result<(), ApiError> {
+    let found = world.get_channel(channel);
+    let found = found.ok_or_else(|| ApiError::missing("this channel is gone"))?;
+    let person = world.get_user(author).filter(|user| !user.bot);
+    person.ok_or_else(|| ApiError::missing("there is no such person"))?;
+    if found.kind.is_forum() {
+        return Err(ApiError::bad("a forum has posts only: open one"));
+    }
+    if found.kind == ChannelKind::Category {
+        return Err(ApiError::bad("a category has no messages"));
+    }
+    if found.thread.as_ref().is_some_and(|thread| thread.locked) {
+        return Err(ApiError::forbidden("this thread is locked"));
+    }
+    let needed = if found.kind.is_thread() {
+        Permissions::SEND_MESSAGES_IN_THREADS
+    } else {
+        Permissions::SEND_MESSAGES
+    };
+    let may = world.sees(author, channel) && world.permissions(author, channel).contains(needed);
+    if may {
+        Ok(())
+    } else {
+        Err(ApiError::forbidden("this person may not write here"))
+    }
+}
+
+/// A text as long as Discord takes it.
+pub(super) fn text(content: &str) -> Result<(), ApiError> {
+    let chars = content.chars().count();
+    if chars <= MOST_CHARS {
+        return Ok(());
+    }
+    Err(ApiError::bad(format!(
+        "a message has at most {MOST_CHARS} characters; this one has {chars}"
+    )))
+}
+
+fn draft(content: String, files: Vec<NewFile>) -> Result<Draft, ApiError> {
+    text(&content)?;
+    if content.trim().is_empty() && files.is_empty() {
+        return Err(ApiError::bad("write something first"));
+    }
+    if files.len() > MOST_FILES {
+        return Err(ApiError::bad(format!(
+            "a message has at most {MOST_FILES} files"
+        )));
+    }
+    let mut draft = Draft::new(content);
+    let mut names = BTreeSet::new();
+    for NewFile { filename, text } in files {
+        let is_name = !filename.is_empty()
+            && filename.chars().count() <= MOST_NAME_CHARS
+            && !filename.contains(['/', '\\', '?', '#', '%'])
+            && !filename.chars().any(char::is_control);
+        if !is_name {
+            return Err(ApiError::bad(format!(
+                "`{filename}` is no name for a file: 1 to {MOST_NAME_CHARS} characters, no slashes"
+            )));
+        }
+        if text.len() > MOST_FILE_BYTES {
+            return Err(ApiError::bad(format!(
+                "`{filename}` has {} bytes; a file has at most {MOST_FILE_BYTES} here",
+                text.len()
+            )));
+        }
+        if names.insert(filename.clone()) {
+            draft = draft.attachment(File::text(&filename, &text));
+        }
+    }
+    Ok(draft)
+}

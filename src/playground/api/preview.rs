@@ -1,0 +1,121 @@
+//! The context of a turn with other caps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Answer, ApiError, Body, not_kept, trigger_id};
+use crate::config::{Config, ContextSetting};
+use crate::playground::source::PreviewSource;
+use crate::playground::{Shared, context};
+use crate::turn::{self, GatheredTurn, TurnChannels};
+use clew_context::model::{Limits, ReplyTarget};
+
+/// The changed settings.
+#[derive(Debug, Deserialize)]
+pub(super) struct Changes {
+    settings: BTreeMap<String, Value>,
+}
+
+/// The caps of one collecting.
+type Caps = (Limits, ReplyTarget);
+
+pub(super) async fn preview(
+    State(shared): State<Arc<Shared>>,
+    Path(trigger): Path<String>,
+    Body(Changes { settings }): Body<Changes>,
+) -> Answer {
+    let gathered = shared.turns.gathered(trigger_id(&trigger)?);
+    let gathered = gathered.ok_or_else(not_kept)?;
+    let changes = changes(&shared, settings)?;
+    let config = load(&shared, &changes)?;
+    let now = (gathered.input.limits, gathered.input.reply_target);
+    let changed = changed(&shared.config, &config, now);
+    let (now, changed) = tokio::join!(
+        collected(&shared, &gathered, now),
+        collected(&shared, &gathered, changed)
+    );
+    let lines = changes.iter();
+    let env = lines.fold(String::new(), |env, (name, value)| {
+        env + name + "=" + value + "\n"
+    });
+    Ok(Json(json!({"now": now, "changed": changed, "env": env})))
+}
+
+async fn collected(shared: &Shared, gathered: &GatheredTurn, (limits, target): Caps) -> Value {
+    let services = &shared.services;
+    let others = TurnChannels {
+        services,
+        request: &gathered.input.request,
+    };
+    let parents = |id| services.guild_state.parent(id);
+    let faults = shared.faults();
+    let source = PreviewSource::new(&shared.discord, &others, &parents, faults);
+    let context = turn::preview(services, gathered, &source, limits, target).await;
+    context::shown(&context, &source.calls())
+}
+
+/// The settings that differ from those in effect, as texts.
+fn changes(
+    shared: &Shared,
+    settings: BTreeMap<String, Value>,
+) -> Result<Vec<(String, String)>, ApiError> {
+    let known = ContextSetting::all();
+    let effective: Vec<_> = shared.config.effective().collect();
+    let mut changes = Vec::new();
+    for (name, value) in settings {
+        if !known.iter().any(|setting| setting.variable.name == name) {
+            return Err(ApiError::bad(format!(
+                "{name} is no setting of the context"
+            )));
+        }
+        let value = match value {
+            Value::String(text) => text.trim().to_owned(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(switch) => switch.to_string(),
+            _ => return Err(ApiError::bad(format!("{name} takes a text or a number"))),
+        };
+        // A line of `.env` each.
+        if value.is_empty() || value.chars().any(char::is_control) {
+            return Err(ApiError::bad(format!("{name} takes a value on one line")));
+        }
+        let is_same = |one: &&crate::config::Effective| one.name == name && one.shown == value;
+        if !effective.iter().any(|one| is_same(&one)) {
+            changes.push((name, value));
+        }
+    }
+    Ok(changes)
+}
+
+/// The bot's settings with the changes, checked like any.
+fn load(shared: &Shared, changes: &[(String, String)]) -> Result<Config, ApiError> {
+    let all = shared.settings.iter().chain(changes).cloned();
+    Config::load(all, None).map_err(|errors| ApiError::bad(errors.to_string()))
+}
+
+/// The changed caps. What the server set for itself stays, unless it is changed.
+fn changed(base: &Config, changed: &Config, (now, target): Caps) -> Caps {
+    let limits = Limits {
+        link_context: if changed.limits.link_context == base.limits.link_context {
+            now.link_context
+        } else {
+            changed.limits.link_context
+        },
+        lone_context: if changed.limits.lone_context == base.limits.lone_context {
+            now.lone_context
+        } else {
+            changed.limits.lone_context
+        },
+        ..changed.limits
+    };
+    let target = if changed.reply_target == base.reply_target {
+        target
+    } else {
+        changed.reply_target
+    };
+    (limits, target)
+}

@@ -1,0 +1,164 @@
+//! Who may use the page's server. Another page in the same browser can send requests here,
+//! too: it does not know the token, its `Origin` is another, and its host may be a name that
+//! was made to point here.
+
+use std::net::SocketAddr;
+
+use axum::extract::Request;
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, Uri};
+use axum::response::Response;
+use uuid::Uuid;
+
+use super::api::ApiError;
+
+/// The header with the token.
+pub(super) const TOKEN_HEADER: &str = "x-clew-token";
+
+/// What every answer says to the browser: which scripts and styles may run, that nobody may
+/// frame or embed it, that types are as told.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+         connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// The page's token, and where the page is.
+#[derive(Debug)]
+pub(super) struct PageToken {
+    token: String,
+    address: SocketAddr,
+}
+
+impl PageToken {
+    /// A new token: 122 random bits.
+    pub(super) fn new(address: SocketAddr) -> Self {
+        let token = Uuid::new_v4().simple().to_string();
+        Self { token, address }
+    }
+
+    /// The token, to be written into the page.
+    pub(super) fn expose(&self) -> &str {
+        &self.token
+    }
+
+    /// The link to the page. Beyond loopback it carries the token, without which the page is
+    /// not given out.
+    pub(super) fn link(&self) -> String {
+        let address = self.address;
+        if self.is_open() {
+            format!("http://{address}/")
+        } else {
+            format!("http://{address}/?token={}", self.token)
+        }
+    }
+
+    /// Whether everybody who gets here may have the page: on loopback.
+    fn is_open(&self) -> bool {
+        self.address.ip().is_loopback()
+    }
+
+    /// Checks a request. The page's files carry no token; the page itself needs it in its
+    /// link beyond loopback, since it hands it on.
+    pub(super) fn check(&self, request: &Request) -> Result<(), ApiError> {
+        let headers = request.headers();
+        self.check_host(headers)?;
+        self.check_origin(request.method(), headers)?;
+        let path = request.uri().path();
+        if path.starts_with("/api/") {
+            let given = headers.get(TOKEN_HEADER).map(HeaderValue::as_bytes);
+            if !given.is_some_and(|given| self.fits(given)) {
+                return Err(ApiError::forbidden(
+                    "the page's token is missing or old: load the page again",
+                ));
+            }
+        } else if path == "/" && !self.is_open() && !self.is_in(request.uri()) {
+            return Err(ApiError::forbidden(
+                "the link has no valid token: open the one that `clew playground` printed",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The `Host` must be our address: a name that was made to point here is not.
+    fn check_host(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let host = headers.get(header::HOST);
+        let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+        if self.is_ours(host) {
+            Ok(())
+        } else {
+            Err(ApiError::forbidden(
+                "this is not the page's address: open the link that `clew playground` printed",
+            ))
+        }
+    }
+
+    fn check_origin(&self, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
+        let foreign = || ApiError::forbidden("only the playground's own page may ask here");
+        let text = |name: &str| Some(headers.get(name)?.to_str().unwrap_or("?"));
+        if let Some(origin) = text("origin") {
+            let host = origin.strip_prefix("http://").ok_or_else(foreign)?;
+            if !self.is_ours(host) {
+                return Err(foreign());
+            }
+        }
+        match text("sec-fetch-site") {
+            // `none`: typed, or opened from a bookmark.
+            None | Some("same-origin" | "none") => Ok(()),
+            // A link to the page, which is only shown.
+            Some(_) if method == Method::GET && text("sec-fetch-mode") == Some("navigate") => {
+                Ok(())
+            }
+            Some(_) => Err(foreign()),
+        }
+    }
+
+    /// Whether a host and port are ours: the address, or `localhost` if that is loopback.
+    /// Listening on all addresses, any address of this machine will do, but no name.
+    fn is_ours(&self, host: &str) -> bool {
+        let port = self.address.port();
+        if let Ok(named) = host.parse::<SocketAddr>() {
+            return named == self.address
+                || (self.address.ip().is_unspecified() && named.port() == port);
+        }
+        self.is_open() && host == format!("localhost:{port}")
+    }
+
+    fn is_in(&self, uri: &Uri) -> bool {
+        let mut pairs = uri.query().unwrap_or_default().split('&');
+        pairs.any(|pair| {
+            let given = pair.strip_prefix("token=");
+            given.is_some_and(|given| self.fits(given.as_bytes()))
+        })
+    }
+
+    /// Compares in a time that says nothing about where they differ.
+    fn fits(&self, given: &[u8]) -> bool {
+        let own = self.token.as_bytes();
+        let differences = own.iter().zip(given).fold(0, |all, (a, b)| all | (a ^ b));
+        own.len() == given.len() && differences == 0
+    }
+}
+
+/// Adds what every answer says to the browser.
+pub(super) fn with_headers(mut response: Response) -> Response {
+    for (name, value) in HEADERS {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
+    }
+    response
+}

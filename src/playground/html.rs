@@ -1,0 +1,268 @@
+//! What people wrote, as HTML: Discord's Markdown as near as `CommonMark` gives it, with names
+//! for mentions, and then cleaned. HTML in a message is text.
+
+use std::sync::LazyLock;
+
+use ammonia::Builder;
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
+use serde_json::Value;
+
+use clew_simulator::{Id, Simulator, World};
+
+/// The longest text that is rendered, in bytes: Discord's longest has 4,000 characters. The
+/// rest of a longer one, which only an opened file can have, is left out.
+const MOST_BYTES: usize = 16_000;
+/// What small print begins with.
+const SMALL: &str = "-# ";
+/// Elements that may remain.
+const ELEMENTS: [&str; 18] = [
+    "p",
+    "br",
+    "strong",
+    "em",
+    "del",
+    "code",
+    "pre",
+    "blockquote",
+    "ul",
+    "ol",
+    "li",
+    "a",
+    "span",
+    "small",
+    "h1",
+    "h2",
+    "h3",
+    "hr",
+];
+
+/// What mentions are called.
+pub trait Names {
+    /// A user's name.
+    fn user(&self, id: u64) -> Option<String>;
+    /// A channel's name.
+    fn channel(&self, id: u64) -> Option<String>;
+    /// A role's name.
+    fn role(&self, id: u64) -> Option<String>;
+}
+
+impl Names for World {
+    fn user(&self, id: u64) -> Option<String> {
+        let user = self.get_user(Id(id))?;
+        Some(
+            user.global_name
+                .clone()
+                .unwrap_or_else(|| user.name.clone()),
+        )
+    }
+
+    fn channel(&self, id: u64) -> Option<String> {
+        Some(self.get_channel(Id(id))?.name.clone())
+    }
+
+    fn role(&self, id: u64) -> Option<String> {
+        let mut roles = self.guilds().flat_map(|guild| guild.roles.values());
+        Some(roles.find(|role| role.id == Id(id))?.name.clone())
+    }
+}
+
+/// The only elements, attributes and addresses that leave here.
+static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
+    let mut cleaner = Builder::empty();
+    cleaner
+        .add_tags(ELEMENTS)
+        .add_tag_attributes("a", ["href", "target"])
+        .add_tag_attributes("span", ["data-user", "data-channel", "data-role"])
+        .add_allowed_classes("span", ["mention"])
+        .add_url_schemes(["http", "https"])
+        .link_rel(Some("noopener noreferrer nofollow"))
+        .set_tag_attribute_value("a", "target", "_blank");
+    cleaner
+});
+
+/// Adds to a message object, and to the one it replies to, its text as HTML.
+pub(super) fn add(discord: &Simulator, message: &mut Value) {
+    discord.world(|world| add_with(&*world, message));
+}
+
+fn add_with(names: &dyn Names, message: &mut Value) {
+    if let Some(content) = message["content"].as_str() {
+        message["html"] = to_html(content, names).into();
+    }
+    if let Some(inner) = message.get_mut("referenced_message")
+        && inner.is_object()
+    {
+        add_with(names, inner);
+    }
+}
+
+/// A text as HTML.
+pub fn to_html(text: &str, names: &dyn Names) -> String {
+    let text = &text[..text.floor_char_boundary(MOST_BYTES)];
+    let events = Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH);
+    let mut rendering = Rendering::new(names);
+    for event in TextMergeStream::new(events.map(as_discord)) {
+        rendering.take(event);
+    }
+    let mut html = String::with_capacity(text.len() * 2);
+    pulldown_cmark::html::push_html(&mut html, rendering.events.into_iter());
+    CLEANER.clean(&html).to_string()
+}
+
+/// What Discord understands differently: HTML is text, a line's end is one, and an image is a
+/// link to it.
+fn as_discord(event: Event<'_>) -> Event<'_> {
+    match event {
+        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
+        Event::SoftBreak => Event::HardBreak,
+        Event::Start(Tag::Image {
+            link_type,
+            dest_url,
+            id,
+            ..
+        }) => Event::Start(Tag::Link {
+            link_type,
+            dest_url,
+            title: CowStr::Borrowed(""),
+            id,
+        }),
+        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
+        other => other,
+    }
+}
+
+/// Events on their way to HTML.
+struct Rendering<'a> {
+    names: &'a dyn Names,
+    events: Vec<Event<'a>>,
+    /// Inside code or a link, where nothing is a mention or an address.
+    verbatim: usize,
+    /// Whether small print is open.
+    is_small: bool,
+    begins_line: bool,
+}
+
+impl<'a> Rendering<'a> {
+    fn new(names: &'a dyn Names) -> Self {
+        Self {
+            names,
+            events: Vec::new(),
+            verbatim: 0,
+            is_small: false,
+            begins_line: true,
+        }
+    }
+
+    fn take(&mut self, event: Event<'a>) {
+        match event {
+            Event::Text(text) if self.verbatim == 0 => {
+                let is_small = self.begins_line && text.starts_with(SMALL);
+                if is_small {
+                    self.is_small = true;
+                    self.html("<small>".to_owned());
+                }
+                let text = if is_small {
+                    &text[SMALL.len()..]
+                } else {
+                    &text
+                };
+                self.text(text);
+                self.begins_line = false;
+                return;
+            }
+            Event::Start(Tag::CodeBlock(_) | Tag::Link { .. }) => self.verbatim += 1,
+            Event::End(TagEnd::CodeBlock | TagEnd::Link) => {
+                self.verbatim = self.verbatim.saturating_sub(1);
+            }
+            _ => {}
+        }
+        let ends_line = matches!(
+            event,
+            Event::HardBreak | Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph)
+        );
+        if ends_line && std::mem::take(&mut self.is_small) {
+            self.html("</small>".to_owned());
+        }
+        self.begins_line = ends_line;
+        self.events.push(event);
+    }
+
+    /// A text with its mentions and addresses.
+    fn text(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some((at, length, html)) = self.special(rest) {
+            self.plain(&rest[..at]);
+            self.html(html);
+            rest = &rest[at + length..];
+        }
+        self.plain(rest);
+    }
+
+    /// The first mention or address: where it is, how long, and its HTML.
+    fn special(&self, text: &str) -> Option<(usize, usize, String)> {
+        let mut from = 0;
+        while let Some(found) = text[from..].find(['<', 'h']) {
+            let at = from + found;
+            let rest = &text[at..];
+            let found = self.mention(rest).or_else(|| address(rest));
+            if let Some((length, html)) = found {
+                return Some((at, length, html));
+            }
+            from = at + 1;
+        }
+        None
+    }
+
+    fn mention(&self, text: &str) -> Option<(usize, String)> {
+        let inside = text.strip_prefix('<')?;
+        let (inside, _) = inside.split_once('>')?;
+        let length = inside.len() + 2;
+        let number = |digits: &str| digits.parse::<u64>().ok();
+        if let Some(id) = inside.strip_prefix("@&").and_then(number) {
+            return Some((length, mention("role", '@', id, self.names.role(id))));
+        }
+        if let Some(id) = inside.strip_prefix('#').and_then(number) {
+            return Some((length, mention("channel", '#', id, self.names.channel(id))));
+        }
+        if let Some(user) = inside.strip_prefix('@') {
+            let id = number(user.strip_prefix('!').unwrap_or(user))?;
+            return Some((length, mention("user", '@', id, self.names.user(id))));
+        }
+        let emoji = inside.strip_prefix("a:").or(inside.strip_prefix(':'))?;
+        let (name, id) = emoji.split_once(':')?;
+        number(id)?;
+        Some((length, ammonia::clean_text(&format!(":{name}:"))))
+    }
+
+    fn plain(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.events.push(Event::Text(text.to_owned().into()));
+        }
+    }
+
+    fn html(&mut self, html: String) {
+        self.events.push(Event::InlineHtml(html.into()));
+    }
+}
+
+fn mention(kind: &str, sign: char, id: u64, name: Option<String>) -> String {
+    let name = name.filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| "unknown".to_owned());
+    let name = ammonia::clean_text(&name);
+    format!(r#"<span class="mention" data-{kind}="{id}">{sign}{name}</span>"#)
+}
+
+/// An address that stands there without being marked as a link.
+fn address(text: &str) -> Option<(usize, String)> {
+    if !text.starts_with("https://") && !text.starts_with("http://") {
+        return None;
+    }
+    let end = text.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"'));
+    let address = &text[..end.unwrap_or(text.len())];
+    let address = address.trim_end_matches(['.', ',', ':', ';', '!', '?', ')', '\'']);
+    let shown = ammonia::clean_text(address);
+    Some((address.len(), format!(r#"<a href="{shown}">{shown}</a>"#)))
+}
+
+#[cfg(test)]
+mod tests;
