@@ -59,7 +59,8 @@ pub(super) enum StoreCommand {
     /// Without `--yes` it only shows what would be erased and exits with code 3;
     /// that works while the bot runs. Stop the bot before using `--yes`, since it
     /// would write again what it has in memory. A user's opt-out is kept, so that
-    /// nothing of theirs is stored again.
+    /// nothing of theirs is stored again. Backups and exports still hold what they
+    /// held.
     Erase(erase::EraseArgs),
     /// Upgrade the store to this version's format, as starting the bot does
     Migrate,
