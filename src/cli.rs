@@ -11,6 +11,7 @@ mod init;
 mod playground;
 mod print;
 pub mod replay;
+mod report;
 mod run;
 mod store;
 pub mod tune;
@@ -63,6 +64,8 @@ enum CliCommand {
     Replay(Box<replay::ReplayArgs>),
     /// Try caps on recorded channels, and suggest those that suit them
     Tune(Box<tune::TuneArgs>),
+    /// Sum up telemetry: turns, times, tokens, cost, limits, with a page of plots
+    Report(report::ReportArgs),
     /// Inspect, back up, export, import, erase, migrate, copy or vacuum the store
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -97,6 +100,10 @@ pub fn main() -> ExitCode {
             Err(error) => fail(error.as_ref()),
         },
         Some(CliCommand::Tune(args)) => tune::run(*args),
+        Some(CliCommand::Report(args)) => match Config::of_process() {
+            Ok(config) => report::run(&args, &config),
+            Err(errors) => fail(&errors),
+        },
         Some(CliCommand::Store(command)) => match Config::of_process() {
             Ok(config) => {
                 init_log(LevelFilter::WARN, LogFormat::Text);

@@ -20,6 +20,7 @@ mod fallbacks;
 mod llm;
 mod log;
 mod memory;
+mod prices;
 mod problem;
 mod prompt;
 mod runs;
@@ -34,6 +35,7 @@ mod variable;
 
 use std::path::{Path, PathBuf};
 
+use crate::model::Prices;
 use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
 
 pub use context::{ContextSetting, Takes, WindowConfig};
@@ -75,6 +77,8 @@ pub struct Config {
     pub reply_target: ReplyTarget,
     /// The model; without one the bot answers with its inspector.
     pub llm: Option<LlmConfig>,
+    /// `LLM_PRICE_IN` and `LLM_PRICE_OUT`.
+    pub prices: Prices,
     /// `SYSTEM_PROMPT` or the text of `SYSTEM_PROMPT_FILE`, else our own.
     pub prompt: String,
     /// The caps of a block.
@@ -151,6 +155,7 @@ impl Config {
             triggers: triggers::read(&mut check),
             reply_target: triggers::reply_target(&mut check),
             llm: llm::read(&mut check),
+            prices: prices::read(&mut check),
             prompt: prompt::read(&mut check),
             limits: context::read_limits(&mut check),
             window: context::read_window(&mut check),

@@ -6,13 +6,13 @@
 //!
 //! - `cli`, `demo`, `playground`, `doctor`, `tune`: the command line and what it shows.
 //! - `sandbox`: a bot on a simulated Discord; `app`: the wiring and its loop.
-//! - `turn`, `commands`, `replay`: the use cases.
+//! - `turn`, `commands`, `replay`, `report`: the use cases.
 //! - `tools`: what a model may call.
 //! - `memory`: what is remembered.
 //! - `runs`: agent runs that are under way.
 //! - `llm`, `archive`, `agents`, `telemetry`: doors; those to Discord and to the
 //!   stores are the crates `clew-discord` and `clew-store`.
-//! - `config`: settings; `engine`: pure decisions; `model`: words.
+//! - `config`: settings; `engine`: pure decisions; `plot`: pages and plots; `model`: words.
 
 #![cfg_attr(
     not(feature = "test-util"),
@@ -36,7 +36,9 @@ cfg_if::cfg_if! {
         pub mod memory;
         pub mod model;
         pub mod playground;
+        pub mod plot;
         pub mod replay;
+        pub mod report;
         pub mod runs;
         pub mod sandbox;
         pub mod telemetry;
@@ -57,7 +59,9 @@ cfg_if::cfg_if! {
         mod memory;
         mod model;
         mod playground;
+        mod plot;
         mod replay;
+        mod report;
         mod runs;
         mod sandbox;
         mod telemetry;

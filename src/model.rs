@@ -1,6 +1,6 @@
 //! The bot's own domain types: its personas, its tools, what the button under a note
-//! shows, what an answer was made from, who pays for tokens, whether models
-//! are sent images, and what agent runs are bound by.
+//! shows, what an answer was made from, who pays for tokens and how much, whether
+//! models are sent images, and what agent runs are bound by.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -11,6 +11,7 @@
 mod agent;
 mod agent_run;
 mod noted;
+mod price;
 mod receipt;
 mod tokens;
 mod tool;
@@ -19,6 +20,7 @@ mod vision;
 pub use agent::{Agent, AgentChannels};
 pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
 pub use noted::Noted;
+pub use price::{Cost, ModelPrice, Price, Prices};
 pub use receipt::{
     CollectorReceipt, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
     RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, ToolReceipt,

@@ -20,19 +20,25 @@ macro_rules! queries {
 }
 
 /// The files of `telemetry/queries`.
-const QUERIES: [(&str, &str); 12] = queries![
+const QUERIES: [(&str, &str); 18] = queries![
     "answers.jq",
     "answers.sql",
     "collect_ms.jq",
     "collect_ms.sql",
+    "cost.jq",
+    "cost.sql",
     "fallbacks.jq",
     "fallbacks.sql",
     "fetches.jq",
     "fetches.sql",
+    "servers.jq",
+    "servers.sql",
     "slowest.jq",
     "slowest.sql",
     "truncation.jq",
     "truncation.sql",
+    "users.jq",
+    "users.sql",
 ];
 
 /// Which query is printed.

@@ -187,6 +187,10 @@ variables! {
     LLM_MAX_IMAGES = "4", "images", Model;
     /// The largest of them; together they have at most 8,000,000 bytes.
     LLM_MAX_IMAGE_BYTES = "4000000", "bytes", Model;
+    /// What a million tokens of prompts cost, for `clew report`; MODEL=PRICE where a model differs.
+    LLM_PRICE_IN = "", "price or MODEL=price, comma separated", Model;
+    /// What a million tokens of answers cost.
+    LLM_PRICE_OUT = "", "price or MODEL=price, comma separated", Model;
     /// Who the bot is and how it answers; a short built-in text if empty.
     SYSTEM_PROMPT = "", "text", Model;
     /// A UTF-8 file with that text, instead of `SYSTEM_PROMPT`.

@@ -21,6 +21,7 @@ mod latency;
 mod load;
 mod model;
 mod process;
+mod report;
 mod store;
 mod windowed;
 mod worst;
@@ -31,11 +32,12 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it measures the growth of this
 /// process, which must not have freed memory to reuse.
-const FIGURES: [(&str, fn()); 6] = [
+const FIGURES: [(&str, fn()); 7] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
     ("export", export::print),
+    ("report", report::print),
     ("store", store::print),
     ("worst", worst::print),
 ];

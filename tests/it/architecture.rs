@@ -26,11 +26,11 @@ const BOT: Package = Package {
         (8, &["demo", "playground", "doctor", "tune"]),
         (7, &["sandbox"]),
         (6, &["app"]),
-        (5, &["turn", "commands", "replay"]),
+        (5, &["turn", "commands", "replay", "report"]),
         (4, &["tools"]),
         (3, &["memory"]),
         (2, &["llm", "archive", "agents", "runs", "telemetry"]),
-        (1, &["engine", "config"]),
+        (1, &["engine", "config", "plot"]),
         (0, &["model"]),
     ],
 };

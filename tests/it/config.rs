@@ -205,6 +205,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("LLM_VISION", "yes", "auto"),
     ("LLM_MAX_IMAGES", "11", "from 0 to 10"),
     ("LLM_MAX_IMAGE_BYTES", "8000001", "from 0 to 8000000"),
+    ("LLM_PRICE_IN", "cheap", "the price of a million tokens"),
+    ("LLM_PRICE_OUT", "0.15, big=", "MODEL=PRICE"),
     ("SYSTEM_PROMPT_FILE", "no/such/file", "UTF-8 text file"),
     ("THREAD_CONTEXT_TAIL_COUNT", "41", "from 0 to 40"),
     ("MEM_MAX_MSGS", "0", "from 1 to 1000"),

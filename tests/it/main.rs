@@ -26,6 +26,7 @@ mod playground;
 mod program;
 mod readme;
 mod replay;
+mod report;
 mod runs;
 mod store_command;
 mod support;

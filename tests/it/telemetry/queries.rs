@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::memory;
 use super::samples::a_day;
+use crate::report::world::a_week;
 
 /// Runs one program as its usage line says, over two files. One of them ends in an incomplete line.
 fn run(name: &str, lines: &str) -> Vec<Value> {
@@ -21,6 +22,8 @@ fn run(name: &str, lines: &str) -> Vec<Value> {
     write!(cut_off, "{{\"ts\":\"2026-01-").unwrap();
     std::fs::write(&two, cut_off).unwrap();
     let output = Command::new("jq")
+        .env("LLM_PRICE_IN", "0.15, llama = 0.5")
+        .env("LLM_PRICE_OUT", "0.6,llama=2")
         .arg("-nRc")
         .arg("-f")
         .arg(queries().join(format!("{name}.jq")))
@@ -123,6 +126,42 @@ fn slowest() {
     assert_eq!(rows[1]["ms_to_model"], 495);
 }
 
+/// Two turns on each of seven days, see `report::world`.
+#[track_caller]
+fn check_first(name: &str, rows: usize, expected: &Value) {
+    let found = run(name, &a_week());
+    assert_eq!((found.len(), &found[0]), (rows, expected));
+}
+
+#[test]
+fn cost() {
+    let first = json!({
+        "day": "2026-01-02", "model": "gpt", "requests": 1, "uncounted": 0,
+        "prompt_tokens": 1_000, "completion_tokens": 200, "cost": 0.000_27,
+    });
+    check_first("cost", 14, &first);
+    assert_eq!(run("cost", &a_week())[1]["cost"], json!(0.000_9));
+}
+
+#[test]
+fn servers() {
+    let first = json!({
+        "guild_id": null, "turns": 7, "failed": 1, "p50": 2_830, "p95": 4_930,
+        "prompt_tokens": 7_000, "completion_tokens": 1_400, "no_turn": 0,
+    });
+    check_first("servers", 2, &first);
+    assert_eq!(run("servers", &a_week())[1]["no_turn"], json!(8));
+}
+
+#[test]
+fn users() {
+    let first = json!({
+        "user_id": "31", "turns": 4, "prompt_tokens": 4_000, "completion_tokens": 800,
+        "limits": 2, "other_refusals": 1,
+    });
+    check_first("users", 4, &first);
+}
+
 #[test]
 fn no_lines_give_no_rows() {
     for name in [
@@ -132,6 +171,9 @@ fn no_lines_give_no_rows() {
         "fetches",
         "answers",
         "slowest",
+        "cost",
+        "servers",
+        "users",
     ] {
         assert_eq!(run(name, "\n"), Vec::<Value>::new(), "{name}");
     }
@@ -149,5 +191,5 @@ fn every_query_exists_for_both_tools() {
     sql.sort();
     jq.sort();
     assert_eq!(sql, jq);
-    assert_eq!(jq.len(), 6);
+    assert_eq!(jq.len(), 9);
 }

@@ -1,0 +1,153 @@
+//! `clew report`: flags, files and exit codes around [`report`].
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+
+use clap::{Args, ValueEnum};
+
+use super::{CANNOT, FAILED, fail_with};
+use crate::app::system_clock;
+use crate::config::Config;
+use crate::report::{self, End, Guild, Options, Report};
+
+/// How much a thread parses at once, in bytes: some thousand lines.
+const CHUNK: usize = 1 << 20;
+/// More threads than this only wait for the disk.
+const MOST_THREADS: usize = 8;
+/// The most names that `--top` accepts.
+const MOST_ROWS: u64 = 1_000;
+
+/// Sum up telemetry: turns, times, fallbacks, caps, tokens, cost, limits, slow turns
+///
+/// Reads files as they are or compressed by gzip; of a folder its *.jsonl and *.jsonl.gz, oldest
+/// first. Times are in UTC. Costs need `LLM_PRICE_IN` and `LLM_PRICE_OUT`.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Files and folders of telemetry [default: the folder of `TELEMETRY_DIR`]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Only events from then on: 2026-01-02, 2026-01-02T03:04:05Z, or 12h, 7d, 2w back
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only events before then, in the same forms; of a date all events
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only events of this server, or of direct messages
+    #[arg(long, value_name = "ID|direct", value_parser = guild)]
+    guild: Option<Guild>,
+    /// The most rows of a list
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MOST_ROWS))]
+    top: u64,
+    /// Output format: text of 80 columns, or one JSON object
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: FormatArg,
+    /// Also write a page with plots to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Text for people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(
+        "`{flag} {text}` is no time: name a date (2026-01-02), a time (2026-01-02T03:04:05Z), or how long ago (12h, 7d)"
+    )]
+    Time { flag: &'static str, text: String },
+    #[error("cannot write the page to `{}`", .path.display())]
+    Page {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot write the report")]
+    Output(#[source] io::Error),
+}
+
+/// Reads the telemetry and prints the report.
+pub(super) fn run(args: &ReportArgs, config: &Config) -> ExitCode {
+    let options = match options(args, config) {
+        Ok(options) => options,
+        Err(error) => return fail_with(CANNOT, &error),
+    };
+    let of_settings = [config.telemetry.dir.clone()];
+    let paths = if args.paths.is_empty() {
+        &of_settings[..]
+    } else {
+        &args.paths
+    };
+    let report = match report::read(paths, &options) {
+        Ok(report) => report,
+        Err(error) => return fail_with(CANNOT, &error),
+    };
+    match print(args, &report) {
+        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => fail_with(FAILED, &error),
+        Ok(()) if report.is_complete() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(FAILED),
+    }
+}
+
+fn options(args: &ReportArgs, config: &Config) -> Result<Options, Error> {
+    let now = system_clock()();
+    let time = |flag, text: &Option<String>, end| {
+        let parse = |text: &String| {
+            let time = report::parse_time(text, now, end);
+            time.ok_or_else(|| Error::Time {
+                flag,
+                text: text.clone(),
+            })
+        };
+        text.as_ref().map(parse).transpose()
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    Ok(Options {
+        since: time("--since", &args.since, End::First)?,
+        until: time("--until", &args.until, End::Last)?,
+        guild: args.guild,
+        prices: config.prices.clone(),
+        rows: usize::try_from(args.top).unwrap_or(usize::MAX),
+        threads: cores.min(MOST_THREADS),
+        chunk_bytes: CHUNK,
+    })
+}
+
+fn print(args: &ReportArgs, report: &Report) -> Result<(), Error> {
+    if let Some(path) = &args.html {
+        let page = report::page(report).html();
+        fs::write(path, page).map_err(|source| Error::Page {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    let text = match args.format {
+        FormatArg::Text => report::text(report),
+        FormatArg::Json => {
+            let json = serde_json::to_string_pretty(report);
+            json.map_err(|error| Error::Output(error.into()))? + "\n"
+        }
+    };
+    io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(Error::Output)
+}
+
+fn guild(text: &str) -> Result<Guild, String> {
+    match text {
+        "direct" => Ok(Guild::DirectMessages),
+        id => id
+            .parse()
+            .map(Guild::Server)
+            .map_err(|_| "a server's id, or `direct`".to_owned()),
+    }
+}

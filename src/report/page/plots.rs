@@ -1,0 +1,140 @@
+//! The figures of a page, each before the table that holds its values.
+
+use super::super::summary::{DayRow, Report};
+use super::super::words::{percent, time};
+use super::lists::meaning;
+use crate::plot::{Axis, Bars, Chart, Part, Scale, Section, Series};
+
+/// Puts the figures at the beginning of their sections.
+pub(super) fn add(report: &Report, sections: &mut [Section]) {
+    for section in sections {
+        let figures = match section.title.as_str() {
+            "Turns" => vec![Part::Chart(turns(report))],
+            "Time" => vec![Part::Chart(times(report)), Part::Bars(stages(report))],
+            "Fallbacks" => vec![Part::Bars(fallbacks(report))],
+            "Truncation" => vec![Part::Bars(caps(report))],
+            "Tokens and cost" => vec![Part::Chart(tokens(report))],
+            _ => Vec::new(),
+        };
+        section.parts.splice(0..0, figures);
+    }
+}
+
+fn turns(report: &Report) -> Chart {
+    Chart {
+        title: "Turns by day".to_owned(),
+        description: "Turns that ended on each day, and those of them that were not answered. \
+            The table of days below holds the figures."
+            .to_owned(),
+        x: days(),
+        y: linear("turns"),
+        series: vec![
+            series(report, "ended", |day| Some(float(day.usage.turns))),
+            series(report, "not answered", |day| {
+                Some(float(day.usage.turns.saturating_sub(day.usage.answered)))
+            }),
+        ],
+    }
+}
+
+fn times(report: &Report) -> Chart {
+    Chart {
+        title: "Time of a turn by day".to_owned(),
+        description: "Half of each day's turns took less than the lower line, 95 in 100 less \
+            than the upper one. The axis is logarithmic."
+            .to_owned(),
+        x: days(),
+        y: Axis {
+            label: "milliseconds".to_owned(),
+            scale: Scale::Log,
+        },
+        series: vec![
+            series(report, "p50", |day| day.p50),
+            series(report, "p95", |day| day.p95),
+        ],
+    }
+}
+
+fn tokens(report: &Report) -> Chart {
+    Chart {
+        title: "Tokens by day".to_owned(),
+        description: "Tokens of prompts and of answers on each day.".to_owned(),
+        x: days(),
+        y: linear("tokens"),
+        series: vec![
+            series(report, "in", |day| Some(float(day.usage.prompt_tokens))),
+            series(report, "out", |day| {
+                Some(float(day.usage.completion_tokens))
+            }),
+        ],
+    }
+}
+
+fn stages(report: &Report) -> Bars {
+    let timed = report.stages.iter().filter_map(|stage| {
+        let p95 = stage.ms.p95?;
+        Some((meaning(stage.name).to_owned(), p95, time(Some(p95))))
+    });
+    Bars {
+        title: "95 in 100 took less than".to_owned(),
+        description: "The 95th percentile of each stage's time.".to_owned(),
+        rows: timed.collect(),
+    }
+}
+
+fn fallbacks(report: &Report) -> Bars {
+    let rows = report.fallbacks.iter().map(|row| {
+        let name = format!(
+            "{} ({})",
+            row.reason,
+            row.event.trim_end_matches("_fallback")
+        );
+        (name, row.rate.unwrap_or(0.0), percent(row.rate))
+    });
+    Bars {
+        title: "Turns that had to do without something".to_owned(),
+        description: "The share of turns with each fallback.".to_owned(),
+        rows: rows.collect(),
+    }
+}
+
+fn caps(report: &Report) -> Bars {
+    let rows = report.truncation.caps.iter().map(|cap| {
+        let name = cap.setting.unwrap_or(&cap.name).to_owned();
+        (name, cap.rate.unwrap_or(0.0), percent(cap.rate))
+    });
+    Bars {
+        title: "Blocks that a cap cut".to_owned(),
+        description: "The share of blocks that each cap left messages out of.".to_owned(),
+        rows: rows.collect(),
+    }
+}
+
+fn days() -> Axis {
+    Axis {
+        label: "day (UTC)".to_owned(),
+        scale: Scale::Days,
+    }
+}
+
+fn linear(label: &str) -> Axis {
+    Axis {
+        label: label.to_owned(),
+        scale: Scale::Linear,
+    }
+}
+
+fn series(report: &Report, name: &str, value: impl Fn(&DayRow) -> Option<f64>) -> Series {
+    let days = report.usage.days.iter();
+    Series {
+        name: name.to_owned(),
+        points: days
+            .filter_map(|day| Some((float(day.number.unsigned_abs()), value(day)?)))
+            .collect(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a plot has a thousand pixels")]
+fn float(number: u64) -> f64 {
+    number as f64
+}
