@@ -22,7 +22,35 @@ macro_rules! files {
     };
 }
 
-files!["index.html", "main.js"];
+files![
+    "actions.js",
+    "api.js",
+    "base.css",
+    "chat.css",
+    "chat.js",
+    "composer.js",
+    "dialogs.js",
+    "diff.js",
+    "dom.js",
+    "events.js",
+    "faults.js",
+    "index.html",
+    "keyboard.js",
+    "list.js",
+    "main.js",
+    "marks.js",
+    "mentions.js",
+    "message-acts.js",
+    "message.js",
+    "names.js",
+    "side.css",
+    "side.js",
+    "sidebar.js",
+    "store.js",
+    "theme.js",
+    "tune.js",
+    "why.js",
+];
 
 impl PageFile {
     /// The file with this name; the empty name is the page's own.

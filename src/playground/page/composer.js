@@ -1,0 +1,234 @@
+// The field in which messages are written: sending, replying, editing, text files, and the
+// completion of mentions.
+
+import { edit, post } from './actions.js';
+import { announce, byId, el, icon, iconButton, toast } from './dom.js';
+import { plain } from './message.js';
+import { fromWire, queryAt, suggestions, toWire } from './mentions.js';
+import { isThread, many, nameOf, userName } from './names.js';
+import { emit, messageOf, messagesOf, on, state } from './store.js';
+
+/** The longest text file that can be attached, in bytes. */
+const FILE = 200_000;
+
+/** What was typed and not sent, by channel. */
+const drafts = new Map();
+let typedIn = null;
+let completing = null;
+
+const field = () => byId('text');
+
+export function startComposer() {
+  byId('attach').append(icon('attach'));
+  byId('attach').ariaLabel = 'Attach text files';
+  byId('attach').title = 'Attach text files';
+  byId('attach').addEventListener('click', () => byId('file').click());
+  byId('file').addEventListener('change', attach);
+  byId('composer').addEventListener('submit', (event) => {
+    event.preventDefault();
+    send();
+  });
+  field().addEventListener('keydown', keyed);
+  field().addEventListener('input', complete);
+  field().addEventListener('click', complete);
+  field().addEventListener('blur', () => setTimeout(closeCompletions, 150));
+  on('channel', changeChannel);
+  on('you places', showPlaceholder);
+  on('composing', showComposing);
+}
+
+function changeChannel() {
+  if (typedIn) drafts.set(typedIn, field().value);
+  typedIn = state.channel;
+  field().value = drafts.get(typedIn) ?? '';
+  closeCompletions();
+  showPlaceholder();
+}
+
+function showPlaceholder() {
+  const channel = state.channels.get(state.channel);
+  if (channel) field().placeholder = `Write as ${nameOf(state.you)}`;
+}
+
+/** Fills the field with a suggestion, if it is empty. */
+export function suggest(content) {
+  if (field().value === '') field().value = fromWire(content);
+}
+
+async function send() {
+  const text = field().value.trim();
+  const { editing, files } = state.composing;
+  if (text === '' && files.length === 0) return;
+  const channel = state.channel;
+  const content = toWire(text);
+  byId('send').disabled = true;
+  const done = editing ? await edit(channel, editing, content) : await post(channel, content);
+  byId('send').disabled = false;
+  if (!done) return;
+  drafts.delete(channel);
+  if (state.channel === channel) field().value = '';
+  byId('hint').hidden = true;
+  if (!editing) emit('sent');
+}
+
+/** Replies to a message from now on. */
+export function startReply(id) {
+  state.composing = { ...state.composing, replyTo: id, editing: null };
+  emit('composing');
+  emit('view', 'chat');
+  field().focus();
+}
+
+/** Changes a message from now on. */
+export function startEdit(message) {
+  state.composing = { replyTo: null, editing: message.id, files: [] };
+  emit('composing');
+  emit('view', 'chat');
+  field().value = fromWire(message.content);
+  field().focus();
+}
+
+function stop() {
+  if (state.composing.editing) field().value = '';
+  state.composing = { replyTo: null, editing: null, files: [] };
+  emit('composing');
+}
+
+function showComposing() {
+  const { replyTo, editing, files } = state.composing;
+  const banner = byId('composing');
+  const about = messageOf(state.channel, editing ?? replyTo);
+  banner.hidden = !about;
+  if (about) {
+    const what = editing ? `Editing as ${userName(about.author)}` : `Replying to ${userName(about.author)}`;
+    const words = el('p', {}, el('b', { text: what }), ' ', el('span', { text: plain(about) }));
+    banner.replaceChildren(words, iconButton('close', 'Cancel (Escape)', stop, { class: 'quiet icon-button' }));
+  }
+  byId('send').textContent = editing ? 'Save' : 'Send';
+  byId('files').hidden = files.length === 0;
+  byId('files').replaceChildren(...files.map((file) => el('span', { class: 'file' }, icon('attach'), file.filename,
+    iconButton('close', `Remove ${file.filename}`, () => detach(file), { class: 'quiet icon-button' }))));
+}
+
+async function attach() {
+  const chosen = [...byId('file').files];
+  byId('file').value = '';
+  for (const file of chosen) {
+    if (file.size > FILE) {
+      toast(`${file.name} is too large: text files up to 200 KB can be attached.`);
+    } else {
+      state.composing.files.push({ filename: file.name, text: await file.text() });
+    }
+  }
+  emit('composing');
+  field().focus();
+}
+
+function detach(file) {
+  state.composing.files = state.composing.files.filter((each) => each !== file);
+  emit('composing');
+  field().focus();
+}
+
+function keyed(event) {
+  if (event.isComposing) return;
+  if (completing && completionKey(event)) {
+    event.preventDefault();
+    event.stopPropagation();
+  } else if (event.key === 'Enter' && !event.shiftKey) {
+    event.preventDefault();
+    send();
+  } else if (event.key === 'Escape' && (state.composing.replyTo || state.composing.editing)) {
+    event.stopPropagation();
+    stop();
+  } else if (event.key === 'ArrowUp' && field().value === '') {
+    editLast(event);
+  }
+}
+
+/** Edits the visitor's last message, as chat programs do. */
+function editLast(event) {
+  const held = messagesOf(state.channel);
+  const last = held.ids.findLast((id) => held.byId.get(id).author.id === state.you);
+  if (!last) return;
+  event.preventDefault();
+  startEdit(held.byId.get(last));
+}
+
+/** Opens, moves or closes the suggestions, by what stands before the caret. */
+function complete() {
+  const query = field().selectionStart === field().selectionEnd && queryAt(field().value, field().selectionStart);
+  const found = query ? suggestions(query) : [];
+  if (found.length === 0) {
+    closeCompletions();
+    return;
+  }
+  if (!completing) announce(`${many(found.length, 'suggestion')}. Up and down choose, Enter takes.`);
+  completing = { query, found, at: 0 };
+  showCompletions();
+}
+
+function showCompletions() {
+  const list = byId('completions');
+  const { found, at } = completing;
+  list.hidden = false;
+  list.replaceChildren(...found.map((each, nth) => el('li', {
+    id: `completion-${nth}`,
+    role: 'option',
+    'aria-selected': String(nth === at),
+    on: {
+      pointerdown: (event) => {
+        event.preventDefault();
+        take(each);
+      },
+    },
+  }, el('b', { text: each.label }), each.about && el('span', { class: 'small', text: each.about }))));
+  field().setAttribute('aria-activedescendant', `completion-${at}`);
+  list.children[at].scrollIntoView({ block: 'nearest' });
+}
+
+function closeCompletions() {
+  completing = null;
+  byId('completions').hidden = true;
+  byId('completions').replaceChildren();
+  field().removeAttribute('aria-activedescendant');
+}
+
+/** Whether the key was for the suggestions. */
+function completionKey(event) {
+  const { found } = completing;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) {
+    completing.at = (completing.at + step + found.length) % found.length;
+    showCompletions();
+  } else if (event.key === 'Enter' || event.key === 'Tab') {
+    take(found[completing.at]);
+  } else if (event.key === 'Escape') {
+    closeCompletions();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+function take(chosen) {
+  const { from } = completing.query;
+  const end = field().selectionStart;
+  field().setRangeText(`${chosen.insert} `, from, end, 'end');
+  closeCompletions();
+  field().focus();
+}
+
+/** What a newcomer sees first: where to ask, what, and where to look. */
+export function showHint() {
+  const hint = byId('hint');
+  const place = isThread(state.channels.get(state.channel)) ? 'this thread' : 'here';
+  hint.hidden = false;
+  hint.replaceChildren(
+    el('p', {}, el('b', { text: 'Start here. ' }), `The bot is mentioned in ${place} already: press `, el('kbd', { text: 'Enter' }),
+      ' to ask it. Then see why it answered so: what it read is marked in the chat, and the rest stands under “Why this answer”.'),
+    iconButton('close', 'Close this hint', () => {
+      hint.hidden = true;
+      field().focus();
+    }, { class: 'quiet icon-button' }));
+}
