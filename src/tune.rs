@@ -12,6 +12,7 @@ mod env;
 mod grid;
 mod json;
 mod labels;
+mod page;
 mod text;
 
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ pub use env::{lines, suggestions};
 pub use grid::{Axis, Grid, Point};
 pub use json::json;
 pub use labels::LabelError;
+pub use page::page;
 pub use text::text;
 
 /// What to tune, and how.

@@ -54,6 +54,9 @@ pub struct TuneArgs {
     /// Skip the damaged parts of files instead of failing
     #[arg(long)]
     pub lenient: bool,
+    /// Write a page with plots, too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Output format: text, or one JSON object with every combination
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: FormatArg,
@@ -85,7 +88,7 @@ pub(super) fn run(args: TuneArgs) -> ExitCode {
         Ok(config) => config,
         Err(errors) => return fail(&errors),
     };
-    let format = args.format;
+    let (format, html) = (args.format, args.html.clone());
     let bar = bar();
     let tuned = tune::tune(args.settings(&config), &config, &|progress| {
         show(&bar, progress);
@@ -95,6 +98,12 @@ pub(super) fn run(args: TuneArgs) -> ExitCode {
         Ok(tuned) => tuned,
         Err(error) => return fail_with(CANNOT, &error),
     };
+    if let Some(path) = html
+        && let Err(error) = std::fs::write(&path, tune::page(&tuned).html())
+    {
+        let error = anyhow::Error::from(error).context(format!("cannot write {}", path.display()));
+        return fail_with(FAILED, error.as_ref());
+    }
     match write(&tuned, format) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail_with(FAILED, &error),
         _ if matches!(tuned.choice.reason, Reason::OverBudget { .. }) => ExitCode::from(FAILED),

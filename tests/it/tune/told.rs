@@ -79,6 +79,42 @@ fn the_json_holds_every_combination() {
     );
 }
 
+/// Names are text on the page, not markup.
+#[test]
+fn the_page_has_a_plot_for_each_scene_and_the_lines_to_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = harbour(folder.path());
+    for file in &files {
+        let export = std::fs::read_to_string(file).unwrap();
+        std::fs::write(file, export.replace("\"Clew\"", "\"<b>Clew\"")).unwrap();
+    }
+    let path = folder.path().join("tune.html");
+    let flags = format!("--sweep MEM_MAX_MSGS=1,5,40 --html {}", path.display());
+    let (code, told, errors) = program(folder.path(), &flags, &files);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(told.contains("<b>Clew (900)"), "{told}");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page.starts_with("<!doctype html>"), "{page}");
+    assert!(page.contains("&lt;b&gt;Clew (900)"), "{page}");
+    assert!(!page.contains("<b>") && !page.contains("<script"), "{page}");
+    // What more tokens buy, and what changes in threads and in reply chains.
+    assert_eq!(page.matches("<svg").count(), 3, "{page}");
+    let (_, line) = told.rsplit_once("\nMEM_MAX_MSGS=").unwrap();
+    assert!(
+        page.contains(&format!("MEM_MAX_MSGS={}", line.trim())),
+        "{page}"
+    );
+    let (code, _, errors) = program(
+        folder.path(),
+        "--html no/where.html --sweep MEM_MAX_MSGS=5",
+        &files,
+    );
+    assert_eq!(code, 1);
+    let expected =
+        "clew: cannot write no/where.html\n  because: No such file or directory (os error 2)\n";
+    assert_eq!(errors, expected);
+}
+
 /// Nobody asks a bot here: a bot to come would be asked by replies.
 #[test]
 fn without_a_bot_replies_stand_for_questions() {

@@ -1,0 +1,179 @@
+//! The result as a page with plots.
+
+use super::choose::{Choice, shown};
+use super::env::{self, Suggestion};
+use super::text::{KNEE, asked, capital, listed, reason};
+use super::{Axis, Tuned};
+use crate::plot::{self, Chart, Page, Part, Scale, Section, Series, Table};
+use crate::replay::{Figures, LABELS_LEGEND, LEGEND, cells, heads, scene_name, share};
+use clew_context::model::Scene;
+
+/// The page.
+pub fn page(tuned: &Tuned) -> Page {
+    let mut sections = vec![suggestion(tuned), frontier(tuned)];
+    sections.extend(
+        tuned
+            .scenes()
+            .into_iter()
+            .map(|scene| of_scene(tuned, scene)),
+    );
+    Page {
+        title: "Clew: caps for these channels".to_owned(),
+        lead: vec![asked(tuned)],
+        sections,
+    }
+}
+
+fn suggestion(tuned: &Tuned) -> Section {
+    let mut parts = vec![Part::Text(reason(tuned))];
+    let suggestions = env::suggestions(tuned);
+    if !suggestions.is_empty() {
+        let row = |one: Suggestion| {
+            let line = format!("{}={}", one.name, one.value);
+            vec![line, one.reasons.join("; ")]
+        };
+        parts.push(Part::Table(Table {
+            caption: "Lines of .env, and what the values beside would change".to_owned(),
+            names: 2,
+            head: ["line", "why"].map(str::to_owned).to_vec(),
+            rows: suggestions.into_iter().map(row).collect(),
+        }));
+    }
+    section("Suggested", parts)
+}
+
+fn frontier(tuned: &Tuned) -> Section {
+    let Choice {
+        frontier,
+        knee,
+        suggested,
+        ..
+    } = &tuned.choice;
+    let all = |point: usize| &tuned.swept.figures[point].all;
+    let mut series = vec![series(
+        "no other beats",
+        frontier.iter().map(|point| all(*point)),
+    )];
+    let now = Some(tuned.grid.now);
+    for (name, point) in [("the knee", *knee), ("suggested", *suggested), ("now", now)] {
+        series.extend(point.map(|point| self::series(name, [all(point)])));
+    }
+    let of_axis = |axis: &Axis| axis.variable.name.to_owned();
+    let names = tuned.grid.axes.iter().map(of_axis);
+    let row = |point: usize| {
+        let mut row: Vec<String> = tuned
+            .grid
+            .values(point)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        row.extend(cells(all(point)));
+        row
+    };
+    let table = Table {
+        caption: "From the cheapest to the dearest".to_owned(),
+        names: tuned.grid.axes.len(),
+        head: names
+            .chain(heads(all(tuned.grid.now)).map(str::to_owned))
+            .collect(),
+        rows: listed(tuned).into_iter().map(row).collect(),
+    };
+    let mut parts = vec![Part::Chart(chart(
+        "What more tokens buy",
+        "Messages shown by tokens, per question, for the settings that no other beats",
+        tuned,
+        series,
+    ))];
+    if knee.is_some() {
+        parts.push(Part::Text(KNEE.to_owned()));
+    }
+    parts.push(Part::Table(table));
+    parts.push(Part::Text(one_line(LEGEND)));
+    if all(tuned.grid.now).labels.is_some() {
+        parts.push(Part::Text(one_line(LABELS_LEGEND)));
+    }
+    section("What more tokens buy", parts)
+}
+
+/// A line and a table for each setting that makes a difference.
+fn of_scene(tuned: &Tuned, scene: Scene) -> Section {
+    let mut lines = Vec::new();
+    let mut tables = Vec::new();
+    for varied in tuned.varied(scene) {
+        let name = varied.axis.variable.name;
+        let rows = varied.rows.iter();
+        lines.push(series(name, rows.clone().map(|(_, _, figures)| *figures)));
+        let Some((_, _, first)) = varied.rows.first() else {
+            continue;
+        };
+        let row = |(_, value, figures): &(usize, &str, &Figures)| {
+            let mut row = vec![(*value).to_owned()];
+            row.extend(cells(figures));
+            row
+        };
+        let mut head = vec![name.to_owned()];
+        head.extend(heads(first).map(str::to_owned));
+        tables.push(Part::Table(Table {
+            caption: format!("By {name}, the others as suggested"),
+            names: 1,
+            head,
+            rows: rows.map(row).collect(),
+        }));
+    }
+    let title = scene_name(scene);
+    let mut parts = Vec::new();
+    if lines.is_empty() {
+        let text = "Nothing that was tried makes a difference here.";
+        parts.push(Part::Text(text.to_owned()));
+    } else {
+        parts.push(Part::Chart(chart(
+            &format!("What each setting changes: {title}"),
+            "Messages shown by tokens, per question: a line for each setting, a mark for each of its values",
+            tuned,
+            lines,
+        )));
+    }
+    parts.extend(tables);
+    section(&capital(title), parts)
+}
+
+fn series<'a>(name: &str, figures: impl IntoIterator<Item = &'a Figures>) -> Series {
+    let point = |figures: &Figures| {
+        let tokens = share(figures.tokens.total, figures.triggers);
+        (tokens, share(shown(figures), figures.triggers))
+    };
+    Series {
+        name: name.to_owned(),
+        points: figures.into_iter().map(point).collect(),
+    }
+}
+
+fn chart(title: &str, description: &str, tuned: &Tuned, series: Vec<Series>) -> Chart {
+    let axis = |label: &str| plot::Axis {
+        label: label.to_owned(),
+        scale: Scale::Linear,
+    };
+    let y = match tuned.swept.figures[tuned.grid.now].all.labels {
+        Some(_) => "messages that belong, per question",
+        None => "messages per question",
+    };
+    Chart {
+        title: title.to_owned(),
+        description: description.to_owned(),
+        x: axis("tokens per question"),
+        y: axis(y),
+        series,
+    }
+}
+
+fn section(title: &str, parts: Vec<Part>) -> Section {
+    Section {
+        title: title.to_owned(),
+        parts,
+    }
+}
+
+/// Text that was broken for a terminal.
+fn one_line(text: &str) -> String {
+    text.trim_end().replace('\n', " ")
+}
