@@ -92,10 +92,10 @@ fn the_page_has_a_plot_for_each_scene_and_the_lines_to_use() {
     let flags = format!("--sweep MEM_MAX_MSGS=1,5,40 --html {}", path.display());
     let (code, told, errors) = program(folder.path(), &flags, &files);
     assert_eq!((code, errors.as_str()), (0, ""));
-    assert!(told.contains("<b>Clew (900)"), "{told}");
+    assert!(told.contains("(b)Clew (900)"), "{told}");
     let page = std::fs::read_to_string(&path).unwrap();
     assert!(page.starts_with("<!doctype html>"), "{page}");
-    assert!(page.contains("&lt;b&gt;Clew (900)"), "{page}");
+    assert!(page.contains("(b)Clew (900)"), "{page}");
     assert!(!page.contains("<b>") && !page.contains("<script"), "{page}");
     // What more tokens buy, and what changes in threads and in reply chains.
     assert_eq!(page.matches("<svg").count(), 3, "{page}");
