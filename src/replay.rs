@@ -34,7 +34,9 @@ use clew_context::engine::eligible::Us;
 use clew_context::engine::window::WindowLimits;
 use clew_context::model::{Cause, Limits, Message, MessageId, ReplyTarget, TriggerRules};
 
-pub use figures::{ByCap, Figures, FiguresByScene, Labelled, Spread};
+#[cfg(feature = "test-util")]
+pub use figures::{ByCap, Labelled, Spread};
+pub use figures::{Figures, FiguresByScene};
 pub use recorded::RecordedSource;
 pub use report::Summary;
 #[cfg(feature = "test-util")]

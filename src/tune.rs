@@ -23,8 +23,11 @@ use crate::replay::{Figures, ReplayError, ReplayProgress, Sweep, SweepSettings, 
 use clew_context::model::Scene;
 
 pub use choose::{Choice, Reason};
+#[cfg(feature = "test-util")]
 pub use env::{lines, suggestions};
-pub use grid::{Axis, Grid, Point};
+#[cfg(feature = "test-util")]
+pub use grid::Point;
+pub use grid::{Axis, Grid};
 pub use json::json;
 pub use labels::LabelError;
 pub use page::page;
