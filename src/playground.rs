@@ -8,6 +8,7 @@
 mod api;
 mod context;
 mod events;
+mod export;
 mod guard;
 mod html;
 mod model;
@@ -104,6 +105,8 @@ struct Shared {
     /// Where a newcomer may ask, and what.
     suggestion: (Id, String),
     faults: Mutex<api::FaultState>,
+    /// How many exports are open.
+    opened: tokio::sync::Mutex<usize>,
     #[cfg(feature = "test-util")]
     page: Option<std::path::PathBuf>,
 }
@@ -156,6 +159,7 @@ impl Playground {
             model,
             suggestion,
             faults: Mutex::default(),
+            opened: tokio::sync::Mutex::default(),
             #[cfg(feature = "test-util")]
             page: options.page,
         });

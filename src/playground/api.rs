@@ -1,7 +1,9 @@
 //! The page's server: its routes, and what they may be sent.
 
+mod changes;
 mod faults;
 mod messages;
+mod open;
 mod preview;
 mod state;
 mod threads;
@@ -14,7 +16,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{get, patch, post, put};
 use axum::{Json, Router};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -113,14 +115,23 @@ pub(super) async fn serve(
 
 fn routes() -> Router<Arc<Shared>> {
     let messages = get(messages::page).post(messages::post);
+    let message = patch(changes::edit).delete(changes::delete);
+    let reactions = put(changes::react).delete(changes::unreact);
     Router::new()
         .route("/api/state", get(state::state))
         .route("/api/channels/{channel}/messages", messages)
+        .route("/api/channels/{channel}/messages/{message}", message)
+        .route(
+            "/api/channels/{channel}/messages/{message}/reactions",
+            reactions,
+        )
+        .route("/api/channels/{channel}/webhook", post(changes::webhook))
         .route("/api/channels/{channel}/threads", post(threads::open))
         .route("/api/dms", post(threads::direct))
         .route("/api/turns/{trigger}", get(turn))
         .route("/api/turns/{trigger}/preview", post(preview::preview))
         .route("/api/faults", put(faults::put))
+        .route("/api/open", post(open::open))
         .route("/api/faults/disconnect", post(faults::disconnect))
         .fallback(file)
 }

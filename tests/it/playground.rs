@@ -1,6 +1,7 @@
 //! `clew playground`: the page's server over real sockets, with the real bot behind it.
 
 mod browser;
+mod changing;
 mod client;
 mod guarded;
 mod preview;

@@ -15,12 +15,18 @@ use super::client::client;
 use super::opened;
 
 /// Every route of the page's server.
-const ROUTES: [(&str, &str); 10] = [
+const ROUTES: [(&str, &str); 16] = [
     ("GET", "/api/state"),
     ("GET", "/api/events"),
     ("GET", "/api/channels/1/messages"),
     ("POST", "/api/channels/1/messages"),
     ("POST", "/api/channels/1/threads"),
+    ("PATCH", "/api/channels/1/messages/2"),
+    ("DELETE", "/api/channels/1/messages/2"),
+    ("PUT", "/api/channels/1/messages/2/reactions"),
+    ("DELETE", "/api/channels/1/messages/2/reactions"),
+    ("POST", "/api/channels/1/webhook"),
+    ("POST", "/api/open"),
     ("POST", "/api/dms"),
     ("GET", "/api/turns/1"),
     ("POST", "/api/turns/1/preview"),

@@ -61,6 +61,12 @@ impl Simulator {
         });
     }
 
+    /// Tells the bot of a guild that was added to the world after it had connected
+    /// (`GUILD_CREATE`).
+    pub fn announce_guild(&self, guild: Id) {
+        self.shared.with(|state| state.emit_guild_create(guild));
+    }
+
     /// Gives a role to a member, or takes it away.
     pub fn set_role(&self, guild: Id, user: Id, role: Id, given: bool) {
         self.shared.with(|state| {
