@@ -13,6 +13,7 @@ mod print;
 pub mod replay;
 mod report;
 mod run;
+mod signals;
 mod store;
 pub mod tune;
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing::level_filters::LevelFilter;
 
+use super::signals::Signals;
 use super::{CANNOT, FAILED, fail_with};
 use crate::config::{Config, LogFormat};
 use crate::playground::{Error, Playground, PlaygroundOptions};
@@ -28,7 +29,7 @@ pub(super) struct PlaygroundArgs {
     listen: IpAddr,
 }
 
-/// Runs the playground until Ctrl+C.
+/// Runs the playground until Ctrl+C, or another signal that asks it to stop.
 pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
     init_log(LevelFilter::WARN, LogFormat::Text);
     let options = PlaygroundOptions {
@@ -36,6 +37,10 @@ pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
         listen: SocketAddr::new(args.listen, args.port),
         #[cfg(feature = "test-util")]
         page: None,
+    };
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return fail_with(FAILED, &error),
     };
     let mut playground = match Box::pin(Playground::start(options)).await {
         Ok(playground) => playground,
@@ -54,7 +59,7 @@ pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
     }
     let broken = tokio::select! {
         broken = playground.broken() => Some(broken),
-        _ = tokio::signal::ctrl_c() => None,
+        () = signals.next() => None,
     };
     match broken {
         Some(error) => fail_with(FAILED, &error),

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::signals::Signals;
 use super::{FAILED, fail};
 use crate::app::{self, system_clock};
 use crate::config::{Config, Effective};
@@ -44,15 +44,7 @@ fn settings(config: &Config) -> String {
 
 /// SIGTERM, SIGINT and SIGHUP end the bot in an orderly way, a second one at once.
 fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<JoinHandle<()>> {
-    let mut signals = Signals {
-        terminate: signal(SignalKind::terminate())?,
-        interrupt: signal(SignalKind::interrupt())?,
-        hang_up: if ignores_hang_up() {
-            None
-        } else {
-            Some(signal(SignalKind::hangup())?)
-        },
-    };
+    let mut signals = Signals::listen()?;
     Ok(tokio::spawn(async move {
         signals.next().await;
         tracing::info!("stopping: turns that run may end; another signal ends all at once");
@@ -61,36 +53,4 @@ fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<JoinHandle<()
         tracing::warn!("stopped at once: nothing is left for the next process to resume");
         std::process::exit(i32::from(FAILED));
     }))
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    /// None if the signal is ignored.
-    hang_up: Option<Signal>,
-}
-
-impl Signals {
-    async fn next(&mut self) {
-        let hang_up = async {
-            match &mut self.hang_up {
-                Some(signal) => signal.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = hang_up => {}
-        }
-    }
-}
-
-/// Whether SIGHUP is ignored, as under `nohup`. Only Linux tells; elsewhere it is not.
-fn ignores_hang_up() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    // The lowest bit is signal 1, SIGHUP.
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 1 == 1)
 }

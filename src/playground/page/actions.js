@@ -121,15 +121,12 @@ function took(message) {
 }
 
 /** Posts as the person that the visitor is; whether it was taken. */
-export async function post(channel, content) {
-  const { replyTo, files } = state.composing;
+export async function post(channel, content, { replyTo, files }) {
   const draft = { author: state.you, content };
   if (replyTo) draft.reply_to = replyTo;
   if (files.length > 0) draft.attachments = files;
   const message = await attempt(() => api.post(channel, draft));
   if (!message) return false;
-  state.composing = { replyTo: null, editing: null, files: [] };
-  emit('composing');
   took(message);
   return true;
 }
@@ -138,8 +135,6 @@ export async function post(channel, content) {
 export async function edit(channel, id, content) {
   const done = await attempt(async () => (await api.edit(channel, id, content)) ?? {});
   if (!done) return false;
-  state.composing = { replyTo: null, editing: null, files: [] };
-  emit('composing');
   if (done.id) took(done);
   return true;
 }

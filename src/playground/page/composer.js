@@ -55,34 +55,51 @@ export function suggest(content) {
   if (field().value === '') field().value = fromWire(content);
 }
 
+/** Sends what is written; it leaves the field at once, and comes back if it was not taken. */
 async function send() {
   const text = field().value.trim();
-  const { editing, files } = state.composing;
-  if (text === '' && files.length === 0) return;
+  const written = state.composing;
+  if (text === '' && written.files.length === 0) return;
   const channel = state.channel;
   const content = toWire(text);
-  byId('send').disabled = true;
-  const done = editing ? await edit(channel, editing, content) : await post(channel, content);
-  byId('send').disabled = false;
-  if (!done) return;
-  drafts.delete(channel);
-  if (state.channel === channel) field().value = '';
+  field().value = '';
+  compose(nothing());
+  const done = written.editing ? await edit(channel, written.editing, content) : await post(channel, content, written);
+  if (!done) {
+    giveBack(channel, text, written);
+    return;
+  }
   byId('hint').hidden = true;
-  if (!editing) emit('sent');
+  if (!written.editing) emit('sent');
+}
+
+/** Puts what was not taken back, unless something else is being written by now. */
+function giveBack(channel, text, written) {
+  if (state.channel !== channel) {
+    drafts.set(channel, text);
+  } else if (field().value === '') {
+    field().value = text;
+    compose(written);
+  }
+}
+
+const nothing = () => ({ replyTo: null, editing: null, files: [] });
+
+function compose(composing) {
+  state.composing = composing;
+  emit('composing');
 }
 
 /** Replies to a message from now on. */
 export function startReply(id) {
-  state.composing = { ...state.composing, replyTo: id, editing: null };
-  emit('composing');
+  compose({ ...state.composing, replyTo: id, editing: null });
   emit('view', 'chat');
   field().focus();
 }
 
 /** Changes a message from now on. */
 export function startEdit(message) {
-  state.composing = { replyTo: null, editing: message.id, files: [] };
-  emit('composing');
+  compose({ ...nothing(), editing: message.id });
   emit('view', 'chat');
   field().value = fromWire(message.content);
   field().focus();
@@ -90,8 +107,7 @@ export function startEdit(message) {
 
 function stop() {
   if (state.composing.editing) field().value = '';
-  state.composing = { replyTo: null, editing: null, files: [] };
-  emit('composing');
+  compose(nothing());
 }
 
 function showComposing() {

@@ -43,9 +43,10 @@ function body(message, follows, time) {
   const avatar = el('span', { class: `avatar ${colourOf(message.author.id)}`, 'aria-hidden': 'true', text: initial(name) });
   const app = message.webhook_id ? 'webhook' : message.author.bot ? 'app' : null;
   const head = el('p', { class: 'who' },
-    el('b', { text: name }), app && el('span', { class: 'app', text: app }), when,
-    message.edited_timestamp && el('span', { class: 'small', text: 'edited' }));
-  const main = el('div', { class: 'main' }, quotation(message), head, text(message), ...additions(message));
+    el('b', { text: name }), app && el('span', { class: 'app', text: app }), when);
+  // Under the text: messages that follow one of the same person have no head.
+  const edited = message.edited_timestamp && el('p', { class: 'small', text: 'edited' });
+  const main = el('div', { class: 'main' }, quotation(message), head, text(message), edited, ...additions(message));
   return [follows ? el('span', { class: 'avatar-space' }) : avatar, main];
 }
 

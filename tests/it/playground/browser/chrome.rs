@@ -123,7 +123,7 @@ impl Chrome {
     /// What a failed test wants to know.
     async fn situation(&self) -> String {
         let script = "const text = (node) => node?.innerText?.slice(0, 1500) ?? '';
-             return [location.href, document.activeElement?.outerHTML?.slice(0, 200),
+             return [location.href, document.activeElement?.outerHTML?.slice(0, 200), `field: ${document.getElementById('text').value}`,
                  text(document.getElementById('toasts')), text(document.getElementById('side')),
                  text(document.querySelector('#messages > :last-child'))].join('\\n---\\n');";
         let shown = self.run(script).await;
