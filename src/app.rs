@@ -30,6 +30,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::event::{Fatal, Stopping};
+#[cfg(feature = "otel")]
+use crate::telemetry::{Exporter, Traces};
 use crate::telemetry::{Guard, IdStyle, Ids, LineTap, Metrics, Telemetry, with_sources};
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
@@ -107,6 +109,10 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The client for traces could not be set up.
+    #[cfg(feature = "otel")]
+    #[error(transparent)]
+    Traces(#[from] telemetry::SetupError),
     /// Discord refuses this bot as it is configured.
     #[error(transparent)]
     Fatal(#[from] FatalReason),
@@ -148,16 +154,10 @@ pub async fn run_observed(
     };
     let session_path = config.state_dir.join(SESSION_FILE);
     let _lock = claim(&config)?;
-    let key = |file| {
-        secret::load(&config.state_dir, file).map_err(|source| Error::State {
-            path: config.state_dir.clone(),
-            source,
-        })
-    };
-    let secret = key(secret::FRAME_KEY)?;
+    let secret = key(&config, secret::FRAME_KEY)?;
     let ids = match config.telemetry.ids {
         TelemetryIds::Plain => IdStyle::Plain,
-        TelemetryIds::Keyed => IdStyle::keyed(key(secret::PSEUDONYM_KEY)?),
+        TelemetryIds::Keyed => IdStyle::keyed(key(&config, secret::PSEUDONYM_KEY)?),
     };
     let settings = wiring::telemetry(&config, ids);
     let listener = match config.telemetry.metrics {
@@ -173,6 +173,8 @@ pub async fn run_observed(
     if let Some(observer) = &observer {
         telemetry = telemetry.tapped(observer.lines.clone());
     }
+    #[cfg(feature = "otel")]
+    let exporter = export_traces(&config, &mut telemetry)?;
     telemetry.emit(&Ids::default(), wiring::started(&config));
     let services = wiring::services(
         &config,
@@ -211,8 +213,34 @@ pub async fn run_observed(
         };
         services.telemetry.emit(&Ids::default(), fatal);
     }
+    #[cfg(feature = "otel")]
+    if let Some(exporter) = exporter {
+        exporter.close().await;
+    }
     flush(guard).await;
     result
+}
+
+/// A key in `STATE_DIR`, made at the first start.
+fn key(config: &Config, file: &str) -> Result<Vec<u8>, Error> {
+    secret::load(&config.state_dir, file).map_err(|source| Error::State {
+        path: config.state_dir.clone(),
+        source,
+    })
+}
+
+/// Has telemetry make traces, if they are to go somewhere.
+#[cfg(feature = "otel")]
+fn export_traces(
+    config: &Config,
+    telemetry: &mut Telemetry,
+) -> Result<Option<Exporter>, telemetry::SetupError> {
+    let Some(traces) = &config.telemetry.traces else {
+        return Ok(None);
+    };
+    let (traces, exporter) = Traces::export(traces)?;
+    *telemetry = telemetry.clone().traced(traces);
+    Ok(Some(exporter))
 }
 
 /// Claims `STATE_DIR`: no other bot can run from it while the lock is held.

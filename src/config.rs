@@ -50,6 +50,8 @@ pub use log::{LogConfig, LogFormat};
 pub use memory::MemoryConfig;
 pub use problem::ConfigErrors;
 pub use runs::RunConfig;
+#[cfg(feature = "otel")]
+pub use telemetry::TraceConfig;
 pub use telemetry::{TelemetryConfig, TelemetryIds};
 pub use tools::{ToolConfig, ToolOutputConfig};
 pub use turns::{AnswerConfig, TurnConfig};

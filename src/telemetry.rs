@@ -11,6 +11,8 @@ mod log;
 mod memory;
 mod metrics;
 mod stages;
+#[cfg(feature = "otel")]
+mod traces;
 mod writer;
 
 use std::fmt;
@@ -24,6 +26,7 @@ use clew_context::model::{Clock, MessageId};
 use clew_context::model::{UnixMillis, fixed_clock};
 
 pub use event::Event;
+use event::TurnDone;
 pub use line::{IdStyle, Ids, Ms, Seconds};
 #[cfg(feature = "test-util")]
 pub use log::log_filter;
@@ -31,7 +34,9 @@ pub use log::{init_log, with_sources};
 #[cfg(feature = "test-util")]
 pub use memory::{Lines, RecordedLine};
 pub use metrics::{CONTENT_TYPE, Gauges, LoopGauges, Metrics};
-pub use stages::{StageTime, Stopwatch, TurnStage};
+pub use stages::{StageTimes, Stopwatch, TurnStage};
+#[cfg(feature = "otel")]
+pub use traces::{Exporter, SetupError, Traces};
 pub use writer::{Guard, QUEUE_LINES};
 
 /// The handle through which the whole bot emits events. Clones share one sink.
@@ -48,6 +53,9 @@ pub struct Telemetry {
     /// None without `METRICS_ADDR`.
     metrics: Option<Arc<Metrics>>,
     tap: Option<LineTap>,
+    /// None without `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    #[cfg(feature = "otel")]
+    traces: Option<Traces>,
 }
 
 /// Gets each line as it is queued.
@@ -161,6 +169,16 @@ impl Telemetry {
         }
     }
 
+    /// Makes traces of the turns whose events are emitted from now on.
+    #[cfg(feature = "otel")]
+    #[must_use]
+    pub fn traced(self, traces: Traces) -> Self {
+        Self {
+            traces: Some(traces),
+            ..self
+        }
+    }
+
     /// Discards all events.
     #[cfg(feature = "test-util")]
     pub fn off() -> Self {
@@ -186,6 +204,10 @@ impl Telemetry {
             metrics.count(&event);
         }
         let message = ids.message;
+        #[cfg(feature = "otel")]
+        if let Some(traces) = &self.traces {
+            traces.note(ids, &event);
+        }
         let ids = &self.ids.style(ids);
         match &self.sink {
             #[cfg(feature = "test-util")]
@@ -203,11 +225,17 @@ impl Telemetry {
         }
     }
 
-    /// Counts how long the stages of a turn took; no line says it.
-    pub fn timed(&self, stages: &[StageTime]) {
+    /// Writes that a turn is over. How long its stages took metrics and traces say.
+    pub fn turn_over(&self, ids: &Ids, done: TurnDone, stages: &StageTimes) {
         if let Some(metrics) = &self.metrics {
-            metrics.timed(stages);
+            metrics.timed(&stages.all);
         }
+        #[cfg(feature = "otel")]
+        if let Some(traces) = &self.traces {
+            let styled = self.ids.style(ids);
+            traces.turn_over(ids.turn, &styled, &done, stages, (self.clock)());
+        }
+        self.emit(ids, done);
     }
 
     /// How many lines were lost since the start.
@@ -252,6 +280,8 @@ impl Telemetry {
             clock,
             metrics: None,
             tap: None,
+            #[cfg(feature = "otel")]
+            traces: None,
         }
     }
 }

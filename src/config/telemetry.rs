@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clew_context::model::Secret;
 use serde::Deserialize;
 
 use super::check::Checker;
+use super::endpoint::Endpoint;
 use super::variable as var;
 
 /// The longest name that `MEM_LOG_SUBSYS` accepts, in bytes.
@@ -24,6 +26,19 @@ pub struct TelemetryConfig {
     pub context_subsys: String,
     /// `METRICS_ADDR`; if none, nothing is served.
     pub metrics: Option<SocketAddr>,
+    /// Where traces go; if none, none are made.
+    #[cfg(feature = "otel")]
+    pub traces: Option<TraceConfig>,
+}
+
+/// Where traces go.
+#[cfg(feature = "otel")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceConfig {
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    pub endpoint: Endpoint,
+    /// `OTEL_EXPORTER_OTLP_HEADERS`: names and values.
+    pub headers: Vec<(String, Secret)>,
 }
 
 /// How users and direct conversations are named in the events.
@@ -42,6 +57,8 @@ struct RawTelemetry {
     telemetry_ids: Option<String>,
     mem_log_subsys: Option<String>,
     metrics_addr: Option<String>,
+    otel_exporter_otlp_endpoint: Option<String>,
+    otel_exporter_otlp_headers: Option<String>,
     state_dir: Option<String>,
 }
 
@@ -52,6 +69,31 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
         raw.telemetry_keep_days,
         0..=36_500,
     );
+    let endpoint = check.optional(
+        &var::OTEL_EXPORTER_OTLP_ENDPOINT,
+        raw.otel_exporter_otlp_endpoint,
+        "http://host:port or https://host: the address before /v1/traces, without query, user name \
+         and password",
+        |text| Endpoint::parse(text, &["http", "https"]),
+    );
+    let headers = check.optional(
+        &var::OTEL_EXPORTER_OTLP_HEADERS,
+        raw.otel_exporter_otlp_headers,
+        "name=value pairs separated by commas, as HTTP headers can be",
+        headers,
+    );
+    #[cfg(feature = "otel")]
+    let traces = endpoint.map(|endpoint| TraceConfig {
+        endpoint,
+        headers: headers.unwrap_or_default(),
+    });
+    #[cfg(not(feature = "otel"))]
+    if endpoint.is_some() || headers.is_some() {
+        let name = var::OTEL_EXPORTER_OTLP_ENDPOINT.name;
+        check.warn(format!(
+            "{name} has no effect: this program was built without the feature otel"
+        ));
+    }
     TelemetryConfig {
         dir: check.path(&var::TELEMETRY_DIR, raw.telemetry_dir),
         keep_days: (keep_days > 0).then_some(keep_days),
@@ -77,7 +119,23 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
             "an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464",
             |text| text.parse().ok(),
         ),
+        #[cfg(feature = "otel")]
+        traces,
     }
+}
+
+/// Pairs of header and value. A value may have percent-encoded bytes, which are left as they
+/// are: keys have none.
+fn headers(text: &str) -> Option<Vec<(String, Secret)>> {
+    let pairs = text.split(',').map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        let (name, value) = (name.trim(), value.trim());
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let is_value = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+        let fits = !name.is_empty() && name.bytes().all(is_name) && value.bytes().all(is_value);
+        fits.then(|| (name.to_owned(), Secret::new(value)))
+    });
+    pairs.collect()
 }
 
 /// `STATE_DIR`.

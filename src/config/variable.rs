@@ -294,6 +294,10 @@ variables! {
     TELEMETRY_IDS = "plain", "plain or keyed", Operation;
     /// Where metrics for Prometheus and health checks are served, such as 127.0.0.1:9464; nowhere if empty.
     METRICS_ADDR = "", "IP:port", Operation;
+    /// Where traces of turns go as OTLP over HTTP, in builds with the feature otel; nowhere if empty.
+    OTEL_EXPORTER_OTLP_ENDPOINT = "", "http://host:port", Operation, server;
+    /// Headers for that server, such as its key: name=value pairs separated by commas.
+    OTEL_EXPORTER_OTLP_HEADERS = "", "name=value,...", Operation, secret;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
     /// What the readable log shows: off, error, warn, info, debug or trace.

@@ -28,6 +28,16 @@ pub struct StageTime {
     pub took: Duration,
 }
 
+/// All stages of one turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageTimes {
+    /// In order, without a pause between them.
+    pub all: Vec<StageTime>,
+    /// When the last one ended.
+    #[cfg(feature = "otel")]
+    pub ended: Instant,
+}
+
 /// Times the stages of one turn.
 #[derive(Debug)]
 pub struct Stopwatch {
@@ -76,10 +86,14 @@ impl Stopwatch {
     }
 
     /// All stages, the current one up to now.
-    pub fn read(&self, now: Instant) -> Vec<StageTime> {
+    pub fn read(&self, now: Instant) -> StageTimes {
         let mut all = self.over.clone();
         all.push(self.current(now));
-        all
+        StageTimes {
+            all,
+            #[cfg(feature = "otel")]
+            ended: now,
+        }
     }
 
     fn current(&self, now: Instant) -> StageTime {

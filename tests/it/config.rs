@@ -244,6 +244,12 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("TELEMETRY_KEEP_DAYS", "1.5", "days"),
     ("TELEMETRY_IDS", "hashed", "plain, keyed"),
     ("METRICS_ADDR", "9464", "such as 127.0.0.1:9464"),
+    (
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "collector:4318",
+        "before /v1/traces",
+    ),
+    ("OTEL_EXPORTER_OTLP_HEADERS", "key", "separated by commas"),
     ("STATE_DIR", "a\0b", "a path"),
     ("LOG_LEVEL", "verbose", "info, off, error, warn"),
     ("LOG_FORMAT", "xml", "text, json"),
@@ -295,7 +301,7 @@ fn every_variable_is_refused_by_its_own_name() {
         assert_eq!(problem.subject, *name);
         assert!(problem.accepted.contains(accepted), "{problem}");
         let shown = match *name {
-            "DISCORD_TOKEN" | "LLM_API_KEY" => "is [set]".to_owned(),
+            "DISCORD_TOKEN" | "LLM_API_KEY" | "OTEL_EXPORTER_OTLP_HEADERS" => "is [set]".to_owned(),
             "LLM_FALLBACKS" | "LLM_FALLBACK_KEYS" => {
                 "has an entry 1 that cannot be used".to_owned()
             }

@@ -31,5 +31,7 @@ mod runs;
 mod store_command;
 mod support;
 mod telemetry;
+#[cfg(feature = "otel")]
+mod traces;
 mod tune;
 mod turns;

@@ -219,12 +219,13 @@ impl<'a> TurnReport<'a> {
 
     /// The turn is over.
     pub(in crate::turn) fn over(&self, outcome: Outcome) {
+        let now = Instant::now();
         let mut known = self.known();
-        self.telemetry.timed(&known.stages.read(Instant::now()));
+        let stages = known.stages.read(now);
         let receipt = known.receipt.take();
         let done = TurnDone {
             outcome,
-            ms: Ms::from(self.came.elapsed()),
+            ms: Ms::from(now - self.came),
             ms_to_model: known.model_asked.map(|asked| Ms::from(asked - self.came)),
             case: receipt.as_ref().map(|receipt| receipt.scene),
             agent: receipt.as_ref().and_then(|receipt| receipt.agent.clone()),
@@ -232,7 +233,7 @@ impl<'a> TurnReport<'a> {
         };
         drop(known);
         log(&self.telemetry.styled(&self.ids), &done);
-        self.emit(done);
+        self.telemetry.turn_over(&self.ids, done, &stages);
     }
 
     /// The agent run that the turn does is over.

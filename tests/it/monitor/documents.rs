@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use clew::telemetry::event::{CircuitChanged, CircuitState};
-use clew::telemetry::{Gauges, LoopGauges, Metrics, StageTime, Telemetry, TurnStage};
+use clew::telemetry::{Event, Gauges, LoopGauges, Metrics, Stopwatch, Telemetry};
 use clew_context::model::fixed_clock;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::promql;
 use super::scrape::Scrape;
@@ -30,10 +30,13 @@ fn everything() -> Scrape {
     for event in one_of_each() {
         telemetry.emit(&turn_ids(7), event);
     }
-    telemetry.timed(&[StageTime {
-        stage: TurnStage::Gather,
-        took: Duration::from_millis(3),
-    }]);
+    let done = one_of_each().into_iter().find_map(|event| match event {
+        Event::TurnDone(done) => Some(done),
+        _ => None,
+    });
+    let now = Instant::now();
+    let stages = Stopwatch::new(now).read(now);
+    telemetry.turn_over(&turn_ids(8), done.unwrap(), &stages);
     let now = Gauges {
         is_ready: true,
         is_alive: true,

@@ -1,0 +1,289 @@
+//! Traces of turns for OpenTelemetry (feature `otel`), made when a turn is over from its
+//! events and the times of its stages: one span for the turn, below it one for each stage,
+//! below these one for each request to the model and each call of a tool.
+//!
+//! Like telemetry's lines they have no text of a message, and ids as `TELEMETRY_IDS` says.
+
+mod export;
+mod otlp;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::event::{Event, Outcome, RequestFailed, RequestOk, ToolCalled, TurnDone};
+use super::line::Ids;
+use super::stages::{StageTime, StageTimes, TurnStage};
+use clew_context::model::{Scene, TurnId, UnixMillis};
+
+pub use export::{Exporter, SetupError};
+
+use otlp::{Kind, Span, SpanEvent, attribute};
+
+/// The most turns of which something is held until they are over.
+const MAX_OPEN: usize = 10_000;
+/// The most events of one turn that its trace tells.
+const MAX_EVENTS: usize = 500;
+/// The most turns that wait to be exported.
+const MAX_WAITING: usize = 1_000;
+
+/// Collects traces and hands them to the exporter. Clones share one queue.
+#[derive(Clone)]
+pub struct Traces(Arc<Shared>);
+
+struct Shared {
+    /// What has happened in turns that are not over, or broke off by a fault of ours.
+    open: Mutex<HashMap<TurnId, Vec<Noted>>>,
+    queue: mpsc::Sender<Vec<Span>>,
+    /// Turns whose traces found no room.
+    dropped: AtomicU64,
+}
+
+/// An event and when it was told.
+struct Noted {
+    at: Instant,
+    event: Event,
+}
+
+/// Translates instants into times since 1970, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Wall {
+    instant: Instant,
+    nanos: u64,
+}
+
+impl Traces {
+    fn new() -> (Self, mpsc::Receiver<Vec<Span>>) {
+        let (queue, waiting) = mpsc::channel(MAX_WAITING);
+        let shared = Shared {
+            open: Mutex::default(),
+            queue,
+            dropped: AtomicU64::new(0),
+        };
+        (Self(Arc::new(shared)), waiting)
+    }
+
+    /// Notes an event of a turn that is under way.
+    pub(super) fn note(&self, ids: &Ids, event: &Event) {
+        let is_told = matches!(
+            event,
+            Event::CollectOk(_)
+                | Event::CollectFallback(_)
+                | Event::RequestOk(_)
+                | Event::RequestFailed(_)
+                | Event::ToolCalled(_)
+        );
+        let Some(turn) = ids.turn.filter(|_| is_told) else {
+            return;
+        };
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() >= MAX_OPEN && !open.contains_key(&turn) {
+            return;
+        }
+        let noted = open.entry(turn).or_default();
+        if noted.len() < MAX_EVENTS {
+            noted.push(Noted {
+                at: Instant::now(),
+                event: event.clone(),
+            });
+        }
+    }
+
+    /// Hands the trace of a turn that is over to the exporter. Never waits.
+    pub(super) fn turn_over(
+        &self,
+        turn: Option<TurnId>,
+        ids: &Ids,
+        done: &TurnDone,
+        stages: &StageTimes,
+        clock: UnixMillis,
+    ) {
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = turn.and_then(|turn| open.remove(&turn)).unwrap_or_default();
+        drop(open);
+        let wall = Wall {
+            instant: stages.ended,
+            nanos: clock.0.unsigned_abs().saturating_mul(1_000_000),
+        };
+        let spans = spans(ids, done, &stages.all, &noted, wall);
+        if self.0.queue.try_send(spans).is_err() {
+            self.0.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many traces were dropped since the last time that this was asked.
+    fn take_dropped(&self) -> u64 {
+        self.0.dropped.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Traces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Traces").finish_non_exhaustive()
+    }
+}
+
+impl Wall {
+    fn nanos(self, at: Instant) -> u64 {
+        let before = self.instant.saturating_duration_since(at);
+        self.nanos.saturating_sub(nanos(before))
+    }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The spans of a turn that ends now.
+fn spans(
+    ids: &Ids,
+    done: &TurnDone,
+    stages: &[StageTime],
+    noted: &[Noted],
+    wall: Wall,
+) -> Vec<Span> {
+    let ends = wall.nanos;
+    let took: Duration = stages.iter().map(|stage| stage.took).sum();
+    let begins = ends.saturating_sub(nanos(took));
+    let mut turn = Span::new(Uuid::new_v4().into_bytes(), "turn", begins, ends);
+    turn.attributes = of_turn(ids, done);
+    turn.is_error = done.outcome == Outcome::Failed;
+    let (mut below, mut begins) = (Vec::new(), begins);
+    for stage in stages {
+        let until = begins.saturating_add(nanos(stage.took));
+        let mut span = turn.child(stage.stage.as_str(), begins, until);
+        let within = |noted: &&Noted| {
+            let at = wall.nanos(noted.at);
+            (begins..until).contains(&at) && stage_of(&noted.event) == stage.stage
+        };
+        let mut children = Vec::new();
+        for one in noted.iter().filter(within) {
+            tell(&mut span, &mut children, one, wall.nanos(one.at));
+        }
+        below.push(span);
+        below.extend(children);
+        begins = until;
+    }
+    below.insert(0, turn);
+    below
+}
+
+/// The stage in which an event happens.
+fn stage_of(event: &Event) -> TurnStage {
+    match event {
+        Event::CollectOk(_) | Event::CollectFallback(_) => TurnStage::Gather,
+        _ => TurnStage::Ask,
+    }
+}
+
+fn of_turn(ids: &Ids, done: &TurnDone) -> Vec<serde_json::Value> {
+    let mut attributes = vec![
+        attribute("clew.outcome", done.outcome.as_str()),
+        attribute("clew.scene", done.case.map_or("none", Scene::as_str)),
+    ];
+    let texts = [
+        ("clew.agent", done.agent.clone()),
+        ("clew.turn.id", ids.turn.map(|id| id.to_string())),
+        ("clew.guild.id", ids.guild.map(|id| id.to_string())),
+        ("clew.channel.id", ids.channel.map(|id| id.to_string())),
+        ("user.id", ids.user.map(|id| id.to_string())),
+    ];
+    let known = texts
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)));
+    attributes.extend(known.map(|(name, text)| attribute(name, text)));
+    attributes
+}
+
+/// Adds what an event says to the span of its stage, or a span below it.
+fn tell(stage: &mut Span, children: &mut Vec<Span>, noted: &Noted, at: u64) {
+    match &noted.event {
+        Event::CollectOk(collected) => stage.attributes.extend([
+            attribute("clew.context.messages", collected.msgs as u64),
+            attribute("clew.context.characters", collected.chars as u64),
+            attribute("clew.context.fetches", collected.fetches as u64),
+            attribute("clew.context.source", collected.source.as_str()),
+        ]),
+        Event::CollectFallback(fallback) => stage.events.push(SpanEvent {
+            name: "context_fallback",
+            at,
+            attributes: vec![
+                attribute("clew.context.stage", fallback.stage.as_str()),
+                attribute("error.type", fallback.reason.as_str()),
+            ],
+        }),
+        Event::RequestOk(request) => children.push(chat(stage, request, at)),
+        Event::RequestFailed(request) => stage.events.push(failed(request, at)),
+        Event::ToolCalled(called) => children.push(tool(stage, called, at)),
+        _ => {}
+    }
+}
+
+/// The span of a request that was answered, by OpenTelemetry's conventions for generative
+/// models.
+fn chat(ask: &Span, request: &RequestOk, ends: u64) -> Span {
+    let begins = ends.saturating_sub(nanos(request.ms.0));
+    let mut span = ask.child(&format!("chat {}", request.model), begins, ends);
+    span.kind = Kind::Client;
+    span.attributes = vec![
+        attribute("gen_ai.operation.name", "chat"),
+        // The protocol; who is behind it only the operator knows.
+        attribute("gen_ai.provider.name", "openai"),
+        attribute("gen_ai.request.model", request.model.as_str()),
+        attribute("gen_ai.agent.name", request.agent.as_str()),
+        attribute(
+            "gen_ai.response.finish_reasons",
+            vec![request.finish.as_str()],
+        ),
+        attribute("clew.model.server", request.server as u64),
+        attribute("clew.model.attempt", u64::from(request.attempt)),
+    ];
+    let tokens = [
+        ("gen_ai.usage.input_tokens", request.prompt_tokens),
+        ("gen_ai.usage.output_tokens", request.completion_tokens),
+    ];
+    for (name, tokens) in tokens {
+        span.attributes
+            .extend(tokens.map(|tokens| attribute(name, tokens)));
+    }
+    span.events.push(SpanEvent {
+        name: "first_words",
+        at: begins.saturating_add(nanos(request.ms_first.0)),
+        attributes: Vec::new(),
+    });
+    span
+}
+
+/// Of a request that failed only the moment is known.
+fn failed(request: &RequestFailed, at: u64) -> SpanEvent {
+    SpanEvent {
+        name: "request_failed",
+        at,
+        attributes: vec![
+            attribute("error.type", request.reason.as_str()),
+            attribute("gen_ai.request.model", request.model.as_str()),
+            attribute("clew.model.server", request.server as u64),
+            attribute("clew.model.attempt", u64::from(request.attempt)),
+        ],
+    }
+}
+
+fn tool(ask: &Span, called: &ToolCalled, ends: u64) -> Span {
+    let name = called.tool.unwrap_or("unknown");
+    let begins = ends.saturating_sub(nanos(called.ms.0));
+    let mut span = ask.child(&format!("execute_tool {name}"), begins, ends);
+    span.is_error = called.outcome.is_failure();
+    span.attributes = vec![
+        attribute("gen_ai.operation.name", "execute_tool"),
+        attribute("gen_ai.tool.name", name),
+        attribute("clew.tool.outcome", called.outcome.as_str()),
+        attribute("clew.tool.bytes", called.bytes as u64),
+    ];
+    span
+}

@@ -1,0 +1,160 @@
+//! Spans, and their form in OTLP's JSON encoding: ids in hexadecimal, times and other 64-bit
+//! numbers as strings, enumerations as numbers.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// A part of a turn, with times in nanoseconds since 1970.
+#[derive(Debug)]
+pub(super) struct Span {
+    trace: [u8; 16],
+    id: [u8; 8],
+    parent: Option<[u8; 8]>,
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) begins: u64,
+    pub(super) ends: u64,
+    pub(super) attributes: Vec<Value>,
+    pub(super) events: Vec<SpanEvent>,
+    pub(super) is_error: bool,
+}
+
+/// A moment within a span.
+#[derive(Debug)]
+pub(super) struct SpanEvent {
+    pub(super) name: &'static str,
+    pub(super) at: u64,
+    pub(super) attributes: Vec<Value>,
+}
+
+/// OTLP's `SpanKind`.
+#[derive(Debug, Clone, Copy)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Internal = 1,
+    Client = 3,
+}
+
+/// OTLP's `StatusCode` of an error.
+const ERROR: u8 = 2;
+
+impl Span {
+    /// A span without a parent.
+    pub(super) fn new(trace: [u8; 16], name: &str, begins: u64, ends: u64) -> Self {
+        Self {
+            trace,
+            id: span_id(),
+            parent: None,
+            name: name.to_owned(),
+            kind: Kind::Internal,
+            begins,
+            ends,
+            attributes: Vec::new(),
+            events: Vec::new(),
+            is_error: false,
+        }
+    }
+
+    /// A span below this one.
+    pub(super) fn child(&self, name: &str, begins: u64, ends: u64) -> Self {
+        Self {
+            parent: Some(self.id),
+            ..Self::new(self.trace, name, begins, ends)
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut span = json!({
+            "traceId": hex(&self.trace),
+            "spanId": hex(&self.id),
+            "name": self.name,
+            "kind": self.kind as u8,
+            "startTimeUnixNano": self.begins.to_string(),
+            "endTimeUnixNano": self.ends.to_string(),
+            "attributes": self.attributes,
+            "events": self.events.iter().map(SpanEvent::json).collect::<Vec<_>>(),
+            "status": {},
+        });
+        if let Some(parent) = &self.parent {
+            span["parentSpanId"] = hex(parent).into();
+        }
+        if self.is_error {
+            span["status"] = json!({"code": ERROR});
+        }
+        span
+    }
+}
+
+impl SpanEvent {
+    fn json(&self) -> Value {
+        json!({
+            "timeUnixNano": self.at.to_string(),
+            "name": self.name,
+            "attributes": self.attributes,
+        })
+    }
+}
+
+/// The body of a request with these spans.
+pub(super) fn body(spans: &[Span], instance: Uuid) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let resource = [
+        attribute("service.name", "clew"),
+        attribute("service.version", version),
+        attribute("service.instance.id", instance.to_string()),
+    ];
+    let spans: Vec<Value> = spans.iter().map(Span::json).collect();
+    json!({"resourceSpans": [{
+        "resource": {"attributes": resource},
+        "scopeSpans": [{"scope": {"name": "clew", "version": version}, "spans": spans}],
+    }]})
+    .to_string()
+}
+
+/// An attribute's value.
+pub(super) trait AttributeValue {
+    fn json(self) -> Value;
+}
+
+impl AttributeValue for &str {
+    fn json(self) -> Value {
+        json!({"stringValue": self})
+    }
+}
+
+impl AttributeValue for String {
+    fn json(self) -> Value {
+        self.as_str().json()
+    }
+}
+
+impl AttributeValue for u64 {
+    fn json(self) -> Value {
+        json!({"intValue": self.to_string()})
+    }
+}
+
+impl AttributeValue for Vec<&str> {
+    fn json(self) -> Value {
+        let values: Vec<Value> = self.into_iter().map(AttributeValue::json).collect();
+        json!({"arrayValue": {"values": values}})
+    }
+}
+
+pub(super) fn attribute(key: &str, value: impl AttributeValue) -> Value {
+    json!({"key": key, "value": value.json()})
+}
+
+/// Random, as trace ids are.
+fn span_id() -> [u8; 8] {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    (high ^ low).to_be_bytes()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
