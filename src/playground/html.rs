@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use ammonia::Builder;
+use ammonia::{Builder, UrlRelative};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 use serde_json::Value;
 
@@ -75,6 +75,8 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .add_tag_attributes("span", ["data-user", "data-channel", "data-role"])
         .add_allowed_classes("span", ["mention"])
         .add_url_schemes(["http", "https"])
+        // A path alone would lead into the playground itself.
+        .url_relative(UrlRelative::Deny)
         .link_rel(Some("noopener noreferrer nofollow"))
         .set_tag_attribute_value("a", "target", "_blank");
     cleaner
