@@ -31,7 +31,7 @@ export function startComposer() {
   field().addEventListener('keydown', keyed);
   field().addEventListener('input', complete);
   field().addEventListener('click', complete);
-  field().addEventListener('blur', () => setTimeout(closeCompletions, 150));
+  field().addEventListener('blur', closeCompletions);
   on('channel', changeChannel);
   on('you places', showPlaceholder);
   on('composing', showComposing);
@@ -193,7 +193,8 @@ function showCompletions() {
     role: 'option',
     'aria-selected': String(nth === at),
     on: {
-      pointerdown: (event) => {
+      // The field keeps the focus.
+      mousedown: (event) => {
         event.preventDefault();
         take(each);
       },

@@ -22,7 +22,10 @@ function dialog(title, ...content) {
     el('header', {}, heading, iconButton('close', 'Close', () => box.close(), { class: 'quiet icon-button' })), ...content);
   box.addEventListener('close', () => {
     box.remove();
-    if (document.activeElement === document.body && before?.isConnected) before.focus();
+    if (![document.body, before].includes(document.activeElement)) return;
+    // Chromium gives the focus back without the caret, and keys would write nothing.
+    before?.blur();
+    before?.focus();
   });
   box.addEventListener('click', (event) => event.target === box && box.close());
   document.body.append(box);

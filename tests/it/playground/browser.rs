@@ -4,6 +4,7 @@ mod accessible;
 mod chrome;
 mod hostile;
 mod keyboard;
+mod talk;
 mod visit;
 
 use std::net::{Ipv4Addr, SocketAddr};

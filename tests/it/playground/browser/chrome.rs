@@ -239,8 +239,15 @@ impl WebDriverCompatibleCommand for DriverCommand {
     }
 }
 
-/// Starts the driver on a free port.
+/// Starts the driver on a free port. It takes the same port of IPv4 and of IPv6 and ends where
+/// one of them is in use, so it is tried again.
 fn start_driver(home: &TempDir) -> (Driver, u16) {
+    (0..10)
+        .find_map(|_| try_driver(home))
+        .expect("chromedriver says its port")
+}
+
+fn try_driver(home: &TempDir) -> Option<(Driver, u16)> {
     let child = Command::new("chromedriver")
         .arg("--port=0")
         .env("HOME", home.path())
@@ -253,14 +260,13 @@ fn start_driver(home: &TempDir) -> (Driver, u16) {
         .spawn()
         .expect("chromedriver (.ci/packages installs it)");
     let mut driver = Driver(child);
-    let said = BufReader::new(driver.0.stdout.take().unwrap()).lines();
-    let mut said = said.map(Result::unwrap);
+    let said = BufReader::new(driver.0.stdout.take()?).lines();
     // "ChromeDriver was started successfully on port 40123."
-    let port = said.find_map(|line| {
+    let port = said.map(Result::unwrap).find_map(|line| {
         let (_, port) = line.split_once("successfully on port ")?;
         port.trim_end_matches('.').parse().ok()
-    });
-    (driver, port.expect("chromedriver says its port"))
+    })?;
+    Some((driver, port))
 }
 
 fn capabilities(home: &TempDir) -> Capabilities {
