@@ -130,8 +130,9 @@ impl<'a> DemoPage<'a> {
         let mut next = vec![
             ("demo --scene 4 --verbose", "all about one of 11 scenes"),
             ("demo --ask \"...\"", "ask something else in the first"),
+            ("playground", "try it yourself, in the browser"),
+            ("tune EXPORT.json", "limits that suit your own channel"),
             ("run", "in your server: see README.md"),
-            ("replay EXPORT.json", "what it had read in your channel"),
         ];
         if !options.has_model() {
             next.insert(0, ("demo", "with LLM_BASE_URL set: a model answers"));

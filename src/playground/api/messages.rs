@@ -17,7 +17,7 @@ const MOST_CHARS: usize = 2_000;
 /// The most files of a message, as on Discord.
 const MOST_FILES: usize = 10;
 /// The largest file, in bytes.
-const MOST_FILE_BYTES: usize = 200_000;
+pub(super) const MOST_FILE_BYTES: usize = 200_000;
 /// The longest name of a file, in characters.
 const MOST_NAME_CHARS: usize = 100;
 /// The most messages on a page, as on Discord.

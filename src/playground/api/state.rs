@@ -7,6 +7,7 @@ use axum::extract::State;
 use serde_json::{Value, json};
 
 use super::Answer;
+use super::messages::MOST_FILE_BYTES;
 use crate::config::{ContextSetting, Takes};
 use crate::playground::Shared;
 use clew_simulator::{Id, World};
@@ -62,6 +63,7 @@ pub(super) async fn state(State(shared): State<Arc<Shared>>) -> Answer {
         "dms": channels(places.dms),
         "settings": settings(&shared),
         "model": shared.model,
+        "max_file_bytes": MOST_FILE_BYTES,
         "faults": shared.faults(),
         "turns": shared.turns.summaries(),
         "suggestion": {"channel": channel.to_string(), "content": content},

@@ -40,6 +40,7 @@ export async function loadState() {
   state.settings = loaded.settings;
   state.faults = loaded.faults ?? {};
   state.model = loaded.model;
+  state.maxFileBytes = loaded.max_file_bytes;
   state.suggestion = loaded.suggestion ?? null;
   for (const turn of loaded.turns) putTurn(turn);
   if (!state.users.has(state.you) || state.you === state.bot.id) state.you = loaded.people[0]?.id ?? null;

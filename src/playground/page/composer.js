@@ -8,9 +8,6 @@ import { fromWire, queryAt, suggestions, toWire } from './mentions.js';
 import { isThread, many, nameOf, userName } from './names.js';
 import { emit, messageOf, messagesOf, on, state } from './store.js';
 
-/** The longest text file that can be attached, in bytes. */
-const FILE = 200_000;
-
 /** What was typed and not sent, by channel. */
 const drafts = new Map();
 let typedIn = null;
@@ -130,8 +127,8 @@ async function attach() {
   const chosen = [...byId('file').files];
   byId('file').value = '';
   for (const file of chosen) {
-    if (file.size > FILE) {
-      toast(`${file.name} is too large: text files up to 200 KB can be attached.`);
+    if (file.size > state.maxFileBytes) {
+      toast(`${file.name} is too large: text files up to ${state.maxFileBytes / 1000} KB can be attached.`);
     } else {
       state.composing.files.push({ filename: file.name, text: await file.text() });
     }

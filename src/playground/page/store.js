@@ -15,6 +15,8 @@ export const state = {
   settings: [],
   faults: {},
   model: '',
+  /** The largest text file that can be attached. */
+  maxFileBytes: 0,
   suggestion: null,
   /** Who the visitor is: a user's id. */
   you: null,
