@@ -131,8 +131,11 @@ async fn reaches_everything(chrome: &Chrome) {
         .run(
             "let number = 0;
              const all = [...document.querySelectorAll('button, select, input, textarea, summary, [tabindex=\"0\"]')];
+             // Within these the arrow keys move.
+             const groups = '[role=\"tablist\"], .toolbar, #messages';
              return all
-                 .filter((each) => each.tabIndex >= 0 && each.checkVisibility() && each.type !== 'file')
+                 .filter((each) => each.tabIndex >= 0 || !each.closest(groups))
+                 .filter((each) => each.checkVisibility() && each.type !== 'file')
                  .filter((each) => each.type !== 'radio' || each.checked)
                  .map((each) => (each.dataset.stop = String(number++)));",
         )

@@ -41,15 +41,21 @@ async fn mentions_by_completion(chrome: &Chrome) {
     let offered = "document.querySelectorAll('#completions [role=\"option\"]')";
     chrome.until(&format!("{offered}.length > 4")).await;
     chrome.keys(&Key::Down.to_string()).await;
-    chrome
+    let second = chrome
         .until(&format!(
-            "{offered}[1].getAttribute('aria-selected') === 'true'"
+            "{offered}[1].getAttribute('aria-selected') === 'true' && {offered}[1].querySelector('b').textContent"
         ))
         .await;
-    chrome.keys(&Key::Up.to_string()).await;
     chrome.keys(&Key::Enter.to_string()).await;
     chrome
-        .until("document.getElementById('completions').hidden")
+        .until(&format!(
+            "document.getElementById('completions').hidden
+             && document.getElementById('text').value.includes({second})"
+        ))
+        .await;
+    chrome.keys(&format!("@clew{}", Key::Enter)).await;
+    chrome
+        .until("document.getElementById('text').value.includes('@Clew ')")
         .await;
     chrome
         .keys(&format!("which hose do we need?{}", Key::Enter))
