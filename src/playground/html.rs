@@ -100,8 +100,8 @@ fn add_with(names: &dyn Names, message: &mut Value) {
 
 /// A text as HTML.
 pub fn to_html(text: &str, names: &dyn Names) -> String {
-    let text = &text[..text.floor_char_boundary(MOST_BYTES)];
-    let events = Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH);
+    let text = end_quotes(&text[..text.floor_char_boundary(MOST_BYTES)]);
+    let events = Parser::new_ext(&text, Options::ENABLE_STRIKETHROUGH);
     let mut rendering = Rendering::new(names);
     for event in TextMergeStream::new(events.map(as_discord)) {
         rendering.take(event);
@@ -109,6 +109,24 @@ pub fn to_html(text: &str, names: &dyn Names) -> String {
     let mut html = String::with_capacity(text.len() * 2);
     pulldown_cmark::html::push_html(&mut html, rendering.events.into_iter());
     CLEANER.clean(&html).to_string()
+}
+
+/// Ends each quote with its line, as Discord does; in `CommonMark` the next line would go on.
+/// What begins with `>>>` quotes all that follows.
+fn end_quotes(text: &str) -> String {
+    let mut ended = String::with_capacity(text.len() + 16);
+    let mut in_quote = false;
+    let mut in_code = false;
+    for line in text.split_inclusive('\n') {
+        in_code ^= line.starts_with("```");
+        let is_quote = line.starts_with("> ") && !in_code;
+        if in_quote && !is_quote {
+            ended.push('\n');
+        }
+        in_quote = is_quote;
+        ended.push_str(line);
+    }
+    ended
 }
 
 /// What Discord understands differently: HTML is text, a line's end is one, and an image is a

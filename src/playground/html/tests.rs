@@ -33,6 +33,11 @@ fn markdown_becomes_html() {
     check("one\ntwo", "<p>one<br>\ntwo</p>");
     check("> quoted", "<blockquote>\n<p>quoted</p>\n</blockquote>");
     check(
+        "> one\n> two\nmine",
+        "<blockquote>\n<p>one<br>\ntwo</p>\n</blockquote>\n<p>mine</p>",
+    );
+    check("```\n> a\nb\n```", "<pre><code>&gt; a\nb\n</code></pre>");
+    check(
         "```rust\nVec<String> & <@1>\n```",
         "<pre><code>Vec&lt;String&gt; &amp; &lt;@1&gt;\n</code></pre>",
     );
