@@ -12,6 +12,8 @@ use clew_simulator::{Id, Simulator, World};
 /// The longest text that is rendered, in bytes: Discord's longest has 4,000 characters. The
 /// rest of a longer one, which only an opened file can have, is left out.
 const MOST_BYTES: usize = 16_000;
+/// How deep quotes and lists are shown in one another. Deep ones take long to clean.
+const DEEPEST: usize = 16;
 /// What small print begins with.
 const SMALL: &str = "-# ";
 /// Elements that may remain.
@@ -157,6 +159,8 @@ struct Rendering<'a> {
     events: Vec<Event<'a>>,
     /// Inside code or a link, where nothing is a mention or an address.
     verbatim: usize,
+    /// Quotes, lists and items that are open.
+    depth: usize,
     /// Whether small print is open.
     is_small: bool,
     begins_line: bool,
@@ -168,6 +172,7 @@ impl<'a> Rendering<'a> {
             names,
             events: Vec::new(),
             verbatim: 0,
+            depth: 0,
             is_small: false,
             begins_line: true,
         }
@@ -193,6 +198,18 @@ impl<'a> Rendering<'a> {
             Event::Start(Tag::CodeBlock(_) | Tag::Link { .. }) => self.verbatim += 1,
             Event::End(TagEnd::CodeBlock | TagEnd::Link) => {
                 self.verbatim = self.verbatim.saturating_sub(1);
+            }
+            Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item) => {
+                self.depth += 1;
+                if self.depth > DEEPEST {
+                    return;
+                }
+            }
+            Event::End(TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item) => {
+                self.depth -= 1;
+                if self.depth >= DEEPEST {
+                    return;
+                }
             }
             _ => {}
         }

@@ -167,5 +167,6 @@ fn what_is_long_or_deep_is_bounded() {
         let html = to_html(&text, &Hostile);
         assert!(!html.contains("end"));
         assert!(html.len() < MOST_BYTES * 60, "{}", html.len());
+        assert!(html.matches("<blockquote>").count() <= DEEPEST);
     }
 }
