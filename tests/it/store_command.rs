@@ -13,7 +13,7 @@ use clew_discord::session::SessionLock;
 use clew_store::{Kind, Record};
 use serde_json::Value;
 
-use world::{ADA, Home, MARKER, at, everything, line_of, logged};
+use world::{ADA, Home, MARKER, at, everything, line_of, logged, plain};
 
 /// A place with a store that holds every kind of record, and with logs.
 async fn sqlite_home() -> Home {
@@ -270,19 +270,31 @@ async fn a_running_bot_is_in_the_way() {
     assert_eq!(home.lines().await, before);
 }
 
-/// Two processes never share files.
+/// Two processes never write files; what only reads gets a copy.
 #[tokio::test]
-async fn files_in_use_are_left_alone() {
+async fn files_in_use_are_read_from_a_copy() {
     let home = Home::new("files:context");
+    home.fill(&plain()).await;
+    let (_, expected, _) = home.run(&["export"]);
     let store = home.open_own().await;
-    for arguments in [&["stats"][..], &["export"], &["vacuum"], &["migrate"]] {
+    for arguments in [&["vacuum"][..], &["migrate"]] {
         let (code, out, errors) = home.run(arguments);
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
         let expected = "clew: cannot open the store context: the folder is in use";
         assert!(errors.starts_with(expected), "{errors}");
     }
-    store.close().await.unwrap();
     assert_eq!(home.run(&["stats"]).0, 0);
+    assert_eq!(home.run(&["export"]).1, expected);
+    assert_eq!(home.run(&["backup", "all"]).0, 0);
+    // What cannot be read is named, and stays for the bot to set aside.
+    let damaged = home.path("context/dms/7.json");
+    fs::write(&damaged, "{").unwrap();
+    let (code, out, errors) = home.run(&["export"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(out.len() < expected.len());
+    assert!(errors.contains("context/dms/7.json"), "{errors}");
+    assert_eq!(fs::read_to_string(&damaged).unwrap(), "{");
+    store.close().await.unwrap();
 }
 
 #[test]

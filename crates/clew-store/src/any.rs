@@ -61,8 +61,7 @@ impl Store {
     }
 
     /// As [`Store::open`], but read-only: it may run beside another process
-    /// that uses the store, and then changes nothing. Files always need
-    /// exclusive use.
+    /// that uses the store, and then changes nothing.
     ///
     /// # Errors
     /// As [`Store::open`]; [`Error::Open`] if another process uses it and its
@@ -117,9 +116,12 @@ impl Store {
             StoreAddress::Postgres(_) => Err(without_postgres(address)),
             StoreAddress::Files(dir) => {
                 let (users, servers) = (folders.users.clone(), folders.servers.clone());
-                Files::open(dir.clone(), users, servers, clock)
-                    .await
-                    .map(Self::from)
+                let dir = dir.clone();
+                match used {
+                    OpenFor::Alone => Files::open(dir, users, servers, clock).await,
+                    OpenFor::Look => Files::look(dir, users, servers, clock).await,
+                }
+                .map(Self::from)
             }
         }
     }

@@ -16,6 +16,7 @@ mod conversation;
 mod copy;
 mod entries;
 mod folder;
+mod look;
 mod purge;
 mod turns;
 
@@ -64,12 +65,50 @@ impl Files {
         clock: Clock,
     ) -> Result<Self, Error> {
         blocking("open the files", move || {
-            let folder = StoreFolder::open(dir, user_profiles, server_profiles, clock)?;
-            folder.index_conversations()?;
-            folder.index_links()?;
-            Ok(Self(Arc::new(folder)))
+            Self::start(StoreFolder::open(
+                dir,
+                user_profiles,
+                server_profiles,
+                clock,
+            )?)
         })
         .await
+    }
+
+    /// Opens them for reading. If another process uses them, a copy in `TMPDIR` is read, and
+    /// they are left as they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::open`], but for the other process; there is no room for the copy.
+    pub async fn look(
+        dir: PathBuf,
+        user_profiles: PathBuf,
+        server_profiles: PathBuf,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let folders = [dir, user_profiles, server_profiles];
+        blocking("open the files", move || {
+            let [dir, users, servers] = folders.clone();
+            let opened = StoreFolder::open(dir, users, servers, Arc::clone(&clock));
+            let is_one_twice = || {
+                let [dir, users, servers] = folders.each_ref().map(|path| path.canonicalize().ok());
+                dir == users || dir == servers || users == servers
+            };
+            match opened {
+                Err(Error::Open { .. }) if !is_one_twice() => {
+                    Self::start(StoreFolder::copied(folders, clock)?)
+                }
+                opened => Self::start(opened?),
+            }
+        })
+        .await
+    }
+
+    fn start(folder: StoreFolder) -> Result<Self, Error> {
+        folder.index_conversations()?;
+        folder.index_links()?;
+        Ok(Self(Arc::new(folder)))
     }
 
     /// The file version of this program.

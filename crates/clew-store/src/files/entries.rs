@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::json::Fields;
 use super::super::{Error, FormError, Kind, Record, RecordKey, disk, rank};
-use super::folder::{StoreFolder, Unread, ids_in, load};
+use super::folder::{StoreFolder, Unread, ids_in};
 use super::{VERSION, check_agent};
 use crate::model::{AgentName, ClearKey, Fact, FactId, Subject};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
@@ -64,7 +64,7 @@ impl StoreFolder {
     /// set aside.
     fn entries_alone(&self, path: &Path) -> Result<Vec<Record>, Error> {
         let entries = if path.ends_with("opt_outs.json") {
-            load(path, parse)?
+            self.load_or_refuse(path, parse)?
         } else {
             self.load(path, parse)?
         };

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::super::{Error, FormError, disk};
+use super::look::FolderCopy;
 use crate::model::{Scope, Subject};
 use clew_context::model::{ChannelId, Clock, ContentSource, GuildId, UserId};
 
@@ -35,6 +36,8 @@ pub(super) struct StoreFolder {
     tidying: RwLock<()>,
     index: Mutex<Index>,
     locks: Mutex<Vec<disk::Hold>>,
+    /// What the folders were copied from, beside a process that uses them.
+    copied: Option<FolderCopy>,
 }
 
 /// Saves reading all files to find one message.
@@ -106,7 +109,23 @@ impl StoreFolder {
             tidying: RwLock::default(),
             index: Mutex::new(index),
             locks: Mutex::new(locks),
+            copied: None,
         })
+    }
+
+    /// Opens a copy of the folders, which may be in use.
+    pub(super) fn copied(originals: [PathBuf; 3], clock: Clock) -> Result<Self, Error> {
+        let copy = FolderCopy::of(originals)?;
+        let [dir, users, servers] = copy.folders();
+        let mut folder = Self::open(dir, users, servers, clock)?;
+        folder.copied = Some(copy);
+        Ok(folder)
+    }
+
+    /// The file that people know.
+    fn original(&self, path: &Path) -> PathBuf {
+        let original = self.copied.as_ref().and_then(|copy| copy.original(path));
+        original.unwrap_or_else(|| path.to_owned())
     }
 
     /// Releases the folders once nothing is being written.
@@ -147,17 +166,47 @@ impl StoreFolder {
         path: &Path,
         parse: impl FnOnce(&[u8]) -> Result<T, Unread>,
     ) -> Result<Option<T>, Error> {
-        let error = match load(path, parse) {
+        let error = match self.load_or_refuse(path, parse) {
             Err(error @ Error::Corrupt { .. }) => error,
             loaded => return loaded,
         };
-        let aside = disk::set_aside(path)?;
         let why: Option<&dyn std::error::Error> = std::error::Error::source(&error);
         let why = why.map(ToString::to_string).unwrap_or_default();
+        if self.copied.is_some() {
+            tracing::error!(file = %self.original(path).display(), why,
+                "a file of the store cannot be read and is left out");
+            return Ok(None);
+        }
+        let aside = disk::set_aside(path)?;
         tracing::error!(file = %path.display(), set_aside_as = %aside.display(), why,
             "a file of the store cannot be read and was set aside");
         self.index().aside.insert(aside);
         Ok(None)
+    }
+
+    /// Reads a file; an unreadable one is an error and stays in place.
+    pub(super) fn load_or_refuse<T>(
+        &self,
+        path: &Path,
+        parse: impl FnOnce(&[u8]) -> Result<T, Unread>,
+    ) -> Result<Option<T>, Error> {
+        let Some(text) = disk::read(path, LARGEST_FILE)? else {
+            return Ok(None);
+        };
+        let place = || self.original(path).display().to_string();
+        match parse(&text) {
+            Ok(read) => Ok(Some(read)),
+            Err(Unread::Newer(found)) => Err(Error::Newer {
+                place: place(),
+                found,
+                known: super::VERSION,
+            }),
+            Err(Unread::Form(error)) => Err(Error::Corrupt {
+                operation: "read",
+                place: place(),
+                source: Some(error.into()),
+            }),
+        }
     }
 
     /// A conversation's file.
@@ -247,30 +296,6 @@ impl StoreFolder {
     fn channel(&self, guild: GuildId, channel: ChannelId) -> PathBuf {
         let guild = self.dir.join("guilds").join(guild.to_string());
         guild.join(channel.to_string())
-    }
-}
-
-/// Reads a file; an unreadable one is an error and stays in place.
-pub(super) fn load<T>(
-    path: &Path,
-    parse: impl FnOnce(&[u8]) -> Result<T, Unread>,
-) -> Result<Option<T>, Error> {
-    let Some(text) = disk::read(path, LARGEST_FILE)? else {
-        return Ok(None);
-    };
-    let place = || path.display().to_string();
-    match parse(&text) {
-        Ok(read) => Ok(Some(read)),
-        Err(Unread::Newer(found)) => Err(Error::Newer {
-            place: place(),
-            found,
-            known: super::VERSION,
-        }),
-        Err(Unread::Form(error)) => Err(Error::Corrupt {
-            operation: "read",
-            place: place(),
-            source: Some(error.into()),
-        }),
     }
 }
 
