@@ -20,6 +20,7 @@ mod hot;
 mod latency;
 mod load;
 mod model;
+mod playground;
 mod process;
 mod report;
 mod store;
@@ -32,12 +33,13 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it measures the growth of this
 /// process, which must not have freed memory to reuse.
-const FIGURES: [(&str, fn()); 7] = [
+const FIGURES: [(&str, fn()); 8] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
     ("export", export::print),
     ("report", report::print),
+    ("playground", playground::print),
     ("store", store::print),
     ("worst", worst::print),
 ];
