@@ -19,7 +19,7 @@ impl FolderCopy {
     pub(super) fn of(originals: [PathBuf; 3]) -> Result<Self, Error> {
         let folder = tempfile::tempdir().map_err(|source| Error::Io {
             operation: "create a folder in",
-            path: std::env::temp_dir(),
+            path: tempfile::env::temp_dir(),
             source,
         })?;
         let copy = Self { folder, originals };
