@@ -32,6 +32,7 @@ cfg_if::cfg_if! {
         pub mod demo;
         pub mod doctor;
         pub mod engine;
+        pub mod http;
         pub mod llm;
         pub mod memory;
         pub mod model;
@@ -55,6 +56,7 @@ cfg_if::cfg_if! {
         mod demo;
         mod doctor;
         mod engine;
+        mod http;
         mod llm;
         mod memory;
         mod model;

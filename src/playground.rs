@@ -14,6 +14,7 @@ mod html;
 mod model;
 mod page;
 mod relay;
+mod shown;
 mod source;
 mod turns;
 mod words;
@@ -84,7 +85,7 @@ pub struct Playground {
     address: SocketAddr,
     link: String,
     shutdown: CancellationToken,
-    server: JoinHandle<io::Result<()>>,
+    server: JoinHandle<()>,
     /// The model, unless the settings name one.
     _model: Option<ScriptedModel>,
 }
@@ -193,10 +194,7 @@ impl Playground {
     pub async fn broken(&mut self) -> Error {
         tokio::select! {
             broken = self.sandbox.broken() => broken.into(),
-            ended = &mut self.server => match ended {
-                Ok(Err(error)) => Error::Serve(error),
-                _ => Error::Serve(io::ErrorKind::BrokenPipe.into()),
-            },
+            _ = &mut self.server => Error::Serve(io::ErrorKind::BrokenPipe.into()),
         }
     }
 

@@ -14,32 +14,26 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::loop_event::LoopEvent;
 use crate::app;
+use crate::http::{self, Bounds};
 use crate::telemetry::event::CircuitChanged;
 use crate::telemetry::{self, Gauges, LoopGauges, Metrics};
 use crate::turn::Services;
 
-/// The most connections at once; others wait until one of these has ended.
-const MAX_CONNECTIONS: usize = 16;
-/// How long a connection may take, with everything.
-const CONNECTION: Duration = Duration::from_secs(10);
-/// How long a request's head may take to arrive...
-const HEAD: Duration = Duration::from_secs(5);
-/// ...and the most bytes of it.
-const MAX_HEAD_BYTES: usize = 16 << 10;
+/// What those who ask may take.
+const BOUNDS: Bounds = Bounds {
+    connections: 16,
+    head: Duration::from_secs(5),
+    connection: Some(Duration::from_secs(10)),
+};
 /// How long the loop may take to answer. It does so in microseconds unless it hangs.
 const LOOP_ANSWERS: Duration = Duration::from_secs(2);
-/// The pause after a connection that could not be accepted, for lack of files for instance.
-const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// The server. It ends when dropped.
 #[derive(Debug)]
@@ -100,7 +94,7 @@ impl Monitor {
             .with_state(Arc::clone(&watched));
         Self {
             watched,
-            server: tokio::spawn(serve(listener, router)),
+            server: tokio::spawn(http::serve(listener, router, BOUNDS)),
         }
     }
 
@@ -123,36 +117,6 @@ impl Drop for Monitor {
     fn drop(&mut self) {
         self.server.abort();
     }
-}
-
-/// Accepts connections, a few at a time.
-async fn serve(listener: TcpListener, router: Router) {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let mut connections = JoinSet::new();
-    while let Ok(place) = Arc::clone(&room).acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                connections.spawn(connection(stream, router.clone(), place));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a request for metrics or health could not be accepted");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-        while connections.try_join_next().is_some() {}
-    }
-}
-
-/// Answers one request.
-async fn connection(stream: TcpStream, router: Router, _place: OwnedSemaphorePermit) {
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // Whoever asked has gone, or sent no request: nobody is there to be told.
-    let _ = timeout(CONNECTION, serving).await;
 }
 
 async fn healthz(State(watched): State<Arc<Watched>>) -> impl IntoResponse {

@@ -23,8 +23,8 @@ pub(super) struct PlaygroundArgs {
     /// The page's port; any free one by default
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// The address to listen on; beyond this machine the link carries a token, and whoever
-    /// has it can do everything here
+    /// The address to listen on; whoever has the link can do everything here, and open exports
+    /// from this machine's disk
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     listen: IpAddr,
 }
@@ -50,9 +50,15 @@ pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
         Err(error) => return fail_with(FAILED, &error),
     };
     let link = playground.link();
+    let elsewhere = if args.listen.is_unspecified() {
+        "On other machines, use this one's address instead of the first part of the link.\n"
+    } else {
+        ""
+    };
     let told = writeln!(
         io::stdout(),
-        "The playground is at {link}\nOpen this link in a browser. Ctrl+C here stops it; nothing is kept."
+        "The playground is at {link}\n{elsewhere}Open this link in a browser. Ctrl+C here stops it; \
+         nothing is kept."
     );
     if told.is_err() {
         return ExitCode::from(FAILED);

@@ -8,8 +8,8 @@ mod preview;
 mod state;
 mod threads;
 
-use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
 use axum::http::StatusCode;
@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::page::PageFile;
 use super::{Shared, guard};
+use crate::http::{self, Bounds};
 use clew_context::model::MessageId;
 use clew_simulator::Id;
 
@@ -32,6 +33,13 @@ pub(super) use faults::FaultState;
 
 /// The largest body that is read, in bytes.
 const MOST_BODY_BYTES: usize = 4 << 20;
+
+/// What browsers may take: each has some connections, and one for its stream of events.
+const BOUNDS: Bounds = Bounds {
+    connections: 128,
+    head: Duration::from_mins(1),
+    connection: None,
+};
 
 /// What a route answers.
 type Answer = Result<Json<Value>, ApiError>;
@@ -91,15 +99,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// Serves the page until `shutdown`.
-pub(super) async fn serve(
-    listener: TcpListener,
-    shared: Arc<Shared>,
-    shutdown: CancellationToken,
-) -> io::Result<()> {
+/// Serves the page; streams of events end with `shutdown`.
+pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, shutdown: CancellationToken) {
     let listening = Listening {
         shared: Arc::clone(&shared),
-        shutdown: shutdown.clone(),
+        shutdown,
     };
     let router = Router::new()
         .route("/api/events", get(events))
@@ -107,10 +111,7 @@ pub(super) async fn serve(
         .merge(routes().with_state(Arc::clone(&shared)))
         .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .layer(middleware::from_fn_with_state(shared, guarded));
-    let ends = async move { shutdown.cancelled().await };
-    axum::serve(listener, router)
-        .with_graceful_shutdown(ends)
-        .await
+    http::serve(listener, router, BOUNDS).await;
 }
 
 fn routes() -> Router<Arc<Shared>> {
@@ -158,7 +159,7 @@ async fn file(State(shared): State<Arc<Shared>>, request: Request) -> Result<Res
         None => Ok(file.text(token)),
     };
     #[cfg(not(feature = "test-util"))]
-    let text = io::Result::Ok(file.text(token));
+    let text = std::io::Result::Ok(file.text(token));
     let text = text.map_err(|error| ApiError::missing(error.to_string()))?;
     let mut response = text.into_response();
     let kind = HeaderValue::from_static(file.content_type());

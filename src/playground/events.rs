@@ -62,6 +62,11 @@ impl EventHub {
         self.send("state", &Value::Null);
     }
 
+    /// Tells all who listen that events were missed: to load messages again, too.
+    pub(super) fn missed(&self) {
+        self.send("missed", &Value::Null);
+    }
+
     /// A stream for one page.
     pub(super) fn listen(&self, shutdown: CancellationToken) -> Result<Response, ApiError> {
         let permit = Arc::clone(&self.listeners).try_acquire_owned();

@@ -1,7 +1,7 @@
 //! An exported channel as a server of its own in the playground: its people, its channels and
 //! threads, and its newest messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ use clew_simulator::{ChannelKind as Kind, Draft, File, Id, User, World};
 pub(super) const MOST_MESSAGES: usize = 5_000;
 /// The most channels; a scenario can have any number.
 const MOST_CHANNELS: usize = 100;
+/// The most people, of those who wrote or are named in what is opened.
+const MOST_PEOPLE: usize = 5_000;
 /// The longest name of a server, in characters, as on Discord.
 const MOST_NAME_CHARS: usize = 100;
 
@@ -56,7 +58,14 @@ impl OpenedExport {
             Ok(OpenedChannel { channel, messages })
         });
         let channels = channels.collect::<Result<Vec<_>, ArchiveError>>()?;
-        let people = recording.participants().filter(|one| !one.webhook);
+        let mut shown = BTreeSet::new();
+        for message in channels.iter().flat_map(|opened| &opened.messages) {
+            shown.insert(message.author.id);
+            shown.extend(message.mentions.iter().map(|one| one.id));
+        }
+        let people = recording.participants();
+        let people = people.filter(|one| !one.webhook && shown.contains(&one.id));
+        let people = people.take(MOST_PEOPLE);
         let people = people.map(|one| User {
             id: Id(one.id.get()),
             name: one.name.to_string(),

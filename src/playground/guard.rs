@@ -2,7 +2,7 @@
 //! too: it does not know the token, its `Origin` is another, and its host may be a name that
 //! was made to point here.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::Request;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -14,6 +14,9 @@ use super::api::ApiError;
 
 /// The header with the token.
 pub(super) const TOKEN_HEADER: &str = "x-clew-token";
+
+/// The port that browsers leave out.
+const HTTP_PORT: u16 = 80;
 
 /// What every answer says to the browser: which scripts and styles may run, that nobody may
 /// frame or embed it, that types are as told.
@@ -56,24 +59,14 @@ impl PageToken {
         &self.token
     }
 
-    /// The link to the page. Beyond loopback it carries the token, without which the page is
-    /// not given out.
+    /// The link to the page. It carries the token, since other accounts of this machine can
+    /// connect, too.
     pub(super) fn link(&self) -> String {
-        let address = self.address;
-        if self.is_open() {
-            format!("http://{address}/")
-        } else {
-            format!("http://{address}/?token={}", self.token)
-        }
-    }
-
-    /// Whether everybody who gets here may have the page: on loopback.
-    fn is_open(&self) -> bool {
-        self.address.ip().is_loopback()
+        format!("http://{}/?token={}", self.address, self.token)
     }
 
     /// Checks a request. The page's files carry no token; the page itself needs it in its
-    /// link beyond loopback, since it hands it on.
+    /// link, since it hands it on.
     pub(super) fn check(&self, request: &Request) -> Result<(), ApiError> {
         let headers = request.headers();
         self.check_host(headers)?;
@@ -86,7 +79,7 @@ impl PageToken {
                     "the page's token is missing or old: load the page again",
                 ));
             }
-        } else if path == "/" && !self.is_open() && !self.is_in(request.uri()) {
+        } else if path == "/" && !self.is_in(request.uri()) {
             return Err(ApiError::forbidden(
                 "the link has no valid token: open the one that `clew playground` printed",
             ));
@@ -130,12 +123,17 @@ impl PageToken {
     /// Whether a host and port are ours: the address, or `localhost` if that is loopback.
     /// Listening on all addresses, any address of this machine will do, but no name.
     fn is_ours(&self, host: &str) -> bool {
-        let port = self.address.port();
-        if let Ok(named) = host.parse::<SocketAddr>() {
-            return named == self.address
-                || (self.address.ip().is_unspecified() && named.port() == port);
-        }
-        self.is_open() && host == format!("localhost:{port}")
+        let (name, port) = match host.rsplit_once(':') {
+            // An IPv6 address ends with a bracket.
+            Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+            _ => (host, Some(HTTP_PORT)),
+        };
+        let own = self.address.ip();
+        let is_here = match name.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(named) => named == own || own.is_unspecified(),
+            Err(_) => name == "localhost" && own.is_loopback(),
+        };
+        is_here && port == Some(self.address.port())
     }
 
     fn is_in(&self, uri: &Uri) -> bool {
@@ -161,4 +159,31 @@ pub(super) fn with_headers(mut response: Response) -> Response {
         response.headers_mut().insert(name, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(address: &str, host: &str, expected: bool) {
+        let token = PageToken::new(address.parse().unwrap());
+        assert_eq!(token.is_ours(host), expected, "{host} at {address}");
+    }
+
+    #[test]
+    fn hosts_are_addresses_of_this_machine_or_localhost() {
+        check("127.0.0.1:8000", "127.0.0.1:8000", true);
+        check("127.0.0.1:8000", "localhost:8000", true);
+        check("127.0.0.1:8000", "127.0.0.1", false);
+        check("127.0.0.1:8000", "127.0.0.2:8000", false);
+        check("127.0.0.1:8000", "clew.example:8000", false);
+        check("127.0.0.1:80", "127.0.0.1", true);
+        check("127.0.0.1:80", "localhost", true);
+        check("[::1]:80", "[::1]", true);
+        check("[::1]:8000", "[::1]:8000", true);
+        check("0.0.0.0:8000", "192.0.2.7:8000", true);
+        check("0.0.0.0:8000", "localhost:8000", false);
+        check("0.0.0.0:8000", "", false);
+    }
 }

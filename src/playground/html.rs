@@ -7,12 +7,12 @@ use ammonia::{Builder, UrlRelative};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 use serde_json::Value;
 
-use clew_simulator::{Id, Simulator, World};
+use clew_simulator::{Id, World};
 
 /// The longest text that is rendered, in bytes: Discord's longest has 4,000 characters. The
 /// rest of a longer one, which only an opened file can have, is left out.
 const MOST_BYTES: usize = 16_000;
-/// How deep quotes and lists are shown in one another. Deep ones take long to clean.
+/// How deep quotes, lists and emphasis are shown in one another. Deep ones take long to clean.
 const DEEPEST: usize = 16;
 /// What small print begins with.
 const SMALL: &str = "-# ";
@@ -85,18 +85,14 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
 });
 
 /// Adds to a message object, and to the one it replies to, its text as HTML.
-pub(super) fn add(discord: &Simulator, message: &mut Value) {
-    discord.world(|world| add_with(&*world, message));
-}
-
-fn add_with(names: &dyn Names, message: &mut Value) {
+pub(super) fn add(names: &dyn Names, message: &mut Value) {
     if let Some(content) = message["content"].as_str() {
         message["html"] = to_html(content, names).into();
     }
     if let Some(inner) = message.get_mut("referenced_message")
         && inner.is_object()
     {
-        add_with(names, inner);
+        add(names, inner);
     }
 }
 
@@ -120,7 +116,7 @@ fn end_quotes(text: &str) -> String {
     let mut in_quote = false;
     let mut in_code = false;
     for line in text.split_inclusive('\n') {
-        in_code ^= line.starts_with("```");
+        in_code ^= line.matches("```").count() % 2 == 1;
         let is_quote = line.starts_with("> ") && !in_code;
         if in_quote && !is_quote {
             ended.push('\n');
@@ -159,7 +155,7 @@ struct Rendering<'a> {
     events: Vec<Event<'a>>,
     /// Inside code or a link, where nothing is a mention or an address.
     verbatim: usize,
-    /// Quotes, lists and items that are open.
+    /// Quotes, lists, items and emphasis that are open.
     depth: usize,
     /// Whether small print is open.
     is_small: bool,
@@ -199,13 +195,27 @@ impl<'a> Rendering<'a> {
             Event::End(TagEnd::CodeBlock | TagEnd::Link) => {
                 self.verbatim = self.verbatim.saturating_sub(1);
             }
-            Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item) => {
+            Event::Start(
+                Tag::BlockQuote(_)
+                | Tag::List(_)
+                | Tag::Item
+                | Tag::Emphasis
+                | Tag::Strong
+                | Tag::Strikethrough,
+            ) => {
                 self.depth += 1;
                 if self.depth > DEEPEST {
                     return;
                 }
             }
-            Event::End(TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item) => {
+            Event::End(
+                TagEnd::BlockQuote(_)
+                | TagEnd::List(_)
+                | TagEnd::Item
+                | TagEnd::Emphasis
+                | TagEnd::Strong
+                | TagEnd::Strikethrough,
+            ) => {
                 self.depth -= 1;
                 if self.depth >= DEEPEST {
                     return;

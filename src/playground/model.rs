@@ -42,7 +42,7 @@ fn reply(request: &Value) -> ModelReply {
     let question = question.rev().find(|line| !is_frame(line));
     let said = said(texts(Some("user")));
     let mut lines = vec![format!(
-        "I am the playground's own model: I only repeat what I was given. That were {chars} \
+        "I am the playground's own model: I only repeat what I was given. It was {chars} \
          characters, with {} messages of the conversation.",
         said.len()
     )];

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::html;
+use super::shown;
 use crate::telemetry::TappedLine;
 use crate::turn::TurnNews;
 use clew_context::model::MessageId;
@@ -22,12 +22,12 @@ pub(super) async fn events(shared: Arc<Shared>, shutdown: CancellationToken) {
             Ok(dispatch) => {
                 let mut data = Value::clone(&dispatch.data);
                 if dispatch.name.starts_with("MESSAGE_") {
-                    html::add(&shared.discord, &mut data);
+                    shown::for_page(&shared.discord, &mut data);
                 }
                 let event = json!({"t": &*dispatch.name, "d": data});
                 shared.events.send("dispatch", &event);
             }
-            Err(RecvError::Lagged(_)) => shared.events.state_changed(),
+            Err(RecvError::Lagged(_)) => shared.events.missed(),
             Err(RecvError::Closed) => return,
         }
     }

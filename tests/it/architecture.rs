@@ -29,7 +29,10 @@ const BOT: Package = Package {
         (5, &["turn", "commands", "replay", "report"]),
         (4, &["tools"]),
         (3, &["memory"]),
-        (2, &["llm", "archive", "agents", "runs", "telemetry"]),
+        (
+            2,
+            &["llm", "archive", "agents", "runs", "telemetry", "http"],
+        ),
         (1, &["engine", "config", "plot"]),
         (0, &["model"]),
     ],

@@ -21,7 +21,7 @@ async fn opened(settings: &[(&str, &str)]) -> (Playground, Page) {
         page: None,
     });
     let playground = playground.await.unwrap();
-    let page = Page::open(playground.address()).await;
+    let page = Page::open(playground.link()).await;
     (playground, page)
 }
 

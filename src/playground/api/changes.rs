@@ -62,7 +62,7 @@ pub(super) async fn edit(
         Ok(())
     })?;
     shared.discord.edit(channel, message, &content);
-    Ok(Json(messages::shown(&shared, channel, message)))
+    Ok(Json(messages::object(&shared, channel, message)))
 }
 
 pub(super) async fn delete(
@@ -135,7 +135,7 @@ pub(super) async fn webhook(
     })?;
     let draft = Draft::new(content).webhook(name.trim());
     let posted = shared.discord.post(channel, webhook, draft);
-    Ok(Json(messages::shown(&shared, channel, posted)))
+    Ok(Json(messages::object(&shared, channel, posted)))
 }
 
 fn known(world: &World, channel: Id, message: Id) -> Result<&Message, ApiError> {

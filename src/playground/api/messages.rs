@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Answer, ApiError, Body, id};
-use crate::playground::{Shared, html};
+use crate::playground::{Shared, shown};
 use clew_simulator::{ChannelKind, Draft, File, Id, Permissions, World};
 
 /// The longest message, in characters, as on Discord.
@@ -57,7 +57,7 @@ pub(super) async fn page(
     let limit = query.limit.unwrap_or(50).clamp(1, MOST_ON_PAGE);
     let mut page = shared.discord.message_objects(channel, before, limit);
     for message in &mut page {
-        html::add(&shared.discord, message);
+        shown::for_page(&shared.discord, message);
     }
     Ok(Json(page.into()))
 }
@@ -84,14 +84,14 @@ pub(super) async fn post(
         None => draft,
     };
     let posted = shared.discord.post(channel, author, draft);
-    Ok(Json(shown(&shared, channel, posted)))
+    Ok(Json(object(&shared, channel, posted)))
 }
 
 /// A message as the page shows it.
-pub(super) fn shown(shared: &Shared, channel: Id, message: Id) -> Value {
-    let mut object = shared.discord.message_object(channel, message);
-    html::add(&shared.discord, &mut object);
-    object
+pub(super) fn object(shared: &Shared, channel: Id, message: Id) -> Value {
+    let mut message = shared.discord.message_object(channel, message);
+    shown::for_page(&shared.discord, &mut message);
+    message
 }
 
 /// Whether a person may write in a channel.

@@ -36,6 +36,10 @@ fn markdown_becomes_html() {
         "> one\n> two\nmine",
         "<blockquote>\n<p>one<br>\ntwo</p>\n</blockquote>\n<p>mine</p>",
     );
+    check(
+        "```x```\n> q\nmine",
+        "<p><code>x</code></p>\n<blockquote>\n<p>q</p>\n</blockquote>\n<p>mine</p>",
+    );
     check("```\n> a\nb\n```", "<pre><code>&gt; a\nb\n</code></pre>");
     check(
         "```rust\nVec<String> & <@1>\n```",
@@ -162,11 +166,19 @@ fn assert_harmless(html: &str, attack: &str) {
 #[test]
 fn what_is_long_or_deep_is_bounded() {
     let deep = ">".repeat(MOST_BYTES);
+    let emphasis = format!("{}{}", "*a ".repeat(2_600), "a*".repeat(2_600));
     let long = format!("{}end", "<@1>".repeat(MOST_BYTES));
-    for text in [deep, long, "[".repeat(MOST_BYTES), "*a_".repeat(MOST_BYTES)] {
+    for text in [
+        deep,
+        emphasis,
+        long,
+        "[".repeat(MOST_BYTES),
+        "*a_".repeat(MOST_BYTES),
+    ] {
         let html = to_html(&text, &Hostile);
         assert!(!html.contains("end"));
         assert!(html.len() < MOST_BYTES * 60, "{}", html.len());
         assert!(html.matches("<blockquote>").count() <= DEEPEST);
+        assert!(html.matches("<em>").count() <= DEEPEST);
     }
 }

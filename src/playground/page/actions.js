@@ -60,9 +60,7 @@ export async function openChannel(id) {
   if (before && before !== id) forget(before);
   state.channel = id;
   state.unread.delete(id);
-  state.composing = { replyTo: null, editing: null, files: [] };
   emit('channel');
-  emit('composing');
   if (!state.channels.get(id)?.available_tags && messagesOf(id).ids.length === 0) await loadOlder();
   if (state.channel !== id) return;
   emit('messages', { kind: 'reset' });
@@ -157,25 +155,26 @@ export function removed(channel, id) {
 
 /** Adds the visitor's reaction, or takes it back. */
 export async function toggleReaction(channel, id, emoji) {
-  const there = state.reacted.has(`${state.you} ${id} ${emoji}`);
-  const change = there ? api.unreact : api.react;
   const user = state.you;
+  const there = reactors(messageOf(channel, id), emoji).includes(user);
+  const change = there ? api.unreact : api.react;
   const done = await attempt(async () => (await change(channel, id, user, emoji), true));
   if (done) reacted(channel, id, user, emoji, !there);
 }
 
+/** Who reacted to a message with an emoji. */
+const reactors = (message, emoji) => message?.reactions?.find((each) => emojiKey(each.emoji) === emoji)?.users ?? [];
+
 /** Counts a reaction once, whether the answer or the event tells of it first. */
 export function reacted(channel, id, user, emoji, added) {
-  const key = `${user} ${id} ${emoji}`;
   const message = messageOf(channel, id);
-  if (state.reacted.has(key) === added) return;
-  if (added) state.reacted.add(key);
-  else state.reacted.delete(key);
-  if (!message) return;
-  const reactions = (message.reactions ?? []).map((each) => ({ ...each }));
-  const same = reactions.find((each) => emojiKey(each.emoji) === emoji);
-  if (same) same.count += added ? 1 : -1;
-  else if (added) reactions.push({ emoji: { id: null, name: emoji }, count: 1 });
+  const before = reactors(message, emoji);
+  if (!message || before.includes(user) === added) return;
+  const users = added ? [...before, user] : before.filter((each) => each !== user);
+  const reactions = [...(message.reactions ?? [])];
+  const at = reactions.findIndex((each) => emojiKey(each.emoji) === emoji);
+  const reaction = { ...(reactions[at] ?? { emoji: { id: null, name: emoji } }), count: users.length, users };
+  reactions.splice(at < 0 ? reactions.length : at, 1, reaction);
   took({ ...message, reactions: reactions.filter((each) => each.count > 0) });
 }
 
@@ -295,7 +294,7 @@ async function collectAgain(trigger) {
 /** Sets faults of the simulated Discord. */
 export async function setFaults(faults) {
   const wanted = { ...state.faults, ...faults };
-  const done = await attempt(async () => (await api.faults({ slow_ms: wanted.slow_ms ?? 0, status: wanted.status ?? null }), true));
+  const done = await attempt(async () => (await api.faults(wanted), true));
   if (done) state.faults = wanted;
   emit('faults');
 }

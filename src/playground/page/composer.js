@@ -8,7 +8,7 @@ import { fromWire, queryAt, suggestions, toWire } from './mentions.js';
 import { isThread, many, nameOf, userName } from './names.js';
 import { emit, messageOf, messagesOf, on, state } from './store.js';
 
-/** What was typed and not sent, by channel. */
+/** What was being written, by channel: { text, composing }. */
 const drafts = new Map();
 let typedIn = null;
 let completing = null;
@@ -35,9 +35,12 @@ export function startComposer() {
 }
 
 function changeChannel() {
-  if (typedIn) drafts.set(typedIn, field().value);
+  if (typedIn === state.channel) return;
+  if (typedIn) drafts.set(typedIn, { text: field().value, composing: state.composing });
   typedIn = state.channel;
-  field().value = drafts.get(typedIn) ?? '';
+  const { text, composing } = drafts.get(typedIn) ?? { text: '', composing: nothing() };
+  field().value = text;
+  compose(composing);
   closeCompletions();
   showPlaceholder();
 }
@@ -73,7 +76,7 @@ async function send() {
 /** Puts what was not taken back, unless something else is being written by now. */
 function giveBack(channel, text, written) {
   if (state.channel !== channel) {
-    drafts.set(channel, text);
+    drafts.set(channel, { text, composing: written });
   } else if (field().value === '') {
     field().value = text;
     compose(written);
@@ -125,12 +128,14 @@ function showComposing() {
 
 async function attach() {
   const chosen = [...byId('file').files];
+  const { files } = state.composing;
   byId('file').value = '';
   for (const file of chosen) {
     if (file.size > state.maxFileBytes) {
       toast(`${file.name} is too large: text files up to ${state.maxFileBytes / 1000} KB can be attached.`);
     } else {
-      state.composing.files.push({ filename: file.name, text: await file.text() });
+      const text = await file.text();
+      files.push({ filename: file.name, text });
     }
   }
   emit('composing');

@@ -23,6 +23,7 @@ function hear(event, data) {
   if (event === 'dispatch') DISPATCH[data.t]?.(data.d);
   else if (event === 'turn') turnChanged(data);
   else if (event === 'state') attempt(loadState);
+  else if (event === 'missed') attempt(reload);
 }
 
 const DISPATCH = {

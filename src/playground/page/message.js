@@ -131,9 +131,9 @@ function threadLink(thread) {
 }
 
 function reactions(message) {
-  const each = ({ emoji, count: times }) => {
+  const each = ({ emoji, count: times, users }) => {
     const key = emojiKey(emoji);
-    const own = state.reacted.has(`${state.you} ${message.id} ${key}`);
+    const own = users.includes(state.you);
     return button(`${emoji.name} ${times}`, null, {
       class: 'reaction',
       tabindex: '-1',

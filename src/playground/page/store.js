@@ -1,5 +1,6 @@
 // The page's one state. Actions and events change it and say what changed (`emit`);
-// views listen (`on`) and show it. Views never change it themselves.
+// views listen (`on`) and show it. Two fields belong to one view each, which changes them:
+// `composing` to the composer, `pane` to the side pane.
 
 export const state = {
   /** Whether the first /api/state has arrived. */
@@ -43,8 +44,6 @@ export const state = {
   pane: 'why',
   /** What the composer does: { replyTo, editing, files }. */
   composing: { replyTo: null, editing: null, files: [] },
-  /** Reactions that were seen: "user message emoji". */
-  reacted: new Set(),
 };
 
 const listeners = new Map();

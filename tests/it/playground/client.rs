@@ -1,6 +1,5 @@
 //! What the page does, without a browser.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -22,10 +21,10 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) async fn open(address: SocketAddr) -> Self {
+    pub(crate) async fn open(link: &str) -> Self {
         let client = client();
-        let url = format!("http://{address}");
-        let html = client.get(&url).send().await.unwrap().text().await.unwrap();
+        let url = link.split_once("/?").unwrap().0.to_owned();
+        let html = client.get(link).send().await.unwrap().text().await.unwrap();
         let (_, rest) = html.split_once(r#"name="clew-token" content=""#).unwrap();
         let (token, _) = rest.split_once('"').unwrap();
         let (heard, events) = mpsc::unbounded_channel();

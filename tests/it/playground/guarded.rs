@@ -113,7 +113,7 @@ async fn the_pages_own_requests_are_served() {
     }
     // A link from elsewhere may show the page.
     let link = page
-        .request(Method::GET, "/")
+        .request(Method::GET, &format!("/?token={}", page.token))
         .header("sec-fetch-site", "cross-site");
     let link = link.header("sec-fetch-mode", "navigate");
     assert_eq!(link.send().await.unwrap().status(), 200);
@@ -153,27 +153,29 @@ async fn every_answer_tells_the_browser_what_may_run() {
     playground.stop().await.unwrap();
 }
 
-/// On all addresses the page is only for those who have the link.
+/// The page is only for those who have the link: other accounts of the machine can connect.
 #[tokio::test(flavor = "multi_thread")]
-async fn beyond_loopback_the_link_carries_the_token() {
-    let options = PlaygroundOptions {
-        settings: Vec::new(),
-        listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-        page: None,
-    };
-    let playground = Playground::start(options).await.unwrap();
-    let port = playground.address().port();
-    let (_, token) = playground.link().split_once("?token=").unwrap();
-    let url = |rest: &str| format!("http://127.0.0.1:{port}/{rest}");
-    let status = async |url: String| client().get(url).send().await.unwrap().status().as_u16();
-    assert_eq!(status(url("")).await, 403);
-    assert_eq!(status(url("?token=0")).await, 403);
-    assert_eq!(status(url(&format!("?token={token}"))).await, 200);
-    let named = client()
-        .get(url(""))
-        .header(HOST, format!("localhost:{port}"));
-    assert_eq!(named.send().await.unwrap().status(), 403);
-    playground.stop().await.unwrap();
+async fn only_the_link_gives_out_the_page() {
+    for listen in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
+        let options = PlaygroundOptions {
+            settings: Vec::new(),
+            listen: SocketAddr::from((listen, 0)),
+            page: None,
+        };
+        let playground = Playground::start(options).await.unwrap();
+        let port = playground.address().port();
+        let (_, token) = playground.link().split_once("?token=").unwrap();
+        let url = |rest: &str| format!("http://127.0.0.1:{port}/{rest}");
+        let status = async |url: String| client().get(url).send().await.unwrap().status().as_u16();
+        assert_eq!(status(url("")).await, 403);
+        assert_eq!(status(url("?token=0")).await, 403);
+        assert_eq!(status(url(&format!("?token={token}"))).await, 200);
+        let evil = client()
+            .get(url(&format!("?token={token}")))
+            .header(HOST, format!("evil.example:{port}"));
+        assert_eq!(evil.send().await.unwrap().status(), 403);
+        playground.stop().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -134,19 +134,23 @@ async fn go_to(chrome: &Chrome, name: &str) {
 
 /// What is posted then bears the name of who one is.
 async fn is_somebody_else(chrome: &Chrome) {
-    chrome
-        .run(
-            "const you = document.getElementById('you');
-             you.value = [...you.options].find((each) => each.text === 'Noor').value;
-             you.dispatchEvent(new Event('change'));",
-        )
-        .await;
+    become_noor(chrome).await;
     go_to(chrome, "general").await;
     chrome.keys(&format!("good morning{}", Key::Enter)).await;
     chrome
         .until(&format!(
             "{LAST}.innerText.includes('good morning') && {LAST}.innerText.includes('Noor')"
         ))
+        .await;
+}
+
+async fn become_noor(chrome: &Chrome) {
+    chrome
+        .run(
+            "const you = document.getElementById('you');
+             you.value = [...you.options].find((each) => each.text === 'Noor').value;
+             you.dispatchEvent(new Event('change'));",
+        )
         .await;
 }
 
@@ -164,6 +168,15 @@ async fn edits_and_deletes(chrome: &Chrome) {
     chrome.keys(&Key::Up.to_string()).await;
     chrome
         .until("document.getElementById('text').value === 'a slip of the pen'")
+        .await;
+    // It is still an edit after a look at another channel.
+    go_to(chrome, "workshop").await;
+    chrome
+        .until("document.getElementById('text').value === '' && document.getElementById('composing').hidden")
+        .await;
+    go_to(chrome, "general").await;
+    chrome
+        .until("document.getElementById('composing').textContent.includes('Editing')")
         .await;
     chrome.keys(&format!(", mended{}", Key::Enter)).await;
     chrome
@@ -195,6 +208,13 @@ async fn reacts(chrome: &Chrome) {
         .until(&format!(
             "{reaction}.innerText.includes('1') && {reaction}.ariaPressed === 'true'"
         ))
+        .await;
+    // Whoever loads the page again knows whose it is.
+    let here = chrome.value("location.href").await;
+    chrome.go(here.as_str().unwrap()).await;
+    become_noor(chrome).await;
+    chrome
+        .until(&format!("{reaction}.ariaPressed === 'true'"))
         .await;
     chrome.run(&format!("{reaction}.click()")).await;
     chrome.until(&format!("{reaction} === null")).await;
