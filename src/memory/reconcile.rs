@@ -18,7 +18,7 @@ use queue::Overflow;
 
 use super::{Memory, Stores};
 use crate::telemetry::Ids;
-use crate::telemetry::event::{EntriesPurged, MendsDropped, PurgeCause, StoreOperation};
+use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
 use clew_store::model::{StoredMessage, StoredReceipt, Subject};
 use clew_store::{Kind, Purge, Purged, Reach};
@@ -69,8 +69,8 @@ impl Memory {
         if changes == 0 {
             return;
         }
-        let event = MendsDropped {
-            mends: changes,
+        let event = ChangesDropped {
+            changes,
             channels: channels.len(),
         };
         self.telemetry.emit(&Ids::default(), event);

@@ -269,8 +269,8 @@ async fn what_of_a_flood_is_not_kept_is_made_up_for() {
             },
         });
     }
-    let told = s.told("mends_dropped");
-    assert_eq!((told.len(), &told[0]["mends"]), (1, &2.into()));
+    let told = s.told("changes_dropped");
+    assert_eq!((told.len(), &told[0]["changes"]), (1, &2.into()));
     s.memory.reconcile_all().await;
     let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
     assert_eq!(due, [10, 11].map(|id| (HERE, MessageId::new(id))));

@@ -255,7 +255,7 @@ impl KeptTurn {
             }
             let model = receipt.and_then(|receipt| receipt.model.as_ref());
             if let Some(first) = model.and_then(|model| model.first_words) {
-                add("first words", first);
+                add("trigger to first words", first);
             }
             add("total", ended.took);
         }

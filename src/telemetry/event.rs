@@ -15,9 +15,9 @@ mod words;
 use serde::Serialize;
 
 pub use detail::{
-    AnswerSent, Capped, CircuitChanged, CollectFallback, CollectOk, CollectTruncated,
-    CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal, Flushed, Learnt,
-    LinkCounts, MendsDropped, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, RunDone,
+    AnswerSent, Capped, ChangesDropped, CircuitChanged, CollectFallback, CollectOk,
+    CollectTruncated, CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal,
+    Flushed, Learnt, LinkCounts, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, RunDone,
     SendFallback, SessionLost, ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed,
     TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
     UnreadableInput,
@@ -125,7 +125,7 @@ events! {
     /// Discord was asked whether messages in a prompt still exist.
     Memory "confirmed" Confirmed;
     /// Deletions and edits waiting for a store were dropped for lack of room.
-    Memory "mends_dropped" MendsDropped;
+    Memory "changes_dropped" ChangesDropped;
     /// A command was answered.
     Command "answered" CommandAnswered;
     /// The process is up.
@@ -158,7 +158,7 @@ impl Event {
             | Self::SendFallback(_)
             | Self::StoreFailed(_)
             | Self::TurnsDropped(_)
-            | Self::MendsDropped(_)
+            | Self::ChangesDropped(_)
             | Self::Dropped(_) => "warn",
             Self::ToolCalled(called) if called.outcome.is_failure() => "warn",
             Self::CircuitChanged(changed) if !changed.is_back() => "warn",

@@ -527,11 +527,11 @@ pub struct Confirmed {
     pub ms: Ms,
 }
 
-/// `memory`/`mends_dropped`.
+/// `memory`/`changes_dropped`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MendsDropped {
+pub struct ChangesDropped {
     /// How many deletions and edits were dropped.
-    pub mends: usize,
+    pub changes: usize,
     /// How many channels of which nothing stored is shown until Discord has been
     /// asked about it.
     pub channels: usize,

@@ -58,7 +58,7 @@ impl Metrics {
             | Event::Learnt(_)
             | Event::EntriesPurged(_)
             | Event::Confirmed(_)
-            | Event::MendsDropped(_) => counts.memory(event),
+            | Event::ChangesDropped(_) => counts.memory(event),
             // The first two say nothing that others do not, the state of the store is
             // looked up, and the last four are of the process's beginning and end.
             Event::TailOk(_)
@@ -157,7 +157,7 @@ impl Counts {
                     .add([purged.cause.as_str()], purged.entries);
             }
             Event::Confirmed(confirmed) => self.confirmed(confirmed),
-            Event::MendsDropped(dropped) => self.changes_dropped.add([], dropped.mends as u64),
+            Event::ChangesDropped(dropped) => self.changes_dropped.add([], dropped.changes as u64),
             _ => {}
         }
     }

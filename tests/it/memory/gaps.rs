@@ -354,7 +354,7 @@ async fn a_flood_of_edits_loses_no_deletion() {
         let words = format!("<@{us}> {n} {}", "ginger ".repeat(280));
         p.stage.discord.edit(p.help, edited.trigger, &words);
     }
-    p.until("an overflow", || p.event_count("mends_dropped") > 0)
+    p.until("an overflow", || p.event_count("changes_dropped") > 0)
         .await;
     other.execute_batch("ROLLBACK").unwrap();
     drop(other);

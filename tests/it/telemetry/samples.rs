@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clew::telemetry::event::{
-    AnswerSent, Answers, Cap, Capped, CauseWord, CircuitChanged, CircuitState, CollectFallback,
-    CollectOk, CollectTruncated, CommandAnswered, CommandOutcome, CommandWord, Confirmed,
-    DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish, Flushed, Learnt, LinkCounts,
-    List, LlmFailure, LostBy, MendsDropped, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
+    AnswerSent, Answers, Cap, Capped, CauseWord, ChangesDropped, CircuitChanged, CircuitState,
+    CollectFallback, CollectOk, CollectTruncated, CommandAnswered, CommandOutcome, CommandWord,
+    Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish, Flushed, Learnt,
+    LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
     Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd, SendFallback, SendStage,
     SessionLost, ShardConnected, ShardDisconnected, SourceWord, Started, Stopping, StoreFailed,
     StoreOperation, TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused,
@@ -212,8 +212,8 @@ fn of_memory() -> Vec<Event> {
             unanswered: 0,
             ms: millis(90),
         }),
-        Event::from(MendsDropped {
-            mends: 3_000,
+        Event::from(ChangesDropped {
+            changes: 3_000,
             channels: 2,
         }),
         Event::from(CommandAnswered {
