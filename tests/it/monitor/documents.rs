@@ -65,6 +65,20 @@ fn names(scrape: &Scrape) -> Names {
     names
 }
 
+/// What the text says of one of each event, without the buckets and what is still zero.
+#[test]
+fn each_event_is_counted_by_what_it_says() {
+    let text = everything().text;
+    let counted: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.contains("_bucket{"))
+        .filter(|line| {
+            !line.ends_with(" 0") && !line.contains("process_") && !line.contains("build_info")
+        })
+        .collect();
+    insta::assert_snapshot!(counted.join("\n"));
+}
+
 #[test]
 fn every_metric_is_documented_with_its_labels() {
     let document = include_str!("../../../docs/operating.md");

@@ -122,6 +122,8 @@ threads            2.0     155     73     73  2.0    0%    0%    0%
 reply chains       1.0     162     76     76  0.0    0%    0%    0%
 all together       1.5     158     74     76  1.0    0%    0%    0%"
     );
+    let (text, _) = replay(&both, "--summary --max-msg-chars 50").unwrap();
+    assert!(text.contains("; 2 with shortened messages\n"), "{text}");
     let (text, _) = replay(&both, "--summary --format jsonl").unwrap();
     let lines: Vec<Value> = text
         .lines()

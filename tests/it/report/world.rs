@@ -58,7 +58,7 @@ impl Default for Turn {
     }
 }
 
-/// A report with these settings: one thread, lists of ten names.
+/// A report with these settings: one thread, lists of ten names, files in many chunks.
 pub(super) fn options() -> Options {
     Options {
         since: None,
@@ -67,7 +67,7 @@ pub(super) fn options() -> Options {
         prices: clew::model::Prices::default(),
         rows: 10,
         threads: 1,
-        chunk_bytes: 1 << 20,
+        chunk_bytes: 2_000,
     }
 }
 

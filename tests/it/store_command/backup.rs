@@ -5,13 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use clew_context::model::MessageId;
+use clew_context::model::{ContentSource, MessageId, UserId};
 use clew_discord::session::SessionLock;
-use clew_store::model::StoredRole;
+use clew_store::model::{Scope, StoredMessage, StoredRole};
 use clew_store::{Purge, Record};
 
 use super::world::{
-    ADA, CHANNEL, GRACE, Home, MARKER, at, everything, everything_with, logged, member, plain, row,
+    ADA, CHANNEL, GRACE, GUILD, Home, MARKER, at, everything, everything_with, logged, member,
+    plain, row, snapshot,
 };
 #[cfg(feature = "postgres")]
 use crate::support::postgres::Postgres;
@@ -222,6 +223,57 @@ async fn nothing_enters_of_who_opted_out() {
     assert!(!text.contains(MARKER) && !text.contains("Grace"), "{text}");
     assert_eq!(text.matches(r#"{"kind":"opt_out""#).count(), 3);
     assert!(text.contains(r#"{"kind":"settings""#), "{text}");
+}
+
+/// Saved conversations go if they are of somebody who opted out, and lose the rows made from
+/// what such people wrote.
+#[tokio::test]
+async fn saved_conversations_lose_what_is_of_people_who_opted_out() {
+    let thread = Scope::Thread {
+        guild: GUILD,
+        channel: CHANNEL,
+    };
+    let of = |owner, words: &str| StoredMessage {
+        content: words.to_owned(),
+        ..row(thread, owner, 4_000, StoredRole::User)
+    };
+    let other = UserId::new(77);
+    let of_grace = ContentSource {
+        author: Some(GRACE),
+        guild: Some(GUILD),
+        channel: CHANNEL,
+        message: None,
+    };
+    let made_from_grace = StoredMessage {
+        sources: vec![of_grace],
+        ..of(other, "made from hers")
+    };
+    let rows = vec![of(other, "their own"), of(GRACE, "hers"), made_from_grace];
+    let saved = |owner, id: &str| {
+        let Record::Snapshot(mut snapshot) = snapshot() else {
+            panic!("a saved conversation");
+        };
+        snapshot.info.owner = owner;
+        snapshot.info.id = id.parse().unwrap();
+        snapshot.info.message_count = rows.len();
+        snapshot.messages.clone_from(&rows);
+        Record::Snapshot(snapshot)
+    };
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&[
+        saved(other, "0190b5a2-1111-4222-8333-444455556667"),
+        saved(GRACE, "0190b5a2-1111-4222-8333-444455556668"),
+    ])
+    .await;
+    home.ok(&["backup", "all"]);
+    let to = Home::new("sqlite:var/clew.db");
+    to.fill(&[Record::OptOut(GRACE, at(1))]).await;
+    to.bring(&home, "all");
+    to.ok(&["import", "all"]);
+    let text = to.ok(&["export"]);
+    assert!(text.contains("their own"), "{text}");
+    assert!(!text.contains("hers"), "{text}");
+    assert_eq!(text.matches(r#""kind":"snapshot""#).count(), 1, "{text}");
 }
 
 /// What was edited or deleted since the export is not brought back by it.

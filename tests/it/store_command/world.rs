@@ -275,7 +275,7 @@ fn fact(id: u64, subject: Subject, by: UserId) -> Record {
     })
 }
 
-fn snapshot() -> Record {
+pub(super) fn snapshot() -> Record {
     let messages = vec![row(member(ADA), ADA, 3, StoredRole::User)];
     Record::Snapshot(ContextSnapshot {
         info: ContextSnapshotInfo {
