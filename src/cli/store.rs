@@ -9,6 +9,7 @@ mod erase;
 mod export;
 mod import;
 mod lines;
+mod new_file;
 mod stats;
 
 use std::fmt;
@@ -38,6 +39,9 @@ pub(super) enum StoreCommand {
         json: bool,
     },
     /// Write everything, or one user's data, as JSON Lines
+    ///
+    /// With `--out` the file is written beside its place, read again, and only then put
+    /// there; its last line says how many entries it has.
     Export(export::ExportArgs),
     /// Write everything as of one moment to a new file, also while the bot runs
     ///
@@ -49,7 +53,8 @@ pub(super) enum StoreCommand {
     ///
     /// What the store has already stays as it is, and nothing enters of who opted
     /// out, so that importing twice changes nothing. What was erased after the file
-    /// was written comes back with it: erase it again. The whole file is checked
+    /// was written comes back with it: erase it again. Logs of direct messages take in
+    /// what `MAX_CONVERSATION_LOG_SIZE` has room for, the newest. The whole file is checked
     /// before anything is changed. Stop the bot first; it begins a new session then,
     /// and checks with Discord what it shows of before.
     Import(import::ImportArgs),

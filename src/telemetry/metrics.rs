@@ -57,7 +57,7 @@ metrics! {
     turns: Counter["outcome", "scene"];
     /// From the trigger to the end of its turn.
     turn_duration: Seconds["outcome"];
-    /// From the trigger to the end of its turn, by stage.
+    /// How long each stage of a turn took; together they are the turn.
     turn_stage_duration: Seconds["stage"];
     /// Triggers that got no turn.
     turns_refused: Counter["reason"];

@@ -224,3 +224,47 @@ fn releases_are_built_for_the_targets_whose_licences_are_checked_by_pinned_actio
     }
     assert_eq!(parsed["permissions"]["contents"].as_str(), Some("read"));
 }
+
+/// What is to be typed works where it is typed: cron's path is short, the bot's folder
+/// its own, and no file is overwritten.
+#[test]
+fn the_commands_of_the_readme_work_where_they_are_typed() {
+    let readme = read("packaging/README.md");
+    let [start] = in_unit("ExecStart").try_into().unwrap();
+    let (program, _) = start.split_once(' ').unwrap();
+    let [folder] = in_unit("WorkingDirectory").try_into().unwrap();
+    let enters = format!("cd {folder} && {program} ");
+    let entering: Vec<&str> = readme
+        .lines()
+        .filter(|line| line.contains("cd /"))
+        .collect();
+    assert_eq!(entering.len(), 3, "{entering:?}");
+    for line in entering {
+        let by_its_user = [
+            format!("sudo -u clew sh -c '{enters}"),
+            format!(" * * * clew {enters}"),
+        ];
+        assert!(by_its_user.iter().any(|way| line.contains(way)), "{line}");
+    }
+    let backups = readme
+        .lines()
+        .filter(|line| line.contains(" store backup "));
+    let backups: Vec<&str> = backups.collect();
+    assert_eq!(backups.len(), 2);
+    for line in backups {
+        let (_, to) = line.split_once(" store backup \"").unwrap();
+        let (folder, date) = to.split_once("/$(date +").unwrap();
+        assert!(date.starts_with("%F") || date.starts_with("\\%F"), "{line}");
+        let is_there = format!("-m 700 {folder}\n");
+        let is_mounted = format!(":{folder}\"");
+        assert!(
+            readme.contains(&is_there) || line.contains(&is_mounted),
+            "{line}"
+        );
+    }
+    // The image's entry point is the program, and it has no shell.
+    assert!(read("packaging/Containerfile").contains(&format!("ENTRYPOINT [\"{program}\"]")));
+    // Before the secrets are written.
+    let (umask, secrets) = (readme.find("\numask 077"), readme.find("> .env\n"));
+    assert!(umask.is_some() && umask < secrets);
+}

@@ -106,10 +106,10 @@ async fn an_export_of_a_user_is_all_of_theirs() {
     let (code, out, errors) = home.run(&["export", "--user", "7", "--out", "ada.jsonl"]);
     assert_eq!((code, errors.as_str()), (0, ""));
     let text = fs::read_to_string(home.path("ada.jsonl")).unwrap();
-    assert_eq!(
-        out,
-        format!("{} entries in ada.jsonl\n", text.lines().count())
-    );
+    let entries = text.lines().count() - 1;
+    assert_eq!(out, format!("{entries} entries in ada.jsonl\n"));
+    let end = format!(r#"{{"kind":"end","entries":{entries}}}"#);
+    assert_eq!(text.lines().last(), Some(end.as_str()));
     let marked = |kind: &str| {
         let of_kind = format!(r#"{{"kind":"{kind}","#);
         let lines: Vec<&str> = text

@@ -45,7 +45,7 @@ pub use postgres::Postgres;
 pub use record::{Cursor, Record, RecordKey, Records};
 pub use snapshots::{Reach, SUMMARY_REMOVED, SnapshotFiles, with_edit, without};
 pub use sqlite::{Durability, Sqlite, SqliteSettings};
-pub use transcripts::Transcripts;
+pub use transcripts::{Restored, Transcripts};
 
 /// Compiles and runs the README's first example.
 #[cfg(doctest)]

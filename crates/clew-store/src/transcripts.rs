@@ -6,14 +6,16 @@
 //! Without a limit nothing is rotated.
 
 mod line;
+mod restore;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use line::{LogLine, add, failed, lines_of};
+
+pub use restore::Restored;
 
 use super::{Erasure, Error, FormError, Kind, KindStats, Purge, Purged, disk};
 use crate::model::{StoredMessage, StoredRole};
@@ -147,13 +149,14 @@ impl Transcripts {
         LogLine::read(line).map(|line| line.user)
     }
 
-    /// Appends a user's lines of an export, except those that are there already.
-    /// Durable on return. Returns how many were appended.
+    /// Puts a user's lines of an export where they belong in time, except those that
+    /// are there already. Lines that are there stay; where the files have no room for
+    /// the others, the oldest of those are left out. Durable on return.
     ///
     /// # Errors
     ///
     /// A file cannot be read or written.
-    pub async fn restore(&self, user: UserId, lines: Vec<String>) -> Result<u64, Error> {
+    pub async fn restore(&self, user: UserId, lines: Vec<String>) -> Result<Restored, Error> {
         self.run("restore a log", move |folder| folder.restore(user, &lines))
             .await
     }
@@ -230,53 +233,16 @@ impl LogFolder {
         Ok(())
     }
 
-    fn restore(&self, user: UserId, lines: &[String]) -> Result<u64, Error> {
-        let mut users = self.alone();
-        let hasher = RandomState::new();
-        let mut known = HashSet::new();
-        self.each_line(user, &mut |line, _| {
-            known.insert(hasher.hash_one(line.write()));
-            true
-        })?;
-        let mut added = 0;
-        // Written at once, as far as one file takes it.
-        let mut waiting = String::new();
-        for line in lines.iter().filter_map(|line| LogLine::read(line).ok()) {
-            let text = line.write();
-            if line.user != user || known.contains(&hasher.hash_one(&text)) {
-                continue;
-            }
-            if self.is_full(user, waiting.len(), text.len()) {
-                self.add(user, &waiting)?;
-                waiting.clear();
-            }
-            waiting.push_str(&text);
-            users.insert(line.channel, user);
-            added += 1;
-        }
-        if !waiting.is_empty() {
-            self.add(user, &waiting)?;
-            disk::sync_folder(&self.dir)?;
-        }
-        Ok(added)
-    }
-
-    /// Appends to the current file, rotating it first if it would be too long.
+    /// Appends to the current file, rotating it first if it would be too long. An
+    /// empty one takes anything.
     fn add(&self, user: UserId, text: &str) -> Result<(), Error> {
         let [old, path] = self.paths(user);
-        if self.is_full(user, 0, text.len()) {
+        let size = fs::metadata(&path).map_or(0, |about| about.len());
+        let full = |most| size > 0 && size.saturating_add(text.len() as u64) > most;
+        if self.max_bytes.is_some_and(full) {
             fs::rename(&path, &old).map_err(failed("rotate", &path))?;
         }
         add(&path, text).map_err(failed("write", &path))
-    }
-
-    /// Whether the current file with `waiting` more bytes would be too long with
-    /// another `more`. An empty one takes anything.
-    fn is_full(&self, user: UserId, waiting: usize, more: usize) -> bool {
-        let [_, path] = self.paths(user);
-        let size = fs::metadata(&path).map_or(0, |about| about.len()) + waiting as u64;
-        let full = |most| size > 0 && size.saturating_add(more as u64) > most;
-        self.max_bytes.is_some_and(full)
     }
 
     fn purge(&self, purge: &Purge) -> Result<Purged, Error> {

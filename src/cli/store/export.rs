@@ -1,13 +1,12 @@
 //! `clew store export`: everything as lines of JSON.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::lines::LOG_LINE;
+use super::new_file::NewFile;
 use super::{CommandEnd, Error, OpenedStore};
 use crate::config::Config;
 use clew_context::model::UserId;
@@ -28,47 +27,28 @@ pub(in crate::cli) struct ExportArgs {
 }
 
 pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<CommandEnd, Error> {
-    let opened = OpenedStore::look(config).await?;
     let Some(path) = &args.out else {
+        let opened = OpenedStore::look(config).await?;
         let mut out = BufWriter::new(io::stdout());
-        export(&opened, args.user, &mut out).await?;
+        let print = &mut |line: &str| Ok(writeln!(out, "{line}")?);
+        export(&opened, args.user, print).await?;
+        out.flush()?;
         return Ok(CommandEnd::All);
     };
-    let mut out = BufWriter::new(create(path)?);
-    match export(&opened, args.user, &mut out).await {
-        Ok(entries) => {
-            writeln!(io::stdout(), "{entries} entries in {}", path.display())?;
-            Ok(CommandEnd::All)
-        }
-        Err(error) => {
-            // A partial export would look like a whole one. The first error is the
-            // one to report.
-            drop(std::fs::remove_file(path));
-            Err(match error {
-                Error::Output(source) => Error::File {
-                    path: path.clone(),
-                    source,
-                },
-                error => error,
-            })
-        }
-    }
+    let mut file = NewFile::create(path)?;
+    let opened = OpenedStore::look(config).await?;
+    let write = &mut |line: &str| Ok(file.line(line)?);
+    let entries = export(&opened, args.user, write).await?;
+    file.finish(entries)?;
+    writeln!(io::stdout(), "{entries} entries in {}", path.display())?;
+    Ok(CommandEnd::All)
 }
 
-fn create(path: &Path) -> Result<File, Error> {
-    let mut options = File::options();
-    let created = options.write(true).create_new(true).mode(0o600).open(path);
-    created.map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// Writes the entries and returns how many there were.
+/// Writes the entries, line by line, and returns how many there were.
 async fn export(
     opened: &OpenedStore,
     user: Option<UserId>,
-    out: &mut impl Write,
+    write: &mut impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let mut entries = 0;
     for kind in Kind::ALL {
@@ -79,7 +59,7 @@ async fn export(
                 .records(kind, user, after.as_ref(), PAGE)
                 .await?;
             for record in &page.records {
-                writeln!(out, "{}", record.to_line())?;
+                write(&record.to_line())?;
                 entries += 1;
             }
             after = page.next;
@@ -90,15 +70,14 @@ async fn export(
     }
     for user in logged_users(opened, user).await? {
         for line in log_lines(opened, user).await? {
-            writeln!(out, "{line}")?;
+            write(&line)?;
             entries += 1;
         }
     }
     for line in opened.outputs.lines(user).await? {
-        writeln!(out, "{line}")?;
+        write(&line)?;
         entries += 1;
     }
-    out.flush()?;
     opened.store.close().await?;
     Ok(entries)
 }

@@ -13,10 +13,7 @@ use crate::app::{self, system_clock};
 use crate::config::Config;
 use clew_context::model::UserId;
 use clew_store::model::StoreAddress;
-use clew_store::{Import, Imported, Kind, Record, Store, Transcripts};
-
-/// Lines of a log that are written at a time.
-const LOG_LINES: usize = 1_000;
+use clew_store::{Import, Imported, Kind, Record, Restored, Store, Transcripts};
 
 /// From where.
 #[derive(Debug, Args)]
@@ -36,6 +33,8 @@ struct OtherLines {
     opted_out: u64,
     /// Without `DM_LOGS_DIR`.
     unlogged: u64,
+    /// For which `MAX_CONVERSATION_LOG_SIZE` leaves no room.
+    no_room: u64,
     outputs: u64,
 }
 
@@ -123,9 +122,9 @@ async fn write(
             Line::Log { user, .. } if import.is_out(user) => others.opted_out += 1,
             Line::Log { .. } if transcripts.is_none() => others.unlogged += 1,
             Line::Log { user, text } => match &mut log {
-                Some((of, waiting)) if *of == user && waiting.len() < LOG_LINES => {
-                    waiting.push(text);
-                }
+                // All of a user's at once, as a backup reads them: where not all of
+                // them fit, the newest do.
+                Some((of, waiting)) if *of == user => waiting.push(text),
                 _ => {
                     let full = log.replace((user, vec![text]));
                     write_log(transcripts, full, &mut others).await?;
@@ -149,9 +148,10 @@ async fn write_log(
         return Ok(());
     };
     let all = lines.len() as u64;
-    let added = transcripts.restore(user, lines).await?;
+    let Restored { added, no_room } = transcripts.restore(user, lines).await?;
     others.logged += added;
-    others.present += all - added;
+    others.no_room += no_room;
+    others.present += all - added - no_room;
     Ok(())
 }
 
@@ -175,6 +175,10 @@ fn tell(to: &StoreAddress, imported: &Imported, others: &OtherLines) -> io::Resu
         (
             others.unlogged,
             "are logs of direct messages, and were left out: DM_LOGS_DIR is not set",
+        ),
+        (
+            others.no_room,
+            "are logs of direct messages, and were left out: MAX_CONVERSATION_LOG_SIZE has no room for them",
         ),
         (
             others.outputs,

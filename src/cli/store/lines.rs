@@ -16,7 +16,7 @@ const LONGEST: u64 = 256 << 20;
 /// Begins the line of a log of direct messages, whose own lines have no kind.
 pub(super) const LOG_LINE: &str = r#"{"kind":"direct_message_log","#;
 
-/// The last line of a backup, which tells that it is whole.
+/// The last line of a file, which tells that it is whole.
 pub(super) fn end_line(entries: u64) -> String {
     format!(r#"{{"kind":"end","entries":{entries}}}"#)
 }
@@ -30,7 +30,7 @@ pub(super) enum Line {
     Log { user: UserId, text: String },
     /// A result of a tool.
     Output,
-    /// The end of a backup.
+    /// The end of a file.
     End,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum LineError {
     NotText,
     #[error("it is longer than {} MiB", LONGEST >> 20)]
     TooLong,
-    #[error("the backup ends before it: import one file at a time")]
+    #[error("the line before it ends the file: import one file at a time")]
     AfterEnd,
     #[error("it says that {expected} entries stand before it, and there are {found}")]
     Incomplete { expected: u64, found: u64 },

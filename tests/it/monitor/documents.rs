@@ -246,3 +246,21 @@ fn each_alert_is_explained() {
     let alerts = of_alerts().into_iter().map(|(name, _)| name);
     assert_eq!(explained, alerts.collect::<Vec<_>>());
 }
+
+/// One failed question of a quiet bot is all of its questions.
+#[test]
+fn a_share_alone_alerts_nobody() {
+    let shares = of_alerts()
+        .into_iter()
+        .filter(|(_, expression)| expression.contains('/') || expression.contains("quantile"));
+    let mut found = 0;
+    for (alert, expression) in shares {
+        let number = expression.split(" and ").nth(1).unwrap_or_default();
+        let is_a_number = number.contains("increase(") && !number.contains('/');
+        assert!(is_a_number, "{alert}: {expression}");
+        let least = number.rsplit_once("> ").unwrap().1.trim();
+        assert!(least.parse::<u32>().unwrap() >= 3, "{alert}: {least}");
+        found += 1;
+    }
+    assert_eq!(found, 4);
+}

@@ -143,39 +143,48 @@ async fn nothing_is_overwritten() {
     fs::write(home.path("taken"), "mine").unwrap();
     std::os::unix::fs::symlink("nowhere", home.path("dangling")).unwrap();
     for name in ["taken", "dangling", "var", "no/folder"] {
-        let (code, out, errors) = home.run(&["backup", name]);
-        assert_eq!((code, out.as_str()), (2, ""), "{name}");
-        assert!(
-            errors.starts_with(&format!("clew: cannot write {name}\n")),
-            "{errors}"
-        );
+        for arguments in [&["backup", name][..], &["export", "--out", name]] {
+            let (code, out, errors) = home.run(arguments);
+            assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+            let expected = format!("clew: cannot write {name}\n");
+            assert!(errors.starts_with(&expected), "{errors}");
+        }
     }
     assert_eq!(fs::read_to_string(home.path("taken")).unwrap(), "mine");
     assert!(!home.path("nowhere").exists());
 }
 
-/// A full disk and a kill half way: nothing has the backup's name, and the store is as
+/// A full disk and a kill half way: nothing has the file's name, and the store is as
 /// it was. The limit on the size of files stands for the full disk; where the error is
 /// not ignored it kills.
 #[tokio::test]
-async fn half_a_backup_never_has_its_name() {
+async fn half_a_backup_or_export_never_has_its_name() {
     let home = super::sqlite_home().await;
     let before = home.lines().await;
-    for (ignored, is_killed) in [("trap '' XFSZ;", false), ("", true)] {
+    let ways = [("trap '' XFSZ;", false), ("", true)];
+    let commands = [&["backup", "half"][..], &["export", "--out", "half"]];
+    for ((ignored, is_killed), arguments) in ways
+        .into_iter()
+        .flat_map(|way| commands.map(|arguments| (way, arguments)))
+    {
         let script = format!("{ignored} ulimit -c 0; ulimit -f 100; exec \"$@\"");
         let mut command = Command::new("sh");
-        command.args(["-c", &script, "sh"]);
-        command.args([env!("CARGO_BIN_EXE_clew"), "store", "backup", "half"]);
+        command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_clew"), "store"]);
+        command.args(arguments);
         let done = home.with_settings(&mut command).output().unwrap();
         let errors = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.signal().is_some(), is_killed, "{errors}");
-        if !is_killed {
+        let left = home.names();
+        let left = left.iter().find(|name| name.ends_with(".clew-tmp"));
+        if is_killed {
+            fs::remove_file(home.path(left.unwrap())).unwrap();
+        } else {
             assert_eq!(done.status.code(), Some(1), "{errors}");
             assert!(
                 errors.starts_with("clew: cannot write half\n  because: "),
                 "{errors}"
             );
-            assert!(!home.names().iter().any(|name| name.ends_with(".clew-tmp")));
+            assert_eq!(left, None);
         }
         assert!(!home.path("half").exists());
     }
@@ -418,7 +427,7 @@ async fn a_line_that_cannot_be_read_is_named_and_nothing_is_imported() {
     let torn = "the file ends within it: what wrote the file was not finished, so write another";
     check(&good.as_bytes()[..40], &line(1, torn));
     let end = r#"{"kind":"end","entries":1}"#;
-    let after = "the backup ends before it: import one file at a time";
+    let after = "the line before it ends the file: import one file at a time";
     check(&text(&[good, end, good]), &line(3, after));
     let short = "it says that 1 entries stand before it, and there are 0";
     check(&text(&[end]), &line(1, short));
@@ -459,4 +468,39 @@ async fn what_is_no_entry_of_a_store_is_told() {
     other.ok(&["import", "log.jsonl"]);
     let log = |home: &Home| fs::read_to_string(home.path("logs/8.jsonl")).unwrap();
     assert_eq!(log(&other), log(&home));
+}
+
+/// Later turns have been logged since, up to the limit.
+#[tokio::test]
+async fn an_import_drops_no_line_of_a_log() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&[]).await;
+    home.log(&logged(GRACE)).await;
+    home.ok(&["backup", "all"]);
+    let other = Home::new("sqlite:var/clew.db");
+    for turn in [2_201, 2_301] {
+        let later = [StoredRole::User, StoredRole::Assistant];
+        other
+            .log(&later.map(|role| row(Scope::Direct(GRACE), GRACE, turn, role)))
+            .await;
+    }
+    other.bring(&home, "all");
+    let log = || fs::read_to_string(other.path("logs/8.jsonl")).unwrap();
+    let before = log();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
+    command.args(["store", "import", "all"]);
+    let command = other.with_settings(&mut command);
+    let limited = command.env("MAX_CONVERSATION_LOG_SIZE", before.len().to_string());
+    let told = String::from_utf8(limited.output().unwrap().stdout).unwrap();
+    assert!(told.contains("direct message log"), "{told}");
+    let rotated = fs::read_to_string(other.path("logs/8.1.jsonl")).unwrap();
+    assert_eq!(log(), before);
+    assert_eq!(rotated.lines().count(), 2);
+    // Now both files are full.
+    fs::copy(other.path("logs/8.jsonl"), other.path("logs/8.1.jsonl")).unwrap();
+    let told = String::from_utf8(limited.output().unwrap().stdout).unwrap();
+    let expected = "2 are logs of direct messages, and were left out: MAX_CONVERSATION_LOG_SIZE \
+                    has no room for them.\n";
+    assert!(told.ends_with(expected), "{told}");
+    assert_eq!(log(), before);
 }

@@ -7,7 +7,7 @@ use clew_context::model::{
     ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
 };
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
-use clew_store::{Kind, Purge, Transcripts};
+use clew_store::{Kind, Purge, Restored, Transcripts};
 
 const USER: UserId = UserId::new(7);
 const CHANNEL: ChannelId = ChannelId::new(70);
@@ -162,4 +162,74 @@ async fn a_purge_removes_lines_from_both_files() {
     assert_eq!(count(Purge::User(USER)).await, 2);
     assert_eq!(count(Purge::Channel(ChannelId::new(80))).await, 2);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Turns 1 to 9 are restored into a log that has some of them. A file has room for two.
+#[tokio::test]
+async fn what_is_restored_takes_its_place_in_time_and_drops_nothing() {
+    const MOST: u64 = 600;
+    let folder = tempfile::tempdir().unwrap();
+    let all = open(folder.path(), None).await;
+    for number in 1..=9 {
+        all.append(&turn(USER, number)).await.unwrap();
+    }
+    let all = all.lines(USER).await.unwrap();
+    let check = async |there: &[u64], most: Option<u64>, expected: &[u64]| {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = open(folder.path(), most).await;
+        for number in there {
+            logs.append(&turn(USER, *number)).await.unwrap();
+        }
+        let restored = logs.restore(USER, all.clone()).await.unwrap();
+        let lines = |numbers: usize| 2 * numbers as u64;
+        let counted = Restored {
+            added: lines(expected.len() - there.len()),
+            no_room: lines(9 - expected.len()),
+        };
+        assert_eq!(restored, counted, "{there:?}");
+        let found = texts(&logs, USER).await;
+        let pair = |number: &u64| [format!("user {number}"), format!("assistant {number}")];
+        let expected: Vec<String> = expected.iter().flat_map(pair).collect();
+        assert_eq!(found, expected, "{there:?}");
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let length = entry.unwrap().metadata().unwrap().len();
+            assert!(length <= most.unwrap_or(u64::MAX), "{there:?}");
+        }
+        let again = logs.restore(USER, all.clone()).await.unwrap();
+        assert_eq!((again.added, again.no_room), (0, counted.no_room));
+        assert_eq!(texts(&logs, USER).await, found, "{there:?}");
+    };
+    check(&[], None, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).await;
+    check(&[4, 8], None, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).await;
+    check(&[], Some(MOST), &[6, 7, 8, 9]).await;
+    // Full: rotating the current file would drop the other.
+    check(&[5, 6, 7, 8], Some(MOST), &[5, 6, 7, 8]).await;
+    check(&[7], Some(MOST), &[6, 7, 8, 9]).await;
+    check(&[1, 2, 3], Some(MOST), &[1, 2, 3, 9]).await;
+    // Older ones take what room the rotated file has.
+    check(&[8, 9], Some(MOST), &[6, 7, 8, 9]).await;
+}
+
+/// The limit may be lower than when the log was written, and a turn longer than it.
+#[tokio::test]
+async fn a_log_above_its_limit_takes_in_nothing_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = open(folder.path(), None).await;
+    for number in [3, 4, 5] {
+        logs.append(&turn(USER, number)).await.unwrap();
+    }
+    let source = tempfile::tempdir().unwrap();
+    let other = open(source.path(), None).await;
+    other.append(&turn(USER, 9)).await.unwrap();
+    let lines = other.lines(USER).await.unwrap();
+    let path = folder.path().join("7.jsonl");
+    let before = fs::read(&path).unwrap();
+    let logs = open(folder.path(), Some(10)).await;
+    let restored = logs.restore(USER, lines.clone()).await.unwrap();
+    assert_eq!((restored.added, restored.no_room), (0, 2));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let empty = tempfile::tempdir().unwrap();
+    let logs = open(empty.path(), Some(10)).await;
+    assert_eq!(logs.restore(USER, lines).await.unwrap().added, 2);
 }
