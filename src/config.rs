@@ -114,8 +114,8 @@ pub struct Config {
 pub struct Effective {
     /// Its name.
     pub name: &'static str,
-    /// Its value; `[set]` for a secret, without the password for an address, and
-    /// `[not set]` without a value and default.
+    /// Its value, also where it follows another variable; `[set]` for a secret, without
+    /// the password for an address, and `[not set]` without a value and default.
     pub shown: String,
     /// Where the value comes from.
     pub origin: SettingOrigin,

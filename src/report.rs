@@ -37,7 +37,8 @@ pub use page::page;
 pub use read::read;
 pub use span::{End, parse_time};
 pub use summary::Report;
-pub use text::text;
+pub use text::{text, wrapped};
+pub use words::grouped;
 
 /// What a report is to count.
 #[derive(Debug, Clone)]

@@ -22,6 +22,7 @@ use clap::Subcommand;
 use super::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
 use crate::app::{self, system_clock};
 use crate::config::{Config, MemoryConfig};
+use crate::report::grouped;
 use clew_discord::session::{LockError, SessionLock};
 use clew_store::model::StoreAddress;
 use clew_store::outputs::OutputFolder;
@@ -347,32 +348,5 @@ impl fmt::Display for Table<'_> {
             writeln!(f)?;
         }
         Ok(())
-    }
-}
-
-/// `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_numbers_are_grouped() {
-        let check = |number, expected: &str| assert_eq!(grouped(number), expected);
-        check(0, "0");
-        check(999, "999");
-        check(1_000, "1,000");
-        check(1_234_567, "1,234,567");
     }
 }

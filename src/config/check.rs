@@ -68,6 +68,11 @@ impl Checker {
         })
     }
 
+    /// See [`Values::source`].
+    pub(super) fn source<'a>(&self, variable: &'a Variable) -> &'a Variable {
+        self.values.source(variable)
+    }
+
     /// Whether a variable has a value of its own.
     pub(super) fn is_set(&self, variable: &Variable) -> bool {
         self.values.text(variable).is_some()

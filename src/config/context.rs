@@ -106,16 +106,13 @@ struct RawContext {
 
 pub(super) fn read_limits(check: &mut Checker) -> Limits {
     let raw: RawContext = check.raw();
-    let is_given =
-        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    // `MEM_MAX_AGE_MIN` set by hand without the other one applies to chains as well.
-    let inherits = is_given(&raw.mem_max_age_min) && !is_given(&raw.mem_chain_max_age_min);
+    let follows = check.source(&var::MEM_CHAIN_MAX_AGE_MIN).name == var::MEM_MAX_AGE_MIN.name;
     let mut age = |variable, text| {
         let minutes = check.number(variable, text, AGE_MIN);
         (minutes > 0).then(|| Duration::from_mins(minutes))
     };
     let max_age = age(&var::MEM_MAX_AGE_MIN, raw.mem_max_age_min);
-    let max_chain_age = if inherits {
+    let max_chain_age = if follows {
         max_age
     } else {
         age(&var::MEM_CHAIN_MAX_AGE_MIN, raw.mem_chain_max_age_min)

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::problem::{Problem, show};
 use super::unknown::{self, Guess};
-use super::variable::DISCORD_TOKEN;
+use super::variable::{DISCORD_TOKEN, FOLLOWS};
 use super::{Effective, VARIABLES, Variable};
 
 /// The settings as text: only known names, trimmed, none empty.
@@ -122,12 +122,23 @@ impl Values {
         values
     }
 
+    /// The variable that a variable takes its value from: itself, or the one that it
+    /// follows if only that is set.
+    pub(super) fn source<'a>(&self, variable: &'a Variable) -> &'a Variable {
+        let is_set = |one: &Variable| self.texts.contains_key(one.name);
+        let mut follows = FOLLOWS.iter();
+        match follows.find(|(one, _)| one.name == variable.name) {
+            Some((_, other)) if !is_set(variable) && is_set(other) => other,
+            _ => variable,
+        }
+    }
+
     /// One variable with the value in effect.
     pub(super) fn effective(&self, variable: &Variable) -> Effective {
-        let (text, origin) = match self.texts.get(variable.name) {
-            Some((text, origin)) => (text.as_str(), *origin),
-            None => (variable.default, SettingOrigin::Default),
-        };
+        let text = self.texts.get(self.source(variable).name);
+        let text = text.map_or(variable.default, |(text, _)| text.as_str());
+        let own = self.texts.get(variable.name);
+        let origin = own.map_or(SettingOrigin::Default, |(_, origin)| *origin);
         let shown = match text {
             "" => "[not set]".to_owned(),
             text => show(variable, text).unwrap_or_else(|| "[set]".to_owned()),

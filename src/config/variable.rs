@@ -19,6 +19,10 @@ pub struct Variable {
     pub shown: Shown,
 }
 
+/// Variables that take, while they are not set, the value of another that is.
+pub(super) const FOLLOWS: [(&Variable, &Variable); 1] =
+    [(&MEM_CHAIN_MAX_AGE_MIN, &MEM_MAX_AGE_MIN)];
+
 impl Variable {
     /// The settings that decide what is collected for a question.
     pub fn caps() -> impl Iterator<Item = &'static Self> {

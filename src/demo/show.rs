@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::DemoOptions;
 use super::line::DemoLine;
 use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
-use clew_context::model::Limits;
+use clew_context::model::{Limits, OmitReason, Scene};
 
 /// The most columns of a line.
 const WIDTH: usize = 80;
@@ -303,9 +303,12 @@ fn left_out(ok: &Value, limits: &Limits) -> String {
                 "msgs" => format!("over MEM_MAX_MSGS={}", limits.max_msgs),
                 "chars" => format!("over MEM_MAX_CHARS={}", limits.max_chars),
                 "age" => {
-                    let (name, age) = match scene {
-                        "reply_chain" => ("MEM_CHAIN_MAX_AGE_MIN", limits.max_chain_age),
-                        _ => ("MEM_MAX_AGE_MIN", limits.max_age),
+                    let in_chain = scene != Scene::Thread.as_str();
+                    let name = OmitReason::Age.setting(in_chain).unwrap_or_default();
+                    let age = if in_chain {
+                        limits.max_chain_age
+                    } else {
+                        limits.max_age
                     };
                     format!(
                         "older than {name}={}",

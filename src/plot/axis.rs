@@ -2,7 +2,6 @@
 
 use clew_context::model::UnixMillis;
 
-const MILLIS_A_DAY: f64 = 86_400_000.0;
 /// About how many ticks an axis gets.
 const TICKS: f64 = 5.0;
 /// Below this many powers of ten, 2 and 5 times a power get a tick, too.
@@ -177,7 +176,7 @@ fn date(day: f64) -> String {
         clippy::cast_possible_truncation,
         reason = "`as` saturates, and no date is beyond an i64"
     )]
-    let time = UnixMillis((day * MILLIS_A_DAY) as i64);
+    let time = UnixMillis::of_day(day as i64);
     time.date().get(5..).unwrap_or_default().to_owned()
 }
 

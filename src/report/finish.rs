@@ -15,7 +15,8 @@ use super::usage;
 use super::{Guild, Options};
 use clew_context::model::UnixMillis;
 
-const MILLIS_A_DAY: i64 = 24 * 60 * 60 * 1_000;
+/// The name of what the names that are not listed have together.
+const OTHERS: &str = "others";
 /// More than there are words of one kind.
 const ALL: usize = usize::MAX;
 
@@ -136,7 +137,7 @@ fn counts(list: Top<String, Count>) -> Vec<CountRow> {
 /// All rows of a list of words; if there were too many, the rest as `others`.
 fn rows<R: super::top::Row, T>(list: Top<String, R>, row: impl Fn(String, R) -> T) -> Vec<T> {
     let (first, others) = list.first(ALL);
-    let others = others.map(|others| ("others".to_owned(), others.row));
+    let others = others.map(|others| (OTHERS.to_owned(), others.row));
     let all = first.into_iter().chain(others);
     all.map(|(name, counted)| row(name, counted)).collect()
 }
@@ -162,26 +163,28 @@ fn of_event(event: &'static str, list: Top<String, tally::Fallbacks>, began: u64
 
 fn truncation(
     blocks: u64,
-    caps: Top<String, tally::Truncated>,
+    caps: Top<tally::CapName, tally::Truncated>,
     channels: Top<(Option<u64>, Option<u64>), tally::CappedChannel>,
     top: usize,
 ) -> Truncation {
     let (channels, others) = channels.first(top);
+    let (caps, other_caps) = caps.first(ALL);
+    let cap = |name: String, setting, counted: &tally::Truncated| Cap {
+        name,
+        setting,
+        blocks: counted.blocks,
+        rate: share(counted.blocks, blocks),
+        kept: share(counted.kept, counted.blocks).unwrap_or(0.0),
+        dropped: share(counted.dropped, counted.blocks).unwrap_or(0.0),
+    };
+    let mut all: Vec<Cap> = caps
+        .into_iter()
+        .map(|(name, counted)| cap(name.cap, name.setting, &counted))
+        .collect();
+    all.extend(other_caps.map(|others| cap(OTHERS.to_owned(), None, &others.row)));
     Truncation {
         blocks,
-        caps: rows(caps, |cap, counted: tally::Truncated| Cap {
-            setting: match cap.as_str() {
-                "msgs" => Some("MEM_MAX_MSGS"),
-                "chars" => Some("MEM_MAX_CHARS"),
-                "age" => Some("MEM_MAX_AGE_MIN"),
-                _ => None,
-            },
-            name: cap,
-            blocks: counted.blocks,
-            rate: share(counted.blocks, blocks),
-            kept: share(counted.kept, counted.blocks).unwrap_or(0.0),
-            dropped: share(counted.dropped, counted.blocks).unwrap_or(0.0),
-        }),
+        caps: all,
         channels: channels
             .into_iter()
             .map(|((guild, channel), counted)| CappedChannel {
@@ -242,7 +245,7 @@ fn usage(counted: &usage::Usage, priced: bool) -> Usage {
 
 fn day_row(number: i64, day: &tally::Day, priced: bool) -> DayRow {
     DayRow {
-        day: UnixMillis(number.saturating_mul(MILLIS_A_DAY)).date(),
+        day: UnixMillis::of_day(number).date(),
         number,
         usage: usage(&day.usage, priced),
         p50: day.turns.quantile(0.50),

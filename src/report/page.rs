@@ -4,15 +4,15 @@ mod lists;
 mod plots;
 
 use super::summary::{Report, TimedRow};
-use super::words::{bytes, count, many, percent, time};
+use super::words::{bytes, grouped, many, percent, time};
 use crate::plot::{Page, Part, Section, Table};
 
 /// Who reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Medium {
-    /// 80 columns, without figures, the last days only.
+    /// 80 columns, which leave no room for figures; the last days only.
     Terminal,
-    /// A page, with figures beside the tables.
+    /// A page.
     Html,
 }
 
@@ -32,14 +32,10 @@ pub(super) fn shown(report: &Report, medium: Medium) -> Page {
         lists::usage(report, medium),
         lists::limits(report),
     ];
-    let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
-    if medium == Medium::Html {
-        plots::add(report, &mut sections);
-    }
     Page {
         title: title(report),
         lead: lead(report),
-        sections,
+        sections: sections.into_iter().flatten().collect(),
     }
 }
 
@@ -105,11 +101,11 @@ fn lead(report: &Report) -> Vec<String> {
 
 fn turns(report: &Report) -> Option<Section> {
     let turns = &report.turns;
-    let mut parts = Vec::new();
+    let mut parts = vec![Part::Chart(plots::turns(report))];
     let mut text = format!(
         "{} began, {} ended",
         many(turns.began, "turn"),
-        count(turns.ended)
+        grouped(turns.ended)
     );
     if turns.restarted > 0 {
         let again = many(turns.restarted, "time");
@@ -142,7 +138,7 @@ fn turns(report: &Report) -> Option<Section> {
                 head: heads(&[name, counted]),
                 rows: rows
                     .iter()
-                    .map(|row| vec![row.name.clone(), count(row.count)])
+                    .map(|row| vec![row.name.clone(), grouped(row.count)])
                     .collect(),
             }));
         }
@@ -154,7 +150,7 @@ fn timed(caption: &str, head: &str, rows: &[TimedRow]) -> Table {
     let row = |row: &TimedRow| {
         vec![
             row.name.clone(),
-            count(row.turns),
+            grouped(row.turns),
             percent(row.share),
             time(row.ms.p50),
             time(row.ms.p95),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clew_context::model::UnixMillis;
 
-const DAY: Duration = Duration::from_hours(24);
+const HOUR_S: u64 = 60 * 60;
+const DAY_S: u64 = 24 * HOUR_S;
 
 /// Which end of a date is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub fn parse_time(text: &str, now: UnixMillis, end: End) -> Option<UnixMillis> {
         let begin = UnixMillis::parse(&format!("{text}T00:00:00Z"))?;
         return Some(match end {
             End::First => begin,
-            End::Last => UnixMillis(begin.0 + i64::try_from(DAY.as_millis()).ok()?),
+            End::Last => UnixMillis::of_day(begin.day() + 1),
         });
     }
     UnixMillis::parse(text)
@@ -37,9 +38,9 @@ fn ago(text: &str) -> Option<Duration> {
     let seconds = match unit {
         's' => 1,
         'm' => 60,
-        'h' => 60 * 60,
-        'd' => DAY.as_secs(),
-        'w' => 7 * DAY.as_secs(),
+        'h' => HOUR_S,
+        'd' => DAY_S,
+        'w' => 7 * DAY_S,
         _ => return None,
     };
     let digits = text[..at].trim_end();

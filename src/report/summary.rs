@@ -137,7 +137,7 @@ pub(super) struct Truncation {
 pub(super) struct Cap {
     #[serde(rename = "cap")]
     pub(super) name: String,
-    /// The setting; none for a cap of another version.
+    /// The setting; none for a cap of another version, and for an age in an unknown scene.
     pub(super) setting: Option<&'static str>,
     pub(super) blocks: u64,
     /// Of all blocks.

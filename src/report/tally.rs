@@ -9,7 +9,7 @@ use super::times::Times;
 use super::top::{Count, Row, Top};
 use super::turns::{EndedTurn, OpenTurns, Slowest};
 use super::usage::Usage;
-use clew_context::model::UnixMillis;
+use clew_context::model::{OmitReason, Scene, UnixMillis};
 
 /// How many names lists keep at least; see [`Top`].
 const GUILDS: usize = 4_096;
@@ -55,7 +55,7 @@ pub(super) struct Tally<'a> {
     pub(super) runs: Top<String, Count>,
     pub(super) fallbacks: [Top<String, Fallbacks>; 3],
     pub(super) blocks: u64,
-    pub(super) caps: Top<String, Truncated>,
+    pub(super) caps: Top<CapName, Truncated>,
     pub(super) channels: Top<(Option<u64>, Option<u64>), CappedChannel>,
     pub(super) stages: Stages,
     pub(super) days: BTreeMap<i64, Day>,
@@ -109,6 +109,14 @@ pub(super) struct Fallbacks {
     pub(super) turns: u64,
 }
 
+/// A cap, and the setting behind it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CapName {
+    pub(super) cap: String,
+    /// None for a cap of another version, and if it goes by a scene that is not known.
+    pub(super) setting: Option<&'static str>,
+}
+
 /// What a cap left out.
 #[derive(Debug, Default)]
 pub(super) struct Truncated {
@@ -120,7 +128,7 @@ pub(super) struct Truncated {
 /// How often caps left something out in a channel.
 #[derive(Debug, Default)]
 pub(super) struct CappedChannel {
-    /// By `MEM_MAX_MSGS`, `MEM_MAX_CHARS`, `MEM_MAX_AGE_MIN`.
+    /// By `MEM_MAX_MSGS`, `MEM_MAX_CHARS`, and either setting of an age.
     pub(super) msgs: u64,
     pub(super) chars: u64,
     pub(super) age: u64,
@@ -131,6 +139,24 @@ pub(super) struct CappedChannel {
 /// Whom limits turned away, and how often: in the order of [`LIMITS`].
 #[derive(Debug, Default)]
 pub(super) struct Limited(pub(super) [u64; LIMITS.len()]);
+
+impl CapName {
+    fn of(cap: &str, scene: Option<&str>) -> Self {
+        let mut caps = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age].into_iter();
+        let setting = caps.find(|known| known.as_str() == cap).and_then(|known| {
+            let [thread, chain] = [false, true].map(|in_chain| known.setting(in_chain));
+            match scene {
+                Some(scene) if scene == Scene::Thread.as_str() => thread,
+                Some(_) => chain,
+                None => thread.filter(|_| thread == chain),
+            }
+        });
+        Self {
+            cap: cap.to_owned(),
+            setting,
+        }
+    }
+}
 
 impl Timed {
     fn record(&mut self, took: Option<u64>) {
@@ -348,7 +374,9 @@ impl<'a> Tally<'a> {
             kept,
             dropped,
         };
-        self.caps.at(cap).add(&one);
+        let turn = self.open.get(event.turn);
+        let name = CapName::of(cap, turn.and_then(|turn| turn.scene.as_deref()));
+        self.caps.at(&name).add(&one);
         let by = |name: &str| u64::from(cap == name);
         self.channels
             .at(&(event.guild, event.channel))
@@ -361,10 +389,9 @@ impl<'a> Tally<'a> {
     }
 
     fn fell_back(&mut self, turn: Option<u64>, kind: FallbackKind, reason: &str) {
-        let is_first = match self.open.get(turn) {
-            Some(open) => open.is_first(kind, reason),
-            None => turn.is_some(),
-        };
+        // A turn whose beginning is not in the files is none of those that began.
+        let open = self.open.get(turn);
+        let is_first = open.is_some_and(|open| open.is_first(kind, reason));
         let [collect, tail, send] = &mut self.fallbacks;
         let list = match kind {
             FallbackKind::Collect => collect,

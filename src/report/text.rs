@@ -18,15 +18,15 @@ const LEAST: usize = 6;
 pub fn text(report: &Report) -> String {
     let page = shown(report, Medium::Terminal);
     let mut text = String::new();
-    wrapped(&mut text, "", &page.title);
+    add(&mut text, "", &page.title);
     for line in &page.lead {
-        wrapped(&mut text, "", line);
+        add(&mut text, "", line);
     }
     for section in &page.sections {
         let _ = write!(text, "\n{}\n", section.title.to_uppercase());
         for part in &section.parts {
             match part {
-                Part::Text(paragraph) => wrapped(&mut text, INDENT, paragraph),
+                Part::Text(paragraph) => add(&mut text, INDENT, paragraph),
                 Part::Table(table) => of_table(&mut text, table),
                 // Figures show what a table holds as well.
                 Part::Chart(_) | Part::Bars(_) => {}
@@ -36,33 +36,40 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// Breaks lines at spaces, and words that are too long anywhere.
-fn wrapped(text: &mut String, indent: &str, paragraph: &str) {
-    let width = WIDTH - indent.len();
+/// Adds a paragraph.
+fn add(text: &mut String, indent: &str, paragraph: &str) {
+    for line in wrapped(paragraph, WIDTH - indent.len()) {
+        let _ = writeln!(text, "{indent}{line}");
+    }
+}
+
+/// Lines of at most `width` characters, at least one. They are broken at spaces, words
+/// that are longer anywhere; what a terminal would obey becomes U+FFFD.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
     let mut line = String::new();
-    for word in paragraph.split_whitespace() {
+    for word in text.split_whitespace() {
         let mut word: String = word.chars().map(printable).collect();
         if !line.is_empty() && length(&line) + 1 + length(&word) > width {
-            let _ = writeln!(text, "{indent}{line}");
-            line.clear();
+            lines.push(std::mem::take(&mut line));
         }
         while length(&word) > width {
             let rest = word.split_off(word.char_indices().nth(width).map_or(0, |(at, _)| at));
-            let _ = writeln!(text, "{indent}{word}");
-            word = rest;
+            lines.push(std::mem::replace(&mut word, rest));
         }
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(&word);
     }
-    let _ = writeln!(text, "{indent}{line}");
+    lines.push(line);
+    lines
 }
 
 fn of_table(text: &mut String, table: &Table) {
     if !table.caption.is_empty() {
         text.push('\n');
-        wrapped(text, INDENT, &table.caption);
+        add(text, INDENT, &table.caption);
     }
     let widths = widths(table);
     for row in std::iter::once(&table.head).chain(&table.rows) {

@@ -1,7 +1,7 @@
 //! Figures as people read them.
 
 /// `1,234,567`.
-pub(super) fn count(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -16,7 +16,7 @@ pub(super) fn count(number: u64) -> String {
 /// `1 line`, `2 lines`.
 pub(super) fn many(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", count(number))
+    format!("{} {one}{plural}", grouped(number))
 }
 
 /// Milliseconds: `0.4 ms`, `45 ms`, `1.2 s`, `12 min`, `3.4 h`; `-` if none.
@@ -28,6 +28,21 @@ pub(super) fn time(millis: Option<f64>) -> String {
         Some(millis) if millis < 99_950.0 => format!("{:.1} s", millis / 1_000.0),
         Some(millis) if millis < 5_999_500.0 => format!("{:.1} min", millis / 60_000.0),
         Some(millis) => format!("{:.1} h", millis / 3_600_000.0),
+    }
+}
+
+/// What a stage of a turn is.
+pub(super) fn stage(name: &str) -> &str {
+    match name {
+        "queued" => "waiting for other turns",
+        "collect" => "collecting",
+        "to_model" => "event to first request",
+        "first_words" => "request to first words",
+        "request" => "request to the model",
+        "tool" => "call of a tool",
+        "store" => "storing a turn",
+        "turn" => "whole turn",
+        other => other,
     }
 }
 
@@ -65,7 +80,7 @@ mod tests {
     #[test]
     fn figures_are_short() {
         assert_eq!(
-            [0, 999, 1_000, 1_234_567].map(count),
+            [0, 999, 1_000, 1_234_567].map(grouped),
             ["0", "999", "1,000", "1,234,567"]
         );
         assert_eq!(

@@ -3,6 +3,7 @@
 use super::Tuned;
 use super::choose::shown;
 use crate::replay::{Figures, share};
+use crate::report::wrapped;
 
 /// The widest line of a comment.
 const WIDTH: usize = 79;
@@ -115,19 +116,4 @@ fn difference(other: u64, chosen: u64, among: u64, decimals: usize) -> Option<St
     let amount = format!("{:.decimals$}", share(other.abs_diff(chosen), among));
     let is_nothing = amount.chars().all(|digit| matches!(digit, '0' | '.'));
     (!is_nothing).then(|| format!("{amount} {word}"))
-}
-
-/// Lines of at most `width` characters, broken at spaces.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

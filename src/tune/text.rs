@@ -1,9 +1,10 @@
 //! The result for a terminal of 80 columns.
 
 use super::choose::{Choice, Reason, shown};
-use super::env::{self, wrapped};
+use super::env;
 use super::{Axis, Tuned, Varied};
 use crate::replay::{LABELS_LEGEND, LEGEND, Triggers, head, row, scene_name, share};
+use crate::report::wrapped;
 
 /// The width of text.
 const WIDTH: usize = 79;

@@ -163,6 +163,9 @@ fn a_chains_age_inherits_the_threads() {
     ] {
         let limits = load(set).limits;
         assert_eq!((limits.max_age, limits.max_chain_age), expected, "{set:?}");
+        let shown = &effective(&load(set))["MEM_CHAIN_MAX_AGE_MIN"];
+        let expected = expected.1.map_or(0, |age| age.as_secs() / 60);
+        assert_eq!(*shown, expected.to_string(), "{set:?}");
     }
     let refused = Config::load(owned(&[("MEM_MAX_AGE_MIN", "old")]), None).unwrap_err();
     assert_eq!(refused.problems.len(), 1, "{refused}");

@@ -8,7 +8,7 @@ mod splits;
 pub(crate) mod world;
 
 use clew::report::{self, Guild, Options};
-use clew::telemetry::event::{Outcome, Started};
+use clew::telemetry::event::{Cap, Outcome, Started};
 use clew_context::model::UnixMillis;
 use serde_json::{Value, json};
 
@@ -73,6 +73,62 @@ fn a_turn_that_begins_again_counts_once() {
     let expected = json!({"reason": "timeout", "events": 4, "turns": 1, "rate": 1.0});
     assert_eq!(fallback, expected);
     assert_eq!(report["truncation"]["blocks"], 2);
+}
+
+/// Of what began before, only the events count: a rate is never above one.
+#[test]
+fn fallbacks_of_a_turn_that_began_before_are_no_turns() {
+    let late = Turn {
+        id: 7,
+        timeouts: 3,
+        ..Turn::default()
+    };
+    let lines = turn(&late);
+    let (_, without_its_beginning) = lines.split_once('\n').unwrap();
+    let other = Turn {
+        id: 8,
+        timeouts: 1,
+        ..Turn::default()
+    };
+    let lines = without_its_beginning.to_owned() + &turn(&other);
+    let report = report_of(&lines, &options());
+    assert_eq!(report["turns"]["began"], 1);
+    let fallback = fields(&report["fallbacks"][0], &["events", "turns", "rate"]);
+    assert_eq!(fallback, json!({"events": 4, "turns": 1, "rate": 1.0}));
+}
+
+/// The ages of threads and of reply chains have settings of their own.
+#[test]
+fn an_age_is_capped_by_the_setting_of_its_scene() {
+    let capped = |id, guild| {
+        turn(&Turn {
+            id,
+            guild,
+            caps: &[Cap::Age, Cap::Chars],
+            ..Turn::default()
+        })
+    };
+    let caps = |lines: &str| -> Vec<Value> {
+        let report = report_of(lines, &options());
+        let caps = report["truncation"]["caps"].as_array().unwrap().iter();
+        caps.map(|cap| json!([cap["cap"], cap["setting"], cap["blocks"]]))
+            .collect()
+    };
+    let in_thread = capped(1, Some(11));
+    let direct = capped(2, None) + &capped(3, None);
+    let expected = [
+        json!(["chars", "MEM_MAX_CHARS", 3]),
+        json!(["age", "MEM_CHAIN_MAX_AGE_MIN", 2]),
+        json!(["age", "MEM_MAX_AGE_MIN", 1]),
+    ];
+    assert_eq!(caps(&(in_thread.clone() + &direct)), expected);
+    // Its beginning, which names the scene, is not in the file.
+    let (_, rest) = in_thread.split_once('\n').unwrap();
+    let expected = [
+        json!(["age", null, 1]),
+        json!(["chars", "MEM_MAX_CHARS", 1]),
+    ];
+    assert_eq!(caps(rest), expected);
 }
 
 #[test]

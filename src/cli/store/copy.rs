@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{CommandEnd, Error, Table};
 use crate::app::{self, system_clock};
 use crate::config::Config;
+use crate::report::grouped;
 use clew_store::model::StoreAddress;
 use clew_store::{Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
 
@@ -108,7 +109,7 @@ pub(super) fn tell_losses(losses: &[Loss]) -> io::Result<()> {
     let mut err = io::stderr();
     writeln!(err, "The store cannot hold all of it:")?;
     for Loss { kind, why, entries } in losses {
-        let entries = super::grouped(*entries);
+        let entries = grouped(*entries);
         writeln!(err, "  {}: {entries} {why}", kind.as_str())?;
     }
     Ok(())

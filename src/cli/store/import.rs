@@ -8,9 +8,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::lines::{Line, Lines};
-use super::{CommandEnd, Error, Table, copy, grouped};
+use super::{CommandEnd, Error, Table, copy};
 use crate::app::{self, system_clock};
 use crate::config::Config;
+use crate::report::grouped;
 use clew_context::model::UserId;
 use clew_store::model::StoreAddress;
 use clew_store::{Import, Imported, Kind, Record, Restored, Store, Transcripts};

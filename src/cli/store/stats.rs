@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::{CommandEnd, Error, OpenedStore, Table, grouped};
+use super::{CommandEnd, Error, OpenedStore, Table};
 use crate::config::Config;
+use crate::report::grouped;
 use clew_context::model::UnixMillis;
 use clew_store::{Kind, KindStats};
 

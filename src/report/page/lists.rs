@@ -1,24 +1,24 @@
-//! The tables of each section.
+//! The sections and their tables; `plots` makes their figures.
 
 use super::super::summary::{
     Capped, LimitCounts, OtherUsage, Report, SlowTurn, Stage, Usage, UsageList,
 };
-use super::super::words::{cost, count, many, percent, time};
-use super::{Medium, heads, section};
+use super::super::words::{cost, grouped, many, percent, stage, time};
+use super::{Medium, heads, plots, section};
 use crate::plot::{Part, Section, Table};
 
 /// The most days that a terminal gets.
 const DAYS: usize = 14;
 
 pub(super) fn stages(report: &Report) -> Option<Section> {
-    let row = |stage: &Stage| {
+    let row = |one: &Stage| {
         vec![
-            meaning(stage.name).to_owned(),
-            count(stage.count),
-            time(stage.ms.p50),
-            time(stage.ms.p95),
-            time(stage.ms.p99),
-            time(stage.ms.max),
+            stage(one.name).to_owned(),
+            grouped(one.count),
+            time(one.ms.p50),
+            time(one.ms.p95),
+            time(one.ms.p99),
+            time(one.ms.max),
         ]
     };
     let timed = report.stages.iter().filter(|stage| stage.count > 0);
@@ -32,22 +32,14 @@ pub(super) fn stages(report: &Report) -> Option<Section> {
         head: heads(&["stage", "times", "p50", "p95", "p99", "most"]),
         rows,
     };
-    section("Time", vec![Part::Table(table)])
-}
-
-/// What a stage is.
-pub(super) fn meaning(stage: &str) -> &str {
-    match stage {
-        "queued" => "waiting for other turns",
-        "collect" => "collecting",
-        "to_model" => "event to first request",
-        "first_words" => "request to first words",
-        "request" => "request to the model",
-        "tool" => "call of a tool",
-        "store" => "storing a turn",
-        "turn" => "whole turn",
-        other => other,
-    }
+    let figures = [
+        Part::Chart(plots::times(report)),
+        Part::Bars(plots::stages(report)),
+    ];
+    section(
+        "Time",
+        figures.into_iter().chain([Part::Table(table)]).collect(),
+    )
 }
 
 pub(super) fn slowest(report: &Report, medium: Medium) -> Option<Section> {
@@ -91,9 +83,9 @@ pub(super) fn slowest(report: &Report, medium: Medium) -> Option<Section> {
             time(Some(turn.model_ms)),
             time(Some(turn.tools_ms)),
             time(Some(turn.other_ms)),
-            count(turn.fetches),
-            count(turn.requests),
-            count(turn.failed_requests),
+            grouped(turn.fetches),
+            grouped(turn.requests),
+            grouped(turn.failed_requests),
         ]);
         row
     };
@@ -127,8 +119,8 @@ pub(super) fn fallbacks(report: &Report) -> Option<Section> {
         vec![
             row.event.to_owned(),
             row.reason.clone(),
-            count(row.events),
-            count(row.turns),
+            grouped(row.events),
+            grouped(row.turns),
             percent(row.rate),
         ]
     });
@@ -138,7 +130,8 @@ pub(super) fn fallbacks(report: &Report) -> Option<Section> {
         head: heads(&["event", "reason", "events", "turns", "rate"]),
         rows: rows.collect(),
     };
-    section("Fallbacks", vec![Part::Table(table)])
+    let figure = Part::Bars(plots::fallbacks(report));
+    section("Fallbacks", vec![figure, Part::Table(table)])
 }
 
 pub(super) fn truncation(report: &Report) -> Option<Section> {
@@ -149,7 +142,7 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
     let caps = truncation.caps.iter().map(|cap| {
         vec![
             cap.setting.map_or_else(|| cap.name.clone(), str::to_owned),
-            count(cap.blocks),
+            grouped(cap.blocks),
             percent(cap.rate),
             format!("{:.1}", cap.kept),
             format!("{:.1}", cap.dropped),
@@ -164,7 +157,7 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
         head: heads(&["cap", "blocks", "rate", "kept", "dropped"]),
         rows: caps.collect(),
     };
-    let counts = |caps: &Capped| [caps.msgs, caps.chars, caps.age, caps.dropped].map(count);
+    let counts = |caps: &Capped| [caps.msgs, caps.chars, caps.age, caps.dropped].map(grouped);
     let mut rows: Vec<Vec<String>> = Vec::new();
     for row in &truncation.channels {
         let guild = row.guild.clone().unwrap_or_else(|| "direct".to_owned());
@@ -188,7 +181,11 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
     };
     section(
         "Truncation",
-        vec![Part::Table(by_cap), Part::Table(by_channel)],
+        vec![
+            Part::Bars(plots::caps(report)),
+            Part::Table(by_cap),
+            Part::Table(by_channel),
+        ],
     )
 }
 
@@ -197,7 +194,8 @@ pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {
     if usage.total.requests + usage.total.failed_requests + usage.total.turns == 0 {
         return None;
     }
-    let mut parts = vec![Part::Text(in_all(&usage.total))];
+    let figure = Part::Chart(plots::tokens(report));
+    let mut parts = vec![figure, Part::Text(in_all(&usage.total))];
     if !usage.priced {
         let how = "Costs: set LLM_PRICE_IN and LLM_PRICE_OUT to the prices of a million tokens.";
         parts.push(Part::Text(how.to_owned()));
@@ -238,7 +236,7 @@ pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {
             names: 1,
             head: heads(&["reason", "requests"]),
             rows: failures
-                .map(|row| vec![row.name.clone(), count(row.count)])
+                .map(|row| vec![row.name.clone(), grouped(row.count)])
                 .collect(),
         }));
     }
@@ -249,8 +247,8 @@ fn in_all(total: &Usage) -> String {
     let mut text = format!(
         "{} to models, {} tokens in, {} out",
         many(total.requests, "request"),
-        count(total.prompt_tokens),
-        count(total.completion_tokens)
+        grouped(total.prompt_tokens),
+        grouped(total.completion_tokens)
     );
     if total.cost.is_some() {
         text += &format!(", cost {}", cost(total.cost));
@@ -292,10 +290,10 @@ fn table(caption: &str, head: &str, rows: Vec<Vec<String>>) -> Table {
 fn row(name: String, usage: &Usage) -> Vec<String> {
     vec![
         name,
-        count(usage.turns),
-        count(usage.requests),
-        count(usage.prompt_tokens),
-        count(usage.completion_tokens),
+        grouped(usage.turns),
+        grouped(usage.requests),
+        grouped(usage.prompt_tokens),
+        grouped(usage.completion_tokens),
         cost(usage.cost),
     ]
 }
@@ -314,7 +312,7 @@ pub(super) fn limits(report: &Report) -> Option<Section> {
             counts.queue_full,
             counts.busy,
         ]
-        .map(count)
+        .map(grouped)
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
     for person in &limits.people {

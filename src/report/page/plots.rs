@@ -1,26 +1,10 @@
-//! The figures of a page, each before the table that holds its values.
+//! The figures of sections, each of which has a table that holds their values.
 
 use super::super::summary::{DayRow, Report};
-use super::super::words::{percent, time};
-use super::lists::meaning;
-use crate::plot::{Axis, Bars, Chart, Part, Scale, Section, Series};
+use super::super::words::{percent, stage, time};
+use crate::plot::{Axis, Bars, Chart, Scale, Series};
 
-/// Puts the figures at the beginning of their sections.
-pub(super) fn add(report: &Report, sections: &mut [Section]) {
-    for section in sections {
-        let figures = match section.title.as_str() {
-            "Turns" => vec![Part::Chart(turns(report))],
-            "Time" => vec![Part::Chart(times(report)), Part::Bars(stages(report))],
-            "Fallbacks" => vec![Part::Bars(fallbacks(report))],
-            "Truncation" => vec![Part::Bars(caps(report))],
-            "Tokens and cost" => vec![Part::Chart(tokens(report))],
-            _ => Vec::new(),
-        };
-        section.parts.splice(0..0, figures);
-    }
-}
-
-fn turns(report: &Report) -> Chart {
+pub(super) fn turns(report: &Report) -> Chart {
     Chart {
         title: "Turns by day".to_owned(),
         description: "Turns that ended on each day, and those of them that were not answered. \
@@ -37,7 +21,7 @@ fn turns(report: &Report) -> Chart {
     }
 }
 
-fn times(report: &Report) -> Chart {
+pub(super) fn times(report: &Report) -> Chart {
     Chart {
         title: "Time of a turn by day".to_owned(),
         description: "Half of each day's turns took less than the lower line, 95 in 100 less \
@@ -55,7 +39,7 @@ fn times(report: &Report) -> Chart {
     }
 }
 
-fn tokens(report: &Report) -> Chart {
+pub(super) fn tokens(report: &Report) -> Chart {
     Chart {
         title: "Tokens by day".to_owned(),
         description: "Tokens of prompts and of answers on each day.".to_owned(),
@@ -70,10 +54,10 @@ fn tokens(report: &Report) -> Chart {
     }
 }
 
-fn stages(report: &Report) -> Bars {
-    let timed = report.stages.iter().filter_map(|stage| {
-        let p95 = stage.ms.p95?;
-        Some((meaning(stage.name).to_owned(), p95, time(Some(p95))))
+pub(super) fn stages(report: &Report) -> Bars {
+    let timed = report.stages.iter().filter_map(|one| {
+        let p95 = one.ms.p95?;
+        Some((stage(one.name).to_owned(), p95, time(Some(p95))))
     });
     Bars {
         title: "95 in 100 took less than".to_owned(),
@@ -82,7 +66,7 @@ fn stages(report: &Report) -> Bars {
     }
 }
 
-fn fallbacks(report: &Report) -> Bars {
+pub(super) fn fallbacks(report: &Report) -> Bars {
     let rows = report.fallbacks.iter().map(|row| {
         let name = format!(
             "{} ({})",
@@ -98,7 +82,7 @@ fn fallbacks(report: &Report) -> Bars {
     }
 }
 
-fn caps(report: &Report) -> Bars {
+pub(super) fn caps(report: &Report) -> Bars {
     let rows = report.truncation.caps.iter().map(|cap| {
         let name = cap.setting.unwrap_or(&cap.name).to_owned();
         (name, cap.rate.unwrap_or(0.0), percent(cap.rate))

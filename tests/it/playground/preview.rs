@@ -124,6 +124,20 @@ async fn settings_are_taken_by_name_and_checked_as_at_the_start() {
     playground.stop().await.unwrap();
 }
 
+/// The age of chains follows that of threads, and its own default is a change.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_follows_another_shows_its_value() {
+    let (playground, mut page) = opened(&[("MEM_MAX_AGE_MIN", "60")]).await;
+    let mut settings = page.state["settings"].as_array().unwrap().iter();
+    let chain = settings.find(|one| one["name"] == "MEM_CHAIN_MAX_AGE_MIN");
+    assert_eq!(chain.unwrap()["value"], 60);
+    let (_, path) = asked(&mut page).await;
+    let changes = json!({"settings": {"MEM_CHAIN_MAX_AGE_MIN": 10_080}});
+    let both = page.post(&path, changes).await;
+    assert_eq!(both["env"], "MEM_CHAIN_MAX_AGE_MIN=10080\n");
+    playground.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_cost_the_context_and_not_the_answer() {
     let (playground, mut page) = opened(&[("MEM_FETCH_TIMEOUT_S", "1")]).await;

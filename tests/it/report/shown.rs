@@ -44,6 +44,19 @@ fn the_page_needs_nothing_but_itself_and_tells_its_figures_in_words() {
     unique.sort_unstable();
     unique.dedup();
     assert_eq!(unique.len(), ids.len(), "{ids:?}");
+    let with_figures = html
+        .split("<section>")
+        .filter(|section| section.contains("<svg "))
+        .filter_map(|section| section.split_once("</h2>"))
+        .filter_map(|(heading, _)| heading.rsplit('>').next());
+    let expected = [
+        "Turns",
+        "Time",
+        "Fallbacks",
+        "Truncation",
+        "Tokens and cost",
+    ];
+    assert_eq!(with_figures.collect::<Vec<_>>(), expected);
     for section in html.split("<section>").skip(1) {
         let tables = section.matches("<table>").count();
         assert!(tables > 0, "figures stand beside a table: {section}");

@@ -2,9 +2,9 @@
 
 use clew::config::Config;
 use clew::replay::{Caps, share};
-use clew::tune::{Reason, Tuned, lines, suggestions};
+use clew::tune::{Reason, Tuned, lines, suggestions, tune};
 
-use super::{harbour, tuned};
+use super::{config, harbour, settings, tuned};
 
 /// The suggested lines, put into a `.env` file, make the suggested settings.
 #[track_caller]
@@ -100,6 +100,19 @@ fn without_a_knee_what_is_set_now_stays() {
     let env = lines(&suggestions(&tuned));
     let expected = "# none of 0, 20000, 50000 makes a difference\n# (as it is now)\nMEM_MAX_FILE_BYTES=20000\n";
     assert_eq!(env, expected);
+}
+
+/// The age of chains follows that of threads, and so is what is set now.
+#[test]
+fn what_is_set_now_may_follow_another_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = harbour(folder.path());
+    let sweep = settings(&files, "--sweep MEM_CHAIN_MAX_AGE_MIN=10080,60");
+    let only_threads = config(&[("MEM_MAX_AGE_MIN", "60")]);
+    let tuned = tune(sweep, &only_threads, &|_| ()).unwrap();
+    assert_eq!((tuned.grid.now, tuned.grid.points.len()), (1, 2));
+    assert_eq!(tuned.grid.axes[0].now, "60");
+    assert_eq!(tuned.grid.changes(1), 0);
 }
 
 #[test]

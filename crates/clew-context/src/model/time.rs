@@ -52,6 +52,11 @@ impl UnixMillis {
         self.0.div_euclid(MILLIS_A_DAY)
     }
 
+    /// The first moment of a day, by its [number](Self::day).
+    pub const fn of_day(day: i64) -> Self {
+        Self(day.saturating_mul(MILLIS_A_DAY))
+    }
+
     /// Parses RFC 3339 as Discord writes it: `2026-01-02T03:04:05.678+00:00`.
     pub fn parse(text: &str) -> Option<Self> {
         let time: jiff::Timestamp = text.parse().ok()?;
