@@ -185,7 +185,7 @@ pub async fn run_observed(
     );
     // Waits for a store that is not ready, unless the process is to end.
     let Some(services) = shutdown.run_until_cancelled(services).await else {
-        flush(guard).await;
+        end(monitor, guard).await;
         return Ok(());
     };
     let mut services = services?;
@@ -217,7 +217,7 @@ pub async fn run_observed(
     if let Some(exporter) = exporter {
         exporter.close().await;
     }
-    flush(guard).await;
+    end(monitor, guard).await;
     result
 }
 
@@ -504,7 +504,10 @@ async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiv
     }
 }
 
-/// Flushes telemetry, without blocking this thread on the writing one.
-async fn flush(guard: Guard) {
+/// Ends the monitor, and flushes telemetry without blocking this thread on the writing one.
+async fn end(monitor: Option<Monitor>, guard: Guard) {
+    if let Some(monitor) = monitor {
+        monitor.stop().await;
+    }
     let _ = tokio::task::spawn_blocking(move || guard.close()).await;
 }

@@ -111,6 +111,13 @@ impl Monitor {
     pub(super) fn stopping(&self, services: &Arc<Services>) {
         *self.watched.phase() = Phase::Stopping(Arc::clone(services));
     }
+
+    /// Ends it. The address is free on return.
+    pub(super) async fn stop(mut self) {
+        self.server.abort();
+        // The task was aborted, so this is a cancellation error.
+        let _ = (&mut self.server).await;
+    }
 }
 
 impl Drop for Monitor {

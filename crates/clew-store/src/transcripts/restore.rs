@@ -37,7 +37,8 @@ struct LoggedTurn {
 
 impl LogFolder {
     /// Merges lines of an export into a user's files. Both together take as many of
-    /// the newest as they have room for; none that is there makes room.
+    /// the newest as they have room for; none that is there makes room. Torn lines,
+    /// which nobody can read, go.
     pub(super) fn restore(&self, user: UserId, lines: &[String]) -> Result<Restored, Error> {
         let mut users = self.alone();
         let hasher = RandomState::new();
