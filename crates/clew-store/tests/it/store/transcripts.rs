@@ -210,6 +210,27 @@ async fn what_is_restored_takes_its_place_in_time_and_drops_nothing() {
     check(&[8, 9], Some(MOST), &[6, 7, 8, 9]).await;
 }
 
+/// A kill between the writing of both files loses nothing: no line goes from the rotated file, which is written
+/// first, to the current one.
+#[tokio::test]
+async fn what_is_rotated_stays_so_when_the_limit_is_raised() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = open(folder.path(), Some(600)).await;
+    for number in [1, 2, 3] {
+        logs.append(&turn(USER, number)).await.unwrap();
+    }
+    let rotated = folder.path().join("7.1.jsonl");
+    let before = fs::read(&rotated).unwrap();
+    let source = tempfile::tempdir().unwrap();
+    let other = open(source.path(), None).await;
+    other.append(&turn(USER, 4)).await.unwrap();
+    let lines = other.lines(USER).await.unwrap();
+    let logs = open(folder.path(), None).await;
+    assert_eq!(logs.restore(USER, lines).await.unwrap().added, 2);
+    assert_eq!(fs::read(&rotated).unwrap(), before);
+    assert_eq!(texts(&logs, USER).await.len(), 8);
+}
+
 /// The limit may be lower than when the log was written, and a turn longer than it.
 #[tokio::test]
 async fn a_log_above_its_limit_takes_in_nothing_and_stays() {
