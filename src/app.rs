@@ -6,6 +6,7 @@
 
 mod clock;
 mod dispatcher;
+mod holds;
 mod loop_event;
 mod monitor;
 mod queues;
@@ -425,7 +426,7 @@ async fn serve(
 ) -> Result<(), Error> {
     let mut is_claimed = false;
     loop {
-        match sources.next().await {
+        match sources.next(dispatcher.due()).await {
             LoopEvent::Stop => return Ok(()),
             LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
             LoopEvent::Discord(delivery) => {
@@ -438,6 +439,7 @@ async fn serve(
                 }
                 dispatcher.deliver(delivery);
             }
+            LoopEvent::Due => dispatcher.ask_due(),
             LoopEvent::Ask(request) => dispatcher.ask(*request),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),

@@ -28,7 +28,7 @@
 //!   `type` (0, or 19 with a `ref`), `ref` (`message_id`, `channel_id`,
 //!   `type`), `ping` (whether a reply mentions the author it replies to), `ms` (when
 //!   it was posted; by default the time in its id), `edited_ms`, `flags`,
-//!   `webhook_id`, `snapshots`, `embeds`,
+//!   `webhook_id`, `application_id` (the owner of the webhook), `snapshots`, `embeds`,
 //!   `attachments`, `stickers`, `components`, `poll`
 //! - `thread`: `thread` as above, `starter_id` for its message of type 21
 //! - `edit`: `channel_id`, `id`, `content`, `ms`; `delete`: `channel_id`, `id`

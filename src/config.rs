@@ -34,6 +34,7 @@ mod values;
 mod variable;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::model::Prices;
 use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
@@ -63,8 +64,9 @@ use values::Values;
 
 /// The file in the working directory with further settings.
 const DOTENV: &str = ".env";
-/// The prefixes of what demo and playground take from the environment: caps, and the model.
-const DEMO: [&str; 5] = ["MEM_", "THREAD_", "LINK_CONTEXT", "LONE_", "LLM_"];
+/// The prefixes of what demo and playground take from the environment: caps, the apps
+/// through which people write, and the model.
+const DEMO: [&str; 6] = ["MEM_", "THREAD_", "LINK_CONTEXT", "LONE_", "PROXY_", "LLM_"];
 
 /// Every setting, checked.
 #[derive(Debug, Clone)]
@@ -75,6 +77,8 @@ pub struct Config {
     pub access: AccessRules,
     /// What makes a message a trigger.
     pub triggers: TriggerRules,
+    /// `PROXY_HOLD_MS`: how long a question waits for its copy.
+    pub proxy_hold: Duration,
     /// `THREAD_REPLY_TARGET`: which message an answer in a thread replies to.
     pub reply_target: ReplyTarget,
     /// The model; without one the bot answers with its inspector.
@@ -155,6 +159,7 @@ impl Config {
             discord: discord::read(&mut check),
             access: access::read(&mut check),
             triggers: triggers::read(&mut check),
+            proxy_hold: triggers::proxy_hold(&mut check),
             reply_target: triggers::reply_target(&mut check),
             llm: llm::read(&mut check),
             prices: prices::read(&mut check),
@@ -210,8 +215,8 @@ impl Config {
     }
 
     /// What this process's environment sets for demo and playground: caps (`MEM_*`,
-    /// `THREAD_*`, `LINK_CONTEXT`, `LONE_*`) and the model (`LLM_*`), as pairs for
-    /// [`Config::load`].
+    /// `THREAD_*`, `LINK_CONTEXT`, `LONE_*`), the apps through which people write
+    /// (`PROXY_*`) and the model (`LLM_*`), as pairs for [`Config::load`].
     pub fn demo_of_process() -> Vec<(String, String)> {
         let is_for_demo = |name: &str| DEMO.iter().any(|prefix| name.starts_with(prefix));
         process_environment()

@@ -25,6 +25,6 @@ pub use receipt::{
     CollectorReceipt, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
     RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, ToolReceipt,
 };
-pub use tokens::{Payer, TokenLimits};
+pub use tokens::{Payer, Spender, TokenLimits};
 pub use tool::{ToolDefinition, ToolName, ToolParameter};
 pub use vision::Vision;

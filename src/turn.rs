@@ -35,7 +35,7 @@ use crate::telemetry::event::Outcome;
 use crate::telemetry::{Ids, TurnStage};
 use crate::tools;
 use clew_context::model::{
-    ChannelId, Fallback, Interaction, Message, MessageId, Readers, TurnRequest, UnixMillis,
+    ChannelId, Fallback, Interaction, Message, MessageId, ProxyId, Readers, TurnRequest, UnixMillis,
 };
 use clew_discord::guild_state::AnswerPlace;
 
@@ -73,6 +73,8 @@ pub struct TurnJob {
     pub waited: bool,
     /// The triggers of other turns that wait or run, or were refused.
     pub other_triggers: BTreeSet<MessageId>,
+    /// Messages that copy another one, which is shown in their place.
+    pub copies: Vec<MessageId>,
     /// The turns that run in other channels, and agent runs.
     pub elsewhere: Vec<Elsewhere>,
     /// The agent run that the turn does, if it does one.
@@ -155,10 +157,16 @@ impl Turn<'_> {
         })
     }
 
+    /// The app through which the asker writes, if so. Such an asker owns nothing: nothing
+    /// stored is read or written for them, and tools read here only.
+    fn proxy(&self) -> Option<ProxyId> {
+        self.services.proxy_of(self.trigger())
+    }
+
     /// Whose limits of tokens the turn counts towards.
     fn payer(&self) -> Payer {
         Payer {
-            user: self.job.request.asker(),
+            spender: self.services.spender(self.trigger()),
             guild: self.ids.guild,
         }
     }

@@ -6,6 +6,7 @@ mod bot_turns;
 mod calls;
 mod carry_out;
 mod edits;
+mod held;
 mod messages;
 mod refusals;
 mod turns;
@@ -21,17 +22,19 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::holds::Holds;
 use super::loop_event::LoopEvent;
 use super::queues::Queues;
 use super::rate_limit::RateLimiter;
 use super::wiring;
 use crate::config::Config;
 use crate::memory::{DiscordChange, Missed};
+use crate::model::Spender;
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
-use clew_context::model::{ChannelId, GuildId, Message, MessageId, UserId};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId};
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
 use clew_discord::session::{Claims, Mark, ShardProgress};
@@ -65,11 +68,13 @@ pub(super) struct Dispatcher {
     /// Channels that were told that we only see mentions.
     told_to_mention: HashSet<ChannelId>,
     /// Who was told that tokens are used up: on which day since 1970, and where.
-    told_spent: HashSet<(i64, ChannelId, UserId)>,
+    told_spent: HashSet<(i64, ChannelId, Spender)>,
     /// Direct conversations that were recognised only by a look at the channel.
     direct: HashSet<ChannelId>,
     /// Questions that got no turn, oldest first; no answer refers to them.
     refused: VecDeque<(ChannelId, MessageId)>,
+    /// Questions for which an app through which people write may post a copy.
+    holds: Holds,
     /// Triggers whose channel is being looked up, without those deleted since.
     unplaced: HashSet<MessageId>,
     tracker: TaskTracker,
@@ -106,6 +111,7 @@ impl Dispatcher {
             told_spent: HashSet::new(),
             direct: HashSet::new(),
             refused: VecDeque::new(),
+            holds: Holds::new(config.proxy_hold),
             unplaced: HashSet::new(),
             tracker,
             loop_events,
@@ -161,7 +167,7 @@ impl Dispatcher {
             Event::MessagesDeleted { channel, ids } => {
                 self.services.window().deleted(channel, &ids);
                 self.starters_deleted(&ids);
-                self.cancel(&ids);
+                self.held_deleted(&ids);
                 self.cancel_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
                 let guild = self.services.guild_state.guild_of(channel);
                 self.reconcile(DiscordChange::Deleted {
@@ -317,11 +323,12 @@ impl Dispatcher {
         progress.finished(mark);
     }
 
-    /// Starts nothing new. Triggers that wait stay unfinished, so that the next
+    /// Starts nothing new. Triggers that wait, held ones too, stay unfinished, so that the next
     /// process gets them again; commands are not sent again, so their callers
     /// are told.
     pub(super) fn close(&mut self) {
         self.closed = true;
+        self.holds.close();
         for waiting in self.queues.remove_waiting(|_| true) {
             self.stopping(&waiting.request);
         }

@@ -1,7 +1,10 @@
 //! What the main loop waits for.
 
+use std::future::pending;
+
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::runs::RunSlot;
@@ -19,6 +22,8 @@ pub(super) enum LoopEvent {
     Stop,
     /// The gateway's tasks have ended.
     Disconnected(Result<(), FatalReason>),
+    /// Questions have waited long enough for their copies.
+    Due,
     /// Something happened on Discord.
     Discord(ShardEvent),
     /// A command asks for a turn.
@@ -61,12 +66,19 @@ pub(super) struct EventSources {
 
 impl EventSources {
     /// The next one: shutdown first, then reports, which make room for new
-    /// events.
-    pub(super) async fn next(&mut self) -> LoopEvent {
+    /// events, then what is due at a time.
+    pub(super) async fn next(&mut self, due: Option<Instant>) -> LoopEvent {
+        let is_due = async {
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => LoopEvent::Stop,
             Some(loop_event) = self.reports.recv() => loop_event,
+            () = is_due => LoopEvent::Due,
             Some(delivery) = self.deliveries.recv() => LoopEvent::Discord(delivery),
             () = self.rest.reader().token_refused() => {
                 LoopEvent::Disconnected(Err(FatalReason::TokenRefused))

@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use clew_context::model::{ChannelId, UserId};
-
 use super::shares::{Requester, Shares};
+use crate::model::Spender;
+use clew_context::model::ChannelId;
 
 /// The most turns that wait, whatever the limits are set to: finding the next
 /// one looks at all of them.
@@ -24,7 +24,7 @@ pub(super) enum QueueKey {
     /// A thread or a direct conversation.
     Conversation(ChannelId),
     /// One person in an ordinary channel.
-    Member(ChannelId, UserId),
+    Member(ChannelId, Spender),
 }
 
 /// The result of submitting something.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use clew_context::model::UserId;
+use crate::model::Spender;
 
 /// The span that rates are counted over.
 const MINUTE: Duration = Duration::from_mins(1);
@@ -16,7 +16,7 @@ const MANY: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct RateLimiter {
     most: usize,
-    times: HashMap<UserId, VecDeque<Instant>>,
+    times: HashMap<Spender, VecDeque<Instant>>,
 }
 
 impl RateLimiter {
@@ -29,12 +29,12 @@ impl RateLimiter {
     }
 
     /// Counts one more and returns true, unless that would be too many.
-    pub(super) fn take(&mut self, user: UserId, now: Instant) -> bool {
+    pub(super) fn take(&mut self, spender: Spender, now: Instant) -> bool {
         if self.times.len() >= MANY {
             self.times
                 .retain(|_, times| times.back().is_some_and(|last| now - *last < MINUTE));
         }
-        let times = self.times.entry(user).or_default();
+        let times = self.times.entry(spender).or_default();
         while times.front().is_some_and(|first| now - *first >= MINUTE) {
             times.pop_front();
         }
@@ -48,16 +48,21 @@ impl RateLimiter {
 
 #[cfg(test)]
 mod tests {
+    use clew_context::model::UserId;
+
     use super::*;
 
     #[test]
     fn a_minute_slides() {
         let (mut rate, start) = (RateLimiter::new(2), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        let user = UserId::new(1);
+        let user = Spender::User(UserId::new(1));
         assert!(rate.take(user, at(0)) && rate.take(user, at(30)));
         assert!(!rate.take(user, at(59)));
-        assert!(rate.take(UserId::new(2), at(59)), "others have their own");
+        assert!(
+            rate.take(Spender::User(UserId::new(2)), at(59)),
+            "others have their own"
+        );
         assert!(rate.take(user, at(60)));
         assert!(!rate.take(user, at(61)));
     }

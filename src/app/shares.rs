@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use clew_context::model::{GuildId, UserId};
+use crate::model::Spender;
+use clew_context::model::GuildId;
 
 /// Those between whom shares are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,14 +15,14 @@ pub(super) enum Tenant {
     /// A server.
     Guild(GuildId),
     /// A person in direct messages.
-    Person(UserId),
+    Person(Spender),
 }
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Requester {
     pub(super) tenant: Tenant,
-    pub(super) user: UserId,
+    pub(super) spender: Spender,
 }
 
 /// What each tenant, and each person within one, takes up now.

@@ -78,6 +78,7 @@ pub(super) async fn services(
                 .as_ref()
                 .map(|llm| llm.images)
                 .unwrap_or_default(),
+            proxies: config.triggers.proxies.clone(),
             reply_target: config.reply_target,
             max_messages: config.answers.max_messages,
             link_previews: config.answers.link_previews,

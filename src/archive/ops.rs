@@ -6,8 +6,8 @@ use super::parts::{
     ExportAttachment, ExportComponent, ExportEmbed, ExportForward, ExportPoll, ExportSticker,
 };
 use clew_context::model::{
-    ChannelId, ChannelKind, Extras, GuildId, MessageId, MessageKind, Reference, ReferenceKind,
-    UserId,
+    ApplicationId, ChannelId, ChannelKind, Extras, GuildId, MessageId, MessageKind, Reference,
+    ReferenceKind, UserId,
 };
 
 #[derive(Deserialize)]
@@ -130,6 +130,8 @@ pub(super) struct ScenarioMessage {
     #[serde(default)]
     pub(super) webhook_id: Option<UserId>,
     #[serde(default)]
+    pub(super) application_id: Option<ApplicationId>,
+    #[serde(default)]
     pub(super) snapshots: Vec<ExportForward>,
     #[serde(default)]
     pub(super) embeds: Vec<ExportEmbed>,
@@ -213,6 +215,7 @@ impl ScenarioMessage {
             ms: None,
             edited_ms: None,
             webhook_id: None,
+            application_id: None,
             snapshots: Vec::new(),
             embeds: Vec::new(),
             attachments: Vec::new(),

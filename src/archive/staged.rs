@@ -230,6 +230,7 @@ impl StagedScenario {
             name: name.into(),
             bot: wire.webhook_id.is_some() || user.is_some_and(|user| user.bot),
             webhook: wire.webhook_id.is_some(),
+            application: wire.application_id.filter(|_| wire.webhook_id.is_some()),
         }
     }
 

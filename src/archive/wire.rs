@@ -183,6 +183,7 @@ impl ExportUser<'_> {
         Ok(Author {
             id: self.id()?,
             webhook: bot && matches!(discriminator, Some("0000" | "0")),
+            application: None,
             bot,
             name: self.shown_name(),
         })

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::definition::{Found, Run, Work};
 use super::done::Stop;
 use super::words;
-use crate::model::Payer;
+use crate::model::{Payer, Spender};
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{
     Author, Channel, ChannelId, ChannelKind, ChannelMode, GuildId, Interaction, RoleId, UserId,
@@ -117,7 +117,7 @@ impl Call {
     /// Whose limits of tokens it counts towards.
     pub const fn payer(&self) -> Payer {
         Payer {
-            user: self.interaction.user,
+            spender: Spender::User(self.interaction.user),
             guild: self.interaction.guild,
         }
     }

@@ -1,16 +1,30 @@
 //! What makes a message a trigger, and what its answer replies to.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use super::check::Checker;
 use super::variable as var;
-use clew_context::model::{ReplyTarget, TriggerRules};
+use clew_context::model::{Proxies, ProxyId, ReplyTarget, TriggerRules};
 
 /// The words of `THREAD_REPLY_TARGET`.
 pub(super) const REPLY_TARGETS: [(&str, ReplyTarget); 2] = [
     ("newest", ReplyTarget::Newest),
     ("trigger", ReplyTarget::Trigger),
 ];
+
+/// The apps that `PROXY_APPS` knows by name, by the application id of their public bot,
+/// as their own pages for adding it give it:
+/// <https://github.com/PluralKit/PluralKit/blob/main/docs/content/.vuepress/config.js> and
+/// <https://tupperbox.app/>.
+const PROXIES: [(&str, ProxyId); 2] = [
+    ("pluralkit", ProxyId::new(466_378_653_216_014_359)),
+    ("tupperbox", ProxyId::new(431_544_605_209_788_416)),
+];
+/// What `PROXY_HOLD_MS` accepts: longer waits nobody would take for an answer.
+const PROXY_HOLD_MS: RangeInclusive<u64> = 0..=10_000;
 
 #[derive(Default, Deserialize)]
 struct RawTriggers {
@@ -19,6 +33,8 @@ struct RawTriggers {
     reply_to_bots: Option<String>,
     max_bot_turns: Option<String>,
     thread_reply_target: Option<String>,
+    proxy_apps: Option<String>,
+    proxy_hold_ms: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> TriggerRules {
@@ -28,11 +44,37 @@ pub(super) fn read(check: &mut Checker) -> TriggerRules {
         auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS, raw.auto_reply_channels),
         reply_to_bots: check.switch(&var::REPLY_TO_BOTS, raw.reply_to_bots),
         max_bot_turns: check.number(&var::MAX_BOT_TURNS, raw.max_bot_turns, 1..=100),
+        proxies: proxies(check, raw.proxy_apps),
     };
     if triggers.mention_only && !triggers.auto_reply_channels.is_empty() {
         check.warn("AUTO_REPLY_CHANNELS has no effect with MENTION_ONLY=true".to_owned());
     }
     triggers
+}
+
+fn proxies(check: &mut Checker, raw: Option<String>) -> Proxies {
+    let names: Vec<&str> = PROXIES.iter().map(|(name, _)| *name).collect();
+    let names = names.join(", ");
+    let accepted = format!("{names}, or ids of applications or webhooks, each 1 to 20 digits");
+    let read = |item: &str| {
+        let known = PROXIES.iter();
+        let mut known = known.filter(|(name, _)| item.eq_ignore_ascii_case(name));
+        known
+            .next()
+            .map(|(_, id)| *id)
+            .or_else(|| item.parse().ok())
+    };
+    let listed = check.optional(&var::PROXY_APPS, raw, &accepted, |text| {
+        let items = text.split([',', ' ']).filter(|item| !item.is_empty());
+        items.map(read).collect()
+    });
+    listed.unwrap_or_default()
+}
+
+/// `PROXY_HOLD_MS`.
+pub(super) fn proxy_hold(check: &mut Checker) -> Duration {
+    let raw: RawTriggers = check.raw();
+    Duration::from_millis(check.number(&var::PROXY_HOLD_MS, raw.proxy_hold_ms, PROXY_HOLD_MS))
 }
 
 pub(super) fn reply_target(check: &mut Checker) -> ReplyTarget {

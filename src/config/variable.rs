@@ -164,6 +164,10 @@ variables! {
     REPLY_TO_BOTS = "false", "true|false", Triggers;
     /// How many turns in a row bots may trigger, per channel and per server, until a person who may use the bot speaks.
     MAX_BOT_TURNS = "3", "turns", Triggers;
+    /// Apps through which people write, such as proxies and bridges: what their webhooks post counts as people's words.
+    PROXY_APPS = "", "pluralkit, tupperbox, application or webhook ids, comma separated", Triggers;
+    /// How long a question waits where such an app has posted, for the app to replace it by its copy; 0 for not at all.
+    PROXY_HOLD_MS = "1500", "milliseconds", Triggers;
     /// What an answer in a thread replies to: the newest message of a person, or the trigger.
     THREAD_REPLY_TARGET = "newest", "newest|trigger", Triggers;
 

@@ -6,8 +6,8 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Payer, TokenLimits};
-use clew_context::model::{GuildId, UnixMillis, UserId};
+use crate::model::{Payer, Spender, TokenLimits};
+use clew_context::model::{GuildId, UnixMillis};
 
 /// The most users, and the most servers, that are counted in a day. Beyond, the half
 /// that has used least is forgotten: each of them may use that little once more.
@@ -35,7 +35,8 @@ pub struct DailyTokens {
 pub struct UsedTokens {
     /// Days since 1970-01-01.
     day: i64,
-    users: HashMap<UserId, u64>,
+    /// Apps through which people write are counted among them, by channel.
+    users: HashMap<Spender, u64>,
     guilds: HashMap<GuildId, u64>,
 }
 
@@ -56,7 +57,7 @@ impl DailyTokens {
             return;
         }
         if self.limits.per_user.is_some() {
-            add(&mut self.used.users, payer.user, tokens);
+            add(&mut self.used.users, payer.spender, tokens);
         }
         if let Some(guild) = payer.guild
             && self.limits.per_guild.is_some()
@@ -72,7 +73,7 @@ impl DailyTokens {
         let is_reached = |used: Option<&u64>, limit: Option<u64>| {
             limit.is_some_and(|limit| used.is_some_and(|used| *used >= limit))
         };
-        if is_reached(self.used.users.get(&payer.user), self.limits.per_user) {
+        if is_reached(self.used.users.get(&payer.spender), self.limits.per_user) {
             Some(SpentBy::User)
         } else if is_reached(payer.guild.and_then(of_guild), self.limits.per_guild) {
             Some(SpentBy::Guild)
@@ -123,6 +124,8 @@ fn forget_least<Id: Copy + Eq + Hash>(used: &mut HashMap<Id, u64>) {
 
 #[cfg(test)]
 mod tests {
+    use clew_context::model::{ChannelId, ProxyId, UserId};
+
     use super::*;
 
     const NOON: UnixMillis = UnixMillis(20_000 * SECONDS_A_DAY * 1_000 + 43_200_000);
@@ -134,7 +137,7 @@ mod tests {
 
     fn payer(user: u64, guild: u64) -> Payer {
         Payer {
-            user: UserId::new(user),
+            spender: UserId::new(user).into(),
             guild: (guild > 0).then(|| GuildId::new(guild)),
         }
     }
@@ -186,6 +189,11 @@ mod tests {
     fn what_was_kept_counts_on_the_same_day() {
         let mut tokens = none_used(LIMITS);
         tokens.add(payer(1, 7), 200, NOON);
+        let proxy = Payer {
+            spender: Spender::Proxy(ProxyId::new(5), ChannelId::new(6)),
+            guild: None,
+        };
+        tokens.add(proxy, 300, NOON);
         let kept = serde_json::to_string(tokens.used()).unwrap();
         let restored = |now| {
             let kept = serde_json::from_str(&kept).unwrap();

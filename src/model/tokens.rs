@@ -1,6 +1,11 @@
-//! Limits of the model's tokens, and whom they hold.
+//! Limits of the model's tokens, and whom limits hold.
 
-use clew_context::model::{GuildId, UserId};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use clew_context::model::{ChannelId, GuildId, ParseIdError, ProxyId, UserId};
 
 /// The most tokens that may be used in a day; none if there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,7 +20,57 @@ pub struct TokenLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payer {
     /// Who asked.
-    pub user: UserId,
+    pub spender: Spender,
     /// The server in which they asked; none in direct messages.
     pub guild: Option<GuildId>,
+}
+
+/// Whom limits count as one. People who write through an app cannot be told apart for
+/// sure: anybody can choose any name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Spender {
+    /// A user or a bot.
+    User(UserId),
+    /// Everybody who writes through this app in this channel or its threads.
+    Proxy(ProxyId, ChannelId),
+}
+
+impl From<UserId> for Spender {
+    fn from(user: UserId) -> Self {
+        Self::User(user)
+    }
+}
+
+/// A user's id, or `app/channel`.
+impl fmt::Display for Spender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(user) => write!(f, "{user}"),
+            Self::Proxy(app, channel) => write!(f, "{app}/{channel}"),
+        }
+    }
+}
+
+impl FromStr for Spender {
+    type Err = ParseIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIdError> {
+        Ok(match text.split_once('/') {
+            None => Self::User(text.parse()?),
+            Some((app, channel)) => Self::Proxy(app.parse()?, channel.parse()?),
+        })
+    }
+}
+
+impl Serialize for Spender {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Spender {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
 }

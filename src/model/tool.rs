@@ -44,6 +44,14 @@ impl ToolName {
         }
     }
 
+    /// Whether it reads messages, and nothing that is kept.
+    pub const fn reads_messages(self) -> bool {
+        match self {
+            Self::GetMessage | Self::ListThread | Self::SearchMessages => true,
+            Self::Remember | Self::Forget | Self::SearchOutputs | Self::ReadOutput => false,
+        }
+    }
+
     /// The tool of that name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|name| name.as_str() == word)

@@ -26,12 +26,12 @@ pub(super) fn choose(recording: &Recording, questions: &Questions) -> Result<Us,
             found: "no bot wrote or was mentioned in the recording",
             candidates: candidates(recording),
         }),
-        None => Ok(us(recording, UserId::new(0))),
-        Some(id) => Ok(us(recording, id)),
+        None => Ok(us(recording, questions, UserId::new(0))),
+        Some(id) => Ok(us(recording, questions, id)),
     }
 }
 
-fn us(recording: &Recording, user: UserId) -> Us {
+fn us(recording: &Recording, questions: &Questions, user: UserId) -> Us {
     let name = recording
         .participant(user)
         .map_or(NAME, |known| &known.name);
@@ -39,6 +39,7 @@ fn us(recording: &Recording, user: UserId) -> Us {
         user,
         name: name.to_owned(),
         roles: Vec::new(),
+        proxies: questions.rules.proxies.clone(),
     }
 }
 

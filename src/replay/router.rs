@@ -48,7 +48,8 @@ impl<'a> Router<'a> {
             self.ours.push(message.id);
         }
         let routed = self.routed(message);
-        let human = message.is_human() && !self.us.wrote(message) && !message.flags.is_private();
+        let human =
+            self.us.is_person(message) && !self.us.wrote(message) && !message.flags.is_private();
         let wanted = match self.questions.triggers {
             Triggers::Mentions => routed.is_some(),
             Triggers::Replies => human && message.replies_to().is_some(),
@@ -79,7 +80,7 @@ impl<'a> Router<'a> {
             Verdict::Turn(cause) => Some(cause),
             Verdict::Ignore | Verdict::Denied(_) | Verdict::NoContent => None,
         };
-        if message.is_human() {
+        if self.us.is_person(message) {
             self.bot_turns.remove(&message.channel);
         } else if cause.is_some() {
             self.bot_turns.insert(message.channel, bot_turns + 1);

@@ -31,6 +31,9 @@ pub struct Asker<'a> {
     pub place: &'a Place,
     /// The agent run that the turn does, if it does one.
     pub task: Option<u64>,
+    /// Whether they ask through an app: nothing that is kept is theirs, and nothing is kept
+    /// for them.
+    pub owns_nothing: bool,
     /// The trigger: nothing newer is read.
     pub trigger: MessageId,
     /// What the asker wrote, for facts about them.

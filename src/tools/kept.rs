@@ -36,7 +36,12 @@ pub(super) async fn kept(
         began,
     };
     let is_inline = asker.memory.is_inline(result.text.len());
-    let (note, output) = match asker.memory.keep_output(asker.place, made).await {
+    let kept = if asker.owns_nothing {
+        KeptOutput::Off
+    } else {
+        asker.memory.keep_output(asker.place, made).await
+    };
+    let (note, output) = match kept {
         KeptOutput::SourceRemoved => return ToolResult::of_error(&ToolError::SourceRemoved),
         KeptOutput::Kept(id) => {
             let note =

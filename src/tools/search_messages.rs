@@ -100,6 +100,9 @@ async fn in_window(asker: &Asker<'_>, words: &Keywords) -> ToolOutput {
 
 /// The best of what is stored of the asker's conversation here.
 async fn stored(asker: &Asker<'_>, words: &Keywords) -> Result<ToolOutput, ToolError> {
+    if asker.owns_nothing {
+        return Ok(ToolOutput::default());
+    }
     let rows = asker.memory.said_before(asker.place).await;
     let mut rows = rows.map_err(ToolError::of_store)?;
     let guild = asker.place.guild;

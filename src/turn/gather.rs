@@ -196,6 +196,7 @@ fn window_view(turn: &Turn<'_>, parent: Option<ChannelId>) -> (View, Option<Arc<
     let starter = parent.and_then(|parent| window.message(parent, trigger.channel.starter()));
     let mut view = window.view(trigger.channel);
     view.newest = view.newest.min(turn.job.newest);
+    view.leave_out(&turn.job.copies);
     if let Some(referenced) = trigger.referenced_message() {
         view.complete(referenced);
     }
@@ -203,10 +204,12 @@ fn window_view(turn: &Turn<'_>, parent: Option<ChannelId>) -> (View, Option<Arc<
 }
 
 /// As far as known; collecting finds out the rest. Whoever writes in a private thread
-/// is a member of it.
+/// is a member of it, unless it is through an app: a webhook writes in every thread.
 fn asker_access(turn: &Turn<'_>) -> Access {
     let access = access_to(turn, turn.trigger().channel);
-    if turn.job.request.cause.is_posted() {
+    if turn.proxy().is_some() {
+        access.as_stranger()
+    } else if turn.job.request.cause.is_posted() {
         access.as_member()
     } else {
         access
@@ -221,10 +224,11 @@ fn note_names(turn: &Turn<'_>) {
     };
     let trigger = turn.trigger();
     let author = (trigger.author.id, &*trigger.author.name);
+    let author = turn.proxy().is_none().then_some(author);
     let mentions = trigger.mentions.iter();
     let mentioned = mentions.map(|mention| (mention.id, &*mention.name));
     let guild_state = &turn.services.guild_state;
-    guild_state.hear(guild, mentioned.chain([author]));
+    guild_state.hear(guild, mentioned.chain(author));
 }
 
 /// What failed, and the starter, pointed-at message or end of a chain that was

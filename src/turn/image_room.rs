@@ -35,7 +35,7 @@ impl ImageRoom {
             counted.map(|(_, bytes)| bytes).sum::<u64>() + bytes <= most
         };
         let has_room = has_room(IN_ALL, &|_| true)
-            && has_room(OF_USER, &|other| other.user == payer.user)
+            && has_room(OF_USER, &|other| other.spender == payer.spender)
             && (payer.guild.is_none() || has_room(OF_GUILD, &|other| other.guild == payer.guild));
         if !has_room {
             return None;
@@ -70,7 +70,7 @@ mod tests {
 
     fn payer(user: u64, guild: u64) -> Payer {
         Payer {
-            user: UserId::new(user),
+            spender: UserId::new(user).into(),
             guild: (guild > 0).then(|| GuildId::new(guild)),
         }
     }

@@ -233,6 +233,7 @@ pub async fn preview<S: Source>(
             came: now,
             newest: None,
             waited: seen.input.waited,
+            copies: Vec::new(),
             other_triggers: seen.input.other_triggers.clone(),
             elsewhere: Vec::new(),
             run: None,

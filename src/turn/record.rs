@@ -17,7 +17,8 @@ pub(super) use report::TurnReport;
 
 /// Stores the asker's own words and the model's whole answer, if there is one. Only
 /// then facts may be extracted from the turn. Of a private turn only the receipt is
-/// stored: what it was made from only the asker may read, and others read the history.
+/// stored: what it was made from only the asker may read, and others read the history. Of
+/// a turn for who asks through an app nothing is.
 pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
@@ -26,6 +27,9 @@ pub(super) async fn record(
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
     let Delivered { outcome, answer } = delivered;
+    if turn.proxy().is_some() {
+        return outcome.into();
+    }
     let answer = answer.filter(|_| !turn.job.request.is_private);
     let services = turn.services;
     let keeps_receipts = services.memory.settings().receipts.is_some();

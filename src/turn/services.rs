@@ -9,8 +9,7 @@ use crate::config::ToolConfig;
 use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
-use crate::model::Payer;
-use crate::model::RunBounds;
+use crate::model::{Payer, RunBounds, Spender};
 use crate::runs::Runs;
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
@@ -18,7 +17,8 @@ use clew_context::collect::NegativeCache;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::Window;
 use clew_context::model::{
-    GuildId, ImageLimits, Limits, Message, OptOuts, ReplyTarget, TurnRequest, UserId,
+    ChannelId, GuildId, ImageLimits, Limits, Message, OptOuts, Proxies, ProxyId, ReplyTarget,
+    TurnRequest, UserId,
 };
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
@@ -63,6 +63,8 @@ pub struct TurnSettings {
     pub limits: Limits,
     /// `LLM_MAX_IMAGES` and `LLM_MAX_IMAGE_BYTES`.
     pub images: ImageLimits,
+    /// `PROXY_APPS`.
+    pub proxies: Proxies,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
     /// `ANSWER_MAX_MESSAGES`.
@@ -97,6 +99,7 @@ impl Services {
     /// Who we are in a server, or in direct messages.
     pub fn us(&self, guild: Option<GuildId>) -> Us {
         let us = self.guild_state.current_user();
+        let proxies = self.settings.proxies.clone();
         let roles = guild
             .map(|guild| self.guild_state.our_role_ids(guild))
             .unwrap_or_default();
@@ -105,14 +108,37 @@ impl Services {
                 user: us.user,
                 name: us.name,
                 roles,
+                proxies,
             },
             // Before the first READY there are no messages anyway.
             None => Us {
                 user: UserId::new(0),
                 name: String::new(),
                 roles,
+                proxies,
             },
         }
+    }
+
+    /// The app through which a person wrote a message, if so.
+    pub fn proxy_of(&self, message: &Message) -> Option<ProxyId> {
+        self.settings.proxies.posted(&message.author)
+    }
+
+    /// Whom limits count for a message's author. A thread counts as its channel, whose
+    /// webhooks post in both.
+    pub fn spender(&self, message: &Message) -> Spender {
+        let Some(app) = self.proxy_of(message) else {
+            return Spender::User(message.author.id);
+        };
+        Spender::Proxy(app, self.home(message.channel))
+    }
+
+    /// A thread's channel; other channels are their own.
+    pub fn home(&self, channel: ChannelId) -> ChannelId {
+        let known = self.guild_state.kind_and_parent(channel);
+        let parent = known.filter(|(kind, _)| kind.is_thread());
+        parent.and_then(|(_, parent)| parent).unwrap_or(channel)
     }
 
     /// A message's own words as a turn stores them.

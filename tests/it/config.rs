@@ -193,6 +193,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("REPLY_TO_BOTS", "never", "true, false"),
     ("MAX_BOT_TURNS", "0", "from 1 to 100"),
     ("THREAD_REPLY_TARGET", "oldest", "newest, trigger"),
+    ("PROXY_APPS", "pluralkit,irc", "pluralkit, tupperbox"),
+    ("PROXY_HOLD_MS", "10001", "from 0 to 10000"),
     ("LLM_BASE_URL", "localhost:11434", "http://host:port/v1"),
     ("LLM_API_KEY", "two words", "printable"),
     (

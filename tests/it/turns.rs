@@ -13,6 +13,8 @@ mod links;
 mod names;
 mod no_file;
 mod opt_out;
+mod proxies;
+mod proxy_holds;
 mod purged;
 mod queue;
 mod refused;

@@ -21,7 +21,7 @@
 //! # let (first, second) = (json(1 << 40, "the pump leaks"), json(2 << 40, "<@9>"));
 //! # let limits = Limits { max_fetches: 0, ..Limits::default() };
 //! let reader = RestReader::new("the token", None)?;
-//! let us = Us { user: UserId::new(9), name: "Clew".into(), roles: vec![] };
+//! let us = Us { user: UserId::new(9), name: "Clew".into(), roles: vec![], proxies: Proxies::default() };
 //! let (mut window, cache) = (Window::new(WindowLimits::default()), NegativeCache::default());
 //! window.created(convert::message(&first)?); // or convert::from_twilight(&message)
 //! let trigger = window.created(convert::message(&second)?);

@@ -14,6 +14,7 @@ mod interaction;
 mod message;
 mod opt_out;
 mod profile;
+mod proxy;
 mod reason;
 mod rules;
 mod secret;
@@ -29,8 +30,8 @@ pub use channel::{
 pub use chat::{AgentDoc, ChatMessage, Role, ToolCall};
 pub use config::{ImageLimits, Limits, LinkContext, LoneContext};
 pub use id::{
-    ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, RoleId, TagId,
-    TurnId, UserId,
+    ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, ProxyId, RoleId,
+    TagId, TurnId, UserId,
 };
 pub use image::{Image, ImageKind};
 pub use interaction::{Interaction, InteractionPlace};
@@ -40,6 +41,7 @@ pub use message::{
 };
 pub use opt_out::{OptOuts, OptedOut};
 pub use profile::{HistoryMessage, Profiles};
+pub use proxy::{Proxies, Speaker};
 pub use reason::{Fallback, Stage};
 pub use rules::{AccessRules, AllowList, ChannelMode, IdList, ReplyTarget, TriggerRules};
 pub use secret::Secret;

@@ -36,6 +36,8 @@ pub struct Draft {
     pub components: Vec<Value>,
     /// The webhook's name; the author's id is then the webhook's.
     pub webhook: Option<String>,
+    /// The application that owns the webhook.
+    pub application: Option<Id>,
     /// Message flags.
     pub flags: u64,
     /// When it was posted, in Unix milliseconds; `None`: now.
@@ -210,6 +212,13 @@ impl Draft {
     #[must_use]
     pub fn webhook(mut self, name: &str) -> Self {
         self.webhook = Some(name.to_owned());
+        self
+    }
+
+    /// Makes the webhook an application's own.
+    #[must_use]
+    pub fn application(mut self, application: impl Into<Id>) -> Self {
+        self.application = Some(application.into());
         self
     }
 

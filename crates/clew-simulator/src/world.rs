@@ -279,6 +279,8 @@ pub struct Message {
     pub author: Id,
     /// The webhook's name, if one posted it.
     pub webhook: Option<String>,
+    /// The application that owns the webhook.
+    pub application: Option<Id>,
     /// Text.
     pub content: String,
     /// The API's message type.

@@ -79,7 +79,7 @@ impl Dispatcher {
             return Err(spent);
         }
         let rate = self.question_rate.as_mut();
-        if rate.is_none_or(|rate| rate.take(payer.user, Instant::now())) {
+        if rate.is_none_or(|rate| rate.take(payer.spender, Instant::now())) {
             Ok(())
         } else {
             Err(Refusal::UserRate)

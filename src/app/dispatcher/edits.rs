@@ -36,6 +36,7 @@ impl Dispatcher {
             // The edit removed our mention, and so we no longer see the text.
             return;
         }
+        self.held_edited(&message);
         if self.active.contains_key(&message.id) {
             self.restart(message);
             return;
@@ -50,7 +51,7 @@ impl Dispatcher {
     /// asked again once the edits stop, which counts as a question. Beyond the
     /// asker's rate the turn just ends.
     fn restart(&mut self, message: Message) {
-        let (now, asker) = (Instant::now(), message.author.id);
+        let (now, asker) = (Instant::now(), self.services.spender(&message));
         let spent = self.tokens_spent(&message);
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
@@ -78,7 +79,7 @@ impl Dispatcher {
     fn tokens_spent(&self, message: &Message) -> Option<Refusal> {
         let of_channel = || self.services.guild_state.guild_of(message.channel);
         self.services.tokens_spent(Payer {
-            user: message.author.id,
+            spender: self.services.spender(message),
             guild: message.guild.or_else(of_channel),
         })
     }

@@ -30,28 +30,30 @@ impl Dispatcher {
             direct.then_some(ChannelKind::Dm)
         });
         let unplaced = kind.is_none() && message.guild.is_none();
+        // Our role is only looked up, among all of the server's, if the message mentions one.
+        let roles_of = message.guild.filter(|_| !message.mention_roles.is_empty());
+        let us = self.services.us(roles_of);
+        let copied = complete.then(|| self.copied(&message, &us)).flatten();
+        let (original, copy) = copied.unzip();
+        let asked = copy.as_ref().unwrap_or(&message);
         let verdict = if complete {
-            // Our role is only looked up, among all of the server's, if the
-            // message mentions one.
-            let roles_of = message.guild.filter(|_| !message.mention_roles.is_empty());
-            let us = self.services.us(roles_of);
             let facts = RouteFacts {
                 kind: kind.or_else(|| unplaced.then_some(ChannelKind::Dm)),
                 parent: parent.flatten(),
                 roles: roles.as_deref(),
-                replied_author: self.replied_author(&message),
+                replied_author: self.replied_author(asked),
                 bot_turns: self.bot_turns.in_a_row(message.channel, message.guild),
                 mode: self.mode(message.guild, message.channel, parent.flatten()),
             };
-            if ends_bot_turns(&message, &self.rules, &facts) {
+            if ends_bot_turns(&message, &us, &self.rules, &facts) {
                 self.bot_turns.end(message.channel, message.guild);
             }
-            route(&message, &us, &self.rules, facts)
+            route(asked, &us, &self.rules, facts)
         } else {
             Verdict::Ignore
         };
         // The window separates the message from the one it carries; the turn needs both.
-        let trigger = matches!(verdict, Verdict::Turn(_)).then(|| Arc::new(message.clone()));
+        let trigger = matches!(verdict, Verdict::Turn(_)).then(|| Arc::new(asked.clone()));
         let kept = self.services.window().created(message);
         match verdict {
             Verdict::Ignore => false,
@@ -76,7 +78,7 @@ impl Dispatcher {
                     self.look_up(request, mark);
                     return true;
                 }
-                self.submit(request, Some(mark))
+                self.ask_or_hold(request, original, mark)
             }
         }
     }

@@ -7,11 +7,12 @@ use tokio::time::Instant;
 
 use super::super::wiring;
 use super::{CHANNELS_REMEMBERED, Dispatcher};
+use crate::model::Spender;
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Refusal, TriggerRefused};
 use crate::turn;
 use clew_context::engine::admission::Denied;
-use clew_context::model::{ChannelId, Message, TurnRequest, UserId};
+use clew_context::model::{ChannelId, Message, TurnRequest};
 use clew_discord::send::NewMessage;
 
 /// How long sending a refusal may take.
@@ -55,10 +56,11 @@ impl Dispatcher {
         };
         let access = self.services.guild_state.our_access(message.channel);
         let of_day = matches!(reason, Refusal::UserTokens | Refusal::GuildTokens);
-        let told = (now.day(), message.channel, message.author.id);
+        let spender = self.services.spender(message);
+        let told = (now.day(), message.channel, spender);
         if access.forbids(|rights| rights.send)
             || of_day && self.told_spent.contains(&told)
-            || !self.refusal_rate.take(message.author.id, Instant::now())
+            || !self.refusal_rate.take(spender, Instant::now())
         {
             return;
         }
@@ -81,7 +83,7 @@ impl Dispatcher {
         });
     }
 
-    fn tell_spent(&mut self, told: (i64, ChannelId, UserId)) {
+    fn tell_spent(&mut self, told: (i64, ChannelId, Spender)) {
         if self.told_spent.len() >= CHANNELS_REMEMBERED {
             self.told_spent.clear();
         }

@@ -11,7 +11,7 @@ use super::super::queues::{Full, QueueKey, Submitted};
 use super::super::restarts::Restarts;
 use super::super::shares::{Requester, Tenant};
 use super::Dispatcher;
-use crate::model::Payer;
+use crate::model::{Payer, Spender};
 use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
@@ -71,10 +71,12 @@ impl Dispatcher {
             self.refuse_request(&request, reason);
             return false;
         }
-        if !trigger.is_human() && request.cause.interaction().is_none() {
+        let is_person = trigger.is_human() || self.services.proxy_of(&trigger).is_some();
+        if !is_person && request.cause.interaction().is_none() {
             self.bot_turns.count(trigger.channel, trigger.guild);
         }
-        let (queue, requester) = (queue(&request), self.requester(&request));
+        let requester = self.requester(&request);
+        let queue = queue(&request, requester.spender);
         let waiting = WaitingTrigger {
             request,
             came: Instant::now(),
@@ -99,16 +101,16 @@ impl Dispatcher {
 
     /// Whose share a turn counts towards.
     fn requester(&self, request: &TurnRequest) -> Requester {
-        let Payer { user, guild } = self.payer(request);
-        let tenant = guild.map_or(Tenant::Person(user), Tenant::Guild);
-        Requester { tenant, user }
+        let Payer { spender, guild } = self.payer(request);
+        let tenant = guild.map_or(Tenant::Person(spender), Tenant::Guild);
+        Requester { tenant, spender }
     }
 
     fn payer(&self, request: &TurnRequest) -> Payer {
         let guild = Ids::of(request).guild;
         let of_channel = || self.services.guild_state.guild_of(request.trigger.channel);
         Payer {
-            user: request.asker(),
+            spender: self.services.spender(&request.trigger),
             guild: guild.or_else(of_channel),
         }
     }
@@ -181,6 +183,7 @@ impl Dispatcher {
             newest: self.services.window().newest(channel),
             waited,
             other_triggers,
+            copies: self.copies(channel, id),
             elsewhere: self.elsewhere(channel, id),
             run,
             activity,
@@ -199,6 +202,12 @@ impl Dispatcher {
                     .await;
             }
         });
+    }
+
+    /// The copies, here, of questions that are still there: what they say is shown once.
+    fn copies(&self, channel: ChannelId, own: MessageId) -> Vec<MessageId> {
+        let copies = self.holds.copies_in(channel);
+        copies.filter(|copy| *copy != own).collect()
     }
 
     /// The turns that run in other channels, and agent runs.
@@ -240,7 +249,10 @@ impl Dispatcher {
         let waiting = self.queues.waiting_mut();
         let waiting = waiting.map(|waiting| &waiting.request.trigger);
         let triggers = running.chain(waiting).map(|one| (one.channel, one.id));
-        let others = triggers.chain(self.refused.iter().copied());
+        let held = self.holds.waiting_in(channel);
+        let others = triggers
+            .chain(self.refused.iter().copied())
+            .chain(held.map(|id| (channel, id)));
         let mut others: BTreeSet<MessageId> = others
             .filter(|(at, _)| *at == channel)
             .map(|(_, id)| id)
@@ -264,6 +276,7 @@ impl Dispatcher {
                 self.finished(mark);
             }
         }
+        self.held_ended(&end);
         let mut next = active.queue.and_then(|queue| self.queues.finished(queue));
         while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
             let payer = self.payer(&waiting.request);
@@ -307,7 +320,7 @@ const fn refusal(full: Full) -> Refusal {
 }
 
 /// Turns other than agent runs are serial per thread, direct conversation and member of a channel.
-fn queue(request: &TurnRequest) -> QueueKey {
+fn queue(request: &TurnRequest, spender: Spender) -> QueueKey {
     let trigger = &request.trigger;
     let conversation = request
         .channel_kind
@@ -315,7 +328,7 @@ fn queue(request: &TurnRequest) -> QueueKey {
     if conversation {
         QueueKey::Conversation(trigger.channel)
     } else {
-        QueueKey::Member(trigger.channel, trigger.author.id)
+        QueueKey::Member(trigger.channel, spender)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use clew_context::model::GuildId;
+use clew_context::model::{GuildId, UserId};
 use proptest::prelude::*;
 
 use super::super::shares::Tenant;
@@ -15,7 +15,7 @@ const fn thread(id: u64) -> QueueKey {
 const fn requester(guild: u64, user: u64) -> Requester {
     Requester {
         tenant: Tenant::Guild(GuildId::new(guild)),
-        user: UserId::new(user),
+        spender: Spender::User(UserId::new(user)),
     }
 }
 
@@ -106,8 +106,8 @@ fn who_fills_the_room_is_sent_away_and_not_the_newcomer() {
     }
     assert_eq!(sent_away, 70 - 4 - 8, "half the room is one server's");
     let direct = Requester {
-        tenant: Tenant::Person(UserId::new(9)),
-        user: UserId::new(9),
+        tenant: Tenant::Person(Spender::User(UserId::new(9))),
+        spender: Spender::User(UserId::new(9)),
     };
     for (queue, newcomer) in [(71, ELSEWHERE), (72, direct)] {
         assert_eq!(queues.submit(thread(queue), newcomer, 2), Submitted::Waits);

@@ -36,6 +36,9 @@ pub(super) struct Reaction {
 pub(super) struct WebhookMessage {
     name: String,
     content: String,
+    /// Whether a person writes it through an app of `PROXY_APPS`.
+    #[serde(default)]
+    is_proxied: bool,
 }
 
 /// A channel and a message in it.
@@ -110,7 +113,11 @@ pub(super) async fn unreact(
 pub(super) async fn webhook(
     State(shared): State<Arc<Shared>>,
     Path(channel): Path<String>,
-    Body(WebhookMessage { name, content }): Body<WebhookMessage>,
+    Body(WebhookMessage {
+        name,
+        content,
+        is_proxied,
+    }): Body<WebhookMessage>,
 ) -> Answer {
     let channel = id(&channel)?;
     let chars = name.chars().count();
@@ -133,7 +140,12 @@ pub(super) async fn webhook(
         }
         Ok(world.fresh_id())
     })?;
-    let draft = Draft::new(content).webhook(name.trim());
+    let mut draft = Draft::new(content).webhook(name.trim());
+    if is_proxied {
+        let app = shared.config.triggers.proxies.first();
+        let app = app.ok_or_else(|| ApiError::bad("PROXY_APPS lists no app"))?;
+        draft = draft.application(app.get());
+    }
     let posted = shared.discord.post(channel, webhook, draft);
     Ok(Json(messages::object(&shared, channel, posted)))
 }

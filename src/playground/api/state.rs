@@ -63,6 +63,7 @@ pub(super) async fn state(State(shared): State<Arc<Shared>>) -> Answer {
         "dms": channels(places.dms),
         "settings": settings(&shared),
         "model": shared.model,
+        "proxies": !shared.config.triggers.proxies.is_empty(),
         "max_file_bytes": MOST_FILE_BYTES,
         "faults": shared.faults(),
         "turns": shared.turns.summaries(),

@@ -40,6 +40,7 @@ export async function loadState() {
   state.settings = loaded.settings;
   state.faults = loaded.faults ?? {};
   state.model = loaded.model;
+  state.proxies = loaded.proxies ?? false;
   state.maxFileBytes = loaded.max_file_bytes;
   state.suggestion = loaded.suggestion ?? null;
   for (const turn of loaded.turns) putTurn(turn);
@@ -213,8 +214,8 @@ export function addChannel(channel) {
 }
 
 /** Posts as a webhook; throws what is said against it. */
-export async function postWebhook(channel, name, content) {
-  took(await api.webhook(channel, name, content));
+export async function postWebhook(channel, name, content, proxied) {
+  took(await api.webhook(channel, name, content, proxied));
 }
 
 /** Explains a turn, or none. */

@@ -87,7 +87,11 @@ export function postDialog(forum) {
 /** A message by a webhook, as other programs post them. */
 export function webhookDialog(channel) {
   const fields = [line('Name of the webhook', 'name', { autofocus: true, maxlength: '80', value: 'Build' }), area('Text', 'content', { required: true })];
-  form('Post as a webhook', 'Post', fields, (values) => postWebhook(channel.id, values.get('name'), toWire(values.get('content'))));
+  if (state.proxies) {
+    fields.push(el('label', { class: 'row' }, el('input', { type: 'checkbox', name: 'proxied' }), el('span', { text: 'What a person writes through an app of PROXY_APPS' })));
+  }
+  form('Post as a webhook', 'Post', fields, (values) =>
+    postWebhook(channel.id, values.get('name'), toWire(values.get('content')), values.get('proxied') === 'on'));
 }
 
 /** An export, by its path on the machine that runs the playground. */

@@ -16,6 +16,8 @@ export const state = {
   settings: [],
   faults: {},
   model: '',
+  /** Whether PROXY_APPS lists an app, through which people write. */
+  proxies: false,
   /** The largest text file that can be attached. */
   maxFileBytes: 0,
   suggestion: null,

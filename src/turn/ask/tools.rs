@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::engine::sources::elsewhere;
 use crate::memory::{OutputId, ToolRound};
-use crate::model::{ToolDefinition, ToolName};
+use crate::model::{Agent, ToolDefinition, ToolName};
 use crate::tools::{self, Arguments, Asker, ToolError, ToolResult};
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
@@ -87,7 +87,7 @@ impl<'a> ToolLoop<'a> {
             turn,
             material,
             shown,
-            offered: agent.map_or_else(Vec::new, |one| tools::offered(&one.agent)),
+            offered: agent.map_or_else(Vec::new, |one| offered(turn, &one.agent)),
             rounds: Vec::new(),
             called: HashSet::new(),
             sources: BTreeSet::new(),
@@ -235,8 +235,9 @@ impl<'a> ToolLoop<'a> {
         let names = TurnNames::new(turn, material.collected.turn.channel.as_ref());
         let here = turn.trigger().channel;
         let reads_here = material.collected.turn.asker_access.may_read();
+        let is_proxied = turn.proxy().is_some();
         let readers = |channel| {
-            if channel == here && !reads_here {
+            if channel == here && !reads_here || channel != here && is_proxied {
                 Readers::Nobody
             } else {
                 turn.readers(channel)
@@ -248,6 +249,7 @@ impl<'a> ToolLoop<'a> {
             ids: turn.ids,
             place: &background.place,
             task: turn.job.run.as_ref().map(|slot| slot.run().id.get()),
+            owns_nothing: is_proxied,
             trigger: turn.trigger().id,
             said: &said,
             seen: &seen,
@@ -305,6 +307,15 @@ impl<'a> ToolLoop<'a> {
             output: result.output,
         }
     }
+}
+
+/// The tools for who asks: through an app only those that read messages.
+fn offered(turn: &Turn<'_>, agent: &Agent) -> Vec<ToolDefinition> {
+    let mut offered = tools::offered(agent);
+    if turn.proxy().is_some() {
+        offered.retain(|tool| tool.name.reads_messages());
+    }
+    offered
 }
 
 /// A call as it can be sent back. It gets an id of its own: servers give the same ones

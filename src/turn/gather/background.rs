@@ -25,7 +25,7 @@ const MATCHED_BYTES: usize = 8_000;
 pub(in crate::turn) struct Background {
     pub(in crate::turn) agent: Arc<Agent>,
     pub(in crate::turn) place: Place,
-    /// Which facts could be read; none in an agent run.
+    /// Which facts could be read; none in an agent run, or for who asks through an app.
     facts: Option<Readable>,
     /// The asker's and the server's facts.
     pub(super) profiles: Profiles,
@@ -81,9 +81,11 @@ pub(super) async fn remembered(
     };
     let is_thread = kind.is_some_and(ChannelKind::is_thread);
     let place = memory.place(&agent, turn.ids.guild, channel, is_thread, request.asker());
-    if run.is_some() {
+    let is_proxied = turn.proxy().is_some();
+    if run.is_some() || is_proxied {
+        let status = || status_elsewhere(turn, &agent);
         return Some(Background {
-            status: status_elsewhere(turn, &agent),
+            status: (!is_proxied).then(status).unwrap_or_default(),
             facts: None,
             offers: Vec::new(),
             profiles: Profiles::default(),
@@ -145,13 +147,14 @@ pub(super) async fn add_profiles(
 }
 
 /// Names the results of tools that match what was asked, if the agent can read them and
-/// everybody who reads the answer may. An agent run starts without any.
+/// everybody who reads the answer may. An agent run starts without any, and so does who
+/// asks through an app.
 pub(super) async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     let settings = &turn.services.settings.tools;
     let offered = tools::offered(&background.agent);
     let can_read = offered.iter().any(|tool| tool.name == ToolName::ReadOutput);
-    let is_run = turn.job.run.is_some();
-    if is_run || !settings.is_on || !can_read || settings.max_offers == 0 {
+    let owns_none = turn.job.run.is_some() || turn.proxy().is_some();
+    if owns_none || !settings.is_on || !can_read || settings.max_offers == 0 {
         return;
     }
     let memory = &turn.services.memory;

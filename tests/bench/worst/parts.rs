@@ -15,7 +15,7 @@ use clew_context::engine::turn::{Collected, TurnInput, WindowUpdate};
 use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::model::{
     Access, AgentDoc, Cause, Channel, ChannelId, ChannelKind, HistoryMessage, Limits, Message,
-    Profiles, RoleId, Scene, ThreadState, TurnRequest, UnixMillis, UserId,
+    Profiles, Proxies, RoleId, Scene, ThreadState, TurnRequest, UnixMillis, UserId,
 };
 use clew_discord::guild_state::GuildState;
 use divan::black_box;
@@ -97,6 +97,7 @@ fn us() -> Us {
         user: UserId::new(1),
         name: "Clew".to_owned(),
         roles: vec![RoleId::new(2)],
+        proxies: Proxies::default(),
     }
 }
 

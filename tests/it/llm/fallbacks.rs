@@ -186,7 +186,7 @@ async fn what_fits_one_server_says_nothing_of_another() {
 async fn an_agents_model_falls_back_to_the_servers_own() {
     let pair = pair(PATIENT).await;
     let payer = Payer {
-        user: UserId::new(1),
+        spender: UserId::new(1).into(),
         guild: None,
     };
     let of_agent = pair.servers.asked_by(payer, Some("deep"));

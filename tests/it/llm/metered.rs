@@ -35,7 +35,7 @@ async fn metered(timeout: Duration) -> Metered {
     let meter = Arc::new(meter);
     let servers = ModelServers::new(settings(server.url(), timeout), Vec::new(), 0).unwrap();
     let payer = Payer {
-        user: UserId::new(1),
+        spender: UserId::new(1).into(),
         guild: Some(GuildId::new(7)),
     };
     let servers = servers.metered(Arc::clone(&meter)).asked_by(payer, None);

@@ -182,7 +182,7 @@ async fn a_model_without_tools_is_noticed_once_and_served_without() {
         assert_eq!(requests[1]["messages"], plain);
         // Another model of the server may have tools.
         let nobody = Payer {
-            user: UserId::new(1),
+            spender: UserId::new(1).into(),
             guild: None,
         };
         let other = client.asked_by(nobody, Some("large"));

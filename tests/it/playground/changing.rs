@@ -75,6 +75,26 @@ async fn messages_are_edited_deleted_and_reacted_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_writes_through_a_listed_app_asks_here_too() {
+    let (playground, mut page) = opened(&[("PROXY_APPS", "pluralkit")]).await;
+    assert_eq!(page.get("/api/state").await["proxies"], true);
+    let path = format!("/api/channels/{}/webhook", page.channel("alarms"));
+    let content = format!("<@{}> how high is the water?", page.bot());
+    let body = json!({"name": "Luna", "content": content, "is_proxied": true});
+    let asked = id(&page.post(&path, body).await);
+    page.wait("turn", |turn| {
+        turn["trigger"] == asked && turn["outcome"] == "answered"
+    })
+    .await;
+    playground.stop().await.unwrap();
+    let (playground, page) = opened(&[]).await;
+    let path = format!("/api/channels/{}/webhook", page.channel("alarms"));
+    let body = json!({"name": "Luna", "content": "hello", "is_proxied": true});
+    page.refused(Method::POST, &path, body, 400).await;
+    playground.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_webhook_posts_is_an_apps_message() {
     let (playground, mut page) = opened(&[]).await;
     let (alarms, mira) = (page.channel("alarms"), page.person("mira"));

@@ -4,6 +4,9 @@ use clew_context::model::{
     ChannelId, ChannelKind, Message, MessageId, MessageKind, Referenced, UserId,
 };
 
+use serde_json::{Value, json};
+
+use super::run::replay_with;
 use super::{GENERAL, POST, THREAD, at, contents, message, world};
 
 #[test]
@@ -62,4 +65,53 @@ fn a_scenarios_threads_have_parents_tags_and_state() {
     // Nicknames belong to a server.
     let direct = message(&world, ChannelId::new(720), at(1100));
     assert_eq!((&*direct.author.name, direct.guild), ("Maya", None));
+}
+
+/// A thread in which somebody writes and asks through a proxy.
+fn through_an_app() -> Value {
+    let posted = |second: i64, content: &str| {
+        json!({"op": "create", "message": {
+            "id": at(second), "channel_id": "701", "author_id": "903", "content": content,
+            "webhook_id": "903", "application_id": "466378653216014359",
+        }})
+    };
+    json!({
+        "bot": {"id": "900", "username": "clew", "bot": true},
+        "users": [
+            {"id": "501", "username": "maya"}, {"id": "903", "username": "Luna", "bot": true},
+        ],
+        "guilds": [{
+            "id": "800",
+            "channels": [{"id": "700", "type": 0, "name": "general"}],
+            "threads": [{"id": "701", "type": 11, "parent_id": "700", "name": "pump", "owner_id": "501"}],
+        }],
+        "timeline": [
+            {"op": "create", "message": {
+                "id": at(1), "channel_id": "701", "author_id": "501", "content": "hello",
+            }},
+            posted(2, "the pump leaks"),
+            posted(3, "<@900> what leaks?"),
+            {"op": "create", "message": {
+                "id": at(4), "channel_id": "701", "author_id": "501", "content": "<@900> well?",
+            }},
+        ],
+    })
+}
+
+#[test]
+fn who_writes_through_a_listed_app_is_a_person_in_a_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.json");
+    std::fs::write(&file, through_an_app().to_string()).unwrap();
+    for flags in ["--format jsonl --text", "--format jsonl --text --warm"] {
+        let files = [file.clone()];
+        let (apps, _) = replay_with(&files, flags, &[]).unwrap();
+        assert_eq!(apps.lines().count(), 1);
+        assert!(!apps.contains("the pump leaks"), "{apps}");
+        let listed = [("PROXY_APPS", "pluralkit")];
+        let (people, _) = replay_with(&files, flags, &listed).unwrap();
+        assert_eq!(people.lines().count(), 2, "Luna asks as well");
+        let said = "Luna [through an app]: the pump leaks";
+        assert_eq!(people.matches(said).count(), 2, "{people}");
+    }
 }

@@ -3,6 +3,7 @@
 
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, World};
 
+use super::proxies::{LISTED, proxied};
 use super::{Place, Seeds, place_with};
 
 const QUESTIONS: usize = 30;
@@ -151,6 +152,69 @@ async fn a_planted_order_carries_nothing_to_those_who_may_not_read_it() {
             followed > 0 && followed < QUESTIONS,
             "seed {seed}: {followed}"
         );
+        bot.stop().await;
+    }
+}
+
+/// A private thread with a secret of its own, in each source's channel.
+fn private_threads(world: &mut World, seeds: Seeds, sources: &[Source]) -> Vec<(Id, String)> {
+    let threads = sources.iter().enumerate().map(|(number, source)| {
+        let kind = ChannelKind::PrivateThread;
+        let thread = world.thread(source.channel, kind, "closed", seeds.ada);
+        let us = world.bot;
+        world.join_thread(thread, us);
+        let secret = format!("persimmon{number}");
+        world.seed(thread, seeds.ada, secret.as_str());
+        (thread, secret)
+    });
+    threads.collect()
+}
+
+/// Whoever has no role stands for @everyone.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_through_an_app_gets_what_everyone_may_read_and_no_private_thread() {
+    for seed in [1, 2] {
+        let mut random = Random(seed);
+        let settings = [LISTED, ("USER_TURNS_PER_MIN", "0")];
+        let laid = |world: &mut World, seeds| {
+            let (sources, people) = layout(world, seeds, &mut random);
+            for source in &sources {
+                world.seed(source.thread, seeds.ada, format!("in {}", source.secret));
+            }
+            let closed = private_threads(world, seeds, &sources);
+            (world.fresh_id(), sources, people, closed)
+        };
+        let (p, (hook, sources, people, closed)) = place_with(&settings, laid).await;
+        let bot = p.start().await;
+        let mut shown = 0;
+        for number in 1..=QUESTIONS {
+            let at = random.below(sources.len());
+            let place = [sources[at].channel, sources[at].thread, closed[at].0][random.below(3)];
+            let Source {
+                channel, message, ..
+            } = &sources[random.below(sources.len())];
+            let link = format!(
+                "https://discord.com/channels/{}/{channel}/{message}",
+                p.guild
+            );
+            p.post(place, hook, proxied("Somebody", &p.to_us(&link)));
+            let prompt = p.prompt(number).await;
+            p.stage.discord.wait_idle().await.unwrap();
+            for (_, secret) in &closed {
+                assert!(!prompt.contains(secret), "question {number}: {prompt}");
+            }
+            for source in sources.iter().filter(|one| prompt.contains(&one.secret)) {
+                shown += 1;
+                let may = |world: &mut World| {
+                    let everyone = [people[0]];
+                    world.sees(people[0], source.channel)
+                        && everybody_reads(world, &everyone, source.channel, source.channel)
+                        && everybody_reads(world, &people, place, source.channel)
+                };
+                assert!(p.stage.discord.world(may), "question {number}: {prompt}");
+            }
+        }
+        assert!(shown > 0, "seed {seed}");
         bot.stop().await;
     }
 }

@@ -16,7 +16,7 @@ use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{
-    ApplicationId, Cause, ChannelId, ChannelKind, ImageLimits, Limits, MessageId, OptOuts,
+    ApplicationId, Cause, ChannelId, ChannelKind, ImageLimits, Limits, MessageId, OptOuts, Proxies,
     ReplyTarget, TurnRequest, UserId, fixed_clock,
 };
 use clew_discord::guild_state::{CurrentUser, GuildState};
@@ -89,6 +89,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         settings: TurnSettings {
             limits: Limits::default(),
             images: ImageLimits::default(),
+            proxies: Proxies::default(),
             reply_target: ReplyTarget::Newest,
             max_messages: 3,
             link_previews: false,
@@ -161,6 +162,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         came: Instant::now(),
         newest: Some(MessageId::new(id.0)),
         waited: false,
+        copies: Vec::new(),
         other_triggers: BTreeSet::new(),
         elsewhere: Vec::new(),
         run: None,

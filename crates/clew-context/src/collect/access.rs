@@ -17,6 +17,11 @@ pub(super) async fn of_asker<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, 
         Access::Unknown(Missing::Facts) => asked(turn, fetcher).await,
         known => Some(known),
     };
+    let found = if turn.us.proxy_of(turn.trigger()).is_some() {
+        found.map(Access::as_stranger)
+    } else {
+        found
+    };
     match found {
         Some(Access::Unknown(Missing::Membership(rights))) => {
             let (thread, asker) = (turn.channel_id(), turn.request.asker());
@@ -48,7 +53,7 @@ async fn asked<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Option<
     let (guild, roles, judged) = join3(fetcher.guild(id), roles, judged(&here, fetcher)).await;
     let access = judge(&guild?, asker, &roles?, &here, &judged?);
     // Somebody who writes in a private thread is a member of it.
-    Some(if turn.trigger_is_message() {
+    Some(if turn.asker_wrote_here() {
         access.as_member()
     } else {
         access

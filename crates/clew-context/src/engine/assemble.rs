@@ -41,6 +41,8 @@ pub(super) struct PromptParts<'a> {
     pub(super) our_name: &'a str,
     /// The asker's name within this prompt.
     pub(super) asker: &'a str,
+    /// Whether the asker writes through an app.
+    pub(super) asker_is_proxied: bool,
     /// When the trigger was posted: the present time of this prompt.
     pub(super) asked: UnixMillis,
     /// The collected block; can be empty.
@@ -196,7 +198,12 @@ fn facts(out: &mut String, title: &str, facts: &[String]) {
 /// the asker's own words.
 fn question(parts: &PromptParts<'_>, nonce: &str) -> String {
     let asker = parts.asker;
-    let head = format!("{asker} | {} UTC |", parts.asked.minute());
+    let through = if parts.asker_is_proxied {
+        frame::THROUGH_APP
+    } else {
+        ""
+    };
+    let head = format!("{asker}{through} | {} UTC |", parts.asked.minute());
     let head = frame::marked(nonce, &head);
     match (parts.words.is_empty(), parts.adopted) {
         (false, _) => format!("{head} asks you:\n{}", parts.words),
@@ -267,6 +274,7 @@ mod tests {
             status,
             our_name: "Clew",
             asker: "Ada",
+            asker_is_proxied: false,
             asked: UnixMillis(0),
             block: &Block::default(),
             profiles: &Profiles::default(),

@@ -1,10 +1,13 @@
-//! Which messages belong to a conversation: those of people and our own.
+//! Which messages belong to a conversation: those of people, be it through an app, and
+//! our own.
 
-use crate::model::{Author, Extras, Message, MessageKind, OmitReason, RoleId, UserId};
+use crate::model::{
+    Author, Extras, Message, MessageKind, OmitReason, Proxies, ProxyId, RoleId, Speaker, UserId,
+};
 
 use super::{meaning, sanitise};
 
-/// Our identity in one server.
+/// Our identity in one server, and whom we take for a person there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Us {
     /// Our user.
@@ -13,6 +16,8 @@ pub struct Us {
     pub name: String,
     /// Our managed role in this server, which people sometimes mention by mistake.
     pub roles: Vec<RoleId>,
+    /// The apps through which people write.
+    pub proxies: Proxies,
 }
 
 impl Us {
@@ -28,6 +33,27 @@ impl Us {
             name: self.name.as_str().into(),
             bot: true,
             webhook: false,
+            application: None,
+        }
+    }
+
+    /// The app through which a person wrote it, if so.
+    pub fn proxy_of(&self, message: &Message) -> Option<ProxyId> {
+        self.proxies.posted(&message.author)
+    }
+
+    /// Whether a person wrote it: type 0 or 19, by an account or through an app.
+    pub fn is_person(&self, message: &Message) -> bool {
+        message.is_human() || message.kind.is_conversation() && self.proxy_of(message).is_some()
+    }
+
+    /// Who speaks, to tell the speakers of this server apart.
+    pub fn speaker<'a>(&self, message: &'a Message) -> Speaker<'a> {
+        let author = &message.author;
+        match self.proxy_of(message) {
+            Some(app) => Speaker::Proxied(app, &author.name),
+            None if author.webhook => Speaker::Webhook(author.id, &author.name),
+            None => Speaker::User(author.id),
         }
     }
 
@@ -114,7 +140,8 @@ impl Us {
             | MessageKind::ContextMenuCommand => {}
             MessageKind::ThreadStarter | MessageKind::System(_) => return Some(OmitReason::System),
         }
-        let app = !ours && (message.author.bot || message.author.webhook);
+        let is_app = message.author.bot || message.author.webhook;
+        let app = is_app && !ours && self.proxy_of(message).is_none();
         let withheld = || message.withheld.then_some(OmitReason::OptedOut);
         app.then_some(OmitReason::App).or_else(withheld)
     }

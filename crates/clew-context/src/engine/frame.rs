@@ -7,6 +7,8 @@ use crate::model::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason,
 
 /// Put before every line of a message except its first line and blank ones.
 const INDENT: &str = "  ";
+/// After the name of a person who writes through an app, which lets people choose any.
+pub(super) const THROUGH_APP: &str = " [through an app]";
 /// Scalars of a time of day, `03:04`.
 const CLOCK_CHARS: usize = 5;
 /// Scalars of a date, `2026-01-02`.
@@ -166,6 +168,8 @@ pub fn header(item: &BlockItem) -> String {
 fn header_parts(item: &BlockItem) -> [&str; 6] {
     let who = if item.ours {
         " [you]"
+    } else if item.proxied {
+        THROUGH_APP
     } else if item.message.author.webhook || item.message.author.bot {
         " [app]"
     } else {
@@ -254,6 +258,7 @@ mod tests {
                 name: "".into(),
                 bot,
                 webhook: false,
+                application: None,
             },
             timestamp: UnixMillis(time),
             edited: None,
@@ -287,12 +292,13 @@ mod tests {
             time in 0..4_000_000_000_000_i64,
             bot in any::<bool>(),
             ours in any::<bool>(),
+            proxied in any::<bool>(),
             place in place(),
             name in "\\PC{0,8}",
             text in "[\\PC\n]{0,40}",
         ) -> BlockEntry {
             let message = Arc::new(shown(time, bot));
-            BlockEntry::Message(BlockItem { message, place, ours, name, text, cut: false })
+            BlockEntry::Message(BlockItem { message, place, ours, proxied, name, text, cut: false })
         }
     }
 

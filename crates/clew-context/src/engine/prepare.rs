@@ -135,6 +135,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         status: input.status,
         our_name: renderer.our_name(),
         asker: &asker,
+        asker_is_proxied: us.proxy_of(trigger).is_some(),
         asked: trigger.timestamp,
         block: &block,
         profiles: &profiles,

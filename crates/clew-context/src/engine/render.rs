@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::model::{BlockItem, BlockPlace, ChannelId, Mention, Message, RoleId, UserId};
+use crate::model::{BlockItem, BlockPlace, ChannelId, Mention, Message, RoleId, Speaker, UserId};
 
 use super::eligible::Us;
 use super::frame;
@@ -91,7 +91,8 @@ impl<'a> Renderer<'a> {
             .user(message.author.id)
             .filter(|_| !message.author.webhook);
         let raw = known.unwrap_or_else(|| message.author.name.to_string());
-        self.names.assign(speaker(message), &raw).to_owned()
+        let speaker = number(self.us.speaker(message));
+        self.names.assign(speaker, &raw).to_owned()
     }
 
     /// Everything the message shows; empty if there is nothing.
@@ -111,6 +112,7 @@ impl<'a> Renderer<'a> {
         BlockItem {
             place,
             ours: self.us.wrote(&message),
+            proxied: self.us.proxy_of(&message).is_some(),
             name: self.author(&message),
             cut,
             text,
@@ -219,13 +221,12 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// An id for the speaker. One webhook can post under many names, each a speaker of its own.
-fn speaker(message: &Message) -> u64 {
-    let id = message.author.id.get();
-    if !message.author.webhook {
-        return id;
+/// A user's id; for those who share one, a number that differs by name as well.
+fn number(speaker: Speaker<'_>) -> u64 {
+    if let Speaker::User(id) = speaker {
+        return id.get();
     }
     let mut hasher = DefaultHasher::new();
-    (id, &message.author.name).hash(&mut hasher);
+    speaker.hash(&mut hasher);
     hasher.finish()
 }

@@ -71,7 +71,7 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
     if facts.mode == ChannelMode::Off || !is_placed(message, &facts) {
         return Verdict::Ignore;
     }
-    let cause = if message.is_human() {
+    let cause = if us.is_person(message) {
         human_cause(message, us, rules, &facts)
     } else {
         bot_cause(message, us, rules, &facts)
@@ -88,11 +88,8 @@ pub fn route(message: &Message, us: &Us, rules: &Rules, facts: RouteFacts<'_>) -
 
 /// Whether a message ends a series of bot turns: a person who may use the bot
 /// wrote it. Others do not count, or their chatter would keep two bots talking.
-pub fn ends_bot_turns(message: &Message, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
-    message.is_human()
-        && message.kind.is_conversation()
-        && is_placed(message, facts)
-        && admitted(message, rules, facts).is_ok()
+pub fn ends_bot_turns(message: &Message, us: &Us, rules: &Rules, facts: &RouteFacts<'_>) -> bool {
+    us.is_person(message) && is_placed(message, facts) && admitted(message, rules, facts).is_ok()
 }
 
 /// Whether it is known to be from a server or a direct message.

@@ -81,10 +81,10 @@ fn resolve_in_thread(
     let points = bare && facts.trigger.replies_to().is_some();
     let found = match (rule, points) {
         (ReplyTarget::Trigger, _) => None,
-        (ReplyTarget::Newest, true) => pointed_at.filter(|at| at.is_human()),
+        (ReplyTarget::Newest, true) => pointed_at.filter(|at| us.is_person(at)),
         (ReplyTarget::Newest, false) => newest,
     };
-    let trigger = || facts.trigger.is_human().then_some(facts.trigger);
+    let trigger = || us.is_person(facts.trigger).then_some(facts.trigger);
     let reply_to = if facts.is_message {
         found.or_else(trigger)
     } else {
@@ -108,7 +108,7 @@ fn newest_human<'a>(
 ) -> Option<&'a Arc<Message>> {
     let trigger = facts.trigger.id;
     let is_candidate = |message: &&Arc<Message>| {
-        message.is_human()
+        us.is_person(message)
             && !message.withheld
             && !us.wrote(message)
             && !facts.other_triggers.contains(&message.id)
@@ -116,7 +116,7 @@ fn newest_human<'a>(
             && us.has_meaning(message)
     };
     let newest = thread.iter().rev().find(is_candidate);
-    let has_words = !facts.bare && facts.is_message && facts.trigger.is_human();
+    let has_words = !facts.bare && facts.is_message && us.is_person(facts.trigger);
     let itself = has_words.then_some(facts.trigger);
     match (newest, itself) {
         (_, Some(itself)) if facts.waited => Some(itself),

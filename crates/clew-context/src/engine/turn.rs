@@ -170,6 +170,12 @@ impl TurnInput {
         self.request.cause.is_posted()
     }
 
+    /// Whether the asker is taken for a member of the thread, since they wrote in it. A
+    /// webhook writes in private threads that nobody has added anybody to.
+    pub(crate) fn asker_wrote_here(&self) -> bool {
+        self.trigger_is_message() && self.us.proxy_of(self.trigger()).is_none()
+    }
+
     /// Whether anything is collected around the trigger.
     pub(crate) fn wants_context(&self) -> bool {
         !matches!(self.request.cause, Cause::AgentRun)

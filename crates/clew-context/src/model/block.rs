@@ -43,6 +43,8 @@ pub struct BlockItem {
     pub place: BlockPlace,
     /// Whether we wrote it.
     pub ours: bool,
+    /// Whether a person wrote it through an app.
+    pub proxied: bool,
     /// The name shown, unique within the prompt.
     pub name: String,
     /// The rendered, sanitised and possibly shortened text.

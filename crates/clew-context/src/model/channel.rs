@@ -294,4 +294,13 @@ impl Access {
             known => known,
         }
     }
+
+    /// The same for somebody who cannot be a member of the thread, if it is one.
+    #[must_use]
+    pub const fn as_stranger(self) -> Self {
+        match self {
+            Self::Unknown(Missing::Membership(_)) => Self::Denied,
+            known => known,
+        }
+    }
 }

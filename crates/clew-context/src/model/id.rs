@@ -99,8 +99,10 @@ snowflake! {
     RoleId;
     /// A tag of a forum or media channel.
     TagId;
-    /// Our application.
+    /// An application: ours, or the owner of a webhook.
     ApplicationId;
+    /// An application, or a single webhook, through which people write.
+    ProxyId;
     /// One interaction: a command, button or autocomplete call.
     InteractionId;
 }

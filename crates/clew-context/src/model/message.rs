@@ -1,7 +1,7 @@
 //! A slim message: only those fields of Discord's message object that routing,
 //! selecting and rendering need.
 
-use super::{ChannelId, GuildId, MessageId, RoleId, UnixMillis, UserId};
+use super::{ApplicationId, ChannelId, GuildId, MessageId, RoleId, UnixMillis, UserId};
 
 /// A message of any type, by any author.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Author {
     pub bot: bool,
     /// Posted through a webhook, whose id is then the author's.
     pub webhook: bool,
+    /// The application that owns the webhook, if one does.
+    pub application: Option<ApplicationId>,
 }
 
 /// Discord's message types, those that our rules distinguish.
@@ -274,7 +276,7 @@ pub struct Snapshot {
 }
 
 impl Message {
-    /// Whether a person wrote it: type 0 or 19, not a bot or webhook.
+    /// Whether a person's own account wrote it: type 0 or 19, not a bot or webhook.
     pub fn is_human(&self) -> bool {
         self.kind.is_conversation() && !self.author.bot && !self.author.webhook
     }

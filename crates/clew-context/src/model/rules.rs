@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ChannelId, GuildId, RoleId, UserId};
+use super::{ChannelId, GuildId, Proxies, RoleId, UserId};
 
 /// The allow and deny lists. Deny wins over allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct TriggerRules {
     pub reply_to_bots: bool,
     /// `MAX_BOT_TURNS`: bot turns in a row before a person has to write again.
     pub max_bot_turns: usize,
+    /// `PROXY_APPS`: the apps through which people write.
+    pub proxies: Proxies,
 }
 
 /// What the bot responds to in a channel.
@@ -105,6 +107,7 @@ impl Default for TriggerRules {
             auto_reply_channels: BTreeSet::new(),
             reply_to_bots: false,
             max_bot_turns: 3,
+            proxies: Proxies::default(),
         }
     }
 }

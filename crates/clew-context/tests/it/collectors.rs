@@ -12,6 +12,7 @@ mod links;
 mod lone;
 mod opt_out;
 mod ours;
+mod proxies;
 mod routing;
 mod shown;
 mod spared;

@@ -51,6 +51,7 @@ impl Hostile {
                 name: self.name.as_str().into(),
                 bot: false,
                 webhook: false,
+                application: None,
             };
         })
     }

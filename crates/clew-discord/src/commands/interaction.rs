@@ -65,6 +65,7 @@ pub fn parse(data: &str) -> Result<Option<IncomingInteraction>, &'static str> {
             name: nick.or(user.global_name).unwrap_or(user.username).into(),
             bot: user.bot,
             webhook: false,
+            application: None,
         },
         roles,
         rights: rights.unwrap_or_default(),

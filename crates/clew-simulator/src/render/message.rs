@@ -150,6 +150,9 @@ fn add_extras(world: &World, found: &Message, fields: &mut Map<String, Value>) {
     }
     if found.webhook.is_some() {
         set("webhook_id", found.author.json());
+        if let Some(application) = found.application {
+            set("application_id", application.json());
+        }
     }
     if let Some(poll) = &found.poll {
         set("poll", poll.clone());

@@ -104,6 +104,7 @@ impl World {
             channel,
             author,
             webhook: draft.webhook,
+            application: draft.application,
             content: draft.content,
             kind,
             edited_ms: draft.edited_ms,

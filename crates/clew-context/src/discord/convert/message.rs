@@ -9,7 +9,7 @@ use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
 use crate::engine::eligible::Us;
 use crate::model::{
     ApplicationId, Author, ChannelId, ChannelKind, Extras, Mention, Message, MessageFlags,
-    MessageId, MessageKind, Reference, ReferenceKind, Referenced, UnixMillis, UserId,
+    MessageId, MessageKind, Proxies, Reference, ReferenceKind, Referenced, UnixMillis, UserId,
 };
 
 /// Reads one message of a page, a single fetch or an event.
@@ -109,12 +109,14 @@ pub fn from_twilight(twilight: &twilight_model::channel::Message) -> Result<Mess
     message(&json)
 }
 
-/// Our identity from READY or Get Current User. The caller fills in our roles in a server.
+/// Our identity from READY or Get Current User. The caller fills in our roles in a server,
+/// and the apps through which people write.
 pub fn us(user: &twilight_model::user::CurrentUser) -> Us {
     Us {
         user: UserId::new(user.id.get()),
         name: user.name.clone(),
         roles: Vec::new(),
+        proxies: Proxies::default(),
     }
 }
 
@@ -219,11 +221,13 @@ fn author<R>(wire: &mut WireMessage<'_, R>, unread: &mut Vec<&'static str>) -> A
     // webhook's id is the application's, and the author is the bot itself.
     let application = wire.application_id.get();
     let answers_interaction = webhook.map(UserId::get) == application.map(ApplicationId::get);
+    let is_webhook = webhook.is_some() && !answers_interaction;
     Author {
         id: user.id.get().unwrap_or(UserId::new(0)),
         bot: user.bot.get().unwrap_or(false),
         name: name(user, member),
-        webhook: webhook.is_some() && !answers_interaction,
+        webhook: is_webhook,
+        application: application.filter(|_| is_webhook),
     }
 }
 

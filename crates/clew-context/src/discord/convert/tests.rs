@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    Attachment, Author, ChannelKind, Embed, Extras, MessageFlags, MessageKind, ReferenceKind,
-    Referenced, UnixMillis, UserId,
+    ApplicationId, Attachment, Author, ChannelKind, Embed, Extras, MessageFlags, MessageKind,
+    ReferenceKind, Referenced, UnixMillis, UserId,
 };
 
 /// Code samples from Discord's documentation (MIT, see the licence beside them).
@@ -356,11 +356,9 @@ fn the_name_is_the_one_that_people_see() {
 #[test]
 fn webhooks_are_told_from_answers_to_interactions() {
     assert!(read(json!({"webhook_id": "5"})).author.webhook);
-    assert!(
-        read(json!({"webhook_id": "5", "application_id": "9"}))
-            .author
-            .webhook
-    );
+    let of_app = read(json!({"webhook_id": "5", "application_id": "9"})).author;
+    assert!(of_app.webhook);
+    assert_eq!(of_app.application, Some(ApplicationId::new(9)));
     let answer = read(json!({"webhook_id": "9", "application_id": "9",
         "author": {"id": "4", "username": "clew", "bot": true}}));
     let expected = Author {
@@ -368,6 +366,7 @@ fn webhooks_are_told_from_answers_to_interactions() {
         name: "clew".into(),
         bot: true,
         webhook: false,
+        application: None,
     };
     assert_eq!(answer.author, expected);
 }

@@ -23,6 +23,7 @@ fn said(channel: ChannelId, n: u64, length: usize) -> Message {
             name: "Ada".into(),
             bot: false,
             webhook: false,
+            application: None,
         },
         timestamp: UnixMillis(0),
         edited: None,

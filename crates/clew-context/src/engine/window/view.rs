@@ -37,6 +37,13 @@ impl View {
             .or_else(|| self.linked.get(&id))
     }
 
+    /// Leaves messages out as if they were deleted, of what is held and of what is fetched.
+    pub fn leave_out(&mut self, ids: &[MessageId]) {
+        self.recent.retain(|message| !ids.contains(&message.id));
+        self.linked.retain(|id, _| !ids.contains(id));
+        self.deleted.extend(ids);
+    }
+
     /// Replaces a message that the gateway blanked because the message content
     /// intent is off: copies included with a command or mention have their content.
     pub fn complete(&mut self, referenced: &Message) {

@@ -289,7 +289,7 @@ fn listed_users_and_listed_roles_get_in() {
 fn a_person_who_may_ask_resets_the_count_of_bots_turns() {
     let mut closed = rules();
     closed.access.users.denied.insert(ADA.user());
-    let ends = |message: &Message| ends_bot_turns(message, &closed, &HERE);
+    let ends = |message: &Message| ends_bot_turns(message, &us(), &closed, &HERE);
     assert!(ends(&said(1, EVE, "hi")));
     assert!(!ends(&said(1, ADA, "hi")), "of somebody who may not ask");
     assert!(!ends(&said(1, DICE, "hi")), "a bot");

@@ -7,7 +7,7 @@
 use clew_context::engine::eligible::Us;
 use clew_context::model::{
     Attachment, Author, Channel, ChannelId, ChannelKind, Embed, Extras, GuildId, Mention, Message,
-    MessageFlags, MessageId, MessageKind, Reference, ReferenceKind, Referenced, RoleId,
+    MessageFlags, MessageId, MessageKind, Proxies, Reference, ReferenceKind, Referenced, RoleId,
     ThreadState, UnixMillis, UserId,
 };
 
@@ -61,6 +61,7 @@ impl Person {
             name: self.name.into(),
             bot: self.bot,
             webhook: self.webhook,
+            application: None,
         }
     }
 }
@@ -70,6 +71,7 @@ pub(crate) fn us() -> Us {
         user: CLEW.user(),
         name: CLEW.name.to_owned(),
         roles: vec![OUR_ROLE],
+        proxies: Proxies::default(),
     }
 }
 

@@ -1,0 +1,116 @@
+//! Questions that wait for an app through which people write: see [`Holds`].
+//!
+//! [`Holds`]: crate::app::holds::Holds
+
+use tokio::time::Instant;
+
+use super::super::holds::{Progress, Step, joined};
+use super::super::loop_event::TurnEnd;
+use super::Dispatcher;
+use crate::telemetry::event::Outcome;
+use clew_context::engine::eligible::Us;
+use clew_context::model::{Message, MessageId, TurnRequest};
+use clew_discord::session::Mark;
+
+impl Dispatcher {
+    /// Notes what an app posted of what people write. If it is the copy of a question that
+    /// may be asked instead, returns the question, and the copy as one.
+    pub(super) fn copied(&mut self, message: &Message, us: &Us) -> Option<(MessageId, Message)> {
+        us.proxy_of(message)?;
+        self.holds.see(self.services.home(message.channel));
+        let original = self.holds.original_of(message, us)?;
+        Some((original.id, joined(message, &original)))
+    }
+
+    /// Asks a question, or has it wait. Returns whether a turn began or waits for it.
+    pub(super) fn ask_or_hold(
+        &mut self,
+        request: TurnRequest,
+        original: Option<MessageId>,
+        mark: Mark,
+    ) -> bool {
+        match self.held(request, original, mark) {
+            None => true,
+            Some(Step::Ask(request, mark)) => self.submit(request, mark),
+            Some(Step::Finish(_)) => false,
+        }
+    }
+
+    /// What is to be done now; nothing for a question that waits.
+    fn held(
+        &mut self,
+        request: TurnRequest,
+        original: Option<MessageId>,
+        mark: Mark,
+    ) -> Option<Step> {
+        let may_wait = !self.closed && !self.rules.triggers.proxies.is_empty();
+        let trigger = &request.trigger;
+        let may_be_copied = may_wait && trigger.is_human() && trigger.guild.is_some();
+        match original.filter(|_| may_wait) {
+            Some(original) => self.holds.take_copy(original, request, mark),
+            None if may_be_copied => {
+                let home = self.services.home(trigger.channel);
+                self.holds.take(request, home, mark, Instant::now())
+            }
+            None => Some(Step::Ask(request, Some(mark))),
+        }
+    }
+
+    /// Questions that wait and were deleted are not asked; their copies are.
+    pub(super) fn held_deleted(&mut self, ids: &[MessageId]) {
+        let queued = self.queues.waiting_mut();
+        let queued = queued.map(|one| one.request.trigger.id);
+        let queued: Vec<MessageId> = queued.filter(|id| ids.contains(id)).collect();
+        self.cancel(ids);
+        let (holds, active) = (&mut self.holds, &self.active);
+        let steps = holds.deleted(ids, |id| {
+            if active.contains_key(&id) {
+                Progress::Running
+            } else if queued.contains(&id) {
+                Progress::Queued
+            } else {
+                Progress::Over
+            }
+        });
+        self.carry_on(steps);
+    }
+
+    /// The turn of a question has ended. If it was deleted before it was answered, its copy
+    /// is asked.
+    pub(super) fn held_ended(&mut self, end: &TurnEnd) {
+        let was_cancelled = end.outcome == Some(Outcome::Cancelled);
+        let steps = self.holds.ended(end.trigger, was_cancelled);
+        self.carry_on(steps);
+    }
+
+    /// A question that waits is asked as it reads then.
+    pub(super) fn held_edited(&mut self, message: &Message) {
+        self.holds.edited(message);
+    }
+
+    /// When questions that wait are due.
+    pub(in crate::app) fn due(&self) -> Option<Instant> {
+        self.holds.due().filter(|_| !self.closed)
+    }
+
+    /// Asks the questions that have waited long enough.
+    pub(in crate::app) fn ask_due(&mut self) {
+        let steps = self.holds.expire(Instant::now());
+        self.carry_on(steps);
+    }
+
+    fn carry_on(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Ask(request, mark) => {
+                    if !self.submit(request, mark)
+                        && let Some(mark) = mark
+                    {
+                        self.finished(mark);
+                    }
+                }
+                Step::Finish(mark) => self.finished(mark),
+            }
+        }
+    }
+}

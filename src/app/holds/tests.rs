@@ -1,0 +1,326 @@
+//! What becomes of a question and its copy, in whatever order they come.
+
+use clew_context::discord::convert;
+use clew_context::model::{Cause, Proxies};
+use clew_discord::session::ShardProgress;
+use serde_json::{Value, json};
+
+use super::*;
+
+const WAIT: Duration = Duration::from_millis(1_500);
+const HOME: ChannelId = ChannelId::new(7);
+
+/// Questions, and the time.
+struct Watched {
+    holds: Holds,
+    progress: ShardProgress,
+    start: Instant,
+}
+
+/// The ids of what is asked, and how many events are finished.
+type Told = (Vec<u64>, usize);
+
+impl Watched {
+    /// An app has posted at `HOME`.
+    fn new() -> Self {
+        let mut holds = Holds::new(WAIT);
+        holds.see(HOME);
+        Self {
+            holds,
+            progress: ShardProgress::default(),
+            start: Instant::now(),
+        }
+    }
+
+    fn at(&self, ms: u64) -> Instant {
+        self.start + Duration::from_millis(ms)
+    }
+
+    fn mark(&mut self, id: u64) -> Mark {
+        self.progress.began(0, id)
+    }
+
+    /// A question comes; the id of one that is asked at once.
+    fn asks(&mut self, id: u64, user: u64, text: &str, ms: u64) -> Told {
+        let (mark, now) = (self.mark(id), self.at(ms));
+        let request = request(&message(id, user, text));
+        told(self.holds.take(request, HOME, mark, now))
+    }
+
+    /// An app posts; none if that is no copy of a question.
+    fn copies(&mut self, id: u64, text: &str) -> Option<Told> {
+        let copy = message(id, 99, text);
+        let original = self.holds.original_of(&copy, &us())?;
+        let mark = self.mark(id);
+        let request = request(&joined(&copy, &original));
+        Some(told(self.holds.take_copy(original.id, request, mark)))
+    }
+
+    fn deleted(&mut self, id: u64, progress: Progress) -> Told {
+        told(self.holds.deleted(&[MessageId::new(id)], |_| progress))
+    }
+
+    fn ended(&mut self, id: u64, was_cancelled: bool) -> Told {
+        told(self.holds.ended(MessageId::new(id), was_cancelled))
+    }
+
+    fn expired(&mut self, ms: u64) -> Told {
+        let now = self.at(ms);
+        told(self.holds.expire(now))
+    }
+}
+
+fn us() -> Us {
+    Us {
+        user: UserId::new(9),
+        name: "Clew".to_owned(),
+        roles: Vec::new(),
+        proxies: Proxies::default(),
+    }
+}
+
+fn message(id: u64, user: u64, text: &str) -> Message {
+    read(&json!({
+        "id": id.to_string(), "channel_id": "7", "guild_id": "1", "content": text,
+        "author": {"id": user.to_string(), "username": "somebody"},
+    }))
+}
+
+fn read(json: &Value) -> Message {
+    convert::message(&json.to_string()).unwrap()
+}
+
+fn request(message: &Message) -> TurnRequest {
+    TurnRequest::new(Arc::new(message.clone()), Cause::Mention)
+}
+
+fn told(steps: impl IntoIterator<Item = Step>) -> Told {
+    let (mut asked, mut finished) = (Vec::new(), 0);
+    for step in steps {
+        match step {
+            Step::Ask(request, _) => asked.push(request.trigger.id.get()),
+            Step::Finish(_) => finished += 1,
+        }
+    }
+    (asked, finished)
+}
+
+const NOTHING: Told = (Vec::new(), 0);
+
+fn asked(id: u64) -> Told {
+    (vec![id], 0)
+}
+
+#[test]
+fn a_copy_is_asked_once_its_original_is_deleted() {
+    for copy_first in [true, false] {
+        let mut all = Watched::new();
+        assert_eq!(all.asks(10, 1, "<@9> L: what leaks?", 0), NOTHING);
+        assert_eq!(all.holds.due(), Some(all.at(1_500)));
+        let told = if copy_first {
+            assert_eq!(all.copies(11, "<@9> what leaks?"), Some(NOTHING));
+            all.deleted(10, Progress::Over)
+        } else {
+            assert_eq!(
+                all.deleted(10, Progress::Over),
+                (vec![], 1),
+                "its event leads to nothing"
+            );
+            all.copies(11, "<@9> what leaks?").unwrap()
+        };
+        assert_eq!(told, (vec![11], usize::from(copy_first)));
+        assert_eq!(all.expired(99_000), NOTHING);
+        assert_eq!(all.holds.due(), None);
+    }
+}
+
+#[test]
+fn without_a_copy_the_question_is_asked_and_what_is_deleted_is_not() {
+    let mut all = Watched::new();
+    assert_eq!(all.asks(10, 1, "<@9> one", 0), NOTHING);
+    assert_eq!(all.asks(11, 1, "<@9> two", 100), NOTHING);
+    assert_eq!(all.deleted(10, Progress::Over), (vec![], 1));
+    assert_eq!(all.expired(1_499), NOTHING);
+    assert_eq!(all.expired(1_600), asked(11));
+    assert_eq!(all.expired(1_600), NOTHING);
+}
+
+#[test]
+fn a_copy_whose_original_stays_is_not_asked() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    assert_eq!(all.copies(11, "why?"), Some(NOTHING));
+    assert_eq!(all.holds.copies_in(HOME).count(), 1);
+    assert_eq!(
+        all.expired(1_500),
+        (vec![10], 1),
+        "the copy's event is over"
+    );
+    assert_eq!(all.deleted(10, Progress::Over), NOTHING, "it was answered");
+    assert_eq!(all.expired(6_500), NOTHING);
+    assert_eq!(all.holds.copies_in(HOME).count(), 0);
+}
+
+/// After its wait a question is asked; what comes later hands over at most.
+#[test]
+fn what_comes_late_hands_over_and_never_doubles() {
+    let begun = || {
+        let mut all = Watched::new();
+        all.asks(10, 1, "<@9> why?", 0);
+        assert_eq!(all.expired(1_500), asked(10));
+        all
+    };
+    for copy_first in [true, false] {
+        let mut all = begun();
+        if copy_first {
+            assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
+            assert_eq!(all.deleted(10, Progress::Queued), asked(11));
+        } else {
+            assert_eq!(all.deleted(10, Progress::Queued), NOTHING);
+            assert_eq!(all.copies(11, "why?"), Some(asked(11)));
+        }
+    }
+    // While it is being answered, the end of its turn tells whether it was.
+    for (was_cancelled, expected) in [(true, asked(11)), (false, NOTHING)] {
+        let mut all = begun();
+        assert_eq!(all.deleted(10, Progress::Running), NOTHING);
+        assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
+        assert_eq!(all.ended(10, was_cancelled), expected);
+        let mut all = begun();
+        assert_eq!(all.ended(10, true), NOTHING, "it was not deleted");
+    }
+    let mut all = begun();
+    all.deleted(10, Progress::Running);
+    assert_eq!(all.ended(10, true), NOTHING);
+    assert_eq!(all.copies(11, "why?"), Some(asked(11)));
+    let mut all = begun();
+    assert_eq!(all.deleted(10, Progress::Over), NOTHING);
+    assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
+    let mut all = begun();
+    all.expired(6_500);
+    assert_eq!(all.copies(11, "why?"), None, "nobody knows it any more");
+}
+
+#[test]
+fn only_what_the_question_says_is_a_copy_of_it() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> what leaks? -L", 0);
+    for (id, text) in [
+        (11, "<@9> what creaks?"),
+        (12, "<@9>"),
+        (13, ""),
+        (9, "what leaks?"),
+    ] {
+        assert_eq!(all.copies(id, text), None, "{id} {text}");
+    }
+    let elsewhere = Message {
+        channel: ChannelId::new(8),
+        ..message(14, 99, "what leaks?")
+    };
+    assert!(all.holds.original_of(&elsewhere, &us()).is_none());
+    all.asks(15, 2, "what leaks?", 0);
+    let original = all
+        .holds
+        .original_of(&message(16, 99, "what leaks?"), &us());
+    assert_eq!(
+        original.unwrap().id.get(),
+        15,
+        "the one that says least besides"
+    );
+    assert_eq!(all.copies(16, "what leaks?"), Some(NOTHING));
+    assert_eq!(all.copies(17, "what leaks?"), Some(NOTHING), "the other's");
+    assert_eq!(all.copies(18, "what leaks?"), None);
+}
+
+/// A few words that somebody else's question has, too, are not its copy; once it is
+/// deleted they may be, behind a long tag.
+#[test]
+fn a_short_part_of_a_question_copies_it_only_once_it_is_deleted() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why does the pump leak at night?", 0);
+    assert_eq!(all.copies(11, "why"), None);
+    all.deleted(10, Progress::Over);
+    assert_eq!(all.copies(11, "why"), Some(asked(11)));
+}
+
+#[test]
+fn where_no_app_was_seen_nothing_waits_and_nothing_doubles() {
+    let mut all = Watched::new();
+    all.holds = Holds::new(WAIT);
+    assert_eq!(all.asks(10, 1, "<@9> why?", 0), asked(10));
+    assert_eq!(all.copies(11, "<@9> why?"), Some((vec![], 1)));
+    all.holds = Holds::new(Duration::ZERO);
+    all.holds.see(HOME);
+    assert_eq!(all.asks(12, 1, "<@9> why?", 0), asked(12));
+}
+
+#[test]
+fn an_edit_while_it_waits_is_what_is_asked_and_copied() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> tow", 0);
+    all.holds.edited(&message(10, 1, "<@9> two"));
+    assert_eq!(all.copies(11, "tow"), None);
+    assert_eq!(all.copies(12, "two"), Some(NOTHING));
+    all.holds.edited(&message(12, 99, "two!"));
+    let steps = all.holds.deleted(&[MessageId::new(10)], |_| Progress::Over);
+    let Some(Step::Ask(request, _)) = steps.into_iter().next_back() else {
+        panic!("the copy is asked");
+    };
+    assert_eq!(&*request.trigger.content, "two!");
+}
+
+#[test]
+fn a_copy_that_is_deleted_is_none() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    all.copies(11, "why?");
+    assert_eq!(all.deleted(11, Progress::Over), (vec![], 1));
+    assert_eq!(
+        all.deleted(10, Progress::Over),
+        (vec![], 1),
+        "and nothing is asked"
+    );
+}
+
+#[test]
+fn a_copy_means_what_its_original_replied_to() {
+    let original = read(&json!({
+        "id": "10", "channel_id": "7", "content": "L: why?", "type": 19,
+        "author": {"id": "1", "username": "ada"},
+        "mentions": [{"id": "9", "username": "Clew"}],
+        "message_reference": {"message_id": "5", "channel_id": "7"},
+    }));
+    let joined = joined(&message(11, 99, "why?"), &original);
+    assert_eq!(joined.replies_to(), Some(MessageId::new(5)));
+    assert!(us().mentioned(&joined));
+    assert_eq!((joined.id.get(), &*joined.content), (11, "why?"));
+}
+
+/// What is beyond the room of a person or a server is asked at once.
+#[test]
+fn what_waits_is_bounded_for_each_person_and_server() {
+    let mut all = Watched::new();
+    let mut waiting = 0;
+    for id in 0..20 {
+        waiting += usize::from(all.asks(100 + id, 1, "<@9> why?", 0) == NOTHING);
+    }
+    assert_eq!(waiting, PER_PERSON);
+    for id in 0..2_000 {
+        waiting += usize::from(all.asks(1_000 + id, 50 + id, "<@9> why?", 0) == NOTHING);
+    }
+    assert_eq!(waiting, PER_GUILD);
+    assert_eq!(all.holds.questions.len(), PER_GUILD);
+    let (asked, _) = all.expired(1_500);
+    assert_eq!(asked.len(), PER_GUILD);
+    // Those that no longer wait give way.
+    assert_eq!(all.asks(5_000, 1, "<@9> why?", 1_500), NOTHING);
+    assert_eq!(all.holds.questions.len(), PER_GUILD);
+}
+
+#[test]
+fn an_event_that_comes_twice_is_one_question() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    assert_eq!(all.asks(10, 1, "<@9> why?", 10), (vec![], 1));
+    assert_eq!(all.expired(1_500), asked(10));
+}

@@ -1,0 +1,204 @@
+//! Questions for which an app posts a copy: one of the two is asked, once.
+
+use clew_simulator::Id;
+
+use super::proxies::{LISTED, proxied};
+use super::{Place, place_with};
+use crate::support::bot::Bot;
+use crate::support::model::Behaviour;
+
+/// Longer than anything takes here: what is not decided by events never is.
+const LONG: (&str, &str) = ("PROXY_HOLD_MS", "10000");
+/// Over before anybody acts.
+const SHORT: (&str, &str) = ("PROXY_HOLD_MS", "20");
+
+/// A running bot and a thread in which the app has posted.
+struct Talk {
+    p: Place,
+    bot: Bot,
+    hook: Id,
+    thread: Id,
+}
+
+async fn talk(hold: (&str, &str)) -> Talk {
+    let (p, (hook, thread)) = place_with(&[LISTED, hold], |world, seeds| {
+        (world.fresh_id(), seeds.thread(world, "pump"))
+    })
+    .await;
+    let bot = p.start().await;
+    p.post(thread, hook, proxied("Luna", "hello all"));
+    Talk {
+        p,
+        bot,
+        hook,
+        thread,
+    }
+}
+
+impl Talk {
+    /// Ada's question as she types it, with her tag.
+    fn asks(&self, words: &str) -> Id {
+        let text = format!("L: {}", self.p.to_us(words));
+        self.p.post(self.thread, self.p.ada, text)
+    }
+
+    /// What the app makes of it.
+    fn copies(&self, words: &str) -> Id {
+        let text = self.p.to_us(words);
+        self.p.post(self.thread, self.hook, proxied("Luna", &text))
+    }
+
+    fn deletes(&self, message: Id) {
+        self.p.stage.discord.delete(self.thread, message);
+    }
+
+    /// Exactly one answer was given, to this message, and the prompt says this once.
+    async fn answered(self, target: Id, words: &str) {
+        self.p.answer(self.thread, 1).await;
+        self.p.seen().await;
+        assert_eq!(self.p.targets(self.thread), [Some(target)]);
+        let prompt = self.p.prompt(1).await;
+        assert_eq!(prompt.matches(words).count(), 1, "{prompt}");
+        self.bot.stop().await;
+        assert_eq!(self.p.stage.model.requests().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_copy_of_a_deleted_question_is_asked() {
+    for copy_first in [true, false] {
+        let talk = talk(LONG).await;
+        let original = talk.asks("what leaks?");
+        let copy = if copy_first {
+            let copy = talk.copies("what leaks?");
+            talk.p.seen().await;
+            assert!(talk.p.stage.model.requests().is_empty(), "both wait");
+            talk.deletes(original);
+            copy
+        } else {
+            talk.deletes(original);
+            talk.copies("what leaks?")
+        };
+        talk.answered(copy, "what leaks?").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_without_a_copy_is_asked_after_a_while() {
+    let talk = talk(SHORT).await;
+    let original = talk.asks("what leaks?");
+    talk.answered(original, "what leaks?").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_is_deleted_without_a_copy_is_not_asked() {
+    let talk = talk(LONG).await;
+    let original = talk.asks("what leaks?");
+    talk.p
+        .post(talk.thread, talk.hook, proxied("Sol", "nice weather"));
+    talk.deletes(original);
+    talk.p.seen().await;
+    assert!(talk.p.stage.model.requests().is_empty());
+    let copy = talk.copies("something else?");
+    talk.answered(copy, "something else?").await;
+}
+
+/// What waits is answered by itself, not along with somebody else's question.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_waits_is_no_target() {
+    let talk = talk(LONG).await;
+    let said = talk.p.post(talk.thread, talk.p.boris, "the pump leaks");
+    talk.asks("what else?");
+    talk.copies("");
+    talk.p.answer(talk.thread, 1).await;
+    assert_eq!(talk.p.targets(talk.thread), [Some(said)]);
+    talk.bot.stop().await;
+}
+
+/// Whether the copy comes before the question is asked or after, it is shown nowhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_beside_its_original_is_neither_asked_nor_shown() {
+    let talk = talk(("PROXY_HOLD_MS", "500")).await;
+    let original = talk.asks("what leaks?");
+    talk.copies("what leaks?");
+    talk.answered(original, "what leaks?").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_is_deleted_late_is_handed_over_to_its_copy() {
+    let talk = talk(SHORT).await;
+    let (behaviour, _gate) = Behaviour::gated(&["It is ", "the valve."]);
+    talk.p.stage.model.script(behaviour);
+    let original = talk.asks("what leaks?");
+    talk.p.stage.model.wait_requests(1).await;
+    let copy = talk.copies("what leaks?");
+    talk.p.seen().await;
+    assert_eq!(
+        talk.p.stage.model.requests().len(),
+        1,
+        "it is asked already"
+    );
+    talk.deletes(original);
+    talk.p.prompt(2).await;
+    talk.p.answer(talk.thread, 1).await;
+    talk.p.seen().await;
+    assert_eq!(talk.p.targets(talk.thread), [Some(copy)]);
+    talk.bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_while_it_waits_counts() {
+    let talk = talk(LONG).await;
+    let original = talk.asks("what leeks?");
+    let text = format!("L: {}", talk.p.to_us("what leaks?"));
+    talk.p.stage.discord.edit(talk.thread, original, &text);
+    let copy = talk.copies("what leaks?");
+    talk.deletes(original);
+    talk.answered(copy, "what leaks?").await;
+}
+
+/// Apps cannot reply: the copy has neither a reference nor a mention.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_copy_of_a_reply_to_us_is_asked_too() {
+    let talk = talk(LONG).await;
+    let own = talk.p.post(talk.thread, talk.p.us, "It leaks.");
+    let reply = clew_simulator::Draft::new("L: since when?").reply_to(own);
+    let original = talk.p.post(talk.thread, talk.p.ada, reply);
+    let copy = proxied("Luna", "since when?");
+    let copy = talk.p.post(talk.thread, talk.hook, copy);
+    talk.deletes(original);
+    talk.p.prompt(1).await;
+    talk.p.answer(talk.thread, 2).await;
+    let targets = talk.p.targets(talk.thread);
+    assert_eq!(targets.last(), Some(&Some(copy)), "{targets:?}");
+    talk.bot.stop().await;
+}
+
+/// Where the app was not seen yet nothing waits; what is asked then is asked once, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_no_app_was_seen_a_question_is_asked_at_once() {
+    let (p, hook) = place_with(&[LISTED, LONG], super::proxies::webhook).await;
+    let bot = p.start().await;
+    let original = p.post(p.channel, p.ada, p.to_us("L: why?"));
+    p.answer(p.channel, 1).await;
+    p.post(p.channel, hook, proxied("Luna", &p.to_us("why?")));
+    p.stage.discord.delete(p.channel, original);
+    p.seen().await;
+    assert_eq!(p.stage.model.requests().len(), 1);
+    bot.stop().await;
+}
+
+/// The bot stops while a question waits: the next process asks it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_at_the_end_is_asked_by_the_next_process() {
+    let talk = talk(LONG).await;
+    let original = talk.asks("what leaks?");
+    talk.p.seen().await;
+    let Talk { p, bot, thread, .. } = talk;
+    bot.stop().await;
+    assert!(p.stage.model.requests().is_empty());
+    let bot = p.stage.launch();
+    p.answer(thread, 1).await;
+    assert_eq!(p.targets(thread), [Some(original)]);
+    bot.stop().await;
+}
