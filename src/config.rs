@@ -34,7 +34,6 @@ mod values;
 mod variable;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::model::Prices;
 use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
@@ -77,8 +76,6 @@ pub struct Config {
     pub access: AccessRules,
     /// What makes a message a trigger.
     pub triggers: TriggerRules,
-    /// `PROXY_HOLD_MS`: how long a question waits for its copy.
-    pub proxy_hold: Duration,
     /// `THREAD_REPLY_TARGET`: which message an answer in a thread replies to.
     pub reply_target: ReplyTarget,
     /// The model; without one the bot answers with its inspector.
@@ -159,7 +156,6 @@ impl Config {
             discord: discord::read(&mut check),
             access: access::read(&mut check),
             triggers: triggers::read(&mut check),
-            proxy_hold: triggers::proxy_hold(&mut check),
             reply_target: triggers::reply_target(&mut check),
             llm: llm::read(&mut check),
             prices: prices::read(&mut check),

@@ -8,6 +8,7 @@ mod address;
 mod discord;
 mod folders;
 mod model;
+mod proxies;
 mod store;
 
 use clew_discord::rest::Application;
@@ -30,8 +31,8 @@ pub enum Outcome {
 /// What was found of one thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was tried: `settings`, `token`, `intents`, `server`, `clock`, `model`,
-    /// `store`, `disk`, `metrics`.
+    /// What was tried: `settings`, `token`, `intents`, `server`, `proxies`, `clock`,
+    /// `model`, `store`, `disk`, `metrics`.
     pub subject: &'static str,
     /// How it was found.
     pub outcome: Outcome,

@@ -111,7 +111,7 @@ impl Dispatcher {
             told_spent: HashSet::new(),
             direct: HashSet::new(),
             refused: VecDeque::new(),
-            holds: Holds::new(config.proxy_hold),
+            holds: Holds::new(config.triggers.proxy_hold),
             unplaced: HashSet::new(),
             tracker,
             loop_events,
@@ -167,9 +167,9 @@ impl Dispatcher {
             Event::MessagesDeleted { channel, ids } => {
                 self.services.window().deleted(channel, &ids);
                 self.starters_deleted(&ids);
-                self.held_deleted(&ids);
-                self.cancel_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
                 let guild = self.services.guild_state.guild_of(channel);
+                self.held_deleted(guild, &ids);
+                self.cancel_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
                 self.reconcile(DiscordChange::Deleted {
                     guild,
                     channel,

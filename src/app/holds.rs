@@ -9,17 +9,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use clew_context::engine::eligible::Us;
+use clew_context::engine::eligible::{Repeats, Us};
 use clew_context::model::{
-    ChannelId, GuildId, Message, MessageId, MessageKind, TurnRequest, UserId,
+    ChannelId, GuildId, LATE_COPIES, Message, MessageId, MessageKind, TurnRequest, UserId,
 };
 use clew_discord::session::Mark;
 
-/// For how long after its wait a question is known, for copies and deletions that come late.
-const LATE: Duration = Duration::from_secs(5);
-/// What a copy may lack of its original, in Unicode scalars, if that is more than it has:
-/// the tags that apps take away are short. Less is no copy while the original is there.
-const TAGS: usize = 16;
 /// Questions known of one person in a server.
 const PER_PERSON: usize = 4;
 /// Of one server.
@@ -45,11 +40,11 @@ struct Question {
     came: Instant,
     request: TurnRequest,
     state: State,
-    /// The request that its copy makes, and the event of the copy while that is not finished.
-    copy: Option<(TurnRequest, Option<Mark>)>,
-    /// Its copy was asked: nothing more can come of it.
-    is_over: bool,
+    copy: Option<HeldCopy>,
 }
+
+/// The request that a copy makes, and the event of the copy while that is not finished.
+type HeldCopy = (TurnRequest, Option<Mark>);
 
 /// What has become of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +127,6 @@ impl Holds {
                     State::Asked
                 },
                 copy: None,
-                is_over: false,
             });
         }
         (!waits).then_some(Step::Ask(request, Some(mark)))
@@ -156,27 +150,30 @@ impl Holds {
         gives_way.is_some_and(|at| self.questions.remove(at).is_some())
     }
 
-    /// The question that an app's message copies: without mentions of us, its text has all
-    /// of the copy's and little else, unless it was deleted. Of several the shortest.
+    /// The question that an app's message copies. While it is there, the copy says all of
+    /// it but a short tag. Of several, one that is gone, then the shortest.
     pub(super) fn original_of(&self, copy: &Message, us: &Us) -> Option<Arc<Message>> {
-        let copied = us.without_mentions(&copy.content);
-        if copied.is_empty() {
-            return None;
-        }
         let questions = self.questions.iter();
-        let open = questions.filter(|one| {
+        let here = questions.filter(|one| {
             let trigger = &one.request.trigger;
-            one.copy.is_none() && trigger.channel == copy.channel && trigger.id < copy.id
+            trigger.channel == copy.channel && trigger.id < copy.id
         });
-        let chars = copied.chars().count();
-        let fitting = open.filter(|one| {
-            let text = us.without_mentions(&one.request.trigger.content);
-            let lacks = text.chars().count().saturating_sub(chars);
-            let is_like = one.state == State::Deleted || lacks <= chars.max(TAGS);
-            is_like && text.contains(&copied)
+        let fitting = here.filter_map(|one| {
+            if let Some(known) = one.copy_id() {
+                // The event came twice.
+                return (known == copy.id).then_some((0, one));
+            }
+            let preference = match (us.repeats(copy, &one.request.trigger)?, one.is_gone()) {
+                (Repeats::All, true) => 1,
+                (Repeats::All, false) => 2,
+                (Repeats::Part, true) => 3,
+                (Repeats::Part, false) => return None,
+            };
+            Some((preference, one))
         });
-        let best = fitting.min_by_key(|one| one.request.trigger.content.len());
-        best.map(|one| Arc::clone(&one.request.trigger))
+        let length = |one: &Question| one.request.trigger.content.len();
+        let best = fitting.min_by_key(|(preference, one)| (*preference, length(one)));
+        best.map(|(_, one)| Arc::clone(&one.request.trigger))
     }
 
     /// Takes the copy of a question.
@@ -186,33 +183,44 @@ impl Holds {
         request: TurnRequest,
         mark: Mark,
     ) -> Option<Step> {
-        let is_original = |one: &Question| one.request.trigger.id == original;
-        let Some(at) = self.questions.iter().position(is_original) else {
+        let mut questions = self.questions.iter_mut();
+        let question = questions.find(|one| one.request.trigger.id == original);
+        let Some(question) = question else {
             return Some(Step::Ask(request, Some(mark)));
         };
-        match self.questions[at].state {
+        if question.copy_id() == Some(request.trigger.id) {
+            return Some(Step::Finish(mark));
+        }
+        match question.state {
             State::Waits(_) => {
-                self.questions[at].copy = Some((request, Some(mark)));
+                question.copy = Some((request, Some(mark)));
                 None
             }
             State::Asked | State::Cancelled => {
-                self.questions[at].copy = Some((request, None));
+                question.copy = Some((request, None));
                 Some(Step::Finish(mark))
             }
             State::Deleted => {
-                self.questions.remove(at);
+                self.forget(original);
                 Some(Step::Ask(request, Some(mark)))
             }
         }
+    }
+
+    fn forget(&mut self, question: MessageId) {
+        self.questions
+            .retain(|one| one.request.trigger.id != question);
     }
 
     /// Messages were deleted; `progress` is that of a question which was asked.
     pub(super) fn deleted(
         &mut self,
         ids: &[MessageId],
+        us: &Us,
         progress: impl Fn(MessageId) -> Progress,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
+        let mut gone = Vec::new();
         for question in &mut self.questions {
             question.forget_copy(ids, &mut steps);
             let id = question.request.trigger.id;
@@ -222,32 +230,60 @@ impl Holds {
             match (question.state, progress(id)) {
                 (State::Waits(mark), _) => {
                     steps.push(Step::Finish(mark));
-                    question.give_way(&mut steps);
+                    gone.push(id);
                 }
-                (State::Asked, Progress::Queued) => question.give_way(&mut steps),
+                (State::Asked, Progress::Queued) => gone.push(id),
                 (State::Asked, Progress::Running) => question.state = State::Cancelled,
                 (State::Asked, Progress::Over) | (State::Cancelled | State::Deleted, _) => {}
             }
         }
-        self.questions.retain(|one| !one.is_over);
+        for id in gone {
+            self.give_way(id, us, &mut steps);
+        }
         steps
     }
 
     /// The turn of a question has ended; `was_cancelled` if without an answer.
-    pub(super) fn ended(&mut self, id: MessageId, was_cancelled: bool) -> Vec<Step> {
+    pub(super) fn ended(&mut self, id: MessageId, us: &Us, was_cancelled: bool) -> Vec<Step> {
         let mut steps = Vec::new();
-        for question in &mut self.questions {
-            if question.request.trigger.id != id || question.state != State::Cancelled {
-                continue;
-            }
+        let mut questions = self.questions.iter_mut();
+        let question = questions.find(|one| one.request.trigger.id == id);
+        if let Some(question) = question.filter(|one| one.state == State::Cancelled) {
             if was_cancelled {
-                question.give_way(&mut steps);
+                self.give_way(id, us, &mut steps);
             } else {
                 question.state = State::Asked;
             }
         }
-        self.questions.retain(|one| !one.is_over);
         steps
+    }
+
+    /// A question is gone: its copy is asked instead, now or when it comes.
+    fn give_way(&mut self, id: MessageId, us: &Us, steps: &mut Vec<Step>) {
+        let is_meant = |one: &Question| one.request.trigger.id == id;
+        let Some(at) = self.questions.iter().position(is_meant) else {
+            return;
+        };
+        self.questions[at].state = State::Deleted;
+        let original = Arc::clone(&self.questions[at].request.trigger);
+        let own = self.questions[at].copy.take();
+        if let Some((request, mark)) = own.or_else(|| self.copy_beside(&original, us)) {
+            self.questions.remove(at);
+            steps.push(Step::Ask(request, mark));
+        }
+    }
+
+    /// The copy of a question that is gone, if it was taken for that of another which says
+    /// the same and is still there.
+    fn copy_beside(&mut self, original: &Message, us: &Us) -> Option<HeldCopy> {
+        let mut others = self.questions.iter_mut().filter(|one| !one.is_gone());
+        let other = others.find(|one| {
+            let copy = one.copy.as_ref().map(|(request, _)| &request.trigger);
+            copy.is_some_and(|copy| {
+                copy.channel == original.channel && us.repeats(copy, original) == Some(Repeats::All)
+            })
+        });
+        other.and_then(|other| other.copy.take())
     }
 
     /// A message was edited.
@@ -274,7 +310,7 @@ impl Holds {
         let late = if question.waits() {
             Duration::ZERO
         } else {
-            LATE
+            LATE_COPIES
         };
         question.came + self.wait + late
     }
@@ -283,7 +319,7 @@ impl Holds {
     pub(super) fn expire(&mut self, now: Instant) -> Vec<Step> {
         let wait = self.wait;
         self.questions
-            .retain(|one| one.waits() || one.came + wait + LATE > now);
+            .retain(|one| one.waits() || one.came + wait + LATE_COPIES > now);
         let mut steps = Vec::new();
         for question in &mut self.questions {
             let State::Waits(mark) = question.state else {
@@ -314,6 +350,11 @@ impl Holds {
         here.map(|(request, _)| request.trigger.id)
     }
 
+    /// Whether no question is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.questions.is_empty()
+    }
+
     /// Forgets all questions, of which none is finished: the next process gets those that
     /// wait again.
     pub(super) fn close(&mut self) {
@@ -326,12 +367,13 @@ impl Question {
         matches!(self.state, State::Waits(_))
     }
 
-    /// It is gone: its copy is asked instead, now or when it comes.
-    fn give_way(&mut self, steps: &mut Vec<Step>) {
-        let copy = self.copy.take();
-        self.state = State::Deleted;
-        self.is_over = copy.is_some();
-        steps.extend(copy.map(|(request, mark)| Step::Ask(request, mark)));
+    /// Whether it was deleted before it was answered, as far as that is known yet.
+    const fn is_gone(&self) -> bool {
+        matches!(self.state, State::Cancelled | State::Deleted)
+    }
+
+    fn copy_id(&self) -> Option<MessageId> {
+        self.copy.as_ref().map(|(request, _)| request.trigger.id)
     }
 
     /// A copy that is deleted is none.

@@ -16,9 +16,9 @@ pub(super) const REPLY_TARGETS: [(&str, ReplyTarget); 2] = [
 ];
 
 /// The apps that `PROXY_APPS` knows by name, by the application id of their public bot,
-/// as their own pages for adding it give it:
-/// <https://github.com/PluralKit/PluralKit/blob/main/docs/content/.vuepress/config.js> and
-/// <https://tupperbox.app/>.
+/// as their own sources for adding it give it: `docs/content/.vuepress/config.js` in
+/// <https://github.com/PluralKit/PluralKit>, and `BOT_INVITE` of `.env.example` in
+/// <https://github.com/Tupperbox/TupperboxLegacy>.
 const PROXIES: [(&str, ProxyId); 2] = [
     ("pluralkit", ProxyId::new(466_378_653_216_014_359)),
     ("tupperbox", ProxyId::new(431_544_605_209_788_416)),
@@ -45,6 +45,7 @@ pub(super) fn read(check: &mut Checker) -> TriggerRules {
         reply_to_bots: check.switch(&var::REPLY_TO_BOTS, raw.reply_to_bots),
         max_bot_turns: check.number(&var::MAX_BOT_TURNS, raw.max_bot_turns, 1..=100),
         proxies: proxies(check, raw.proxy_apps),
+        proxy_hold: proxy_hold(check, raw.proxy_hold_ms),
     };
     if triggers.mention_only && !triggers.auto_reply_channels.is_empty() {
         check.warn("AUTO_REPLY_CHANNELS has no effect with MENTION_ONLY=true".to_owned());
@@ -71,10 +72,8 @@ fn proxies(check: &mut Checker, raw: Option<String>) -> Proxies {
     listed.unwrap_or_default()
 }
 
-/// `PROXY_HOLD_MS`.
-pub(super) fn proxy_hold(check: &mut Checker) -> Duration {
-    let raw: RawTriggers = check.raw();
-    Duration::from_millis(check.number(&var::PROXY_HOLD_MS, raw.proxy_hold_ms, PROXY_HOLD_MS))
+fn proxy_hold(check: &mut Checker, raw: Option<String>) -> Duration {
+    Duration::from_millis(check.number(&var::PROXY_HOLD_MS, raw, PROXY_HOLD_MS))
 }
 
 pub(super) fn reply_target(check: &mut Checker) -> ReplyTarget {

@@ -11,6 +11,7 @@ use super::Error;
 use super::line::DemoLine;
 use super::places;
 use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
+use super::world::PROXY;
 use crate::sandbox::{self, Sandbox};
 use clew_context::model::{Limits, ReplyTarget};
 use clew_simulator::{Id, Message, RequestRecord, ScriptedModel, Simulator, World};
@@ -32,7 +33,9 @@ impl DemoStage {
         world: World,
         settings: Vec<(String, String)>,
     ) -> Result<Self, Error> {
-        let sandbox = Sandbox::start(world, settings, None).await?;
+        let mut all = vec![("PROXY_APPS".to_owned(), PROXY.0.to_owned())];
+        all.extend(settings);
+        let sandbox = Sandbox::start(world, all, None).await?;
         Ok(Self { sandbox })
     }
 
@@ -41,10 +44,13 @@ impl DemoStage {
         self.sandbox.config.limits
     }
 
-    /// Whether the caps and the reply target are the defaults.
+    /// Whether caps, reply target and the listed apps are the demo's own.
     pub(super) fn has_default_caps(&self) -> bool {
         let config = &self.sandbox.config;
-        config.limits == Limits::default() && config.reply_target == ReplyTarget::default()
+        let mut proxies = config.triggers.proxies.iter();
+        config.limits == Limits::default()
+            && config.reply_target == ReplyTarget::default()
+            && proxies.any(|app| app.get() == PROXY.1)
     }
 
     /// Asks, waits for the end of the turn, and gathers what happened.

@@ -92,6 +92,15 @@ pub(super) const LAB: [(usize, &str); 6] = [
     (0, "I am here until four."),
 ];
 
+/// The message about the well on which a thread hangs.
+pub(super) const WELL_1: &str = "Well 1 draws air since noon, the flow jumps.";
+
+/// What is said there through an app.
+pub(super) const WELL_1_PROXIED: [(&str, &str); 2] = [
+    ("Luna", "I think the foot valve sticks, I freed it twice."),
+    ("Sol", "I put in a new spring, it holds since two."),
+];
+
 /// Everyday remarks of a shift.
 const CHATTER: [&str; 26] = [
     "The truck with the hypochlorite is at gate 2.",

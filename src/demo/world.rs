@@ -15,6 +15,9 @@ const YESTERDAY: usize = 180;
 /// The number of other messages around the chain of replies.
 const AROUND_CHAIN: usize = 400;
 
+/// The app through which some of them write, as `PROXY_APPS` lists it and by its id.
+pub(super) const PROXY: (&str, u64) = ("pluralkit", 466_378_653_216_014_359);
+
 /// What is played, in order, numbered from 1: the questions, then the task.
 pub(super) struct Script {
     /// Who is asked.
@@ -59,6 +62,7 @@ pub(super) fn build() -> (World, Script) {
         plant.alert(),
         plant.lone_with_text(),
         plant.lone(),
+        plant.proxied(),
         plant.direct(),
     ];
     let run = DemoRun {
@@ -401,6 +405,44 @@ impl Plant {
                 answered: Answered::Question,
                 tools: &[],
                 quoted: &["before noon"],
+            },
+        }
+    }
+
+    /// A thread in which two people write through an app.
+    fn proxied(&mut self) -> DemoScene {
+        let wells = self.channel(ChannelKind::Text, "wells");
+        let [_, boris, _] = self.crew;
+        let mut talk = DemoTalk::ago(&self.world, wells, 60, 5 * 60);
+        let starter = talk.say(&mut self.world, boris, words::WELL_1);
+        let title = "Well 1 draws air";
+        let thread = self.world.thread_from(wells, starter, title, boris);
+        talk.go_on_in(thread);
+        let webhook = self.world.fresh_id();
+        for (name, text) in words::WELL_1_PROXIED {
+            let draft = Draft::new(text).webhook(name).application(PROXY.1);
+            talk.say(&mut self.world, webhook, draft);
+        }
+        DemoScene {
+            title: "A thread in which two people write through an app",
+            setting: "Luna and Sol write through PluralKit: what they type appears as a webhook's \
+                      messages, under their names. PROXY_APPS=pluralkit makes them people.",
+            rule: "what a listed app posts counts as people's words, whatever its name; the \
+                   prompt marks it as written through an app",
+            alone: "what was found where?",
+            because: "who writes through a listed app is a person",
+            needs_model: false,
+            channel: thread,
+            before: None,
+            asker: self.ines,
+            question: self.to_bot("what was it, and is it fixed?"),
+            expect: Expect {
+                case: "thread",
+                messages: 3,
+                gets: 2,
+                answered: Answered::Question,
+                tools: &[],
+                quoted: &["the foot valve sticks", "new spring"],
             },
         }
     }

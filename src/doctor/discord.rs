@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Finding;
+use super::{Finding, proxies};
 use crate::app::system_clock;
 use crate::config::{Config, MessageContent};
 use clew_context::discord::error::RestError;
@@ -37,7 +37,7 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
     }
     tell(session_starts(&rest).await);
     tell(clock(&rest).await);
-    servers(&rest, &application, tell).await;
+    servers(config, &rest, &application, tell).await;
 }
 
 /// The application behind the token.
@@ -150,7 +150,12 @@ async fn clock(rest: &Rest) -> Finding {
     }
 }
 
-async fn servers(rest: &Rest, application: &Application, tell: &mut dyn FnMut(Finding)) {
+async fn servers(
+    config: &Config,
+    rest: &Rest,
+    application: &Application,
+    tell: &mut dyn FnMut(Finding),
+) {
     let guilds = match rest.own_guilds(soon()).await {
         Ok(guilds) => guilds,
         Err(error) => {
@@ -173,6 +178,9 @@ async fn servers(rest: &Rest, application: &Application, tell: &mut dyn FnMut(Fi
         .filter(|more| *more > 0)
     {
         tell(Finding::ok("server", format!("{more} more, not looked at")));
+    }
+    if let Some(finding) = proxies::found(config, rest, &guilds, soon).await {
+        tell(finding);
     }
 }
 

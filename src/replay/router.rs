@@ -1,12 +1,18 @@
 //! Which messages of a recording are triggers: uses the bot's own router, and
 //! what was requested.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::{Questions, Triggers, Us};
 use crate::archive::Recording;
+use clew_context::engine::eligible::Repeats;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
-use clew_context::model::{AccessRules, Cause, ChannelId, ChannelMode, Message, MessageId, UserId};
+use clew_context::model::{
+    AccessRules, Cause, ChannelId, ChannelMode, LATE_COPIES, Message, MessageId, UserId,
+};
+
+/// The most questions that are known at a time, for copies of them.
+const MOST_QUESTIONS: usize = 1_024;
 
 /// The memory held per message of the bot, to recognise replies to it.
 #[cfg(feature = "test-util")]
@@ -22,6 +28,8 @@ pub(super) struct Router<'a> {
     ours: Vec<MessageId>,
     /// How many turns in a row bots started.
     bot_turns: HashMap<ChannelId, usize>,
+    /// The latest questions of people that an app may have copied.
+    asked: VecDeque<Message>,
 }
 
 impl<'a> Router<'a> {
@@ -39,6 +47,7 @@ impl<'a> Router<'a> {
             },
             ours: Vec::new(),
             bot_turns: HashMap::new(),
+            asked: VecDeque::new(),
         }
     }
 
@@ -77,15 +86,38 @@ impl<'a> Router<'a> {
         };
         let verdict = route(message, self.us, &self.rules, facts);
         let cause = match verdict {
-            Verdict::Turn(cause) => Some(cause),
+            Verdict::Turn(cause) => Some(cause).filter(|_| !self.is_copy(message)),
             Verdict::Ignore | Verdict::Denied(_) | Verdict::NoContent => None,
         };
+        if cause.is_some() && message.is_human() && !self.us.proxies.is_empty() {
+            self.asked.truncate(MOST_QUESTIONS - 1);
+            self.asked.push_front(message.clone());
+        }
         if self.us.is_person(message) {
             self.bot_turns.remove(&message.channel);
         } else if cause.is_some() {
             self.bot_turns.insert(message.channel, bot_turns + 1);
         }
         cause
+    }
+
+    /// Whether an app posted it as a copy of a question. Whatever is recorded was not
+    /// deleted, so the question is asked and its copy is not, as by the bot.
+    fn is_copy(&mut self, message: &Message) -> bool {
+        if self.us.proxy_of(message).is_none() {
+            return false;
+        }
+        let known = self.rules.triggers.proxy_hold + LATE_COPIES;
+        let known = i64::try_from(known.as_millis()).unwrap_or(i64::MAX);
+        let age = |one: &Message| message.timestamp.0.saturating_sub(one.timestamp.0);
+        self.asked.retain(|one| age(one) <= known);
+        let us = self.us;
+        let copied = self.asked.iter().enumerate().filter(|(_, one)| {
+            one.channel == message.channel && us.repeats(message, one) == Some(Repeats::All)
+        });
+        let shortest = copied.min_by_key(|(_, one)| one.content.len());
+        let at = shortest.map(|(at, _)| at);
+        at.and_then(|at| self.asked.remove(at)).is_some()
     }
 
     /// The author of the message replied to; it only matters whether it is the bot.

@@ -98,7 +98,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     shows(
         &text,
         &[
-            "11 of 11 went as expected",
+            "12 of 12 went as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "60 over MEM_MAX_MSGS=40",
@@ -108,12 +108,14 @@ async fn every_scene_is_answered_as_expected_and_told() {
             "5 messages of this channel",
             "mem.thread tail_ok k=5 count=5",
             "mem.ctx collect_ok case=direct",
-            "11. A task",
+            "10. A thread in which two people write through an app",
+            "> Luna: I think the foot valve sticks",
+            "12. A task",
         ],
     );
     let lines = schema::validate_dir(folder.path());
     let done = lines.iter().filter(|line| line["event"] == "turn_done");
-    assert_eq!(done.count(), 11);
+    assert_eq!(done.count(), 12);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,15 +151,15 @@ async fn one_scene_can_be_played_and_something_else_asked() {
     for (options, error) in [
         (
             of(Some(0), None),
-            "there is no scene 0: --scene takes 1 to 11",
+            "there is no scene 0: --scene takes 1 to 12",
         ),
         (
-            of(Some(12), None),
-            "there is no scene 12: --scene takes 1 to 11",
+            of(Some(13), None),
+            "there is no scene 13: --scene takes 1 to 12",
         ),
         (
-            of(Some(11), Some("why?")),
-            "scene 11 is a task: --ask takes one of the scenes 1 to 10",
+            of(Some(12), Some("why?")),
+            "scene 12 is a task: --ask takes one of the scenes 1 to 11",
         ),
     ] {
         let (text, ended) = played(options).await;

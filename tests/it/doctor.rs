@@ -209,3 +209,16 @@ async fn the_address_for_metrics_is_tried() {
     let found = findings(stage.settings()).await;
     assert_one(&found, "metrics", Outcome::Ok, &["free"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn which_apps_people_write_through_are_in_a_server_is_told() {
+    let (mut world, guild) = world();
+    let proxy = world.member(guild, "Proxy");
+    let listed = format!("77,{proxy}");
+    let stage = Stage::new(world, &[("PROXY_APPS", &listed)]).await;
+    let found = findings(stage.settings()).await;
+    let known = format!("questions wait 1500 ms for copies by PROXY_APPS: {proxy} (in Works); ");
+    let other = "in no server that was looked at, as webhooks are: 77";
+    assert_one(&found, "proxies", Outcome::Ok, &[&known, other]);
+    assert!(stage.discord.requests().len() < 20, "it asks little");
+}

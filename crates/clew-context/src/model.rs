@@ -43,7 +43,9 @@ pub use opt_out::{OptOuts, OptedOut};
 pub use profile::{HistoryMessage, Profiles};
 pub use proxy::{Proxies, Speaker};
 pub use reason::{Fallback, Stage};
-pub use rules::{AccessRules, AllowList, ChannelMode, IdList, ReplyTarget, TriggerRules};
+pub use rules::{
+    AccessRules, AllowList, ChannelMode, IdList, LATE_COPIES, ReplyTarget, TriggerRules,
+};
 pub use secret::Secret;
 pub use source::{ContentSource, Readers};
 pub use time::{Clock, UnixMillis, fixed_clock};

@@ -9,7 +9,7 @@ use super::super::loop_event::TurnEnd;
 use super::Dispatcher;
 use crate::telemetry::event::Outcome;
 use clew_context::engine::eligible::Us;
-use clew_context::model::{Message, MessageId, TurnRequest};
+use clew_context::model::{GuildId, Message, MessageId, TurnRequest};
 use clew_discord::session::Mark;
 
 impl Dispatcher {
@@ -57,13 +57,17 @@ impl Dispatcher {
     }
 
     /// Questions that wait and were deleted are not asked; their copies are.
-    pub(super) fn held_deleted(&mut self, ids: &[MessageId]) {
+    pub(super) fn held_deleted(&mut self, guild: Option<GuildId>, ids: &[MessageId]) {
+        if self.holds.is_empty() {
+            return self.cancel(ids);
+        }
         let queued = self.queues.waiting_mut();
         let queued = queued.map(|one| one.request.trigger.id);
         let queued: Vec<MessageId> = queued.filter(|id| ids.contains(id)).collect();
         self.cancel(ids);
+        let us = self.services.us(guild);
         let (holds, active) = (&mut self.holds, &self.active);
-        let steps = holds.deleted(ids, |id| {
+        let steps = holds.deleted(ids, &us, |id| {
             if active.contains_key(&id) {
                 Progress::Running
             } else if queued.contains(&id) {
@@ -77,9 +81,13 @@ impl Dispatcher {
 
     /// The turn of a question has ended. If it was deleted before it was answered, its copy
     /// is asked.
-    pub(super) fn held_ended(&mut self, end: &TurnEnd) {
+    pub(super) fn held_ended(&mut self, guild: Option<GuildId>, end: &TurnEnd) {
+        if self.holds.is_empty() {
+            return;
+        }
         let was_cancelled = end.outcome == Some(Outcome::Cancelled);
-        let steps = self.holds.ended(end.trigger, was_cancelled);
+        let us = self.services.us(guild);
+        let steps = self.holds.ended(end.trigger, &us, was_cancelled);
         self.carry_on(steps);
     }
 

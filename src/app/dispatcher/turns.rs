@@ -177,13 +177,14 @@ impl Dispatcher {
         };
         self.active.insert(id, active);
         let other_triggers = self.other_triggers(channel, id);
+        let copies = self.copies(&request.trigger);
         let job = TurnJob {
             request,
             came,
             newest: self.services.window().newest(channel),
             waited,
             other_triggers,
-            copies: self.copies(channel, id),
+            copies,
             elsewhere: self.elsewhere(channel, id),
             run,
             activity,
@@ -204,10 +205,14 @@ impl Dispatcher {
         });
     }
 
-    /// The copies, here, of questions that are still there: what they say is shown once.
-    fn copies(&self, channel: ChannelId, own: MessageId) -> Vec<MessageId> {
-        let copies = self.holds.copies_in(channel);
-        copies.filter(|copy| *copy != own).collect()
+    /// The copies, here, of questions that are still there: what they say is shown once,
+    /// unless somebody points at the copy.
+    fn copies(&self, trigger: &Message) -> Vec<MessageId> {
+        let pointed_at = trigger.replies_to();
+        let copies = self.holds.copies_in(trigger.channel);
+        copies
+            .filter(|copy| *copy != trigger.id && Some(*copy) != pointed_at)
+            .collect()
     }
 
     /// The turns that run in other channels, and agent runs.
@@ -276,7 +281,7 @@ impl Dispatcher {
                 self.finished(mark);
             }
         }
-        self.held_ended(&end);
+        self.held_ended(active.trigger.guild, &end);
         let mut next = active.queue.and_then(|queue| self.queues.finished(queue));
         while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
             let payer = self.payer(&waiting.request);

@@ -57,11 +57,14 @@ impl Watched {
     }
 
     fn deleted(&mut self, id: u64, progress: Progress) -> Told {
-        told(self.holds.deleted(&[MessageId::new(id)], |_| progress))
+        told(
+            self.holds
+                .deleted(&[MessageId::new(id)], &us(), |_| progress),
+        )
     }
 
     fn ended(&mut self, id: u64, was_cancelled: bool) -> Told {
-        told(self.holds.ended(MessageId::new(id), was_cancelled))
+        told(self.holds.ended(MessageId::new(id), &us(), was_cancelled))
     }
 
     fn expired(&mut self, ms: u64) -> Told {
@@ -262,7 +265,8 @@ fn an_edit_while_it_waits_is_what_is_asked_and_copied() {
     assert_eq!(all.copies(11, "tow"), None);
     assert_eq!(all.copies(12, "two"), Some(NOTHING));
     all.holds.edited(&message(12, 99, "two!"));
-    let steps = all.holds.deleted(&[MessageId::new(10)], |_| Progress::Over);
+    let gone = [MessageId::new(10)];
+    let steps = all.holds.deleted(&gone, &us(), |_| Progress::Over);
     let Some(Step::Ask(request, _)) = steps.into_iter().next_back() else {
         panic!("the copy is asked");
     };
@@ -323,4 +327,54 @@ fn an_event_that_comes_twice_is_one_question() {
     all.asks(10, 1, "<@9> why?", 0);
     assert_eq!(all.asks(10, 1, "<@9> why?", 10), (vec![], 1));
     assert_eq!(all.expired(1_500), asked(10));
+}
+
+/// Two people ask the same, and only one of them through the app: whose copy it is tells
+/// the deletion, be it before the copy or after.
+#[test]
+fn of_two_that_say_the_same_the_one_that_goes_is_copied() {
+    for (gone, stays) in [(10, 11), (11, 10)] {
+        for copy_first in [true, false] {
+            let mut all = Watched::new();
+            all.asks(10, 1, "<@9> why?", 0);
+            all.asks(11, 2, "<@9> why?", 10);
+            let told = if copy_first {
+                assert_eq!(all.copies(12, "<@9> why?"), Some(NOTHING));
+                all.deleted(gone, Progress::Over)
+            } else {
+                assert_eq!(all.deleted(gone, Progress::Over), (vec![], 1));
+                all.copies(12, "<@9> why?").unwrap()
+            };
+            assert_eq!(told, (vec![12], usize::from(copy_first)));
+            assert_eq!(all.expired(1_600), asked(stays), "the other is asked, too");
+        }
+    }
+    // Both are copied, and the copies come in the other order.
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    all.asks(11, 2, "<@9> why?", 10);
+    all.copies(12, "<@9> why?");
+    assert_eq!(all.deleted(11, Progress::Over), (vec![12], 1));
+    assert_eq!(all.copies(13, "<@9> why?"), Some(NOTHING));
+    assert_eq!(all.deleted(10, Progress::Over), (vec![13], 1));
+    assert_eq!(all.expired(99_000), NOTHING);
+}
+
+#[test]
+fn a_copy_whose_event_comes_twice_is_one() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    assert_eq!(all.copies(11, "why?"), Some(NOTHING));
+    assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
+    assert_eq!(all.deleted(10, Progress::Over), (vec![11], 1));
+}
+
+/// A mention without words, behind a tag, is copied as well; it is none of a question.
+#[test]
+fn a_mention_alone_copies_a_mention_alone() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "L: <@9>", 0);
+    assert_eq!(all.copies(11, ""), None, "a picture, say");
+    assert_eq!(all.copies(12, "<@9>"), Some(NOTHING));
+    assert_eq!(all.deleted(10, Progress::Over), (vec![12], 1));
 }

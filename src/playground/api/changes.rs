@@ -142,7 +142,7 @@ pub(super) async fn webhook(
     })?;
     let mut draft = Draft::new(content).webhook(name.trim());
     if is_proxied {
-        let app = shared.config.triggers.proxies.first();
+        let app = shared.config.triggers.proxies.iter().next();
         let app = app.ok_or_else(|| ApiError::bad("PROXY_APPS lists no app"))?;
         draft = draft.application(app.get());
     }

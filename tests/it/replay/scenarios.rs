@@ -115,3 +115,36 @@ fn who_writes_through_a_listed_app_is_a_person_in_a_replay() {
         assert_eq!(people.matches(said).count(), 2, "{people}");
     }
 }
+
+/// An app that may not delete leaves the question beside its copy: it is asked once, as
+/// by the bot; what is said again later is another question.
+#[test]
+fn a_question_and_its_copy_are_one_in_a_replay() {
+    let mut scenario = through_an_app();
+    let timeline = scenario["timeline"].as_array_mut().unwrap();
+    let asked = |second: i64| {
+        json!({"op": "create", "message": {
+            "id": at(second), "channel_id": "701", "author_id": "501",
+            "content": "L: <@900> how deep is it?",
+        }})
+    };
+    let copied = |second: i64| {
+        let mut copy = timeline[2].clone();
+        copy["message"]["id"] = json!(at(second));
+        copy["message"]["content"] = json!("<@900> how deep is it?");
+        copy
+    };
+    let more = [asked(10), copied(11), copied(12), copied(30)];
+    timeline.extend(more);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.json");
+    std::fs::write(&file, scenario.to_string()).unwrap();
+    let listed = [("PROXY_APPS", "pluralkit")];
+    for flags in ["--format jsonl", "--format jsonl --warm"] {
+        let (lines, _) = replay_with(std::slice::from_ref(&file), flags, &listed).unwrap();
+        let lines = lines.lines().map(serde_json::from_str::<Value>);
+        let triggers: Vec<Value> = lines.map(|line| line.unwrap()["trigger"].clone()).collect();
+        let expected = [3, 4, 10, 12, 30].map(|second| json!(at(second)));
+        assert_eq!(triggers, expected);
+    }
+}

@@ -181,10 +181,13 @@ async fn where_no_app_was_seen_a_question_is_asked_at_once() {
     let bot = p.start().await;
     let original = p.post(p.channel, p.ada, p.to_us("L: why?"));
     p.answer(p.channel, 1).await;
+    // The next question of a channel is asked when the turn before it is over.
+    p.post(p.channel, p.boris, p.to_us("and how?"));
+    p.prompt(2).await;
     p.post(p.channel, hook, proxied("Luna", &p.to_us("why?")));
     p.stage.discord.delete(p.channel, original);
     p.seen().await;
-    assert_eq!(p.stage.model.requests().len(), 1);
+    assert_eq!(p.stage.model.requests().len(), 2);
     bot.stop().await;
 }
 
@@ -201,4 +204,41 @@ async fn what_waits_at_the_end_is_asked_by_the_next_process() {
     p.answer(thread, 1).await;
     assert_eq!(p.targets(thread), [Some(original)]);
     bot.stop().await;
+}
+
+/// The bot stops while a question and its copy wait, and the question is deleted while
+/// nobody is there: the next process answers the copy.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_is_deleted_between_two_processes_gives_way_to_its_copy() {
+    let talk = talk(LONG).await;
+    let original = talk.asks("what leaks?");
+    let copy = talk.copies("what leaks?");
+    talk.p.seen().await;
+    let (behaviour, gate) = Behaviour::text(&["It is the valve."]).held();
+    let Talk { p, bot, thread, .. } = talk;
+    bot.stop().await;
+    p.stage.discord.delete(thread, original);
+    p.stage.model.script(behaviour);
+    let bot = p.stage.launch();
+    p.seen().await;
+    gate.open();
+    p.answer(thread, 1).await;
+    p.seen().await;
+    assert_eq!(p.targets(thread), [Some(copy)]);
+    bot.stop().await;
+}
+
+/// Somebody replies to the copy: then it is shown, whether its original is there or not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_somebody_points_at_is_shown() {
+    let talk = talk(("PROXY_HOLD_MS", "300")).await;
+    talk.asks("what leaks?");
+    let copy = talk.copies("what leaks?");
+    let reply = clew_simulator::Draft::new(talk.p.to_us("and since when?")).reply_to(copy);
+    talk.p.post(talk.thread, talk.p.boris, reply);
+    talk.p.answer(talk.thread, 2).await;
+    let prompt = talk.p.prompt(2).await;
+    let said = "Luna [through an app] [pointed at by the asker]";
+    assert!(prompt.contains(said), "{prompt}");
+    talk.bot.stop().await;
 }

@@ -7,6 +7,21 @@ use crate::model::{
 
 use super::{meaning, sanitise};
 
+/// What an app takes away when it copies a message: tags such as `L:` are short. In
+/// Unicode scalars; a longer copy may lack as much as it has.
+const TAGS: usize = 16;
+/// The same of a mention without words, which short questions of others must not be.
+const TAGS_ALONE: usize = 8;
+
+/// How much of another message a copy says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeats {
+    /// All of it but a short tag.
+    All,
+    /// A part of it.
+    Part,
+}
+
 /// Our identity in one server, and whom we take for a person there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Us {
@@ -84,6 +99,25 @@ impl Us {
     pub fn without_mentions(&self, text: &str) -> String {
         let roles: Vec<u64> = self.roles.iter().map(|role| role.get()).collect();
         meaning::strip_mentions(text, &[self.user.get()], &roles)
+    }
+
+    /// How much of `original` an app's message says, without mentions of us; `None` if
+    /// it is no copy of it.
+    pub fn repeats(&self, copy: &Message, original: &Message) -> Option<Repeats> {
+        let copied = self.without_mentions(&copy.content);
+        let text = self.without_mentions(&original.content);
+        let chars = copied.chars().count();
+        let lacks = text.chars().count().saturating_sub(chars);
+        if copied.is_empty() {
+            let is_mention = !copy.content.trim().is_empty();
+            return (is_mention && lacks <= TAGS_ALONE).then_some(Repeats::All);
+        }
+        let how = if lacks <= chars.max(TAGS) {
+            Repeats::All
+        } else {
+            Repeats::Part
+        };
+        text.contains(&copied).then_some(how)
     }
 
     /// The text without mentions of us at its beginning and end, trimmed.

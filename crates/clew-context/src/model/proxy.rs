@@ -27,9 +27,9 @@ impl Proxies {
         self.0.is_empty()
     }
 
-    /// One of them.
-    pub fn first(&self) -> Option<ProxyId> {
-        self.0.first().copied()
+    /// Them, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = ProxyId> {
+        self.0.iter().copied()
     }
 
     /// The listed app that posted a message with this author, if one did: the

@@ -2,6 +2,7 @@
 //! trigger. `engine::route` applies them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::{ChannelId, GuildId, Proxies, RoleId, UserId};
 
@@ -53,7 +54,12 @@ pub struct TriggerRules {
     pub max_bot_turns: usize,
     /// `PROXY_APPS`: the apps through which people write.
     pub proxies: Proxies,
+    /// `PROXY_HOLD_MS`: how long a question waits for its copy.
+    pub proxy_hold: Duration,
 }
+
+/// For how long after its wait a question is known, for copies and deletions that come late.
+pub const LATE_COPIES: Duration = Duration::from_secs(5);
 
 /// What the bot responds to in a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -108,6 +114,7 @@ impl Default for TriggerRules {
             reply_to_bots: false,
             max_bot_turns: 3,
             proxies: Proxies::default(),
+            proxy_hold: Duration::from_millis(1_500),
         }
     }
 }
