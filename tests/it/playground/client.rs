@@ -17,6 +17,8 @@ pub(crate) struct Page {
     pub(crate) token: String,
     /// What the stream of events brings.
     events: mpsc::UnboundedReceiver<(String, Value)>,
+    /// Those that came while others were waited for.
+    kept: Vec<(String, Value)>,
     pub(crate) state: Value,
 }
 
@@ -33,6 +35,7 @@ impl Page {
             url,
             token: token.to_owned(),
             events,
+            kept: Vec::new(),
             state: Value::Null,
         };
         let stream = page
@@ -127,18 +130,33 @@ impl Page {
         self.get(&format!("/api/turns/{trigger}")).await
     }
 
-    /// Waits for an event that fits, and returns its data.
+    /// Waits for an event that fits, and returns its data. Events of one name come in their
+    /// order; among those of different names there is none.
     pub(crate) async fn wait(&mut self, event: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let found = async {
             loop {
-                let (name, data) = self.events.recv().await.expect("the stream of events");
-                if name == event && fits(&data) {
+                let data = self.next(event).await;
+                if fits(&data) {
                     return data;
                 }
             }
         };
         let found = tokio::time::timeout(PATIENCE, found).await;
         found.unwrap_or_else(|_| panic!("waited in vain for {event}"))
+    }
+
+    /// The next event of a name; those of other names are kept.
+    async fn next(&mut self, event: &str) -> Value {
+        if let Some(at) = self.kept.iter().position(|(name, _)| name == event) {
+            return self.kept.remove(at).1;
+        }
+        loop {
+            let (name, data) = self.events.recv().await.expect("the stream of events");
+            if name == event {
+                return data;
+            }
+            self.kept.push((name, data));
+        }
     }
 }
 
