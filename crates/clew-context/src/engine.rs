@@ -36,3 +36,4 @@ pub mod status;
 pub mod target;
 pub mod turn;
 pub mod window;
+pub mod words;
