@@ -20,6 +20,7 @@ mod world;
 use std::io::{self, Write};
 use std::time::Instant;
 
+use crate::config::ContextSetting;
 use crate::sandbox;
 #[cfg(feature = "test-util")]
 use clew_simulator::World;
@@ -107,6 +108,16 @@ impl DemoOptions {
         names.any(|(name, value)| name == "LLM_BASE_URL" && !value.is_empty())
     }
 
+    /// Whether the person changes what is collected.
+    fn has_own_caps(&self, script: &Script) -> bool {
+        let caps = ContextSetting::all();
+        let is_cap = |name: &String| caps.iter().any(|cap| cap.variable.name == name);
+        let of_scenes = || script.scenes.iter().flat_map(|scene| scene.settings);
+        let is_of_scene = |name: &String| of_scenes().any(|(one, _)| one == name);
+        let mut given = self.settings.iter().filter(|(_, value)| !value.is_empty());
+        given.any(|(name, _)| is_cap(name) || is_of_scene(name))
+    }
+
     /// The scenes to play.
     fn numbers(&self, script: &Script) -> Result<Vec<usize>, Error> {
         let (questions, all) = (script.scenes.len(), script.scenes.len() + 1);
@@ -135,7 +146,8 @@ pub async fn run(options: DemoOptions, out: &mut dyn Write) -> Result<(), Error>
     page.introduction(&options).map_err(Error::Output)?;
     let mut failed = 0;
     let alike = |a: &usize, b: &usize| {
-        options.has_model() || script.needs_model(*a) == script.needs_model(*b)
+        let model = options.has_model() || script.needs_model(*a) == script.needs_model(*b);
+        model && script.settings(*a) == script.settings(*b)
     };
     for numbers in numbers.chunk_by(alike) {
         failed += play(numbers, &options, &mut page).await?;
@@ -149,8 +161,8 @@ pub async fn run(options: DemoOptions, out: &mut dyn Write) -> Result<(), Error>
     Ok(())
 }
 
-/// Plays scenes that all need a model, or none of which does, in a world of their own.
-/// Returns how many were not answered as expected.
+/// Plays scenes with the same settings that all need a model, or none of which does, in a
+/// world of their own. Returns how many were not answered as expected.
 async fn play(
     numbers: &[usize],
     options: &DemoOptions,
@@ -164,6 +176,8 @@ async fn play(
         None
     };
     let mut settings = model.as_ref().map_or_else(Vec::new, model::settings);
+    let own = numbers.iter().flat_map(|number| script.settings(*number));
+    settings.extend(own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     settings.extend(options.settings.iter().cloned());
     if let Some(text) = &options.ask {
         for number in numbers {
@@ -188,7 +202,7 @@ async fn play_on(
 ) -> Result<usize, Error> {
     let limits = stage.limits();
     let judged = Judged {
-        figures: stage.has_default_caps() && options.ask.is_none(),
+        figures: !options.has_own_caps(script) && options.ask.is_none(),
         words: !options.has_model(),
     };
     let mut failed = 0;

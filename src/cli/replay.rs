@@ -104,6 +104,12 @@ pub struct CapArgs {
     /// Overrides `THREAD_REPLY_TARGET`
     #[arg(long, value_name = "newest|trigger")]
     pub reply_target: Option<String>,
+    /// Overrides `LONE_CONTEXT`
+    #[arg(long, value_name = "off|recent|conversation")]
+    pub lone: Option<String>,
+    /// Overrides `THREAD_SELECT`
+    #[arg(long, value_name = "newest|conversation")]
+    pub thread_select: Option<String>,
     /// Overrides `WINDOW_PER_CHANNEL`
     #[arg(long, value_name = "MESSAGES")]
     pub window_per_channel: Option<String>,
@@ -226,6 +232,8 @@ impl CapArgs {
             ("MEM_MAX_FILE_BYTES", &self.max_file_bytes),
             ("MEM_INCLUDE_POINTED_APPS", &self.include_pointed_apps),
             ("THREAD_REPLY_TARGET", &self.reply_target),
+            ("LONE_CONTEXT", &self.lone),
+            ("THREAD_SELECT", &self.thread_select),
             ("WINDOW_PER_CHANNEL", &self.window_per_channel),
             ("WINDOW_MAX_MB", &self.window_max_mb),
         ];

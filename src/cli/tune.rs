@@ -28,6 +28,9 @@ pub struct TuneArgs {
     /// `MEM_MAX_MSGS=10,20,40`; can be given several times [default: the main caps]
     #[arg(long, value_name = "NAME=VALUES")]
     pub sweep: Vec<String>,
+    /// Overrides `LONE_CONTEXT` where it is not varied
+    #[arg(long, value_name = "off|recent|conversation")]
+    pub lone: Option<String>,
     /// Suggest what shows most while nineteen of twenty questions keep within so many
     /// tokens of context
     #[arg(long, value_name = "N")]
@@ -84,7 +87,7 @@ pub enum FormatArg {
 
 /// Runs the command on the process's environment, standard output and error.
 pub(super) fn run(args: TuneArgs) -> ExitCode {
-    let config = match Config::of_process() {
+    let config = match Config::of_process_with(args.pairs()) {
         Ok(config) => config,
         Err(errors) => return fail(&errors),
     };
@@ -122,6 +125,13 @@ fn write(tuned: &Tuned, format: FormatArg) -> io::Result<()> {
 }
 
 impl TuneArgs {
+    /// The given flags that stand for variables.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let lone = self.lone.clone();
+        let lone = lone.map(|lone| ("LONE_CONTEXT".to_owned(), lone));
+        lone.into_iter().collect()
+    }
+
     /// The settings from the flags.
     pub fn settings(self, config: &Config) -> TuneSettings {
         let sweep = SweepSettings {

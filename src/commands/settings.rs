@@ -75,6 +75,7 @@ const LONE: OptionSpec = OptionSpec::new(
     OptionKind::Choice(&[
         ("Nothing", "off"),
         ("The last messages", "recent"),
+        ("What belongs to the asker's conversation", "conversation"),
         OPERATORS,
     ]),
 );
@@ -131,6 +132,7 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         )?,
         lone_context: changed(options, &LONE, |word| match word {
             "recent" => Some(LoneContext::Recent),
+            "conversation" => Some(LoneContext::Conversation),
             _ => Some(LoneContext::Off),
         })
         .unwrap_or_default(),
@@ -238,6 +240,9 @@ fn fields(
             {
                 LoneContext::Off => "only the question".to_owned(),
                 LoneContext::Recent => "the last messages of the channel too".to_owned(),
+                LoneContext::Conversation => {
+                    "what belongs to the asker's conversation too".to_owned()
+                }
             },
             settings.lone_context.is_some(),
         ),

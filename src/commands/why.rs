@@ -10,7 +10,7 @@ use super::done::{Done, Stop};
 use super::{CommandServices, readable, words};
 use crate::model::{LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage};
 use clew_context::model::{
-    BlockPlace, ChannelId, GuildId, MessageId, OmitReason, Readers, Scene, Stage,
+    BlockPlace, ChannelId, GuildId, MessageId, OmitReason, Readers, Scene, Stage, Tie,
 };
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
@@ -256,6 +256,10 @@ const fn title(place: BlockPlace) -> &'static str {
         BlockPlace::Chain => "Chain of replies",
         BlockPlace::Linked => "Linked",
         BlockPlace::LinkContext => "Around what is linked",
+        BlockPlace::Conversation(Tie::Reply) => "In your conversation by a reply",
+        BlockPlace::Conversation(Tie::Named) => "In your conversation, named",
+        BlockPlace::Conversation(Tie::Answers) => "In your conversation, answers",
+        BlockPlace::Conversation(Tie::SameTopic) => "In your conversation, same topic",
     }
 }
 
@@ -324,6 +328,7 @@ fn why_left_out(reason: OmitReason, in_chain: bool) -> String {
         OmitReason::Deleted => "deleted",
         OmitReason::Malformed => "unreadable",
         OmitReason::OptedOut => "kept private by their authors",
+        OmitReason::OtherConversation => "of other conversations",
         OmitReason::Msgs | OmitReason::Chars | OmitReason::Age => "over a limit",
     };
     why.to_owned()
@@ -497,6 +502,19 @@ mod tests {
             }),
             took: Duration::from_secs(99),
         }
+    }
+
+    #[test]
+    fn it_says_why_messages_belong_to_a_conversation() {
+        let named = message(1, BlockPlace::Conversation(Tie::Named));
+        let topic = message(2, BlockPlace::Conversation(Tie::SameTopic));
+        let text = embed(&stored(), &receipt(vec![named, topic]), 0).description;
+        let named = text.find("**In your conversation, named** [1](");
+        assert!(named.is_some(), "{text}");
+        assert!(
+            text.contains("**In your conversation, same topic** [2]("),
+            "{text}"
+        );
     }
 
     /// Discord's limits cut nothing that we wrote.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::check::{Checker, SWITCHES};
 use super::triggers::REPLY_TARGETS;
 use super::variable::{self as var, Variable};
-use clew_context::model::{Limits, LinkContext, LoneContext};
+use clew_context::model::{Limits, LinkContext, LoneContext, ThreadSelect};
 
 /// The ages that the caps accept, in minutes: up to ten years; 0 for no limit.
 const AGE_MIN: RangeInclusive<u64> = 0..=10 * 366 * 24 * 60;
@@ -24,8 +24,16 @@ const LONE_MAX_CHARS: RangeInclusive<u64> = 100..=100_000;
 /// seconds for the first response to an interaction; nobody waits for minutes.
 const FETCH_TIMEOUT_S: RangeInclusive<f64> = 0.05..=60.0;
 /// The words of `LONE_CONTEXT`.
-const LONE_CONTEXTS: [(&str, LoneContext); 2] =
-    [("off", LoneContext::Off), ("recent", LoneContext::Recent)];
+const LONE_CONTEXTS: [(&str, LoneContext); 3] = [
+    ("off", LoneContext::Off),
+    ("recent", LoneContext::Recent),
+    ("conversation", LoneContext::Conversation),
+];
+/// The words of `THREAD_SELECT`.
+const THREAD_SELECTS: [(&str, ThreadSelect); 2] = [
+    ("newest", ThreadSelect::Newest),
+    ("conversation", ThreadSelect::Conversation),
+];
 /// The bytes in the unit of `WINDOW_MAX_MB`.
 const MEBIBYTE: usize = 1024 * 1024;
 
@@ -80,6 +88,7 @@ impl ContextSetting {
             (&var::LINK_CONTEXT, Takes::Text),
             (&var::LONE_CONTEXT, words(&LONE_CONTEXTS)),
             (&var::LONE_MAX_CHARS, Takes::Whole(LONE_MAX_CHARS)),
+            (&var::THREAD_SELECT, words(&THREAD_SELECTS)),
             (&var::THREAD_REPLY_TARGET, words(&REPLY_TARGETS)),
         ]
         .map(|(variable, takes)| Self { variable, takes })
@@ -102,6 +111,7 @@ struct RawContext {
     link_context: Option<String>,
     lone_context: Option<String>,
     lone_max_chars: Option<String>,
+    thread_select: Option<String>,
 }
 
 pub(super) fn read_limits(check: &mut Checker) -> Limits {
@@ -152,6 +162,7 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
             .switch(&var::MEM_INCLUDE_POINTED_APPS, raw.mem_include_pointed_apps),
         link_context: read_link_context(check, raw.link_context),
         lone_context: check.one_of(&var::LONE_CONTEXT, raw.lone_context, &LONE_CONTEXTS),
+        thread_select: check.one_of(&var::THREAD_SELECT, raw.thread_select, &THREAD_SELECTS),
     };
     if limits.tail > limits.max_msgs {
         check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());

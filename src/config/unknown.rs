@@ -66,24 +66,16 @@ pub(super) fn guess(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Guess> 
         return (!is_set(ours)).then_some(Guess::Meant(ours));
     }
     let upper = name.to_ascii_uppercase();
-    let (distance, nearest) = VARIABLES
-        .iter()
-        .map(|variable| {
-            let distance = strsim::damerau_levenshtein(&upper, variable.name);
-            (distance, variable.name)
-        })
-        .min()?;
     let shares_prefix = PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
     // A name with our prefix may be a third wrong, any other an eighth: short names
     // of other programs are close to everything.
-    let near = if shares_prefix {
-        nearest.len() / 3
-    } else {
-        nearest.len() / 8
-    };
-    match (distance <= near, shares_prefix) {
-        (true, _) => Some(Guess::Meant(nearest)),
-        (false, true) => Some(Guess::Ours),
-        (false, false) => None,
+    let part = if shares_prefix { 3 } else { 8 };
+    let near = VARIABLES.iter().filter_map(|variable| {
+        let distance = strsim::damerau_levenshtein(&upper, variable.name);
+        (distance <= variable.name.len() / part).then_some((distance, variable.name))
+    });
+    match near.min() {
+        Some((_, nearest)) => Some(Guess::Meant(nearest)),
+        None => shares_prefix.then_some(Guess::Ours),
     }
 }

@@ -226,10 +226,12 @@ variables! {
     MEM_INCLUDE_POINTED_APPS = "true", "true|false", Context;
     /// How many messages before and after a linked message are shown with it, each at most 10; `/settings` changes it for a server.
     LINK_CONTEXT = "3,1", "before,after", Context;
-    /// With recent, a mention with text outside threads gets the channel's last messages; `/settings` changes it for a server.
-    LONE_CONTEXT = "off", "off|recent", Context;
+    /// What a mention with text outside threads gets of its channel: with recent its last messages, with conversation those of the last 200 that belong to the asker's conversation; `/settings` changes it for a server.
+    LONE_CONTEXT = "off", "off|recent|conversation", Context;
     /// The most of those messages.
     LONE_MAX_CHARS = "2000", "characters", Context;
+    /// Which messages of a thread stay where the caps leave no room for all: the newest ones, or with conversation those that most surely belong to the asker's conversation.
+    THREAD_SELECT = "newest", "newest|conversation", Context;
     /// The context subsystem's name in the telemetry.
     MEM_LOG_SUBSYS = "mem.ctx", "name", Context;
 

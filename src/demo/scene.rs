@@ -20,6 +20,8 @@ pub(super) struct DemoScene {
     pub(super) because: &'static str,
     /// Whether it needs a model that calls tools.
     pub(super) needs_model: bool,
+    /// Variables and values with which it is played.
+    pub(super) settings: &'static [(&'static str, &'static str)],
     /// Where the question is asked.
     pub(super) channel: Id,
     /// What somebody else says just before, seen by the bot: author and text.

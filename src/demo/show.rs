@@ -128,7 +128,7 @@ impl<'a> DemoPage<'a> {
         let went = format!("{good} of {all} went as expected, in {seconds:.1} s. What next:");
         self.line(Style::Bold, &went)?;
         let mut next = vec![
-            ("demo --scene 4 --verbose", "all about one of 11 scenes"),
+            ("demo --scene 4 --verbose", "all about one of 13 scenes"),
             ("demo --ask \"...\"", "ask something else in the first"),
             ("playground", "try it yourself, in the browser"),
             ("tune EXPORT.json", "limits that suit your own channel"),
@@ -319,6 +319,7 @@ fn left_out(ok: &Value, limits: &Limits) -> String {
                 "system" => "notices of Discord".to_owned(),
                 "opted_out" => "kept private by their authors".to_owned(),
                 "note" => "notes of the bot".to_owned(),
+                "other_conversation" => "of other conversations".to_owned(),
                 other => other.to_owned(),
             };
             format!("{count} {why}")

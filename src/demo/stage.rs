@@ -11,9 +11,8 @@ use super::Error;
 use super::line::DemoLine;
 use super::places;
 use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
-use super::world::PROXY;
 use crate::sandbox::{self, Sandbox};
-use clew_context::model::{Limits, ReplyTarget};
+use clew_context::model::Limits;
 use clew_simulator::{Id, Message, RequestRecord, ScriptedModel, Simulator, World};
 
 /// A scene takes milliseconds, with a model of one's own as long as that needs; if it
@@ -33,24 +32,13 @@ impl DemoStage {
         world: World,
         settings: Vec<(String, String)>,
     ) -> Result<Self, Error> {
-        let mut all = vec![("PROXY_APPS".to_owned(), PROXY.0.to_owned())];
-        all.extend(settings);
-        let sandbox = Sandbox::start(world, all, None).await?;
+        let sandbox = Sandbox::start(world, settings, None).await?;
         Ok(Self { sandbox })
     }
 
     /// The caps in effect.
     pub(super) const fn limits(&self) -> Limits {
         self.sandbox.config.limits
-    }
-
-    /// Whether caps, reply target and the listed apps are the demo's own.
-    pub(super) fn has_default_caps(&self) -> bool {
-        let config = &self.sandbox.config;
-        let mut proxies = config.triggers.proxies.iter();
-        config.limits == Limits::default()
-            && config.reply_target == ReplyTarget::default()
-            && proxies.any(|app| app.get() == PROXY.1)
     }
 
     /// Asks, waits for the end of the turn, and gathers what happened.

@@ -15,8 +15,10 @@ const YESTERDAY: usize = 180;
 /// The number of other messages around the chain of replies.
 const AROUND_CHAIN: usize = 400;
 
-/// The app through which some of them write, as `PROXY_APPS` lists it and by its id.
-pub(super) const PROXY: (&str, u64) = ("pluralkit", 466_378_653_216_014_359);
+/// The app through which some of them write, by its id.
+const PROXY: u64 = 466_378_653_216_014_359;
+/// The same as the bot is told of it.
+const PROXY_APPS: (&str, &str) = ("PROXY_APPS", "pluralkit");
 
 /// What is played, in order, numbered from 1: the questions, then the task.
 pub(super) struct Script {
@@ -39,6 +41,11 @@ impl Script {
         self.scene(number).is_none_or(|scene| scene.needs_model)
     }
 
+    /// The settings with which it is played.
+    pub(super) fn settings(&self, number: usize) -> &'static [(&'static str, &'static str)] {
+        self.scene(number).map_or(&[], |scene| scene.settings)
+    }
+
     /// Asks something else there.
     pub(super) fn ask(&mut self, number: usize, text: &str) {
         let scene = self.scenes.get_mut(number.saturating_sub(1));
@@ -55,10 +62,11 @@ pub(super) fn build() -> (World, Script) {
     let scenes = vec![
         filter,
         filter_again,
-        plant.forum(),
-        plant.chain(),
         plant.link(),
+        plant.chain(),
+        plant.busy(),
         plant.tool(),
+        plant.forum(),
         plant.alert(),
         plant.lone_with_text(),
         plant.lone(),
@@ -151,6 +159,7 @@ impl Plant {
             alone: "what is \"it\"?",
             because: "a question in a thread is about the thread",
             needs_model: false,
+            settings: &[],
             channel: thread,
             before: None,
             asker: self.ines,
@@ -210,6 +219,7 @@ impl Plant {
             alone: "which valves, of what?",
             because: "title, tags and answers belong to the question",
             needs_model: false,
+            settings: &[],
             channel: post,
             before: None,
             asker: boris,
@@ -262,6 +272,7 @@ impl Plant {
             alone: "which pump?",
             because: "the line of replies, and nothing of what stood between",
             needs_model: false,
+            settings: &[],
             channel: pumps,
             before: None,
             asker: self.ines,
@@ -276,6 +287,40 @@ impl Plant {
                 answered: Answered::Question,
                 tools: &[],
                 quoted: &["Pump 2 sounds wrong", "gives me a hand"],
+            },
+        }
+    }
+
+    /// Two conversations in one channel, and a question about one of them.
+    fn busy(&mut self) -> DemoScene {
+        let yard = self.channel(ChannelKind::Text, "yard");
+        let mut talk = DemoTalk::ago(&self.world, yard, 20, 60);
+        let [_, boris, _] = self.crew;
+        for (who, text) in words::YARD {
+            let author = self.crew.get(who).copied().unwrap_or(self.ines);
+            talk.say(&mut self.world, author, text);
+        }
+        DemoScene {
+            title: "A mention in a busy channel, with LONE_CONTEXT=conversation",
+            setting: "Two pairs of people talk across each other, about a pump and about a visit, \
+                      without replying to each other; one of them asks.",
+            rule: "of the channel's last 200 messages those that belong to the asker's conversation, \
+                   by who names, answers and shares rare words with whom",
+            alone: "order what?",
+            because: "what belongs to Boris's conversation",
+            needs_model: false,
+            settings: &[("LONE_CONTEXT", "conversation")],
+            channel: yard,
+            before: None,
+            asker: boris,
+            question: self.to_bot("can we order it today?"),
+            expect: Expect {
+                case: "lone",
+                messages: 6,
+                gets: 1,
+                answered: Answered::Question,
+                tools: &[],
+                quoted: &["mechanical seal", "(answers)"],
             },
         }
     }
@@ -306,6 +351,7 @@ impl Plant {
             alone: "which alert?",
             because: "what somebody points at is shown, even if an app wrote it",
             needs_model: false,
+            settings: &[],
             channel: alarms,
             before: None,
             asker: self.ines,
@@ -331,6 +377,7 @@ impl Plant {
             alone: "that is enough",
             because: "the question stands for itself",
             needs_model: false,
+            settings: &[],
             channel: self.control_room,
             before: None,
             asker: self.ines,
@@ -365,6 +412,7 @@ impl Plant {
             alone: "the model cannot open a link",
             because: "what it links to, as everybody here may read it",
             needs_model: false,
+            settings: &[],
             channel: workshop,
             before: None,
             asker: self.ines,
@@ -394,6 +442,7 @@ impl Plant {
             alone: "it has no words",
             because: "there is nothing else to go by",
             needs_model: false,
+            settings: &[],
             channel: office,
             before: None,
             asker: self.crew[1],
@@ -420,7 +469,7 @@ impl Plant {
         talk.go_on_in(thread);
         let webhook = self.world.fresh_id();
         for (name, text) in words::WELL_1_PROXIED {
-            let draft = Draft::new(text).webhook(name).application(PROXY.1);
+            let draft = Draft::new(text).webhook(name).application(PROXY);
             talk.say(&mut self.world, webhook, draft);
         }
         DemoScene {
@@ -432,6 +481,7 @@ impl Plant {
             alone: "what was found where?",
             because: "who writes through a listed app is a person",
             needs_model: false,
+            settings: &[PROXY_APPS],
             channel: thread,
             before: None,
             asker: self.ines,
@@ -463,6 +513,7 @@ impl Plant {
             alone: "half of what?",
             because: "a reply asks about the line of replies",
             needs_model: false,
+            settings: &[],
             channel,
             before: None,
             asker: self.ines,
@@ -493,6 +544,7 @@ impl Plant {
             alone: "the model cannot look there",
             because: "to read what all here may",
             needs_model: true,
+            settings: &[],
             channel: self.control_room,
             before: None,
             asker: self.ines,

@@ -80,5 +80,8 @@ const fn why(reason: OmitReason) -> &'static str {
         OmitReason::Deleted => "It was deleted.",
         OmitReason::Malformed => "It could not be read.",
         OmitReason::OptedOut => "Its author opted out.",
+        OmitReason::OtherConversation => {
+            "It seems to belong to another conversation, or others belong more surely to this one."
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What a replay reports: lines per trigger, and figures at the end.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::{fmt, iter};
 
@@ -11,7 +12,7 @@ use super::{Format, ReplaySettings, Report, table};
 use crate::telemetry::Ms;
 use crate::telemetry::event::LinkCounts;
 use clew_context::engine::sanitise;
-use clew_context::model::{MessageId, Omitted, Scene};
+use clew_context::model::{BlockPlace, MessageId, Omitted, Scene, Tie};
 
 /// A trigger in JSON Lines, with the keys in this order. Ids are strings.
 #[derive(Debug, Serialize)]
@@ -24,6 +25,9 @@ pub(super) struct ReportLine<'a> {
     pub target: Option<MessageId>,
     /// The messages of the block, oldest first.
     pub included: Vec<MessageId>,
+    /// Why those belong to the asker's conversation that were chosen by that.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ties: BTreeMap<MessageId, Tie>,
     /// What was seen but left out, oldest first.
     pub omitted: &'a [Omitted],
     /// The settings that left something out.
@@ -117,6 +121,7 @@ impl<'a> Reporter<'a> {
             scene: outcome.scene,
             target: outcome.target,
             included: included(outcome),
+            ties: ties(outcome).collect(),
             omitted: &outcome.block.omitted,
             caps: caps(outcome),
             chars: outcome.block.chars,
@@ -155,7 +160,12 @@ impl<'a> Reporter<'a> {
                 .target
                 .map_or_else(|| "nothing".to_owned(), |id| id.to_string())
         )?;
-        list(out, "included", included.iter().map(MessageId::to_string))?;
+        let included = included.iter().map(MessageId::to_string);
+        list(out, "included", included)?;
+        let ties: Vec<String> = ties(outcome)
+            .map(|(id, tie)| format!("{id} ({})", tie.as_str()))
+            .collect();
+        list(out, "conversation", ties.into_iter())?;
         let reasons = block
             .omitted
             .iter()
@@ -246,6 +256,14 @@ impl fmt::Display for Summary {
             "  fetches: {fetches}, at most {most_fetches} a trigger; {fallbacks} with something missing",
         )
     }
+}
+
+/// Why those messages are shown that are part of the asker's conversation.
+fn ties(outcome: &ReplayOutcome) -> impl Iterator<Item = (MessageId, Tie)> {
+    outcome.block.items().filter_map(|item| match item.place {
+        BlockPlace::Conversation(tie) => Some((item.message.id, tie)),
+        _ => None,
+    })
 }
 
 fn included(outcome: &ReplayOutcome) -> Vec<MessageId> {

@@ -245,7 +245,9 @@ pub(super) fn fallbacks(collected: &Collected) -> Vec<(Stage, Fallback)> {
             let is_deleted = matches!(links.last(), Some(ChainLink::Deleted(_)));
             [is_deleted.then_some(Stage::Chain), None]
         }
-        Gathered::Tail(_) | Gathered::Recent(_) | Gathered::Nothing => [None, None],
+        Gathered::Tail(_) | Gathered::Recent(_) | Gathered::Conversation(_) | Gathered::Nothing => {
+            [None, None]
+        }
     };
     let deleted = deleted.into_iter().flatten();
     let deleted = deleted.map(|stage| (stage, Fallback::Deleted));

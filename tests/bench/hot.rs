@@ -1,7 +1,9 @@
 //! divan's timings of what every message event passes through.
 
 use clew_context::discord::convert;
+use clew_context::engine::conversation::{Reply, Utterance, judge};
 use clew_context::engine::window::{Window, WindowLimits};
+use clew_context::model::{Speaker, UnixMillis, UserId};
 use clew_simulator::Id;
 use divan::{Bencher, black_box};
 
@@ -45,6 +47,29 @@ fn window(bencher: Bencher<'_, '_>) {
     bencher
         .with_inputs(next)
         .bench_local_values(|message| window.created(message));
+}
+
+#[divan::bench(name = "conversation: 200 ordinary messages judged, words included")]
+fn conversation(bencher: Bencher<'_, '_>) {
+    // Three conversations of two people each, in sentences of eight words.
+    let text = |number: u64| {
+        let words = (0..8).map(|word| format!("w{}", (number * 7 + word * word) % 400));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let texts: Vec<String> = (0..=200).map(text).collect();
+    let said = (0..).zip(&texts).map(|(number, text)| Utterance {
+        speaker: Speaker::User(UserId::new(number * 5 % 6)),
+        name: "somebody",
+        at: UnixMillis(number.cast_signed() * 20_000),
+        text,
+        mentions: (number % 3 == 0)
+            .then_some(UserId::new(number % 6))
+            .into_iter()
+            .collect(),
+        reply: Reply::Unknown,
+    });
+    let said: Vec<Utterance<'_>> = said.collect();
+    bencher.bench_local(|| judge(black_box(&said)));
 }
 
 static MESSAGE: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| events::create(PLACE));

@@ -3,7 +3,8 @@
 //!
 //! `cargo bench` runs all of them, in some minutes. Words choose: `cargo bench -- latency`,
 //! `cargo bench -- export`, `cargo bench -- convert`; `cargo bench -- worst` prints the most CPU
-//! that others can make a part cost. CPU time is read from `/proc`, so the figures need Linux.
+//! that others can make a part cost. `quality` and `learn` need annotated chats
+//! (`docs/conversation.md`). CPU time is read from `/proc`, so the figures need Linux.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,14 +15,17 @@
 )]
 
 mod bot;
+mod chats;
 mod events;
 mod export;
 mod hot;
 mod latency;
+mod learn;
 mod load;
 mod model;
 mod playground;
 mod process;
+mod quality;
 mod report;
 mod store;
 mod windowed;
@@ -33,16 +37,20 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it measures the growth of this
 /// process, which must not have freed memory to reuse.
-const FIGURES: [(&str, fn()); 8] = [
+const FIGURES: [(&str, fn()); 9] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
     ("export", export::print),
+    ("quality", quality::print),
     ("report", report::print),
     ("playground", playground::print),
     ("store", store::print),
     ("worst", worst::print),
 ];
+
+/// What is run only if it is named: it writes a source file.
+const NAMED: (&str, fn()) = ("learn", learn::print);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,11 +59,15 @@ fn main() {
         .filter(|word| !word.starts_with('-'))
         .collect();
     let measuring = arguments.iter().any(|word| word == "--bench");
+    let is_named = |name: &str| words.iter().any(|word| word.as_str() == name);
     for (name, print) in FIGURES {
-        let chosen = words.is_empty() || words.iter().any(|word| word.as_str() == name);
-        if measuring && chosen {
+        if measuring && (words.is_empty() || is_named(name)) {
             print();
         }
+    }
+    let (name, print) = NAMED;
+    if measuring && is_named(name) {
+        print();
     }
     divan::main();
 }

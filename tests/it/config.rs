@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use clew::config::{Config, ConfigErrors, MessageContent, SettingOrigin, VARIABLES, example};
 use clew_context::engine::admission::{Admission, Denied, admit};
-use clew_context::model::ReplyTarget;
-use clew_context::model::{ChannelId, GuildId, Limits, LinkContext, LoneContext, RoleId, UserId};
+use clew_context::model::{
+    ChannelId, GuildId, Limits, LinkContext, LoneContext, ReplyTarget, RoleId, ThreadSelect, UserId,
+};
 
 fn try_load(pairs: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
     Config::load(owned(pairs), None)
@@ -119,6 +120,7 @@ fn limits_have_the_values_set_and_zero_age_is_no_limit() {
         ("LINK_CONTEXT", "10, 0"),
         ("LONE_CONTEXT", "Recent"),
         ("LONE_MAX_CHARS", "300"),
+        ("THREAD_SELECT", "conversation"),
         ("MEM_LOG_SUBSYS", "memory.context"),
     ]);
     let expected = Limits {
@@ -138,6 +140,7 @@ fn limits_have_the_values_set_and_zero_age_is_no_limit() {
         },
         lone_context: LoneContext::Recent,
         lone_max_chars: 300,
+        thread_select: ThreadSelect::Conversation,
     };
     assert_eq!(config.limits, expected);
     assert_eq!(config.telemetry.context_subsys, "memory.context");
@@ -223,8 +226,9 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("MEM_MAX_FETCHES", "101", "from 0 to 100"),
     ("MEM_MAX_FILE_BYTES", "20KB", "bytes"),
     ("LINK_CONTEXT", "3,11", "two numbers from 0 to 10"),
-    ("LONE_CONTEXT", "on", "off, recent"),
+    ("LONE_CONTEXT", "on", "off, recent, conversation"),
     ("LONE_MAX_CHARS", "99", "from 100 to 100000"),
+    ("THREAD_SELECT", "oldest", "newest, conversation"),
     ("MEM_INCLUDE_POINTED_APPS", "y", "true, false"),
     ("MEM_LOG_SUBSYS", "mem..ctx", "lower-case"),
     ("WINDOW_PER_CHANNEL", "10001", "from 0 to 10000"),

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod command;
+mod conversation;
 mod damage;
 mod exports;
 mod large;

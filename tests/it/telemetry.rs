@@ -100,7 +100,7 @@ const FALLBACKS: [Fallback; 11] = [
     Fallback::Archived,
     Fallback::Locked,
 ];
-const OMITTED: [OmitReason; 11] = [
+const OMITTED: [OmitReason; 12] = [
     OmitReason::Msgs,
     OmitReason::Chars,
     OmitReason::Age,
@@ -112,6 +112,7 @@ const OMITTED: [OmitReason; 11] = [
     OmitReason::Deleted,
     OmitReason::Malformed,
     OmitReason::OptedOut,
+    OmitReason::OtherConversation,
 ];
 
 #[test]

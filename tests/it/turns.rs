@@ -5,6 +5,7 @@ mod access;
 mod answers;
 mod called;
 mod collected;
+mod conversation;
 mod echo;
 mod edits;
 mod images;

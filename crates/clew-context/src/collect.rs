@@ -23,6 +23,7 @@ mod starter;
 mod thread;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::join;
 
@@ -201,6 +202,9 @@ async fn gather<S: Source>(
         Scene::Lone if turn.limits.lone_context == LoneContext::Recent => {
             gather_recent(turn, fetcher).await
         }
+        Scene::Lone if turn.limits.lone_context == LoneContext::Conversation => {
+            gather_conversation(turn, fetcher).await
+        }
         Scene::ReplyChain | Scene::Direct | Scene::Lone => gather_chain(turn, fetcher).await,
     }
 }
@@ -241,6 +245,20 @@ async fn gather_recent<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) ->
     let (us, limits) = (&turn.us, &turn.limits);
     let more = |older: &[Arc<Message>]| recent_wants_more(us, turn.trigger(), older, limits);
     gather_last(turn, fetcher, more, Gathered::Recent).await
+}
+
+/// A mention with text outside a thread, with `LONE_CONTEXT=conversation`: what the window
+/// holds of the channel, or where that is less than a page, one page.
+async fn gather_conversation<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+) -> SceneMessages {
+    // Where nothing is held, a page is fetched before anybody is asked.
+    let may_fetch = AtomicBool::new(turn.view.whole_from.is_some());
+    let more = |older: &[Arc<Message>]| {
+        older.len() < PAGE_LIMIT && may_fetch.swap(false, Ordering::Relaxed)
+    };
+    gather_last(turn, fetcher, more, Gathered::Conversation).await
 }
 
 /// The last messages of a channel, while more of those before the trigger are wanted.
@@ -296,7 +314,9 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
             .iter()
             .any(is_blanked)
             .then_some(Stage::History),
-        Gathered::Tail(messages) | Gathered::Recent(messages) => {
+        Gathered::Tail(messages)
+        | Gathered::Recent(messages)
+        | Gathered::Conversation(messages) => {
             messages.iter().any(is_blanked).then_some(Stage::History)
         }
         Gathered::Chain { links, .. } => links

@@ -1,7 +1,7 @@
 //! Pure decisions: values in, plans and texts out.
 //!
 //! [`route`] decides whether a message is for us, [`target`] which message is
-//! answered, [`chain`], [`links`] and [`select`] which messages belong to it. [`prepare`]
+//! answered, [`chain`], [`links`], [`conversation`] and [`select`] which messages belong to it. [`prepare`]
 //! makes the prompt of what was collected: [`render`] and [`block`] turn messages
 //! into text within the caps, [`assemble`] puts it together. [`status`] describes
 //! our other turns, [`images`] puts images beside the question, and [`echo`] removes
@@ -18,6 +18,7 @@ pub mod block;
 pub mod chain;
 mod charset;
 pub mod cluster;
+pub mod conversation;
 pub mod echo;
 pub mod eligible;
 pub mod frame;

@@ -22,13 +22,15 @@ mod source;
 mod time;
 mod turn;
 
-pub use block::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, Unseen};
+pub use block::{
+    Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, Tie, Unseen,
+};
 pub use channel::{
     Access, Channel, ChannelKind, Guild, Missing, Overwrite, OverwriteTarget, Parent, Rights,
     ThreadState,
 };
 pub use chat::{AgentDoc, ChatMessage, Role, ToolCall};
-pub use config::{ImageLimits, Limits, LinkContext, LoneContext};
+pub use config::{ImageLimits, Limits, LinkContext, LoneContext, ThreadSelect};
 pub use id::{
     ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, ProxyId, RoleId,
     TagId, TurnId, UserId,

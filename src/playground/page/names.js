@@ -84,6 +84,10 @@ const PARTS = {
   target: 'the message that is answered',
   linked: 'what a link leads to',
   link_context: 'near what a link leads to',
+  reply: 'in the asker’s conversation: a reply',
+  named: 'in the asker’s conversation: one names the other’s author',
+  answers: 'in the asker’s conversation: one answers the other',
+  same_topic: 'in the asker’s conversation: the same rare words',
 };
 
 /** A sentence for why a message is there; the word itself, if it is new. */

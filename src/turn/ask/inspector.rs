@@ -2,8 +2,8 @@
 //! collected and why, in a few readable lines.
 
 use clew_context::engine::frame;
-use clew_context::engine::prepare::recent_in_window;
-use clew_context::model::{Block, BlockEntry, BlockItem, Marker, OmitReason, Scene};
+use clew_context::engine::prepare::lone_in_window;
+use clew_context::model::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Scene};
 
 use crate::turn::gather::TurnMaterial;
 
@@ -29,7 +29,8 @@ pub(super) fn answer(material: &TurnMaterial) -> String {
     lines.extend(omitted_lines(block));
     lines.extend(heading_lines(block));
     lines.extend(private_line(block));
-    lines.extend(recent_line(material));
+    lines.extend(others_line(block));
+    lines.extend(lone_line(material));
     lines.extend(failed);
     lines.extend(shown_lines(block));
     lines.push("No model is set (LLM_BASE_URL), so this is what one would have read.".to_owned());
@@ -81,22 +82,39 @@ fn heading_lines(block: &Block) -> impl Iterator<Item = String> {
     headings.map(|heading| format!("- {}", plain(heading.trim_end_matches(':'))))
 }
 
-/// What `LONE_CONTEXT=recent` would have added, as far as it costs no call.
-fn recent_line(material: &TurnMaterial) -> Option<String> {
-    let count = recent_in_window(&material.collected);
-    let messages = match count {
+/// What `LONE_CONTEXT` would have added, as far as it costs no call.
+fn lone_line(material: &TurnMaterial) -> Option<String> {
+    let (recent, of_conversation) = lone_in_window(&material.collected);
+    let messages = match recent {
         0 => return None,
         1 => "the last message".to_owned(),
         count => format!("the last {count} messages"),
     };
+    let theirs = match of_conversation {
+        0 => "none".to_owned(),
+        count => count.to_string(),
+    };
     Some(format!(
-        "- LONE_CONTEXT=recent would have shown {messages} of this channel that I remember"
+        "- LONE_CONTEXT=recent would have shown {messages} of this channel that I remember, \
+         LONE_CONTEXT=conversation {theirs} that seem to belong to your conversation"
     ))
 }
 
 fn private_line(block: &Block) -> Option<String> {
     let count = block.omitted_for(OmitReason::OptedOut);
     (count > 0).then(|| format!("- {count} messages kept private by their authors"))
+}
+
+/// What was seen of the channel and does not belong to the asker's conversation.
+fn others_line(block: &Block) -> Option<String> {
+    let messages = match block.omitted_for(OmitReason::OtherConversation) {
+        0 => return None,
+        1 => "1 message".to_owned(),
+        count => format!("{count} messages"),
+    };
+    Some(format!(
+        "- {messages} of other conversations (LONE_CONTEXT=conversation)"
+    ))
 }
 
 /// The first message and the last few.
@@ -120,7 +138,11 @@ fn line(item: &BlockItem) -> String {
     let short: String = words.chars().take(WORDS).collect();
     let more = if short.len() < words.len() { "…" } else { "" };
     let who = if item.ours { "me" } else { item.name.as_str() };
-    format!("> {}: {}{more}", plain(who), plain(&short))
+    let why = match item.place {
+        BlockPlace::Conversation(tie) => format!(" *({})*", tie.as_str()),
+        _ => String::new(),
+    };
+    format!("> {}{why}: {}{more}", plain(who), plain(&short))
 }
 
 /// Escapes a text, so that other people's words neither format nor ping.

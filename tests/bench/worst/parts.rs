@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clew::engine::{deliver, extract};
 use clew_context::discord::convert;
 use clew_context::engine::chain::ChainLink;
+use clew_context::engine::conversation::{Reply, Utterance, judge};
 use clew_context::engine::eligible::Us;
 use clew_context::engine::links::GatheredLinks;
 use clew_context::engine::prepare::{PromptInput, prepare};
@@ -15,7 +16,7 @@ use clew_context::engine::turn::{Collected, TurnInput, WindowUpdate};
 use clew_context::engine::window::{View, Window, WindowLimits};
 use clew_context::model::{
     Access, AgentDoc, Cause, Channel, ChannelId, ChannelKind, HistoryMessage, Limits, Message,
-    Profiles, Proxies, RoleId, Scene, ThreadState, TurnRequest, UnixMillis, UserId,
+    Profiles, Proxies, RoleId, Scene, Speaker, ThreadState, TurnRequest, UnixMillis, UserId,
 };
 use clew_discord::guild_state::GuildState;
 use divan::black_box;
@@ -59,7 +60,7 @@ const fn world(name: &'static str, prepare: fn(&mut Writer) -> Box<dyn FnMut()>)
     }
 }
 
-pub(super) const ALL: [Part; 15] = [
+pub(super) const ALL: [Part; 16] = [
     Part {
         // Over 500 KB, so it is parsed beside the loop.
         most_ms: TURN,
@@ -79,6 +80,11 @@ pub(super) const ALL: [Part; 15] = [
     part("turn: a page of 100 is read", TURN, read_page),
     part("turn: prompt of a thread, 300 messages known", TURN, thread),
     part("turn: prompt of a chain of 40", TURN, chain),
+    part(
+        "turn: the conversation among 200 messages",
+        TURN,
+        conversation,
+    ),
     part(
         "turn: a question's own words, to be stored",
         LOOP,
@@ -162,6 +168,23 @@ fn thread(writer: &mut Writer) -> Box<dyn FnMut()> {
         ..GatheredThread::default()
     });
     prompt(writer, &messages[299], gathered)
+}
+
+fn conversation(writer: &mut Writer) -> Box<dyn FnMut()> {
+    let texts: Vec<String> = (0..=200).map(|_| writer.text(4_000)).collect();
+    let utterances = move |texts: &[String]| {
+        let said = (0..).zip(texts);
+        let said = said.map(|(number, text)| Utterance {
+            speaker: Speaker::User(UserId::new(number % 50)),
+            name: &text[..text.ceil_char_boundary(32)],
+            at: UnixMillis(number.cast_signed() * 60_000),
+            text,
+            mentions: (0..100).map(UserId::new).collect(),
+            reply: Reply::Unknown,
+        });
+        judge(&said.collect::<Vec<_>>())
+    };
+    Box::new(move || drop(black_box(utterances(&texts))))
 }
 
 fn chain(writer: &mut Writer) -> Box<dyn FnMut()> {

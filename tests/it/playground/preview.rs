@@ -51,6 +51,39 @@ async fn other_caps_show_what_would_have_been_collected() {
     playground.stop().await.unwrap();
 }
 
+/// The reasons are words, as those of every other message are.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_comes_with_the_reason_of_each_message() {
+    let (playground, mut page) = opened(&[]).await;
+    let (general, mira, noor) = (
+        page.channel("general"),
+        page.person("mira"),
+        page.person("noor"),
+    );
+    let said =
+        json!({"author": mira, "content": format!("<@{noor}> did you find the long ladder?")});
+    page.post(&format!("/api/channels/{general}/messages"), said)
+        .await;
+    let turn = page
+        .ask(&general, &noor, "where is the long ladder, Mira asks?")
+        .await;
+    assert_eq!(included(&turn), [""; 0]);
+    let path = format!("/api/turns/{}/preview", turn["trigger"].as_str().unwrap());
+    let settings = json!({"settings": {"LONE_CONTEXT": "conversation"}});
+    let changed = &page.post(&path, settings).await["changed"];
+    let included = changed["included"].as_array().unwrap().iter();
+    let why: Vec<&str> = included.map(|one| one["why"].as_str().unwrap()).collect();
+    assert!(why.contains(&"named"), "{changed}");
+    let known = ["reply", "named", "answers", "same_topic"];
+    assert!(why.iter().all(|why| known.contains(why)), "{why:?}");
+    let mut omitted = changed["omitted"].as_array().unwrap().iter();
+    assert!(
+        omitted.any(|one| one["cap"] == "other_conversation"),
+        "{changed}"
+    );
+    playground.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_leaves_no_trace() {
     let (playground, mut page) = opened(&[]).await;
@@ -101,7 +134,10 @@ async fn settings_are_taken_by_name_and_checked_as_at_the_start() {
     let most = setting("MEM_MAX_MSGS");
     let fields = ["value", "default", "min", "max"].map(|field| most[field].as_u64().unwrap());
     assert_eq!(fields, [40, 40, 1, 1_000]);
-    assert_eq!(setting("LONE_CONTEXT")["choices"], json!(["off", "recent"]));
+    assert_eq!(
+        setting("LONE_CONTEXT")["choices"],
+        json!(["off", "recent", "conversation"])
+    );
     assert_eq!(
         setting("MEM_INCLUDE_POINTED_APPS")["choices"],
         json!(["true", "false"])

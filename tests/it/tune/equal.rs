@@ -48,7 +48,7 @@ fn every_combination_gives_what_its_replay_gives() {
     let sweeps = [
         "MEM_MAX_MSGS=1,3",
         "MEM_MAX_CHARS=150,900",
-        "LONE_CONTEXT=off,recent",
+        "LONE_CONTEXT=off,recent,conversation",
     ];
     for names in FIXTURES {
         let files = fixtures(names);
@@ -82,7 +82,8 @@ fn so_does_every_setting_of_the_context() {
         &[
             "WINDOW_PER_CHANNEL=0,20",
             "LONE_MAX_CHARS=100,4000",
-            "LONE_CONTEXT=recent",
+            "LONE_CONTEXT=recent,conversation",
+            "THREAD_SELECT=newest,conversation",
         ],
     ] {
         check(&files, sweeps, "", "");

@@ -1,7 +1,7 @@
-//! Orders planted in threads: whatever a question makes the bot fetch, its prompt holds
-//! nothing that somebody who can read the answer may not read.
+//! Orders planted in threads, and conversations in channels: whatever a question makes the
+//! bot fetch, its prompt holds nothing that somebody who can read the answer may not read.
 
-use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, World};
+use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Use, World};
 
 use super::proxies::{LISTED, proxied};
 use super::{Place, Seeds, place_with};
@@ -215,6 +215,64 @@ async fn who_asks_through_an_app_gets_what_everyone_may_read_and_no_private_thre
             }
         }
         assert!(shown > 0, "seed {seed}");
+        bot.stop().await;
+    }
+}
+
+/// Asks in random channels, by mention and by command; returns how often a conversation was shown.
+async fn conversations(p: &Place, sources: &[Source], people: &[Id], random: &mut Random) -> usize {
+    let mut shown = 0;
+    for number in 1..=QUESTIONS {
+        let (asker, place) = loop {
+            let asker = people[random.below(people.len())];
+            let place = &sources[random.below(sources.len())];
+            if p.stage
+                .discord
+                .world(|world| world.sees(asker, place.channel))
+            {
+                break (asker, place);
+            }
+        };
+        p.stage.discord.clear_requests();
+        let question = "which kumquat did Ada mean?";
+        if random.below(2) == 0 {
+            p.post(place.channel, asker, p.to_us(question));
+        } else {
+            let ask = Use::slash("ask", &[("question", question)]);
+            p.stage.discord.interact(place.channel, asker, &ask);
+        }
+        let prompt = p.prompt(number).await;
+        p.stage.discord.wait_idle().await.unwrap();
+        let pages = p.stage.discord.requests_to("GET", "/messages").len();
+        assert!(pages <= 1, "question {number}: {pages}");
+        for source in sources.iter().filter(|one| prompt.contains(&one.secret)) {
+            shown += 1;
+            let history = Permissions::READ_MESSAGE_HISTORY;
+            let may =
+                |world: &mut World| world.permissions(asker, source.channel).contains(history);
+            let is_here = source.channel == place.channel;
+            assert!(
+                is_here && p.stage.discord.world(may),
+                "question {number}: {prompt}"
+            );
+        }
+    }
+    shown
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_that_of_its_channel_and_for_those_who_may_read_it() {
+    let settings = [
+        ("USER_TURNS_PER_MIN", "0"),
+        ("LONE_CONTEXT", "conversation"),
+    ];
+    for seed in [3, 4] {
+        let mut random = Random(seed);
+        let laid = |world: &mut World, seeds| layout(world, seeds, &mut random);
+        let (p, (sources, people)) = place_with(&settings, laid).await;
+        let bot = p.start().await;
+        let shown = conversations(&p, &sources, &people, &mut random).await;
+        assert!(shown > 0 && shown < QUESTIONS, "seed {seed}: {shown}");
         bot.stop().await;
     }
 }

@@ -388,7 +388,8 @@ async fn the_inspector_tells_what_lone_context_would_show() {
     p.stage.discord.clear_requests();
     p.post(p.channel, p.ada, p.to_us("and three?"));
     let answer = p.answer(p.channel, 1).await;
-    let line = "- LONE_CONTEXT=recent would have shown the last 2 messages";
+    let line = "- LONE_CONTEXT=recent would have shown the last 2 messages of this channel that I \
+                remember, LONE_CONTEXT=conversation ";
     assert!(answer.contains(line), "{answer}");
     assert_eq!(p.gets(), 0);
     bot.stop().await;

@@ -135,7 +135,8 @@ fn worthwhile(collected: &mut Collected) -> Vec<&mut Arc<Message>> {
                 messages.push(message);
             }
         }
-        Gathered::Tail(_) | Gathered::Recent(_) | Gathered::Nothing => {}
+        Gathered::Tail(_) | Gathered::Recent(_) | Gathered::Conversation(_) | Gathered::Nothing => {
+        }
     }
     messages.extend(collected.target.adopted.as_mut());
     messages

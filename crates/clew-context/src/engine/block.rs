@@ -1,6 +1,6 @@
 //! Builds the block: renders the selected messages and shortens them until they
-//! fit `MEM_MAX_CHARS`. Long messages are shortened first, then the oldest
-//! dropped; starter, pointed-at and target are shortened but never dropped.
+//! fit `MEM_MAX_CHARS`. Long messages are shortened first, then those of the lowest
+//! rank dropped, the oldest first; starter, pointed-at and target are shortened but never dropped.
 
 mod linked;
 
@@ -30,6 +30,8 @@ struct ItemDraft {
     item: BlockItem,
     /// Whether it may only be shortened, not dropped.
     kept: bool,
+    /// The lowest is dropped first.
+    rank: usize,
     /// Scalars of its line without the text, line break included.
     header: usize,
     /// Scalars of its text.
@@ -111,13 +113,14 @@ fn draft(pick: Pick, renderer: &mut Renderer<'_>, limits: &Limits) -> Result<Ite
     }
     Ok(ItemDraft {
         kept: pick.kept,
+        rank: pick.rank,
         header: frame::chars_around(&item),
         length: item.text.chars().count(),
         item,
     })
 }
 
-/// Shortens the texts; drops the oldest if shortening would leave too little.
+/// Shortens the texts; drops the oldest of the lowest rank if shortening would leave too little.
 fn fit(
     drafts: &mut Vec<ItemDraft>,
     title: Option<&str>,
@@ -134,10 +137,11 @@ fn fit(
         if texts.is_some_and(|texts| least <= texts) {
             break;
         }
-        let Some(oldest) = drafts.iter().position(|draft| !draft.kept) else {
+        let may_go = drafts.iter().enumerate().filter(|(_, draft)| !draft.kept);
+        let Some((lowest, _)) = may_go.min_by_key(|(_, draft)| draft.rank) else {
             break;
         };
-        let dropped = drafts.remove(oldest);
+        let dropped = drafts.remove(lowest);
         omitted.push(Omitted {
             id: dropped.item.message.id,
             reason: OmitReason::Chars,

@@ -187,7 +187,11 @@ pub(super) const fn label(place: BlockPlace) -> &'static str {
         BlockPlace::PointedAt => "[pointed at by the asker]",
         BlockPlace::Target => "[your answer replies to it]",
         BlockPlace::Linked => "[linked]",
-        BlockPlace::Tail | BlockPlace::History | BlockPlace::Chain | BlockPlace::LinkContext => "",
+        BlockPlace::Tail
+        | BlockPlace::History
+        | BlockPlace::Chain
+        | BlockPlace::LinkContext
+        | BlockPlace::Conversation(_) => "",
     }
 }
 
@@ -207,7 +211,8 @@ pub fn marker_line(marker: Marker) -> String {
         | BlockPlace::Tail
         | BlockPlace::History
         | BlockPlace::Chain
-        | BlockPlace::LinkContext => "a message",
+        | BlockPlace::LinkContext
+        | BlockPlace::Conversation(_) => "a message",
     };
     let in_chain = matches!(marker, Marker::EarlierChain(_));
     let by = |cap: Option<OmitReason>| {

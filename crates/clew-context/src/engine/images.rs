@@ -117,7 +117,8 @@ const fn rank(place: BlockPlace) -> u8 {
         | BlockPlace::Tail
         | BlockPlace::History
         | BlockPlace::Chain
-        | BlockPlace::LinkContext => 3,
+        | BlockPlace::LinkContext
+        | BlockPlace::Conversation(_) => 3,
     }
 }
 

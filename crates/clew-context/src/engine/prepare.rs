@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    AgentDoc, Block, BlockItem, BlockPlace, HistoryMessage, Limits, Profiles, Scene,
+    AgentDoc, Block, BlockItem, BlockPlace, HistoryMessage, Limits, Message, Profiles, Scene,
 };
 
 use super::assemble::{Prompt, PromptParts, assemble};
@@ -159,22 +159,24 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     }
 }
 
-/// How many messages that the window holds `LONE_CONTEXT=recent` would show of a
-/// channel; 0 where it changes nothing.
-pub fn recent_in_window(collected: &Collected) -> usize {
+/// How many messages that the window holds `LONE_CONTEXT` would show of a channel with
+/// `recent` and with `conversation`; 0 where it changes nothing.
+pub fn lone_in_window(collected: &Collected) -> (usize, usize) {
     let turn = &collected.turn;
     let is_lone = collected.scene == Scene::Lone && collected.gathered == Gathered::Nothing;
     if !is_lone || !turn.asker_access.may_read() {
-        return 0;
+        return (0, 0);
     }
-    let recent = turn.view.recent.clone();
-    let recent = Collected {
-        gathered: Gathered::Recent(recent),
-        links: GatheredLinks::default(),
-        ..collected.clone()
+    let count = |gathered: fn(Vec<Arc<Message>>) -> Gathered| {
+        let with = Collected {
+            gathered: gathered(turn.view.recent.clone()),
+            links: GatheredLinks::default(),
+            ..collected.clone()
+        };
+        let prepared = prepare(&with, &PromptInput::new("", b"", ""));
+        prepared.block.items().count()
     };
-    let prepared = prepare(&recent, &PromptInput::new("", b"", ""));
-    prepared.block.items().count()
+    (count(Gathered::Recent), count(Gathered::Conversation))
 }
 
 /// Leaves out the facts about an asker who opted out, even in a turn that began

@@ -2,6 +2,7 @@
 //! caps on count and age; [`super::block`] applies the one on characters, since
 //! it knows the texts.
 
+mod conversation;
 mod links;
 mod thread;
 
@@ -69,6 +70,8 @@ pub enum Gathered {
     Tail(Vec<Arc<Message>>),
     /// The same before a mention with text, with `LONE_CONTEXT=recent`.
     Recent(Vec<Arc<Message>>),
+    /// The same with `LONE_CONTEXT=conversation`.
+    Conversation(Vec<Arc<Message>>),
     /// Nothing: a mention with text, a direct message.
     Nothing,
 }
@@ -86,7 +89,9 @@ impl Gathered {
                     .collect()
             }
             Self::Chain { links, .. } => links.iter().filter_map(ChainLink::message).collect(),
-            Self::Tail(messages) | Self::Recent(messages) => messages.iter().collect(),
+            Self::Tail(messages) | Self::Recent(messages) | Self::Conversation(messages) => {
+                messages.iter().collect()
+            }
             Self::Nothing => Vec::new(),
         }
     }
@@ -96,7 +101,7 @@ impl Gathered {
         match self {
             Self::Thread(thread) => thread.pointed_at.message(),
             Self::Chain { links, .. } => links.first().and_then(ChainLink::message),
-            Self::Tail(_) | Self::Recent(_) | Self::Nothing => None,
+            Self::Tail(_) | Self::Recent(_) | Self::Conversation(_) | Self::Nothing => None,
         }
     }
 
@@ -118,7 +123,9 @@ impl Gathered {
                     ChainLink::Deleted(_) | ChainLink::Unavailable(_) => None,
                 })
                 .collect(),
-            Self::Tail(messages) | Self::Recent(messages) => messages.iter_mut().collect(),
+            Self::Tail(messages) | Self::Recent(messages) | Self::Conversation(messages) => {
+                messages.iter_mut().collect()
+            }
             Self::Nothing => Vec::new(),
         }
     }
@@ -206,6 +213,7 @@ impl Selection {
             message: Arc::clone(message),
             place,
             kept,
+            rank: 0,
         });
     }
 }
@@ -219,6 +227,8 @@ pub struct Pick {
     pub place: BlockPlace,
     /// Whether it may only be shortened, not dropped.
     pub kept: bool,
+    /// Where not all fit, the lowest is dropped first, of equals the oldest.
+    pub rank: usize,
 }
 
 /// Selects by the rules of `docs/behaviour.md`, "What is collected".
@@ -231,6 +241,7 @@ pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) 
             select_tail(us, trigger, messages, room)
         }
         Gathered::Recent(messages) => select_recent(us, trigger, messages, limits),
+        Gathered::Conversation(messages) => conversation::select(us, trigger, messages, limits),
         Gathered::Nothing => Selection::default(),
     }
 }
@@ -331,14 +342,19 @@ fn recent_that_fit(
 ) -> usize {
     let mut room = limits.lone_max_chars;
     let fits = |message: &&Arc<Message>| {
-        let text = message.content.chars().count().min(limits.max_msg_chars);
-        let chars = HEADER_CHARS + message.author.name.chars().count() + text;
+        let chars = chars(message, limits);
         let fits = chars <= room;
         room = room.saturating_sub(chars);
         fits
     };
     let eligible = eligible(us, trigger, messages);
     eligible.take_while(fits).count()
+}
+
+/// About how many scalars a message takes in the block.
+fn chars(message: &Message, limits: &Limits) -> usize {
+    let text = message.content.chars().count().min(limits.max_msg_chars);
+    HEADER_CHARS + message.author.name.chars().count() + text
 }
 
 fn select_recent(

@@ -122,20 +122,17 @@ impl<F: FnMut(&str)> Splitter<F> {
 
     /// A character of a script without spaces.
     fn paired(&mut self, c: char) {
-        match self.last {
-            Some(last) => {
-                let mut pair = [0; 8];
-                let first = last.encode_utf8(&mut pair).len();
-                let both = first + c.encode_utf8(&mut pair[first..]).len();
-                if let Ok(pair) = str::from_utf8(&pair[..both]) {
-                    self.give(pair);
-                }
-                self.paired = true;
+        if let Some(last) = self.last {
+            let mut pair = [0; 8];
+            let first = last.encode_utf8(&mut pair).len();
+            let both = first + c.encode_utf8(&mut pair[first..]).len();
+            if let Ok(pair) = str::from_utf8(&pair[..both]) {
+                self.give(pair);
             }
-            None => {
-                self.end();
-                self.paired = false;
-            }
+            self.paired = true;
+        } else {
+            self.end();
+            self.paired = false;
         }
         self.last = Some(c);
     }
@@ -213,7 +210,10 @@ mod tests {
         check("Don't PANIC, it's 42!", "don't panic it's 42");
         check("'quoted' it''s rock'n'roll'", "quoted it s rock'n'roll");
         check("it’s /etc/fstab snake_case", "it's etc fstab snake case");
-        check("<@12> a-b https://x.example/y?z=1", "12 a b https x example y z 1");
+        check(
+            "<@12> a-b https://x.example/y?z=1",
+            "12 a b https x example y z 1",
+        );
         check("ÉCOLE Ärger ΣΊΣΥΦΟΣ Жуки", "école ärger σίσυφοσ жуки");
     }
 

@@ -73,6 +73,36 @@ pub enum BlockPlace {
     Linked,
     /// A message around a linked one, or one of a linked thread's newest.
     LinkContext,
+    /// Part of the asker's conversation in a channel, and why it is: serialized as that alone.
+    #[serde(untagged)]
+    Conversation(Tie),
+}
+
+/// Why a message belongs to a conversation: how it hangs together with the next message on
+/// the surest way from the newest one to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tie {
+    /// One replies to the other.
+    Reply,
+    /// One names the author of the other.
+    Named,
+    /// One follows the other in turn: an answer, or more by the same author.
+    Answers,
+    /// Both contain rare words.
+    SameTopic,
+}
+
+impl Tie {
+    /// The words shown to people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Named => "named",
+            Self::Answers => "answers",
+            Self::SameTopic => "same topic",
+        }
+    }
 }
 
 impl BlockPlace {
@@ -154,6 +184,8 @@ pub enum OmitReason {
     Malformed,
     /// Its author opted out.
     OptedOut,
+    /// It seems to belong to another conversation than the asker's, or others belong more surely.
+    OtherConversation,
 }
 
 impl OmitReason {
@@ -171,6 +203,7 @@ impl OmitReason {
             Self::Deleted => "deleted",
             Self::Malformed => "malformed",
             Self::OptedOut => "opted_out",
+            Self::OtherConversation => "other_conversation",
         }
     }
 }
@@ -190,7 +223,8 @@ impl OmitReason {
             | Self::Newer
             | Self::Deleted
             | Self::Malformed
-            | Self::OptedOut => None,
+            | Self::OptedOut
+            | Self::OtherConversation => None,
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Limits {
     pub lone_context: LoneContext,
     /// `LONE_MAX_CHARS`: most Unicode scalars of it.
     pub lone_max_chars: usize,
+    /// `THREAD_SELECT`: which messages of a thread stay where the caps leave no room for all.
+    pub thread_select: ThreadSelect,
 }
 
 /// Which images a model gets.
@@ -62,6 +64,17 @@ pub enum LoneContext {
     Off,
     /// The last messages.
     Recent,
+    /// Those of the last messages that belong to the asker's conversation.
+    Conversation,
+}
+
+/// Which messages of a thread's history are shown if not all fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadSelect {
+    /// The newest ones.
+    Newest,
+    /// Those that most surely belong to the asker's conversation.
+    Conversation,
 }
 
 /// How many messages are shown around a linked one.
@@ -117,6 +130,7 @@ impl Default for Limits {
             },
             lone_context: LoneContext::Off,
             lone_max_chars: 2_000,
+            thread_select: ThreadSelect::Newest,
         }
     }
 }

@@ -4,6 +4,7 @@
 mod asker;
 mod bounds;
 mod chain;
+mod conversation;
 mod files;
 mod fruitless;
 mod held;
@@ -20,5 +21,6 @@ mod starter;
 mod tail;
 mod target;
 mod thread;
+mod thread_select;
 mod window;
 mod withheld;

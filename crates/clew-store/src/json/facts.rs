@@ -134,6 +134,7 @@ impl<'a> SettingsForm<'a> {
             lone_context: settings.lone_context.map(|context| match context {
                 LoneContext::Off => "off",
                 LoneContext::Recent => "recent",
+                LoneContext::Conversation => "conversation",
             }),
         }
     }
@@ -168,9 +169,10 @@ const LONE_CONTEXT: Reader<LoneContext> = (
     |value| match value.as_str()? {
         "off" => Some(LoneContext::Off),
         "recent" => Some(LoneContext::Recent),
+        "conversation" => Some(LoneContext::Conversation),
         _ => None,
     },
-    "`off` or `recent`",
+    "`off`, `recent` or `conversation`",
 );
 const REPLY_TARGET: Reader<ReplyTarget> = (
     |value| match value.as_str()? {

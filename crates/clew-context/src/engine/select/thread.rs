@@ -1,17 +1,19 @@
 //! What is shown of a thread: the named messages, the tail before the target, and
 //! as much history as the caps allow.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{GatheredThread, NamedMessage, Pick, Selection, eligible, least};
+use super::{GatheredThread, NamedMessage, Pick, Selection, conversation, eligible, least};
 use crate::engine::eligible::Us;
 use crate::engine::window::CHANNEL_START;
 use crate::model::{
-    BlockPlace, Limits, Marker, Message, MessageId, OmitReason, UnixMillis, Unseen,
+    BlockPlace, Limits, Marker, Message, MessageId, OmitReason, ThreadSelect, UnixMillis, Unseen,
 };
 
-/// Selects newest first until a cap is reached; kept messages use up room first.
+/// Selects newest first, or as `THREAD_SELECT` says, until a cap is reached; kept messages
+/// use up room first.
 pub(super) fn select(
     us: &Us,
     trigger: &Message,
@@ -33,8 +35,12 @@ pub(super) fn select(
     } else {
         only_tail(us, trigger, thread, candidates, &tail)
     };
+    let ranks = ranks(us, trigger, &spoken, &tail, limits);
+    let rank = |message: &Message| ranks.get(&message.id).copied().unwrap_or_default();
+    let mut surest_first: Vec<&Arc<Message>> = wanted.into_iter().rev().collect();
+    surest_first.sort_by_key(|message| Reverse(rank(message)));
     let mut room = limits.max_msgs.saturating_sub(kept.len());
-    for message in wanted.into_iter().rev() {
+    for message in surest_first {
         let in_tail = tail.contains(&message.id);
         if let Some(reason) = refuse(message, in_tail, room, oldest) {
             selection.omit(message.id, reason);
@@ -47,7 +53,12 @@ pub(super) fn select(
         } else {
             BlockPlace::History
         };
-        selection.pick(message, place, false);
+        selection.picks.push(Pick {
+            message: Arc::clone(message),
+            place,
+            kept: false,
+            rank: rank(message),
+        });
     }
     mark_withheld(
         thread,
@@ -65,6 +76,26 @@ pub(super) fn select(
         before_tail(thread, &tail)
     };
     selection
+}
+
+/// The ranks by which messages stay where not all fit: with `THREAD_SELECT=newest` all are
+/// alike; otherwise those of the tail and those after the trigger stay longest, then those that
+/// most surely belong to the trigger's conversation.
+fn ranks(
+    us: &Us,
+    trigger: &Message,
+    spoken: &BTreeMap<MessageId, &Arc<Message>>,
+    tail: &BTreeSet<MessageId>,
+    limits: &Limits,
+) -> HashMap<MessageId, usize> {
+    if limits.thread_select == ThreadSelect::Newest {
+        return HashMap::new();
+    }
+    let before: Vec<&Arc<Message>> = spoken.range(..trigger.id).map(|(_, one)| *one).collect();
+    let mut ranks = conversation::ranks(us, trigger, &before);
+    let after = spoken.range(trigger.id..).map(|(id, _)| *id);
+    ranks.extend(after.chain(tail.iter().copied()).map(|id| (id, usize::MAX)));
+    ranks
 }
 
 /// Starter, pointed-at and target are always shown.
@@ -127,6 +158,7 @@ fn keep(
         message: Arc::clone(message),
         place,
         kept: true,
+        rank: 0,
     };
     kept.entry(message.id).or_insert_with(pick);
 }
@@ -260,7 +292,7 @@ fn mark_withheld(
 }
 
 /// Messages older than this are beyond a cap: the oldest of a full tail, or the
-/// newest message that a cap left out.
+/// newest message that a cap left out; where the newest do not go first, the oldest shown.
 fn floor(
     thread: &GatheredThread,
     tail: &BTreeSet<MessageId>,
@@ -273,7 +305,14 @@ fn floor(
     }
     let capped = |reason| matches!(reason, OmitReason::Msgs | OmitReason::Age);
     let left_out = selection.omitted.iter().filter(|one| capped(one.reason));
-    left_out.map(|omitted| omitted.id).max()
+    let newest = left_out.map(|omitted| omitted.id).max();
+    match limits.thread_select {
+        ThreadSelect::Newest => newest,
+        ThreadSelect::Conversation => {
+            let oldest = selection.picks.iter().map(|pick| pick.message.id).min();
+            newest.and(oldest)
+        }
+    }
 }
 
 /// Without the history: the tail, and our own messages between target and trigger.

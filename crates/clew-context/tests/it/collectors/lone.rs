@@ -1,7 +1,7 @@
 //! `LONE_CONTEXT`: what a mention with text gets of its channel, and how many messages
 //! it would have been.
 
-use clew_context::engine::prepare::recent_in_window;
+use clew_context::engine::prepare::lone_in_window;
 use clew_context::engine::turn::{Collected, TurnInput};
 use clew_context::model::{Access, Limits, LoneContext, Message};
 
@@ -102,7 +102,7 @@ fn while_off_the_window_tells_how_many_it_would_have_been() {
     let seen: Vec<Message> = seen.into_iter().chain([trigger.clone()]).collect();
     let start = Start::within(text_channel()).watching(&seen, false);
     let collected = run(&start, &world, &trigger);
-    assert_eq!(recent_in_window(&collected), 3);
+    assert_eq!(lone_in_window(&collected), (3, 1));
     assert_eq!(world.calls(), [""; 0]);
     let denied = Collected {
         turn: TurnInput {
@@ -111,12 +111,12 @@ fn while_off_the_window_tells_how_many_it_would_have_been() {
         },
         ..collected
     };
-    assert_eq!(recent_in_window(&denied), 0);
+    assert_eq!(lone_in_window(&denied), (0, 0));
     let start = recent(Limits::default()).watching(&seen, false);
-    assert_eq!(recent_in_window(&run(&start, &world, &trigger)), 0);
+    assert_eq!(lone_in_window(&run(&start, &world, &trigger)), (0, 0));
     let bare = asked(21, EVE, "");
     let start = Start::within(text_channel()).watching(&seen, false);
-    assert_eq!(recent_in_window(&run(&start, &world, &bare)), 0);
+    assert_eq!(lone_in_window(&run(&start, &world, &bare)), (0, 0));
 }
 
 #[test]

@@ -417,7 +417,8 @@ pub(crate) fn outline(block: &Block) -> String {
                     BlockPlace::Tail
                     | BlockPlace::History
                     | BlockPlace::Chain
-                    | BlockPlace::LinkContext => "",
+                    | BlockPlace::LinkContext
+                    | BlockPlace::Conversation(_) => "",
                 };
                 format!("{place}{}", number(item.message.id))
             }

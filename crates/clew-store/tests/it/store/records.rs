@@ -213,7 +213,8 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
         option::of((0..=LinkContext::MOST, 0..=LinkContext::MOST)),
         option::of(prop_oneof![
             Just(LoneContext::Off),
-            Just(LoneContext::Recent)
+            Just(LoneContext::Recent),
+            Just(LoneContext::Conversation)
         ]),
     )
         .prop_map(

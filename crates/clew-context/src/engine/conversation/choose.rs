@@ -1,0 +1,103 @@
+//! Chooses of judged messages those that are shown, within a number of characters.
+
+use std::collections::HashMap;
+
+use super::Verdict;
+use super::features::number;
+use crate::model::Speaker;
+
+/// A longer message is taken a little later than a shorter one that belongs as surely.
+const COST_POWER: f32 = 0.1;
+/// How much it counts that what is taken belongs, against that all that belongs is taken.
+const PRECISION: f32 = 0.3;
+/// What belongs less surely is not taken: where nothing belongs, nothing is shown.
+const LEAST: f32 = 0.05;
+/// Of the characters, those of one person other than the asker: a flood does not push out
+/// everybody else.
+const ONE_SPEAKER: f32 = 0.5;
+
+/// One message that may be chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate<'a> {
+    /// How surely it belongs.
+    pub verdict: Verdict,
+    /// Unicode scalars that it takes.
+    pub chars: usize,
+    /// Who wrote it.
+    pub speaker: Speaker<'a>,
+}
+
+/// How choosing weighs up; [`Rule::default`] is what is used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// How much it counts that what is taken belongs; 0 fills the room.
+    pub precision: f32,
+    /// What belongs less surely is not taken.
+    pub least: f32,
+    /// Which part of the characters one person other than the asker may take with more than
+    /// one message.
+    pub one_speaker: f32,
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self {
+            precision: PRECISION,
+            least: LEAST,
+            one_speaker: ONE_SPEAKER,
+        }
+    }
+}
+
+/// The indexes of all, the surest first, of equals the newest.
+pub fn ranked(verdicts: &[Verdict]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..verdicts.len()).rev().collect();
+    order.sort_by(|one, other| verdicts[*other].belongs.total_cmp(&verdicts[*one].belongs));
+    order
+}
+
+/// The indexes of those chosen, the surest first, in at most `room` scalars.
+pub fn choose(
+    candidates: &[Candidate<'_>],
+    asker: Speaker<'_>,
+    room: usize,
+    rule: Rule,
+) -> Vec<usize> {
+    let worth = |index: &usize| {
+        let candidate = &candidates[*index];
+        candidate.verdict.belongs / number(candidate.chars.max(1)).powf(COST_POWER)
+    };
+    let mut order: Vec<(f32, usize)> = (0..candidates.len())
+        .filter(|index| candidates[*index].verdict.belongs >= rule.least)
+        .map(|index| (worth(&index), index))
+        .collect();
+    // Of equals the newest comes first.
+    order.sort_by(|(one, at), (other, to)| other.total_cmp(one).then(to.cmp(at)));
+    let all: f32 = candidates.iter().map(|one| one.verdict.belongs).sum();
+    let most_of_one = number(room) * rule.one_speaker;
+    let mut taken_by: HashMap<Speaker<'_>, usize> = HashMap::new();
+    let (mut taken, mut left, mut sum) = (Vec::new(), room, 0.0);
+    let mut best = (0.0, 0);
+    for (_, index) in order {
+        let candidate = &candidates[index];
+        let theirs = taken_by.entry(candidate.speaker).or_default();
+        let over = candidate.speaker != asker
+            && *theirs > 0
+            && number(*theirs + candidate.chars) > most_of_one;
+        if candidate.chars > left || over {
+            continue;
+        }
+        *theirs += candidate.chars;
+        left -= candidate.chars;
+        sum += candidate.verdict.belongs;
+        taken.push(index);
+        let value = sum / all + rule.precision * sum / number(taken.len());
+        if value > best.0 {
+            best = (value, taken.len());
+        }
+    }
+    if rule.precision > 0.0 {
+        taken.truncate(best.1);
+    }
+    taken
+}

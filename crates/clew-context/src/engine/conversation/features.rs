@@ -1,0 +1,461 @@
+//! What two messages have to do with each other, as numbers.
+
+use std::collections::{HashMap, HashSet};
+
+use super::answers::Answers;
+use super::overlap::Overlaps;
+use super::{Reply, Utterance};
+use crate::model::Speaker;
+
+/// How many messages before it a message may answer.
+pub const REACH: usize = 100;
+/// Features of a message and one that it may answer; [`PAIR_NAMES`] names them.
+pub const PAIR: usize = 22;
+/// Features of a message that may begin something new.
+pub const BEGIN: usize = 6;
+/// Features of the newest message and one that may belong to its conversation.
+pub const BELONG: usize = 22;
+
+/// The people whom one message can name; naming everybody is naming nobody.
+const MOST_NAMES: usize = 8;
+/// Of so many of the last messages it is counted how many people speak.
+const CLIMATE: usize = 50;
+/// Where fewer are known, one in so many of the others is taken for somebody else's: a few
+/// messages say little of how many people speak.
+const UNKNOWN_SPEAKERS: usize = 8;
+/// Rare words above this tie two messages by themselves.
+pub(super) const TOPICAL: f32 = 0.5;
+/// The longest name that is looked for at the beginning of a text, in scalars: Discord's
+/// longest is 32.
+const LONGEST_NAME: usize = 40;
+/// The sum of rare words above which more change nothing.
+const MOST_OVERLAP: f32 = 15.0;
+/// Below and above this a probability counts as that much.
+const SUREST: f32 = 1e-4;
+
+/// What the features of a pair are.
+pub const PAIR_NAMES: [&str; PAIR] = [
+    "ln of messages between",
+    "ln of minutes between",
+    "ln of the author's own messages between",
+    "rare words shared",
+    "the author's own latest",
+    "names its author",
+    "addressed to the author, who names nobody",
+    "addressed to somebody else",
+    "its author last addressed the author",
+    "is a question",
+    "is a question and this one is not",
+    "directly before",
+    "names its author, whose latest it is",
+    "by a third, to somebody named",
+    "addressed to the author, silent since",
+    "own, to somebody named",
+    "names others than its author",
+    "shared with the author's latest",
+    "shared with the latest to the author",
+    "shared with the latest of whom it names",
+    "the author's latest and whom it names",
+    "shared with the author's latest, naming nobody",
+];
+
+/// Those of them by which one names the other's author, or both name the same person.
+pub(super) const NAMING: [usize; 5] = [5, 6, 12, 13, 15];
+/// The one of the rare words.
+pub(super) const RARE_WORDS: usize = 3;
+
+/// What the features of the newest message and another are; shares as log odds.
+pub const BELONG_NAMES: [&str; BELONG] = [
+    "shared",
+    "shared with the author's latest",
+    "shared with the latest of whom it names",
+    "shared with the latest to the author",
+    "ln of messages between",
+    "by the author",
+    "by somebody it names",
+    "names the author",
+    "ln of minutes between",
+    "always 1",
+    "shared by the message after it",
+    "shared by the message before it",
+    "shared by the three surest",
+    "shared by the surest of its author",
+    "it names nobody",
+    "by the author, shared",
+    "ln of how often both addressed each other",
+    "ln of how many speak",
+    "ln of how many speak, times that of messages between",
+    "share of the messages that name somebody",
+    "that share, times ln of messages between",
+    "rare words shared with the question",
+];
+
+/// A number of messages or minutes, exact below 65,536.
+pub(super) fn number(count: usize) -> f32 {
+    f32::from(u16::try_from(count).unwrap_or(u16::MAX))
+}
+
+/// 1 or 0.
+fn is(condition: bool) -> f32 {
+    f32::from(u8::from(condition))
+}
+
+/// One message, with people as indexes.
+#[derive(Debug)]
+struct Said {
+    author: usize,
+    /// Since the first message.
+    minutes: usize,
+    /// Whom it names or replies to, the first one first.
+    named: Vec<usize>,
+    question: bool,
+    reply: Reply,
+    /// The author's message before it.
+    before: Option<usize>,
+    /// The latest message before it whose first name is its author.
+    to_author: Option<usize>,
+    /// The latest message of the person it names first.
+    of_named: Option<usize>,
+}
+
+/// Messages with what is known of them before pairs are looked at.
+pub(super) struct Window {
+    said: Vec<Said>,
+    overlaps: Overlaps,
+    /// How many people write or are named.
+    people: usize,
+    /// `ln(1 + n)` by `n`.
+    logarithms: Vec<f32>,
+    /// How often one person addressed the other, in either direction.
+    affinity: HashMap<(usize, usize), usize>,
+}
+
+impl Window {
+    /// Of messages, oldest first, whose replies count `passed` messages more before them.
+    pub(super) fn new(utterances: &[Utterance<'_>], passed: usize) -> Self {
+        let mut people = People::default();
+        let first = utterances.first().map(|utterance| utterance.at);
+        let mut said: Vec<Said> = Vec::with_capacity(utterances.len());
+        let mut last: HashMap<usize, usize> = HashMap::new();
+        let mut last_to: HashMap<usize, usize> = HashMap::new();
+        let mut affinity = HashMap::new();
+        for (index, utterance) in utterances.iter().enumerate() {
+            let author = people.of(utterance.speaker);
+            let reply = match utterance.reply {
+                Reply::To(earlier) if (passed..passed + index).contains(&earlier) => {
+                    Reply::To(earlier - passed)
+                }
+                Reply::To(_) => Reply::Elsewhere,
+                other => other,
+            };
+            let replied = match reply {
+                Reply::To(earlier) => Some(said[earlier].author),
+                Reply::Unknown | Reply::Elsewhere => None,
+            };
+            let named = people.named(utterance, author, replied);
+            let millis = first.map_or(0, |first| utterance.at.since(first).max(0));
+            let addressed = named.first().copied();
+            said.push(Said {
+                author,
+                minutes: usize::try_from(millis / 60_000).unwrap_or(0),
+                question: utterance.text.contains(['?', '？', '؟']),
+                reply,
+                before: last.get(&author).copied(),
+                to_author: last_to.get(&author).copied(),
+                of_named: addressed.and_then(|named| last.get(&named).copied()),
+                named,
+            });
+            people.known_as(utterance.name, author);
+            last.insert(author, index);
+            if let Some(other) = addressed {
+                last_to.insert(other, index);
+                *affinity.entry(both(author, other)).or_default() += 1;
+            }
+        }
+        Self {
+            said,
+            people: people.indexes.len(),
+            overlaps: Overlaps::new(utterances.iter().map(|utterance| utterance.text)),
+            logarithms: (0..1_500).map(|count| number(count + 1).ln()).collect(),
+            affinity,
+        }
+    }
+
+    /// How many messages there are.
+    pub(super) fn len(&self) -> usize {
+        self.said.len()
+    }
+
+    /// What a message itself says about what it answers.
+    pub(super) fn reply(&self, message: usize) -> Reply {
+        self.said[message].reply
+    }
+
+    /// The logarithm of one more than the count.
+    fn ln(&self, count: usize) -> f32 {
+        let known = self.logarithms.get(count).copied();
+        known.unwrap_or_else(|| number(count + 1).ln())
+    }
+
+    /// The features of a message with each that it may answer, nearest first.
+    pub(super) fn pairs(&self, message: usize, answers: &Answers) -> Vec<[f32; PAIR]> {
+        let one = &self.said[message];
+        let shared = Shared::new(one, answers);
+        let last_addressed = self.last_addressed(message);
+        let mut own = 0;
+        let mut features = Vec::with_capacity(message.min(REACH));
+        for distance in 0..message.min(REACH) {
+            let earlier = message - 1 - distance;
+            let mut pair = self.pair(message, distance, own);
+            let last = last_addressed[self.said[earlier].author];
+            pair[8] = is(last == Some(one.author));
+            shared.add(&mut pair, earlier);
+            features.push(pair);
+            own += usize::from(self.said[earlier].author == one.author);
+        }
+        features
+    }
+
+    /// The features that need no answers; `own` of the messages between are the author's.
+    fn pair(&self, message: usize, distance: usize, own: usize) -> [f32; PAIR] {
+        let earlier = message - 1 - distance;
+        let (one, other) = (&self.said[message], &self.said[earlier]);
+        let is_own = other.author == one.author;
+        let addressed = other.named.first();
+        let names = one.named.contains(&other.author);
+        let names_addressed = addressed.is_some_and(|addressed| one.named.contains(addressed));
+        let to_author = other.named.contains(&one.author);
+        let minutes = one.minutes.saturating_sub(other.minutes);
+        let mut pair = [0.0; PAIR];
+        pair[0] = self.ln(distance.saturating_sub(1));
+        pair[1] = self.ln(minutes);
+        pair[2] = self.ln(own);
+        pair[RARE_WORDS] = self.shared_words(message, distance);
+        pair[4] = is(one.before == Some(earlier));
+        pair[5] = is(names);
+        pair[6] = is(to_author && one.named.is_empty());
+        pair[7] = is(!to_author && addressed.is_some());
+        pair[9] = is(other.question);
+        pair[10] = is(other.question && !one.question);
+        pair[11] = is(distance == 0);
+        pair[12] = is(names && one.of_named == Some(earlier));
+        pair[13] = is(names_addressed && !is_own);
+        pair[14] = is(to_author && own == 0);
+        pair[15] = is(is_own && names_addressed);
+        pair[16] = is(!one.named.is_empty() && !is_own && !names);
+        pair
+    }
+
+    /// How rare the words are that a message shares with one before it, from 0 to 3.
+    fn shared_words(&self, message: usize, distance: usize) -> f32 {
+        self.overlaps.at(message, distance).min(MOST_OVERLAP) / 5.0
+    }
+
+    /// Whether the newest message shares rare words with this one.
+    pub(super) fn is_on_topic(&self, message: usize) -> bool {
+        self.shared_words(self.len() - 1, self.len() - 2 - message) > TOPICAL
+    }
+
+    /// Whom each person addressed last before this message.
+    fn last_addressed(&self, message: usize) -> Vec<Option<usize>> {
+        let mut last = vec![None; self.people];
+        for said in self.said[..message]
+            .iter()
+            .filter(|said| !said.named.is_empty())
+        {
+            last[said.author] = said.named.first().copied();
+        }
+        last
+    }
+
+    /// The features of a message that may begin something new.
+    pub(super) fn begin(&self, message: usize) -> [f32; BEGIN] {
+        let one = &self.said[message];
+        let since = one.before.map_or(200, |before| message - before);
+        [
+            1.0,
+            number(since.min(200)).ln(),
+            is(!one.named.is_empty()),
+            is(one.question),
+            is(one.before.is_none()),
+            self.ln(usize::from(self.overlaps.words[message])),
+        ]
+    }
+
+    /// The features of the newest message with each before it, oldest first.
+    pub(super) fn belong(&self, answers: &Answers) -> Vec<[f32; BELONG]> {
+        let Some(newest) = self.said.len().checked_sub(1) else {
+            return Vec::new();
+        };
+        let one = &self.said[newest];
+        let shared = |with: usize| -> Vec<f32> {
+            let with_each = (0..newest).map(|other| logit(answers.share(with, other)));
+            with_each.collect()
+        };
+        let with = |other: Option<usize>| other.map_or(vec![0.0; newest], shared);
+        let (own, named, to_author) = (with(one.before), with(one.of_named), with(one.to_author));
+        let direct = shared(newest);
+        let mut surest: Vec<f32> = (0..newest)
+            .map(|other| answers.share(newest, other))
+            .collect();
+        surest.sort_unstable_by(|one, other| other.total_cmp(one));
+        let top = if surest.len() < 3 {
+            logit(0.0)
+        } else {
+            logit(surest[..3].iter().sum::<f32>() / 3.0)
+        };
+        let mut best: HashMap<usize, f32> = HashMap::new();
+        for (other, logit) in self.said.iter().zip(&direct) {
+            let best = best.entry(other.author).or_insert(*logit);
+            *best = best.max(*logit);
+        }
+        let (crowd, naming) = self.climate();
+        let features = |index: usize| {
+            let other = &self.said[index];
+            let is_own = is(other.author == one.author);
+            let affinity = self.affinity.get(&both(one.author, other.author));
+            [
+                direct[index],
+                own[index],
+                named[index],
+                to_author[index],
+                self.ln(newest - 1 - index),
+                is_own,
+                is(one.named.contains(&other.author)),
+                is(other.named.contains(&one.author)),
+                self.ln(one.minutes.saturating_sub(other.minutes)),
+                1.0,
+                direct.get(index + 1).copied().unwrap_or(0.0),
+                index.checked_sub(1).map_or(0.0, |before| direct[before]),
+                top,
+                best.get(&other.author).copied().unwrap_or(0.0),
+                is(one.named.is_empty()),
+                is_own * direct[index],
+                self.ln(affinity.copied().unwrap_or(0)),
+                crowd,
+                crowd * self.ln(newest - 1 - index),
+                naming,
+                naming * self.ln(newest - 1 - index),
+                self.shared_words(newest, newest - 1 - index),
+            ]
+        };
+        (0..newest).map(features).collect()
+    }
+}
+
+impl Window {
+    /// How many people speak (as a logarithm), and which share of the messages names
+    /// somebody, both of the last [`CLIMATE`] messages: where few speak and nobody is named,
+    /// there is one conversation.
+    fn climate(&self) -> (f32, f32) {
+        let last = &self.said[self.said.len().saturating_sub(CLIMATE)..];
+        let speakers: HashSet<usize> = last.iter().map(|said| said.author).collect();
+        let naming = last.iter().filter(|said| !said.named.is_empty()).count();
+        let unknown = (CLIMATE - last.len()) / UNKNOWN_SPEAKERS;
+        (
+            self.ln(speakers.len() + unknown),
+            number(naming) / number(last.len().max(1)),
+        )
+    }
+}
+
+/// The earlier messages whose conversations a message probably continues.
+struct Shared<'a> {
+    answers: &'a Answers,
+    own: Option<usize>,
+    to_author: Option<usize>,
+    of_named: Option<usize>,
+    names_nobody: bool,
+}
+
+impl<'a> Shared<'a> {
+    fn new(one: &Said, answers: &'a Answers) -> Self {
+        Self {
+            answers,
+            own: one.before,
+            // What was said to the author before the author spoke is answered already.
+            to_author: one.to_author.filter(|to| Some(*to) > one.before),
+            of_named: one.of_named,
+            names_nobody: one.named.is_empty(),
+        }
+    }
+
+    fn add(&self, pair: &mut [f32; PAIR], earlier: usize) {
+        let share =
+            |with: Option<usize>| with.map_or(0.0, |with| self.answers.share(with, earlier));
+        let own = share(self.own);
+        let named = share(self.of_named);
+        pair[17] = own;
+        pair[18] = share(self.to_author);
+        pair[19] = named;
+        pair[20] = own * named;
+        pair[21] = if self.names_nobody { own } else { 0.0 };
+    }
+}
+
+/// Indexes of people, and the names by which they are addressed.
+#[derive(Default)]
+struct People<'a> {
+    indexes: HashMap<Speaker<'a>, usize>,
+    /// In lower case. A name is whose it was first, so that nobody takes one over.
+    names: HashMap<String, usize>,
+}
+
+impl<'a> People<'a> {
+    fn of(&mut self, speaker: Speaker<'a>) -> usize {
+        let next = self.indexes.len();
+        *self.indexes.entry(speaker).or_insert(next)
+    }
+
+    fn known_as(&mut self, name: &str, person: usize) {
+        if name.chars().count() <= LONGEST_NAME && !self.names.contains_key(name) {
+            self.names.entry(name.to_lowercase()).or_insert(person);
+        }
+    }
+
+    /// Whom a message names: who it replies to, who stands at its beginning, and who is
+    /// mentioned; not its author.
+    fn named(
+        &mut self,
+        utterance: &Utterance<'_>,
+        author: usize,
+        replied: Option<usize>,
+    ) -> Vec<usize> {
+        let mut named: Vec<usize> = Vec::new();
+        let addressed = self.addressed(utterance.text);
+        let mentions = utterance.mentions.iter().take(MOST_NAMES);
+        let mentions: Vec<usize> = mentions
+            .map(|mention| self.of(Speaker::User(*mention)))
+            .collect();
+        for person in replied.into_iter().chain(addressed).chain(mentions) {
+            if person != author && !named.contains(&person) {
+                named.push(person);
+            }
+        }
+        named
+    }
+
+    /// Whose name stands at the beginning: `ann: ...`, `ann, ...` or `@ann ...`.
+    fn addressed(&self, text: &str) -> Option<usize> {
+        let start = text.trim_start();
+        let (name, at) = match start.strip_prefix('@') {
+            Some(name) => (name, true),
+            None => (start, false),
+        };
+        let ends = name.char_indices().take(LONGEST_NAME + 1);
+        let ends = ends.filter(|(_, c)| matches!(c, ':' | ',') || at && c.is_whitespace());
+        let ends = ends.map(|(end, _)| end);
+        let whole = (at && name.chars().nth(LONGEST_NAME).is_none()).then_some(name.len());
+        let mut ends = ends.chain(whole);
+        ends.find_map(|end| self.names.get(&name[..end].to_lowercase()).copied())
+    }
+}
+
+fn both(one: usize, other: usize) -> (usize, usize) {
+    (one.min(other), one.max(other))
+}
+
+fn logit(probability: f32) -> f32 {
+    let probability = probability.clamp(SUREST, 1.0 - SUREST);
+    (probability / (1.0 - probability)).ln()
+}

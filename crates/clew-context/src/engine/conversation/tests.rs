@@ -1,0 +1,289 @@
+//! Tests of what belongs to a conversation, on texts of our own.
+
+use proptest::prelude::*;
+
+use super::choose::{Candidate, Rule, choose};
+use super::weights::LEARNT;
+use super::*;
+
+const NAMES: [&str; 6] = ["ann", "bob", "cay", "dan", "eve", "fay"];
+const ANN: usize = 0;
+const BOB: usize = 1;
+const CAY: usize = 2;
+const DAN: usize = 3;
+const EVE: usize = 4;
+const MINUTE: i64 = 60_000;
+
+fn person(who: usize) -> Speaker<'static> {
+    Speaker::User(UserId::new(who as u64))
+}
+
+fn said(who: usize, minute: i64, text: &str) -> Utterance<'_> {
+    Utterance {
+        speaker: person(who),
+        name: NAMES[who],
+        at: UnixMillis(minute * MINUTE),
+        text,
+        mentions: Vec::new(),
+        reply: Reply::Unknown,
+    }
+}
+
+/// Messages a minute apart.
+fn talk<'a>(lines: &[(usize, &'a str)]) -> Vec<Utterance<'a>> {
+    let lines = (0..).zip(lines);
+    lines
+        .map(|(minute, (who, text))| said(*who, minute, text))
+        .collect()
+}
+
+/// What is chosen for the last one, by index and tie, each message taking its text.
+fn chosen(utterances: &[Utterance<'_>], room: usize) -> Vec<(usize, Tie)> {
+    let verdicts = judge(utterances);
+    let candidates: Vec<Candidate<'_>> = verdicts
+        .iter()
+        .zip(utterances)
+        .map(|(verdict, said)| Candidate {
+            verdict: *verdict,
+            chars: said.text.chars().count(),
+            speaker: said.speaker,
+        })
+        .collect();
+    let asker = utterances.last().map_or(person(ANN), |said| said.speaker);
+    let mut chosen: Vec<(usize, Tie)> = choose(&candidates, asker, room, Rule::default())
+        .into_iter()
+        .map(|index| (index, verdicts[index].tie))
+        .collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+fn indexes(chosen: &[(usize, Tie)]) -> Vec<usize> {
+    chosen.iter().map(|(index, _)| *index).collect()
+}
+
+/// Two conversations in one channel.
+const MIXED: [(usize, &str); 9] = [
+    (
+        ANN,
+        "my printer only prints blank pages, does anybody know why?",
+    ),
+    (CAY, "dan: did the rye bread rise this time?"),
+    (BOB, "ann: is the toner cartridge sealed?"),
+    (DAN, "cay: hardly, the dough stayed flat"),
+    (ANN, "bob: I took the strip off, still blank"),
+    (CAY, "dan: then the sourdough is too young, feed it twice"),
+    (BOB, "ann: try the cleaning page in its menu"),
+    (DAN, "cay: ok, tomorrow"),
+    (ANN, "bob: where in the menu?"),
+];
+
+#[test]
+fn of_two_conversations_the_askers_is_chosen() {
+    assert_eq!(indexes(&chosen(&talk(&MIXED), 2_000)), [0, 2, 4, 6]);
+    let mut other = talk(&MIXED);
+    other.push(said(CAY, 9, "dan: and with more water"));
+    assert_eq!(indexes(&chosen(&other, 2_000)), [1, 3, 5, 7]);
+}
+
+#[test]
+fn mentions_name_like_names_at_the_beginning() {
+    let mut mentioned: Vec<Utterance<'_>> = talk(&MIXED);
+    for said in &mut mentioned {
+        if let Some((name, text)) = said.text.split_once(": ") {
+            let named = NAMES.iter().position(|one| *one == name).unwrap();
+            said.mentions = vec![UserId::new(named as u64)];
+            said.text = text;
+        }
+    }
+    assert_eq!(indexes(&chosen(&mentioned, 2_000)), [0, 2, 4, 6]);
+    let at: Vec<String> = MIXED.iter().map(|(_, text)| format!("@{text}")).collect();
+    let at: Vec<(usize, &str)> = MIXED
+        .iter()
+        .zip(&at)
+        .map(|((who, _), text)| (*who, &**text))
+        .collect();
+    let with_at = chosen(&talk(&at), 2_000);
+    assert_eq!(indexes(&with_at), [0, 2, 4, 6]);
+    assert!(with_at.contains(&(6, Tie::Named)), "{with_at:?}");
+}
+
+#[test]
+fn a_name_is_whose_it_was_first() {
+    let mut stolen = talk(&MIXED);
+    // Eve takes Bob's name, and says something in between.
+    stolen.insert(
+        8,
+        Utterance {
+            name: "bob",
+            ..said(EVE, 8, "buy my coins")
+        },
+    );
+    let indexes = indexes(&chosen(&stolen, 2_000));
+    assert!(indexes.contains(&6) && !indexes.contains(&8), "{indexes:?}");
+}
+
+#[test]
+fn rare_words_of_any_script_tie() {
+    #[track_caller]
+    fn check(about: [&str; 2], asked: &str) {
+        let lines = [
+            (ANN, about[0]),
+            (BOB, "what a rain today"),
+            (CAY, "lunch?"),
+            (DAN, "in ten minutes"),
+            (BOB, "about time"),
+            (CAY, "see you at the gate"),
+            (ANN, about[1]),
+            (DAN, "the lift is out of order"),
+            (BOB, "take the stairs then"),
+            (EVE, asked),
+        ];
+        let verdicts = judge(&talk(&lines));
+        assert_eq!(verdicts[6].tie, Tie::SameTopic, "{asked}");
+        assert_eq!(verdicts[0].tie, Tie::SameTopic, "{asked}");
+        assert_eq!(verdicts[3].tie, Tie::Answers, "{asked}");
+    }
+    check(
+        [
+            "the kafka broker lost its quorum",
+            "quorum is back, kafka broker restarted",
+        ],
+        "why did the kafka broker lose its quorum?",
+    );
+    check(
+        [
+            "брокер потерял кворум",
+            "кворум есть, брокер опять потерял его",
+        ],
+        "почему брокер потерял кворум?",
+    );
+    check(
+        ["印刷機のトナーが空です", "印刷機のトナーを交換しました"],
+        "印刷機のトナーはどこで買えますか？",
+    );
+}
+
+#[test]
+fn replies_are_certain() {
+    let mut lines = talk(&MIXED);
+    lines[7].reply = Reply::To(0);
+    lines[8] = Utterance {
+        reply: Reply::To(7),
+        ..said(EVE, 8, "really?")
+    };
+    let window = Window::new(&lines, 0);
+    let answers = Answers::new(&window, &LEARNT);
+    assert!((answers.share(8, 7) - 1.0).abs() < 1e-6);
+    assert!((answers.share(8, 0) - 1.0).abs() < 1e-6);
+    let verdicts = judge(&lines);
+    assert_eq!((verdicts[7].tie, verdicts[0].tie), (Tie::Reply, Tie::Reply));
+    // What is replied to is not here, so it is none of these.
+    lines[8].reply = Reply::Elsewhere;
+    let answers = Answers::new(&Window::new(&lines, 0), &LEARNT);
+    assert!((0..8).all(|other| answers.share(8, other) == 0.0));
+}
+
+#[test]
+fn where_nothing_belongs_nothing_is_chosen() {
+    let mut lines = talk(&MIXED[..8]);
+    lines.push(said(
+        EVE,
+        3 * 24 * 60,
+        "which holidays does Norway have in May?",
+    ));
+    assert_eq!(chosen(&lines, 2_000), []);
+    assert_eq!(chosen(&lines[8..], 2_000), []);
+    assert_eq!(chosen(&[], 2_000), []);
+}
+
+#[test]
+fn a_flood_takes_at_most_half_of_the_room() {
+    let everybody = "ann bob cay dan printer toner cartridge strip menu page bread ".repeat(3);
+    let mut lines = talk(&MIXED[..7]);
+    for minute in 7..150 {
+        let mut flood = said(EVE, 8, &everybody);
+        flood.at = UnixMillis(7 * MINUTE + minute);
+        flood.mentions = (0..200).map(UserId::new).collect();
+        lines.push(flood);
+    }
+    lines.push(said(ANN, 9, "bob: where in the menu?"));
+    let chosen = chosen(&lines, 2_000);
+    let theirs = chosen
+        .iter()
+        .filter(|(index, _)| lines[*index].speaker == person(EVE));
+    let theirs: usize = theirs
+        .map(|(index, _)| lines[*index].text.chars().count())
+        .sum();
+    assert!(theirs <= 1_000, "{theirs}");
+    for index in [2, 4, 6] {
+        assert!(indexes(&chosen).contains(&index), "{chosen:?}");
+    }
+}
+
+#[test]
+fn only_the_newest_are_looked_at() {
+    let mut lines: Vec<Utterance<'_>> = (0..300).map(|minute| said(BOB, minute, "hm")).collect();
+    lines.push(Utterance {
+        reply: Reply::To(20),
+        ..said(ANN, 300, "so?")
+    });
+    let verdicts = judge(&lines);
+    assert_eq!(verdicts.len(), 300);
+    assert!(verdicts[..100].iter().all(|verdict| verdict.belongs == 0.0));
+    lines[300].reply = Reply::To(250);
+    assert_eq!(judge(&lines)[250].tie, Tie::Reply);
+}
+
+prop_compose! {
+    fn utterance()(
+        who in 0..NAMES.len(),
+        gap in 0..3_000_000_i64,
+        text in "\\PC{0,30}|[a-e]{1,2}( [a-e]{1,2}){0,6}|(ann|bob|@cay)[:, ].{0,9}",
+        mentions in prop::collection::vec(0..9_u64, 0..3),
+        reply in prop_oneof![
+            4 => Just(Reply::Unknown),
+            1 => (0..60_usize).prop_map(Reply::To),
+            1 => Just(Reply::Elsewhere),
+        ],
+    ) -> (usize, i64, String, Vec<u64>, Reply) {
+        (who, gap, text, mentions, reply)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_is_said_the_choice_is_bounded_and_the_same_again(
+        lines in prop::collection::vec(utterance(), 1..50),
+        room in 0..400_usize,
+    ) {
+        let mut at = 0;
+        let utterances: Vec<Utterance<'_>> = lines
+            .iter()
+            .map(|(who, gap, text, mentions, reply)| {
+                at += gap;
+                Utterance {
+                    at: UnixMillis(at),
+                    mentions: mentions.iter().copied().map(UserId::new).collect(),
+                    reply: *reply,
+                    ..said(*who, 0, text)
+                }
+            })
+            .collect();
+        let verdicts = judge(&utterances);
+        prop_assert_eq!(verdicts.len(), utterances.len() - 1);
+        for verdict in &verdicts {
+            prop_assert!((0.0..=1.0).contains(&verdict.belongs), "{:?}", verdicts);
+        }
+        let chosen = chosen(&utterances, room);
+        let chars: usize = chosen
+            .iter()
+            .map(|(index, _)| utterances[*index].text.chars().count())
+            .sum();
+        prop_assert!(chars <= room);
+        prop_assert!(chosen.windows(2).all(|two| two[0].0 < two[1].0));
+        prop_assert_eq!(self::chosen(&utterances, room), chosen);
+    }
+}

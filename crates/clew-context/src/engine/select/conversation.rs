@@ -1,0 +1,140 @@
+//! What is shown of a channel's last messages, or of a thread: those of the asker's
+//! conversation.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Pick, Selection, chars};
+use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked};
+use crate::engine::conversation::{MOST_MESSAGES, Reply, Utterance, Verdict, judge};
+use crate::engine::eligible::Us;
+use crate::model::{BlockPlace, Limits, Message, MessageId, OmitReason, UserId};
+
+/// Selects of the messages before the trigger, oldest first, those that belong to its
+/// conversation, within `LONE_MAX_CHARS` and `MEM_MAX_MSGS`.
+pub(super) fn select(
+    us: &Us,
+    trigger: &Message,
+    messages: &[Arc<Message>],
+    limits: &Limits,
+) -> Selection {
+    let mut selection = Selection {
+        max_chars: Some(limits.lone_max_chars),
+        ..Selection::default()
+    };
+    let mut spoken: Vec<&Arc<Message>> = Vec::new();
+    for message in messages.iter().filter(|message| message.id < trigger.id) {
+        match us.rejects(message) {
+            Some(reason) => selection.omit(message.id, reason),
+            None => spoken.push(message),
+        }
+    }
+    let spoken = &spoken[spoken.len().saturating_sub(MOST_MESSAGES - 1)..];
+    let verdicts = verdicts(us, trigger, spoken);
+    let ranks = chosen(us, trigger, spoken, &verdicts, limits);
+    for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
+        match ranks.get(&index) {
+            Some(rank) => selection.picks.push(Pick {
+                message: Arc::clone(message),
+                place: BlockPlace::Conversation(verdict.tie),
+                kept: false,
+                rank: *rank,
+            }),
+            None => selection.omit(message.id, OmitReason::OtherConversation),
+        }
+    }
+    selection.omitted.sort_by_key(|omitted| omitted.id);
+    selection
+}
+
+/// The ranks of those chosen, by index, the surest one's the highest.
+fn chosen(
+    us: &Us,
+    trigger: &Message,
+    spoken: &[&Arc<Message>],
+    verdicts: &[Verdict],
+    limits: &Limits,
+) -> HashMap<usize, usize> {
+    let candidates = verdicts.iter().zip(spoken);
+    let candidates: Vec<Candidate<'_>> = candidates
+        .map(|(verdict, message)| Candidate {
+            verdict: *verdict,
+            // A longer one is shortened.
+            chars: chars(message, limits).min(limits.lone_max_chars / 2),
+            speaker: us.speaker(message),
+        })
+        .collect();
+    let room = limits.lone_max_chars;
+    let mut chosen = choose(&candidates, us.speaker(trigger), room, Rule::default());
+    chosen.truncate(limits.max_msgs);
+    chosen.into_iter().rev().zip(0..).collect()
+}
+
+/// The ranks of the messages before the trigger, oldest first: the more surely one belongs to
+/// its conversation, the higher.
+pub(super) fn ranks(
+    us: &Us,
+    trigger: &Message,
+    spoken: &[&Arc<Message>],
+) -> HashMap<MessageId, usize> {
+    let surest_first = ranked(&verdicts(us, trigger, spoken)).into_iter();
+    let ids = surest_first.rev().map(|index| spoken[index].id);
+    ids.zip(0..).collect()
+}
+
+/// Whether each of these messages, oldest first, belongs to the trigger's conversation.
+fn verdicts(us: &Us, trigger: &Message, spoken: &[&Arc<Message>]) -> Vec<Verdict> {
+    let ids: Vec<MessageId> = spoken.iter().map(|message| message.id).collect();
+    let texts: Vec<Cow<'_, str>> = spoken.iter().map(|message| words(us, message)).collect();
+    let asked = us.without_address(&trigger.content);
+    let before = spoken.iter().zip(&texts);
+    let before = before.map(|(message, text)| utterance(us, message, text, &ids));
+    let utterances: Vec<Utterance<'_>> = before
+        .chain([utterance(us, trigger, asked, &ids)])
+        .collect();
+    judge(&utterances)
+}
+
+/// Everybody who asks us mentions us, which says nothing about who talks with whom.
+fn words<'a>(us: &Us, message: &'a Message) -> Cow<'a, str> {
+    if us.mentioned(message) {
+        us.without_mentions(&message.content).into()
+    } else {
+        Cow::Borrowed(&message.content)
+    }
+}
+
+/// A message as its conversation is judged by it; `ids` are those of the others, ascending.
+fn utterance<'a>(us: &Us, message: &'a Message, text: &'a str, ids: &[MessageId]) -> Utterance<'a> {
+    Utterance {
+        speaker: us.speaker(message),
+        name: &message.author.name,
+        at: message.timestamp,
+        text,
+        mentions: mentions(us, message, text),
+        reply: match message.replies_to().map(|id| ids.binary_search(&id)) {
+            None => Reply::Unknown,
+            Some(Ok(index)) => Reply::To(index),
+            Some(Err(_)) => Reply::Elsewhere,
+        },
+    }
+}
+
+/// Whom a message mentions, in the order of its text: who is named first is who is addressed.
+fn mentions(us: &Us, message: &Message, text: &str) -> Vec<UserId> {
+    let pieces = text.split("<@").skip(1);
+    let typed = pieces.filter_map(|piece| {
+        let (id, _) = piece.trim_start_matches('!').split_once('>')?;
+        id.parse().ok()
+    });
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    for (place, id) in typed.enumerate() {
+        places.entry(id).or_insert(place);
+    }
+    let ids = message.mentions.iter().map(|mention| mention.id);
+    let mut ids: Vec<UserId> = ids.filter(|id| *id != us.user).collect();
+    // A reply's ping is not in the text.
+    ids.sort_by_key(|id| places.get(&id.get()).copied().unwrap_or(usize::MAX));
+    ids
+}

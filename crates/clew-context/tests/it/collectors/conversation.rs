@@ -1,0 +1,252 @@
+//! `LONE_CONTEXT=conversation`: of a channel's last messages a mention with text gets those
+//! of its asker's conversation, for at most one call.
+
+use clew_context::engine::turn::Collected;
+use clew_context::model::{BlockPlace, Limits, LoneContext, Message, OmitReason, OptedOut, Tie};
+use proptest::prelude::*;
+
+use crate::support::build::{ADA, BOB, CLEW, DICE, EVE, Shape, asked, id, said, text_channel};
+use crate::support::world::{Start, World, outline};
+
+fn conversation(limits: Limits) -> Start {
+    Start {
+        limits: Limits {
+            lone_context: LoneContext::Conversation,
+            ..limits
+        },
+        ..Start::within(text_channel())
+    }
+}
+
+fn run(start: &Start, world: &World, trigger: &Message) -> Collected {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(start.collect(world, trigger))
+}
+
+#[track_caller]
+fn check(start: &Start, world: &World, trigger: &Message, shown: &str, calls: &[&str]) {
+    let collected = run(start, world, trigger);
+    let block = start.prepare(&collected).block;
+    assert_eq!(outline(&block), shown);
+    assert!(block.chars <= start.limits.lone_max_chars);
+    assert_eq!(world.calls(), calls);
+}
+
+/// Ada and Eve talk about a migration, Bob goes on about his cat, a minute apart; then Eve
+/// asks.
+fn talk() -> Vec<Message> {
+    vec![
+        said(60, ADA, "<@13> did the billing migration finish?"),
+        said(120, BOB, "look at my cat").replying(1_000),
+        said(180, EVE, "<@11> nearly, the migration is at 80 percent"),
+        said(240, BOB, "it sleeps on the keyboard").replying(120),
+        said(300, DICE, "<@13> rolled a 4"),
+        said(360, ADA, "<@13> tell me when it is through"),
+        said(420, BOB, "and now in the sink").replying(240),
+        asked(
+            500,
+            EVE,
+            "what do we tell people about the billing migration?",
+        ),
+    ]
+}
+
+fn world() -> (World, Message) {
+    let mut talk = talk();
+    let trigger = talk.pop().unwrap();
+    let mut world = World::of(talk);
+    world.add([trigger.clone()]);
+    (world, trigger)
+}
+
+#[test]
+fn it_gets_what_belongs_to_its_askers_conversation_and_why() {
+    let (world, trigger) = world();
+    let start = conversation(Limits::default());
+    let collected = run(&start, &world, &trigger);
+    let block = start.prepare(&collected).block;
+    assert_eq!(outline(&block), "60 180 360");
+    let ties: Vec<BlockPlace> = block.items().map(|item| item.place).collect();
+    assert!(
+        ties.contains(&BlockPlace::Conversation(Tie::Named)),
+        "{ties:?}"
+    );
+    assert_eq!(block.omitted_for(OmitReason::OtherConversation), 3);
+    assert_eq!(block.omitted_for(OmitReason::App), 1);
+}
+
+#[test]
+fn it_costs_one_page_at_most() {
+    let (world, trigger) = world();
+    let start = conversation(Limits::default());
+    check(&start, &world, &trigger, "60 180 360", &["page to 500"]);
+    // All there is has been seen.
+    let start = conversation(Limits::default()).watching(&talk(), true);
+    check(&start, &world, &trigger, "60 180 360", &[]);
+    // Less than a page has been seen.
+    let start = conversation(Limits::default()).watching(&talk()[3..], false);
+    check(&start, &world, &trigger, "60 180 360", &["page to 500"]);
+    // More than a page has been seen, and more than that was said before.
+    let old = (0..150).map(|n| said(n, DICE, "tick"));
+    let seen: Vec<Message> = old.collect();
+    let trigger = asked(300, EVE, "so?");
+    let mut world = World::of(seen.clone());
+    world.add([trigger.clone()]);
+    let start = conversation(Limits::default()).watching(&seen[20..], false);
+    check(&start, &world, &trigger, "", &[]);
+    // Nothing has been seen, and a page is neither all there is nor all readable.
+    world.unreadable.insert(id(149));
+    let start = conversation(Limits::default());
+    check(&start, &world, &trigger, "", &["page to 300"]);
+}
+
+#[test]
+fn where_nothing_belongs_nothing_is_shown() {
+    let mut talk = talk();
+    let trigger = asked(90_000, ADA, "which holidays does Norway have in May?");
+    talk.pop();
+    let bobs = talk.into_iter().filter(|one| one.author.id == BOB.user());
+    let mut world = World::of(bobs);
+    world.add([trigger.clone()]);
+    let start = conversation(Limits::default());
+    check(&start, &world, &trigger, "", &["page to 90000"]);
+}
+
+#[test]
+fn the_caps_hold() {
+    let (world, trigger) = world();
+    let limits = Limits {
+        max_msgs: 1,
+        ..Limits::default()
+    };
+    let start = conversation(limits);
+    assert_eq!(
+        start
+            .prepare(&run(&start, &world, &trigger))
+            .block
+            .items()
+            .count(),
+        1
+    );
+    let limits = Limits {
+        lone_max_chars: 120,
+        ..Limits::default()
+    };
+    let start = conversation(limits);
+    let block = start.prepare(&run(&start, &world, &trigger)).block;
+    assert!(block.chars <= 120 && block.items().count() > 0, "{block:?}");
+}
+
+/// A message that alone exceeds the room is shortened.
+#[test]
+fn a_long_message_is_shortened() {
+    let long = format!("<@13> {}", "the plan is long ".repeat(200));
+    let trigger = asked(500, EVE, "<@11> is that the whole plan?");
+    let mut world = World::of([said(1, EVE, "<@11> what is the plan?"), said(2, ADA, &long)]);
+    world.add([trigger.clone()]);
+    check(
+        &conversation(Limits::default()),
+        &world,
+        &trigger,
+        "1 2",
+        &["page to 500"],
+    );
+}
+
+#[test]
+fn our_answers_belong_to_whom_they_answer() {
+    let talk = vec![
+        asked(60, EVE, "how do I drain the tank?"),
+        said(61, CLEW, "Open valve 4 first.").replying(60),
+        asked(120, BOB, "who won yesterday?"),
+        said(121, CLEW, "The home team.").replying(120),
+    ];
+    let trigger = asked(500, EVE, "and then?");
+    let mut world = World::of(talk);
+    world.add([trigger.clone()]);
+    let start = conversation(Limits::default());
+    check(&start, &world, &trigger, "60 61", &["page to 500"]);
+}
+
+/// Nothing is known of what they said, so nothing shows that they spoke.
+#[test]
+fn of_people_who_opted_out_nothing_is_shown() {
+    let (world, trigger) = world();
+    let opted_out: OptedOut = [ADA.user()].into_iter().collect();
+    let start = Start {
+        opted_out,
+        ..conversation(Limits::default())
+    };
+    let collected = run(&start, &world, &trigger);
+    let block = start.prepare(&collected).block;
+    let mut authors = block.items().map(|item| item.message.author.id);
+    assert!(authors.all(|author| author != ADA.user()));
+    assert_eq!(block.omitted_for(OmitReason::OptedOut), 2);
+}
+
+#[test]
+fn other_scenes_stay_as_they_are() {
+    let (world, _) = world();
+    let start = conversation(Limits::default());
+    let default = Start::within(text_channel());
+    for trigger in [asked(500, EVE, ""), asked(500, EVE, "so?").replying(360)] {
+        let with = start.prepare(&run(&start, &world, &trigger)).prompt;
+        let without = default.prepare(&run(&default, &world, &trigger)).prompt;
+        assert_eq!(with, without);
+    }
+}
+
+/// One message of a flood: names, mentions, the question's own words, and replies to anybody.
+fn flood() -> impl Strategy<Value = (String, Option<u64>)> {
+    let text = prop_oneof![
+        "(<@1[13]> ?){1,3}(billing|migration|people|percent)( (billing|migration|tell|what)){0,40}",
+        "(Ada|Eve)[:,] (what do we tell people about the billing migration){1,9}",
+        "(billing migration ){1,120}",
+    ];
+    (text, prop::option::of((1..8_u64).prop_map(|n| n * 60)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever somebody pours into a channel costs at most the caps, and half of the room; with
+    /// `LONE_CONTEXT=off` the prompt is, byte for byte, that of an empty channel.
+    #[test]
+    fn a_flood_costs_at_most_the_caps(
+        floods in prop::collection::vec(flood(), 0..60),
+        max_msgs in 1..60_usize,
+        lone_max_chars in 100..4_000_usize,
+        warm in any::<bool>(),
+    ) {
+        let (mut world, _) = world();
+        let trigger = asked(900, EVE, "what do we tell people about the billing migration?");
+        let floods: Vec<Message> = (501..).zip(floods).map(|(n, (text, reply))| {
+            let flood = said(n, BOB, &text);
+            match reply {
+                Some(to) => flood.replying(to),
+                None => flood,
+            }
+        }).collect();
+        world.add(floods.iter().cloned().chain([trigger.clone()]));
+        let limits = Limits { max_msgs, lone_max_chars, ..Limits::default() };
+        let start = conversation(limits);
+        let seen: Vec<Message> = talk().into_iter().take(7).chain(floods).collect();
+        let start = if warm { start.watching(&seen, false) } else { start };
+        let block = start.prepare(&run(&start, &world, &trigger)).block;
+        prop_assert!(world.calls().len() <= 1);
+        prop_assert!(block.chars <= lone_max_chars && block.items().count() <= max_msgs);
+        let bobs = block.items().filter(|item| item.message.author.id == BOB.user());
+        let bobs: Vec<usize> = bobs.map(|item| item.text.chars().count()).collect();
+        let half = lone_max_chars / 2;
+        prop_assert!(bobs.len() <= 1 || bobs.iter().sum::<usize>() <= half, "{:?} of {}", bobs, half);
+
+        let off = Start { limits, ..Start::within(text_channel()) };
+        let with = off.prepare(&run(&off, &world, &trigger)).prompt;
+        prop_assert_eq!(world.calls(), [""; 0]);
+        let empty = World::of([trigger.clone()]);
+        prop_assert_eq!(with, off.prepare(&run(&off, &empty, &trigger)).prompt);
+    }
+}

@@ -1,0 +1,338 @@
+//! Chats in which people marked which message answers which, for `quality` and `learn`:
+//! `CLEW_CHATS` names a folder, which is searched with all below it for `NAME.ascii.txt` and
+//! `NAME.annotation.txt` as the corpus of Kummerfeld et al. (ACL 2019) has them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clew_context::engine::conversation::{Reply, Utterance};
+use clew_context::model::{Speaker, UnixMillis, UserId};
+
+/// Messages before a query that are looked at, as many as a channel's window holds.
+pub(crate) const WINDOW: usize = 200;
+/// Lines before this one are there to be looked back at; they are not annotated.
+const FIRST_ANNOTATED: usize = 1_000;
+/// Names that are words as well, and seldom mean their bearer.
+const WORDS: [&str; 17] = [
+    "the", "and", "you", "for", "not", "what", "that", "this", "with", "how", "can", "ok", "hi",
+    "hello", "yes", "but", "all",
+];
+
+/// One chat.
+pub(crate) struct Chat {
+    pub(crate) name: String,
+    pub(crate) messages: Vec<Message>,
+}
+
+/// One message of a chat.
+#[derive(Clone)]
+pub(crate) struct Message {
+    pub(crate) author: UserId,
+    pub(crate) name: String,
+    pub(crate) at: UnixMillis,
+    pub(crate) text: String,
+    /// Whom it mentions, the first one first.
+    pub(crate) mentions: Vec<UserId>,
+    /// Where in the text their names stand.
+    named_at: Vec<Range<usize>>,
+    /// Characters of its line.
+    pub(crate) chars: usize,
+    /// The messages that it answers, if it is annotated.
+    pub(crate) answers: Option<Vec<usize>>,
+    /// Whether it is annotated to begin a conversation.
+    pub(crate) begins: bool,
+}
+
+/// A message of which is known what belongs to its conversation.
+pub(crate) struct Query {
+    /// Its index.
+    pub(crate) message: usize,
+    /// The messages before it that are connected with it by answers known then.
+    pub(crate) conversation: BTreeSet<usize>,
+    /// What it answers, directly or further back.
+    pub(crate) ancestors: BTreeSet<usize>,
+}
+
+impl Chat {
+    /// The message with as many before it as a window holds.
+    pub(crate) fn window(&self, message: usize, most: usize) -> Vec<Utterance<'_>> {
+        let first = message.saturating_sub(most);
+        let messages = self.messages[first..=message].iter();
+        messages.map(Message::utterance).collect()
+    }
+
+    /// The annotated messages, oldest first.
+    pub(crate) fn queries(&self) -> Vec<Query> {
+        let mut ancestors: Vec<BTreeSet<usize>> = Vec::new();
+        // Which conversation a message is in, and the messages of each.
+        let mut of: Vec<usize> = Vec::new();
+        let mut conversations: Vec<BTreeSet<usize>> = Vec::new();
+        let mut queries = Vec::new();
+        for (index, message) in self.messages.iter().enumerate() {
+            of.push(index);
+            conversations.push(BTreeSet::from([index]));
+            let mut further = BTreeSet::new();
+            for answered in message.answers.iter().flatten() {
+                further.insert(*answered);
+                further.extend(&ancestors[*answered]);
+                let (joined, into) = (of[index], of[*answered]);
+                if joined != into {
+                    let members = std::mem::take(&mut conversations[joined]);
+                    for member in &members {
+                        of[*member] = into;
+                    }
+                    conversations[into].extend(members);
+                }
+            }
+            if message.answers.is_some() {
+                let mut conversation = conversations[of[index]].clone();
+                conversation.remove(&index);
+                queries.push(Query {
+                    message: index,
+                    conversation,
+                    ancestors: further.clone(),
+                });
+            }
+            ancestors.push(further);
+        }
+        queries
+    }
+}
+
+impl Message {
+    fn utterance(&self) -> Utterance<'_> {
+        Utterance {
+            speaker: Speaker::User(self.author),
+            name: &self.name,
+            at: self.at,
+            text: &self.text,
+            mentions: self.mentions.clone(),
+            reply: Reply::Unknown,
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment tells a bench where its data is"
+)]
+/// The chats of the folder that `CLEW_CHATS` names, by name; `None` with a line that says why.
+pub(crate) fn load() -> Option<Vec<Chat>> {
+    let Some(folder) = std::env::var_os("CLEW_CHATS") else {
+        println!("  CLEW_CHATS names no folder of annotated chats; see docs/conversation.md");
+        return None;
+    };
+    let mut files = Vec::new();
+    find(Path::new(&folder), &mut files);
+    files.sort();
+    if files.is_empty() {
+        println!("  {} holds no *.ascii.txt", Path::new(&folder).display());
+        return None;
+    }
+    Some(files.iter().map(|file| read(file)).collect())
+}
+
+/// Whether a chat is kept aside: a third of them, by their names and a fixed seed.
+pub(crate) fn is_kept_aside(name: &str) -> bool {
+    const SEED: u64 = 13;
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325 ^ SEED, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    (hash >> 17).is_multiple_of(3)
+}
+
+fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            find(&path, files);
+        } else if path.to_string_lossy().ends_with(".ascii.txt") {
+            files.push(path);
+        }
+    }
+}
+
+fn read(file: &Path) -> Chat {
+    let name = file.file_name().unwrap().to_string_lossy();
+    let name = name.trim_end_matches(".ascii.txt").to_owned();
+    let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
+    let annotation = file.with_file_name(format!("{name}.annotation.txt"));
+    let annotation = fs::read_to_string(&annotation).unwrap_or_default();
+    let mut answers: HashMap<usize, BTreeSet<usize>> = HashMap::new();
+    for line in annotation.lines() {
+        let mut numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
+        if let (Some(one), Some(other)) = (numbers.next(), numbers.next()) {
+            let (one, other): (usize, usize) = (one, other);
+            answers
+                .entry(one.max(other))
+                .or_default()
+                .insert(one.min(other));
+        }
+    }
+    let mut messages: Vec<Message> = Vec::new();
+    let mut by_line: HashMap<usize, usize> = HashMap::new();
+    let mut people: HashMap<String, UserId> = HashMap::new();
+    let (mut day, mut last) = (0, 0);
+    for (number, line) in text.lines().enumerate() {
+        let Some((minutes, nick, said)) = parts(line) else {
+            continue;
+        };
+        // The clock went back: past midnight.
+        if minutes + 600 < last {
+            day += 24 * 60;
+        }
+        last = minutes;
+        let next = UserId::new(people.len() as u64);
+        let author = *people.entry(nick.to_lowercase()).or_insert(next);
+        let marked = answers.get(&number).filter(|_| number >= FIRST_ANNOTATED);
+        by_line.insert(number, messages.len());
+        let index = messages.len();
+        messages.push(Message {
+            author,
+            name: nick.to_owned(),
+            at: UnixMillis((day + minutes) * 60_000),
+            text: said.to_owned(),
+            mentions: Vec::new(),
+            named_at: Vec::new(),
+            chars: line.chars().count() + 1,
+            answers: marked.map(|marked| {
+                let known = marked.iter().filter_map(|line| by_line.get(line).copied());
+                known.filter(|answered| *answered != index).collect()
+            }),
+            begins: marked.is_some_and(|marked| marked.contains(&number)),
+        });
+    }
+    for message in &mut messages {
+        (message.mentions, message.named_at) = mentions(&message.text, message.author, &people)
+            .into_iter()
+            .unzip();
+    }
+    Chat { name, messages }
+}
+
+/// Minutes of the day, the author and the text: `[03:04] <ann> hello`, ` [03:04] * ann waves`.
+fn parts(line: &str) -> Option<(i64, &str, &str)> {
+    let (clock, rest) = line.strip_prefix('[')?.split_once("] ")?;
+    let (hours, minutes) = clock.split_once(':')?;
+    let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+    let action = || {
+        let rest = rest.strip_prefix("* ")?;
+        Some(rest.split_once(' ').unwrap_or((rest, "")))
+    };
+    let spoken = rest.strip_prefix('<');
+    let (nick, said) = spoken.map_or_else(action, |rest| rest.split_once('>'))?;
+    Some((minutes, nick, said.strip_prefix(' ').unwrap_or(said)))
+}
+
+/// The people whose names the text contains, each with where: on Discord they would be
+/// mentioned.
+fn mentions(
+    text: &str,
+    author: UserId,
+    people: &HashMap<String, UserId>,
+) -> Vec<(UserId, Range<usize>)> {
+    let is_edge = |c: char| c.is_whitespace() || ",:;!?()<>\"".contains(c);
+    let mut mentions = Vec::new();
+    let mut at = 0;
+    for typed in text.split(is_edge) {
+        let place = at..at + typed.len();
+        at = place.end + text[place.end..].chars().next().map_or(0, char::len_utf8);
+        let word = typed.to_lowercase();
+        let forms = [
+            word.as_str(),
+            word.trim_start_matches('@'),
+            word.trim_end_matches(['.', '\'']),
+        ];
+        let is_name = |form: &&&str| form.len() > 2 && !WORDS.contains(form);
+        let mut forms = forms.iter().filter(is_name);
+        let named = forms.find_map(|form| people.get(*form).copied());
+        if let Some(named) = named.filter(|named| *named != author) {
+            mentions.push((named, place));
+        }
+    }
+    mentions
+}
+
+impl Chat {
+    /// Its longer conversations one after the other, as in a channel where nobody talks
+    /// across others.
+    pub(crate) fn one_at_a_time(&self) -> Self {
+        const SHORTEST: usize = 12;
+        const PAUSE: i64 = 20 * 60_000;
+        const LONGEST_GAP: i64 = 10 * 60_000;
+        let mut conversations: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (message, conversation) in self.conversations().into_iter().enumerate() {
+            conversations.entry(conversation).or_default().push(message);
+        }
+        let mut messages: Vec<Message> = Vec::new();
+        let mut moved = HashMap::new();
+        let mut at = 0;
+        for members in conversations
+            .values()
+            .filter(|members| members.len() >= SHORTEST)
+        {
+            let mut last = None;
+            for member in members {
+                let mut message = self.messages[*member].clone();
+                let now = message.at.0;
+                at += last.map_or(PAUSE, |last: i64| (now - last).min(LONGEST_GAP));
+                last = Some(now);
+                message.at = UnixMillis(at);
+                for answered in message.answers.iter_mut().flatten() {
+                    *answered = moved[answered];
+                }
+                moved.insert(*member, messages.len());
+                messages.push(message);
+            }
+        }
+        Self {
+            name: self.name.clone(),
+            messages,
+        }
+    }
+
+    /// The conversation of each message in the end, by that one's first message.
+    fn conversations(&self) -> Vec<usize> {
+        let mut of: Vec<usize> = (0..self.messages.len()).collect();
+        for (index, message) in self.messages.iter().enumerate() {
+            for answered in message.answers.iter().flatten() {
+                let (one, other) = (of[index], of[*answered]);
+                for into in of.iter_mut().filter(|into| **into == one.max(other)) {
+                    *into = one.min(other);
+                }
+            }
+        }
+        of
+    }
+
+    /// The same with this many of a hundred names left, as if people wrote out few.
+    pub(crate) fn naming(&self, percent: u64) -> Self {
+        let mut messages = self.messages.clone();
+        for (index, message) in (0_u64..).zip(&mut messages) {
+            let kept = |nth: u64| (index * 31 + nth).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+            let is_kept: Vec<bool> = (0..)
+                .zip(&message.mentions)
+                .map(|(nth, _)| kept(nth) % 100 < percent)
+                .collect();
+            for (place, _) in message
+                .named_at
+                .iter()
+                .zip(&is_kept)
+                .filter(|(_, kept)| !**kept)
+            {
+                let blank = " ".repeat(place.len());
+                message.text.replace_range(place.clone(), &blank);
+            }
+            let mut kept = is_kept.iter();
+            message.mentions.retain(|_| kept.next() == Some(&true));
+        }
+        Self {
+            name: self.name.clone(),
+            messages,
+        }
+    }
+}

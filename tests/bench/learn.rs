@@ -1,0 +1,383 @@
+//! Learns the weights of `engine/conversation` from annotated chats and writes them:
+//! `CLEW_CHATS=folder cargo bench -- learn`. Chats that `quality` keeps aside are not looked at.
+
+use std::fs;
+use std::path::Path;
+
+use clew_context::engine::conversation::features::{
+    BEGIN, BELONG, BELONG_NAMES, PAIR, PAIR_NAMES, REACH,
+};
+use clew_context::engine::conversation::sample;
+use clew_context::engine::conversation::weights::Weights;
+
+use super::chats::{self, Chat, WINDOW};
+use super::quality::each;
+
+/// Features of a pick: of a pair, then of a beginning.
+const PICK: usize = PAIR + BEGIN;
+/// Features that hold what weights learnt before say; the first round has none.
+const SHARED: std::ops::Range<usize> = 17..PAIR;
+/// Rounds after the first.
+const ROUNDS: usize = 1;
+/// Of the annotated messages, every so manieth is learnt from: for the picks...
+const PICK_STEP: usize = 2;
+/// ...and for what belongs.
+const MEMBER_STEP: usize = 4;
+/// Newton's steps at most.
+const MOST_STEPS: usize = 10;
+/// Less likely candidates do not bend the likelihood.
+const LEAST: f64 = 1e-4;
+/// Where the weights are written, from the workspace's root.
+const FILE: &str = "crates/clew-context/src/engine/conversation/weights.rs";
+
+/// A query, and which of its candidates are right.
+struct Picked {
+    pairs: Vec<[f32; PAIR]>,
+    begin: [f32; BEGIN],
+    /// The right ones; the number of pairs stands for a beginning.
+    right: Vec<usize>,
+}
+
+/// Learns and writes.
+pub(crate) fn print() {
+    println!("learn: the weights by which messages belong together");
+    let Some(chats) = chats::load() else {
+        return;
+    };
+    let chats: Vec<&Chat> = chats
+        .iter()
+        .filter(|chat| !chats::is_kept_aside(&chat.name))
+        .collect();
+    let mut weights = Weights {
+        pair: [0.0; PAIR],
+        begin: [0.0; BEGIN],
+        belong: [0.0; BELONG],
+    };
+    for round in 0..=ROUNDS {
+        let samples: Vec<Picked> = each(&chats, |chat| picks(chat, &weights, round))
+            .into_iter()
+            .flatten()
+            .collect();
+        let (learnt, likelihood) = fit_picks(&samples, &weights);
+        weights = learnt;
+        println!(
+            "  round {round}: {} messages, log likelihood {likelihood:.4}",
+            samples.len()
+        );
+    }
+    // Channels unlike these, too: where nobody talks across others, and where few are named.
+    let alone = chats.iter().map(|chat| chat.one_at_a_time().naming(20));
+    let unnamed = chats.iter().step_by(3).map(|chat| chat.naming(40));
+    let unlike: Vec<Chat> = alone.chain(unnamed).collect();
+    let all: Vec<&Chat> = chats.iter().copied().chain(&unlike).collect();
+    let samples = each(&all, |chat| members(chat, &weights));
+    let samples: Vec<Member> = samples.into_iter().flatten().collect();
+    let belong = fit_members(&samples);
+    for (weight, learnt) in weights.belong.iter_mut().zip(belong) {
+        *weight = rounded(learnt);
+    }
+    println!(
+        "  {} pairs of messages that belong together or not",
+        samples.len()
+    );
+    for (name, weight) in PAIR_NAMES.iter().zip(weights.pair) {
+        println!("  {weight:+7.3}  {name}");
+    }
+    println!("  {:?}", weights.begin);
+    for (name, weight) in BELONG_NAMES.iter().zip(weights.belong) {
+        println!("  {weight:+7.3}  {name}");
+    }
+    fs::write(Path::new(FILE), file(&weights)).unwrap();
+    println!("  written to {FILE}");
+}
+
+fn picks(chat: &Chat, weights: &Weights, round: usize) -> Vec<Picked> {
+    let mut picks = Vec::new();
+    for (index, message) in chat.messages.iter().enumerate().step_by(PICK_STEP) {
+        let Some(answers) = &message.answers else {
+            continue;
+        };
+        let Some(sample) = sample(&chat.window(index, WINDOW), weights) else {
+            continue;
+        };
+        let near = answers.iter().map(|answered| index - 1 - answered);
+        let mut right: Vec<usize> = near.filter(|distance| *distance < REACH).collect();
+        if right.is_empty() && message.begins {
+            right.push(sample.pairs.len());
+        }
+        if right.is_empty() {
+            continue;
+        }
+        let mut pairs = sample.pairs;
+        if round == 0 {
+            for pair in &mut pairs {
+                pair[SHARED].fill(0.0);
+            }
+        }
+        picks.push(Picked {
+            pairs,
+            begin: sample.begin,
+            right,
+        });
+    }
+    picks
+}
+
+/// Newton's method on the softmax over candidates; the sum of the right ones counts.
+fn fit_picks(samples: &[Picked], start: &Weights) -> (Weights, f64) {
+    const PENALTY: f64 = 1.0;
+    const CHUNK: usize = 512;
+    let mut weights: Vec<f64> = start
+        .pair
+        .iter()
+        .chain(&start.begin)
+        .map(|weight| f64::from(*weight))
+        .collect();
+    let chunks: Vec<&[Picked]> = samples.chunks(CHUNK).collect();
+    let mut likelihood = 0.0;
+    for _ in 0..MOST_STEPS {
+        let parts = each(&chunks, |chunk| pick_sums(chunk, &weights));
+        let mut gradient: Vec<f64> = weights.iter().map(|weight| -PENALTY * weight).collect();
+        let mut hessian = diagonal(PICK, PENALTY);
+        likelihood = 0.0;
+        for (part, slope, curve) in parts {
+            likelihood += part;
+            gradient
+                .iter_mut()
+                .zip(slope)
+                .for_each(|(sum, part)| *sum += part);
+            hessian
+                .iter_mut()
+                .zip(curve)
+                .for_each(|(sum, part)| *sum += part);
+        }
+        let step = solve(hessian, gradient);
+        let longest = step.iter().fold(0.0_f64, |most, part| most.max(part.abs()));
+        let scale = (5.0 / longest).min(1.0);
+        weights
+            .iter_mut()
+            .zip(&step)
+            .for_each(|(weight, part)| *weight += scale * part);
+        if longest < 1e-3 {
+            break;
+        }
+    }
+    let mut learnt = start.clone();
+    let all = learnt.pair.iter_mut().chain(&mut learnt.begin);
+    all.zip(&weights)
+        .for_each(|(weight, value)| *weight = rounded(*value));
+    (learnt, likelihood / samples.len() as f64)
+}
+
+/// Log likelihood, gradient and negated Hessian of some samples.
+fn pick_sums(samples: &[Picked], weights: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
+    let (mut likelihood, mut gradient, mut hessian) =
+        (0.0, vec![0.0; PICK], vec![0.0; PICK * PICK]);
+    for sample in samples {
+        let pairs = sample.pairs.iter().map(|pair| {
+            let mut row = [0.0; PICK];
+            row.iter_mut()
+                .zip(pair)
+                .for_each(|(row, value)| *row = f64::from(*value));
+            row
+        });
+        let mut begin = [0.0; PICK];
+        begin[PAIR..]
+            .iter_mut()
+            .zip(sample.begin)
+            .for_each(|(row, value)| *row = f64::from(value));
+        let rows: Vec<[f64; PICK]> = pairs.chain([begin]).collect();
+        let scores: Vec<f64> = rows.iter().map(|row| product(row, weights)).collect();
+        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let odds: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
+        let sum: f64 = odds.iter().sum();
+        let right: f64 = sample
+            .right
+            .iter()
+            .map(|index| odds[*index])
+            .sum::<f64>()
+            .max(1e-300);
+        likelihood += (right / sum).ln();
+        let mut mean = [0.0; PICK];
+        for (index, (row, odds)) in rows.iter().zip(&odds).enumerate() {
+            let probability = odds / sum;
+            let wanted = if sample.right.contains(&index) {
+                odds / right
+            } else {
+                0.0
+            };
+            for (at, value) in row.iter().enumerate() {
+                gradient[at] += (wanted - probability) * value;
+                mean[at] += probability * value;
+            }
+            if probability > LEAST {
+                outer(&mut hessian, row, probability);
+            }
+        }
+        outer(&mut hessian, &mean, -1.0);
+    }
+    (likelihood, gradient, hessian)
+}
+
+/// The features of two messages, and whether they belong together.
+type Member = ([f32; BELONG], bool);
+
+fn members(chat: &Chat, weights: &Weights) -> Vec<Member> {
+    let mut members = Vec::new();
+    for query in chat
+        .queries()
+        .iter()
+        .step_by(MEMBER_STEP)
+        .filter(|query| !query.conversation.is_empty())
+    {
+        let Some(sample) = sample(&chat.window(query.message, WINDOW), weights) else {
+            continue;
+        };
+        let first = query.message - sample.belong.len();
+        for (index, features) in sample.belong.iter().enumerate() {
+            let right = query.conversation.contains(&(first + index));
+            members.push((*features, right));
+        }
+    }
+    members
+}
+
+/// Newton's method on the logistic function.
+fn fit_members(samples: &[Member]) -> Vec<f64> {
+    const CHUNK: usize = 1 << 16;
+    let chunks: Vec<_> = samples.chunks(CHUNK).collect();
+    let mut weights = vec![0.0; BELONG];
+    for _ in 0..MOST_STEPS {
+        let parts = each(&chunks, |chunk| {
+            let (mut gradient, mut hessian) = (vec![0.0; BELONG], vec![0.0; BELONG * BELONG]);
+            for (features, right) in *chunk {
+                let row = &features.map(f64::from);
+                let probability = 1.0 / (1.0 + (-product(row, &weights)).exp());
+                let wanted = if *right { 1.0 } else { 0.0 };
+                let slope = wanted - probability;
+                gradient
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(sum, value)| *sum += slope * value);
+                outer(&mut hessian, row, probability * (1.0 - probability));
+            }
+            (gradient, hessian)
+        });
+        let mut gradient: Vec<f64> = weights.iter().map(|weight: &f64| -weight).collect();
+        let mut hessian = diagonal(BELONG, 1.0);
+        for (slope, curve) in parts {
+            gradient
+                .iter_mut()
+                .zip(slope)
+                .for_each(|(sum, part)| *sum += part);
+            hessian
+                .iter_mut()
+                .zip(curve)
+                .for_each(|(sum, part)| *sum += part);
+        }
+        let step = solve(hessian, gradient);
+        weights
+            .iter_mut()
+            .zip(step)
+            .for_each(|(weight, part)| *weight += part);
+    }
+    weights
+}
+
+fn product(row: &[f64], weights: &[f64]) -> f64 {
+    row.iter()
+        .zip(weights)
+        .map(|(value, weight)| value * weight)
+        .sum()
+}
+
+fn diagonal(size: usize, value: f64) -> Vec<f64> {
+    let mut matrix = vec![0.0; size * size];
+    (0..size).for_each(|at| matrix[at * size + at] = value);
+    matrix
+}
+
+/// Adds `scale` times the row's products with itself.
+fn outer(matrix: &mut [f64], row: &[f64], scale: f64) {
+    for (one, line) in row.iter().zip(matrix.chunks_mut(row.len())) {
+        if *one != 0.0 {
+            let by = scale * one;
+            line.iter_mut()
+                .zip(row)
+                .for_each(|(sum, other)| *sum += by * other);
+        }
+    }
+}
+
+/// Solves `matrix * x = right` by Gauss' elimination with pivots.
+fn solve(mut matrix: Vec<f64>, mut right: Vec<f64>) -> Vec<f64> {
+    let size = right.len();
+    for column in 0..size {
+        let pivot = (column..size)
+            .max_by(|one, other| {
+                let at = |row: usize| matrix[row * size + column].abs();
+                at(*one).total_cmp(&at(*other))
+            })
+            .unwrap();
+        for at in 0..size {
+            matrix.swap(column * size + at, pivot * size + at);
+        }
+        right.swap(column, pivot);
+        for row in column + 1..size {
+            let factor = matrix[row * size + column] / matrix[column * size + column];
+            for at in column..size {
+                matrix[row * size + at] -= factor * matrix[column * size + at];
+            }
+            right[row] -= factor * right[column];
+        }
+    }
+    for row in (0..size).rev() {
+        let known: f64 = (row + 1..size)
+            .map(|at| matrix[row * size + at] * right[at])
+            .sum();
+        right[row] = (right[row] - known) / matrix[row * size + row];
+    }
+    right
+}
+
+/// Three digits, as they are written.
+fn rounded(value: f64) -> f32 {
+    format!("{value:.3}").parse().unwrap()
+}
+
+fn file(weights: &Weights) -> String {
+    let list = |values: &[f32]| {
+        let lines = values.iter().map(|value| format!("        {value:?},\n"));
+        lines.collect::<String>()
+    };
+    format!(
+        "{HEAD}    pair: [\n{}    ],\n    begin: [\n{}    ],\n    belong: [\n{}    ],\n}};\n",
+        list(&weights.pair),
+        list(&weights.begin),
+        list(&weights.belong)
+    )
+}
+
+/// The file up to its numbers.
+const HEAD: &str = "\
+//! The weights of the features, written by `CLEW_CHATS=folder cargo bench -- learn`.
+//!
+//! Learnt from annotated logs of #ubuntu: Kummerfeld et al., \"A Large-Scale Corpus for
+//! Conversation Disentanglement\", ACL 2019, licensed CC BY 4.0; `docs/conversation.md` says more.
+
+use super::features::{BEGIN, BELONG, PAIR};
+
+/// A weight for each feature, in the order of [`features`](super::features).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weights {
+    /// Of a message and one that it may answer.
+    pub pair: [f32; PAIR],
+    /// Of a message that may begin something new.
+    pub begin: [f32; BEGIN],
+    /// Of the newest message and one that may belong to its conversation.
+    pub belong: [f32; BELONG],
+}
+
+/// What was learnt.
+pub const LEARNT: Weights = Weights {
+";
