@@ -11,7 +11,7 @@
 //! use clew_context::engine::prepare::{PromptInput, prepare};
 //! use clew_context::engine::turn::TurnInput;
 //! use clew_context::engine::window::{Window, WindowLimits};
-//! use clew_context::model::{Access, Cause, Limits, TurnRequest, UserId};
+//! use clew_context::model::{Access, Cause, Limits, Proxies, TurnRequest, UserId};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
