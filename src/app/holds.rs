@@ -57,6 +57,8 @@ enum State {
     Cancelled,
     /// It was deleted before it was answered.
     Deleted,
+    /// It was deleted after it was answered: its copy is not asked, and shown.
+    Answered,
 }
 
 /// How far a question has come that was asked.
@@ -196,7 +198,7 @@ impl Holds {
                 question.copy = Some((request, Some(mark)));
                 None
             }
-            State::Asked | State::Cancelled => {
+            State::Asked | State::Cancelled | State::Answered => {
                 question.copy = Some((request, None));
                 Some(Step::Finish(mark))
             }
@@ -234,7 +236,8 @@ impl Holds {
                 }
                 (State::Asked, Progress::Queued) => gone.push(id),
                 (State::Asked, Progress::Running) => question.state = State::Cancelled,
-                (State::Asked, Progress::Over) | (State::Cancelled | State::Deleted, _) => {}
+                (State::Asked, Progress::Over) => question.state = State::Answered,
+                (State::Cancelled | State::Deleted | State::Answered, _) => {}
             }
         }
         for id in gone {
@@ -252,7 +255,7 @@ impl Holds {
             if was_cancelled {
                 self.give_way(id, us, &mut steps);
             } else {
-                question.state = State::Asked;
+                question.state = State::Answered;
             }
         }
         steps
@@ -345,7 +348,9 @@ impl Holds {
 
     /// The copies in a channel whose originals are still there.
     pub(super) fn copies_in(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
-        let copies = self.questions.iter().filter_map(|one| one.copy.as_ref());
+        let there = self.questions.iter();
+        let there = there.filter(|one| one.state != State::Answered);
+        let copies = there.filter_map(|one| one.copy.as_ref());
         let here = copies.filter(move |(request, _)| request.trigger.channel == channel);
         here.map(|(request, _)| request.trigger.id)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::super::holds::joined;
 use super::Dispatcher;
 use crate::memory::DiscordChange;
 use crate::model::Payer;
@@ -41,9 +42,11 @@ impl Dispatcher {
             self.restart(message);
             return;
         }
+        let is_proxied = self.services.proxy_of(&message).is_some();
         let mut waiting = self.queues.waiting_mut();
         if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
-            waiting.request.trigger = Arc::new(message);
+            let before = &waiting.request.trigger;
+            waiting.request.trigger = Arc::new(edited(message, before, is_proxied));
         }
     }
 
@@ -53,6 +56,7 @@ impl Dispatcher {
     fn restart(&mut self, message: Message) {
         let (now, asker) = (Instant::now(), self.services.spender(&message));
         let spent = self.tokens_spent(&message);
+        let is_proxied = self.services.proxy_of(&message).is_some();
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
@@ -67,7 +71,7 @@ impl Dispatcher {
         let rate = self.question_rate.as_mut();
         let may_ask = || spent.is_none() && rate.is_none_or(|rate| rate.take(asker, now));
         if let Some(at) = active.restarts.edited(now, may_ask) {
-            let trigger = Arc::new(message);
+            let trigger = Arc::new(edited(message, before, is_proxied));
             active.trigger = Arc::clone(&trigger);
             active.orders.send_replace(Order::Restart { trigger, at });
         } else {
@@ -112,5 +116,14 @@ impl Dispatcher {
         for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
             self.finished(mark);
         }
+    }
+}
+
+/// A question as it reads now; what a copy has of its original stays.
+fn edited(message: Message, before: &Message, is_proxied: bool) -> Message {
+    if is_proxied {
+        joined(&message, before)
+    } else {
+        message
     }
 }

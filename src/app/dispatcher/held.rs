@@ -111,7 +111,7 @@ impl Dispatcher {
         for step in steps {
             match step {
                 Step::Ask(request, mark) => {
-                    if !self.submit(request, mark)
+                    if !self.submit_after(request, mark, true)
                         && let Some(mark) = mark
                     {
                         self.finished(mark);

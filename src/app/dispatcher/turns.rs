@@ -58,6 +58,16 @@ struct StartingTurn {
 impl Dispatcher {
     /// Queues a trigger. Returns whether a turn began or waits for it.
     pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
+        self.submit_after(request, mark, false)
+    }
+
+    /// The same of a trigger that may have waited: messages came after it meanwhile.
+    pub(super) fn submit_after(
+        &mut self,
+        request: TurnRequest,
+        mark: Option<Mark>,
+        waited: bool,
+    ) -> bool {
         let trigger = Arc::clone(&request.trigger);
         if self.closed {
             // It stays unfinished: the next process gets it again.
@@ -83,7 +93,7 @@ impl Dispatcher {
             mark,
         };
         match self.queues.submit(queue, requester, waiting) {
-            Submitted::Starts(waiting) => self.start(queue, waiting, false),
+            Submitted::Starts(waiting) => self.start(queue, waiting, waited),
             Submitted::Waits => {}
             Submitted::Refused(waiting, full) => {
                 self.refuse_request(&waiting.request, refusal(full));

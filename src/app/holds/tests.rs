@@ -378,3 +378,30 @@ fn a_mention_alone_copies_a_mention_alone() {
     assert_eq!(all.copies(12, "<@9>"), Some(NOTHING));
     assert_eq!(all.deleted(10, Progress::Over), (vec![12], 1));
 }
+
+/// While its original is there, a copy is shown nowhere; then it is all that is left.
+#[test]
+fn the_copy_of_an_answered_question_is_shown_when_that_is_deleted() {
+    let copies = |all: &Watched| all.holds.copies_in(message(10, 1, "").channel).count();
+    for was_running in [false, true] {
+        let mut all = Watched::new();
+        all.asks(10, 1, "<@9> why?", 0);
+        assert_eq!(all.expired(1_500), asked(10));
+        assert_eq!(all.copies(11, "<@9> why?"), Some((vec![], 1)));
+        assert_eq!(copies(&all), 1);
+        if was_running {
+            assert_eq!(all.deleted(10, Progress::Running), NOTHING);
+            assert_eq!(all.ended(10, false), NOTHING);
+        } else {
+            assert_eq!(all.deleted(10, Progress::Over), NOTHING);
+        }
+        assert_eq!(copies(&all), 0);
+    }
+    // It comes when its original is gone: it is not asked either.
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    assert_eq!(all.expired(1_500), asked(10));
+    assert_eq!(all.deleted(10, Progress::Over), NOTHING);
+    assert_eq!(all.copies(11, "<@9> why?"), Some((vec![], 1)));
+    assert_eq!(copies(&all), 0);
+}

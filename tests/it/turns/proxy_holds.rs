@@ -103,6 +103,15 @@ async fn a_question_that_is_deleted_without_a_copy_is_not_asked() {
     talk.answered(copy, "something else?").await;
 }
 
+/// What others say while it waits is not what it is about.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_waited_is_what_is_answered() {
+    let talk = talk(("PROXY_HOLD_MS", "500")).await;
+    let original = talk.asks("what leaks?");
+    talk.p.post(talk.thread, talk.p.boris, "nice weather");
+    talk.answered(original, "what leaks?").await;
+}
+
 /// What waits is answered by itself, not along with somebody else's question.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_waits_is_no_target() {
@@ -181,8 +190,8 @@ async fn where_no_app_was_seen_a_question_is_asked_at_once() {
     let bot = p.start().await;
     let original = p.post(p.channel, p.ada, p.to_us("L: why?"));
     p.answer(p.channel, 1).await;
-    // The next question of a channel is asked when the turn before it is over.
-    p.post(p.channel, p.boris, p.to_us("and how?"));
+    // Her next question is asked when the turn before it is over.
+    p.post(p.channel, p.ada, p.to_us("and how?"));
     p.prompt(2).await;
     p.post(p.channel, hook, proxied("Luna", &p.to_us("why?")));
     p.stage.discord.delete(p.channel, original);

@@ -35,7 +35,7 @@ pub(super) fn select(
     } else {
         only_tail(us, trigger, thread, candidates, &tail)
     };
-    let ranks = ranks(us, trigger, &spoken, &tail, limits);
+    let ranks = ranks(us, trigger, thread, &spoken, &tail, limits);
     let rank = |message: &Message| ranks.get(&message.id).copied().unwrap_or_default();
     let mut surest_first: Vec<&Arc<Message>> = wanted.into_iter().rev().collect();
     surest_first.sort_by_key(|message| Reverse(rank(message)));
@@ -79,11 +79,12 @@ pub(super) fn select(
 }
 
 /// The ranks by which messages stay where not all fit: with `THREAD_SELECT=newest` all are
-/// alike; otherwise those of the tail and those after the trigger stay longest, then those that
-/// most surely belong to the trigger's conversation.
+/// alike; otherwise those of the tail, our own since the target and those after the trigger stay
+/// longest, then those that most surely belong to the trigger's conversation.
 fn ranks(
     us: &Us,
     trigger: &Message,
+    thread: &GatheredThread,
     spoken: &BTreeMap<MessageId, &Arc<Message>>,
     tail: &BTreeSet<MessageId>,
     limits: &Limits,
@@ -94,7 +95,16 @@ fn ranks(
     let before: Vec<&Arc<Message>> = spoken.range(..trigger.id).map(|(_, one)| *one).collect();
     let mut ranks = conversation::ranks(us, trigger, &before);
     let after = spoken.range(trigger.id..).map(|(id, _)| *id);
-    ranks.extend(after.chain(tail.iter().copied()).map(|id| (id, usize::MAX)));
+    let target = thread
+        .target
+        .as_ref()
+        .map_or(trigger.id, |target| target.id);
+    let ours = spoken.range(target.min(trigger.id)..trigger.id);
+    let ours = ours.filter(|(_, message)| message.author.id == us.user);
+    let longest = after
+        .chain(ours.map(|(id, _)| *id))
+        .chain(tail.iter().copied());
+    ranks.extend(longest.map(|id| (id, usize::MAX)));
     ranks
 }
 
@@ -310,7 +320,7 @@ fn floor(
         ThreadSelect::Newest => newest,
         ThreadSelect::Conversation => {
             let oldest = selection.picks.iter().map(|pick| pick.message.id).min();
-            newest.and(oldest)
+            newest.map(|newest| oldest.unwrap_or(newest))
         }
     }
 }

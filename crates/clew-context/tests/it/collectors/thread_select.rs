@@ -4,7 +4,9 @@ use clew_context::engine::prepare::Prepared;
 use clew_context::model::{Limits, Message, OmitReason, ThreadSelect};
 use proptest::prelude::*;
 
-use crate::support::build::{ADA, ALERT, BOB, EVE, Person, Shape, asked, said, thread, thread_id};
+use crate::support::build::{
+    ADA, ALERT, BOB, CLEW, EVE, Person, Shape, asked, said, thread, thread_id,
+};
 use crate::support::world::{Start, World, outline};
 
 fn here(n: u64, who: Person, text: &str) -> Message {
@@ -96,6 +98,27 @@ fn the_askers_conversation_stays_when_the_caps_drop_others() {
         needed(ThreadSelect::Conversation),
     );
     assert!(conversation < newest, "{conversation:?} {newest:?}");
+}
+
+/// What we said since the message that is answered is part of that.
+#[test]
+fn our_own_messages_since_the_target_stay() {
+    let mut messages = talk();
+    messages.pop();
+    messages.push(here(485, CLEW, "sleep well"));
+    messages.push(here(490, CLEW, "and the cat, too"));
+    messages.push(asked(500, EVE, "").into_channel(thread_id(0)));
+    for thread_select in [ThreadSelect::Newest, ThreadSelect::Conversation] {
+        let limits = Limits {
+            tail: 1,
+            max_msgs: 5,
+            thread_select,
+            ..Limits::default()
+        };
+        let shown = outline(&prepared(&messages, limits).block);
+        let ends = shown.contains("485") && shown.ends_with("490");
+        assert!(ends, "{thread_select:?}: {shown}");
+    }
 }
 
 /// Of somebody whose words are withheld it is still told that they spoke among those shown.
