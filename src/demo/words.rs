@@ -81,21 +81,21 @@ pub(super) const GATE: [(usize, &str); 6] = [
 
 /// Two conversations in one channel; 3 is Ines.
 pub(super) const YARD: [(usize, &str); 12] = [
-    (0, "Boris: pump 4 drips at the shaft, a drop a second."),
-    (2, "Ines: who shows the visitors the settling tanks?"),
-    (1, "Ada: gland or mechanical seal?"),
-    (3, "Chidi: I can, if they bring boots."),
+    (0, "Boris, pump 4 drips at the shaft, a drop a second."),
+    (2, "Ines, who shows the visitors the settling tanks?"),
+    (1, "Ada, gland or mechanical seal?"),
+    (3, "Chidi, I can, if they bring boots."),
     (
         0,
-        "Boris: mechanical seal, the old one with the carbon ring.",
+        "Boris, mechanical seal, the old one with the carbon ring.",
     ),
-    (2, "Ines: it is 24 children, boots are on the list."),
-    (1, "Ada: then tightening does not help, it needs a new one."),
-    (3, "Chidi: good. And who takes the photographs?"),
-    (0, "Boris: the store has none, I looked."),
-    (2, "Ines: their teacher, she says."),
-    (1, "Ada: the shaft is 40 mm, I wrote the size on the board."),
-    (3, "Chidi: fine with me."),
+    (2, "Ines, it is 24 children, boots are on the list."),
+    (1, "Ada, then tightening does not help, it needs a new one."),
+    (3, "Chidi, good. And who takes the photographs?"),
+    (0, "Boris, the store has none, I looked."),
+    (2, "Ines, their teacher, she says."),
+    (1, "Ada, the shaft is 40 mm, I wrote the size on the board."),
+    (3, "Chidi, fine with me."),
 ];
 
 /// The laboratory's channel; a question links to the fourth message.

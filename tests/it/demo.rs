@@ -78,6 +78,7 @@ async fn a_newcomer_sees_at_once_what_it_is_about() {
             "... Chidi: Then we lose sand",
             "5. A mention in a busy channel",
             "sends 6 more, 1 request: what belongs to Boris's conversation",
+            "it reads    Ada: Boris, pump 4 drips at the shaft",
             "has the model call list_thread",
             "answer      In #gate somebody said",
             "  cargo run -- demo --ask",

@@ -63,13 +63,21 @@ impl DemoPage<'_> {
         let (Some(first), Some(last)) = (quotes.first(), quotes.last()) else {
             return Ok(());
         };
-        let first = shortened(first, QUOTED);
+        let (first, last) = (without_reason(first), without_reason(last));
+        let first = shortened(&first, QUOTED);
         if quotes.len() == 1 {
             return self.labelled("it reads", &first);
         }
         self.labelled("it reads", &first)?;
-        self.labelled("", &format!("... {}", shortened(last, QUOTED)))
+        self.labelled("", &format!("... {}", shortened(&last, QUOTED)))
     }
+}
+
+/// A quoted line without why it belongs to the conversation, which stands after the name.
+fn without_reason(line: &str) -> String {
+    let parts = line.split_once(" *(");
+    let parts = parts.and_then(|(name, rest)| Some((name, rest.split_once(")*")?.1)));
+    parts.map_or_else(|| line.to_owned(), |(name, words)| format!("{name}{words}"))
 }
 
 /// What the model gets besides the question, and why.
