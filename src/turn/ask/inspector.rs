@@ -29,7 +29,7 @@ pub(super) fn answer(material: &TurnMaterial) -> String {
     lines.extend(omitted_lines(block));
     lines.extend(heading_lines(block));
     lines.extend(private_line(block));
-    lines.extend(others_line(block));
+    lines.extend(conversation_lines(block));
     lines.extend(lone_line(material));
     lines.extend(failed);
     lines.extend(shown_lines(block));
@@ -105,16 +105,27 @@ fn private_line(block: &Block) -> Option<String> {
     (count > 0).then(|| format!("- {count} messages kept private by their authors"))
 }
 
-/// What was seen of the channel and does not belong to the asker's conversation.
-fn others_line(block: &Block) -> Option<String> {
-    let messages = match block.omitted_for(OmitReason::OtherConversation) {
-        0 => return None,
-        1 => "1 message".to_owned(),
-        count => format!("{count} messages"),
-    };
-    Some(format!(
-        "- {messages} of other conversations (LONE_CONTEXT=conversation)"
-    ))
+/// What was seen of the channel with `LONE_CONTEXT=conversation` and is not shown: it has no
+/// markers.
+fn conversation_lines(block: &Block) -> impl Iterator<Item = String> {
+    let is_conversation = |item: &BlockItem| matches!(item.place, BlockPlace::Conversation(_));
+    let over = [
+        (OmitReason::Msgs, "over MEM_MAX_MSGS"),
+        (OmitReason::Chars, "over LONE_MAX_CHARS"),
+    ];
+    let over = over
+        .into_iter()
+        .filter(move |_| block.items().any(is_conversation));
+    let others = "of other conversations (LONE_CONTEXT=conversation)";
+    let reasons = [(OmitReason::OtherConversation, others)].into_iter();
+    reasons.chain(over).filter_map(|(reason, what)| {
+        let messages = match block.omitted_for(reason) {
+            0 => return None,
+            1 => "1 message".to_owned(),
+            count => format!("{count} messages"),
+        };
+        Some(format!("- {messages} {what}"))
+    })
 }
 
 /// The first message and the last few.

@@ -1,32 +1,34 @@
 //! `LONE_CONTEXT=conversation` over real sockets: what a mention in an ordinary channel
 //! costs, what the bot says about it, and that a replay chooses the same.
 
-use clew_simulator::{Draft, Use};
+use clew_simulator::{Draft, Use, World};
 
-use super::{assert_in_order, place_with};
+use super::{Seeds, assert_in_order, place_with};
 use crate::replay::at;
 use crate::replay::run::{CHANNEL, Row, export, ids, lines, row};
 
 const SETTINGS: [(&str, &str); 2] = [("LONE_CONTEXT", "conversation"), ("LLM_BASE_URL", "")];
 
+/// Ada and Boris talk about a pump, and somebody about a cake.
+fn pump(world: &mut World, seeds: Seeds) {
+    let cay = world.member(seeds.guild, "Cay");
+    let said = [
+        (seeds.ada, "my pump only hums, does anybody know why?"),
+        (cay, "who takes the cake out of the oven?"),
+        (seeds.boris, "Ada: is the phase of the pump connected?"),
+        (
+            seeds.ada,
+            "Boris: yes, I measured the pump at the terminals",
+        ),
+    ];
+    for (author, text) in said {
+        world.seed(seeds.channel, author, text);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lone_mention_gets_its_conversation_for_one_call_at_most() {
-    let (p, ()) = place_with(&SETTINGS, |world, seeds| {
-        let cay = world.member(seeds.guild, "Cay");
-        let said = [
-            (seeds.ada, "my pump only hums, does anybody know why?"),
-            (cay, "who takes the cake out of the oven?"),
-            (seeds.boris, "Ada: is the phase of the pump connected?"),
-            (
-                seeds.ada,
-                "Boris: yes, I measured the pump at the terminals",
-            ),
-        ];
-        for (author, text) in said {
-            world.seed(seeds.channel, author, text);
-        }
-    })
-    .await;
+    let (p, ()) = place_with(&SETTINGS, pump).await;
     let bot = p.start().await;
     p.stage.discord.clear_requests();
     p.post(
@@ -54,6 +56,26 @@ async fn a_lone_mention_gets_its_conversation_for_one_call_at_most() {
     let answer = p.answer(p.channel, 2).await;
     assert!(answer.contains("> Ada *("), "{answer}");
     assert_eq!(p.gets(), 0);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cap_that_leaves_out_is_told() {
+    let [conversation, model] = SETTINGS;
+    let caps = [("MEM_MAX_MSGS", "1"), ("LONE_MAX_CHARS", "150")];
+    let (p, ()) = place_with(&[conversation, model, caps[0], caps[1]], pump).await;
+    let bot = p.start().await;
+    let question = "what did Boris ask about the pump?";
+    p.post(p.channel, p.ada, p.to_us(question));
+    let answer = p.answer(p.channel, 1).await;
+    for told in [
+        "**1 message of this channel**",
+        "- 1 message of other conversations (LONE_CONTEXT=conversation)",
+        "- 1 message over MEM_MAX_MSGS",
+        "- 1 message over LONE_MAX_CHARS",
+    ] {
+        assert!(answer.contains(told), "{told}: {answer}");
+    }
     bot.stop().await;
 }
 

@@ -73,6 +73,7 @@ fn section(
         mut markers,
         mut omitted,
         unseen,
+        unmarked,
         ..
     } = selection;
     markers.sort_by_key(|(id, _)| *id);
@@ -86,7 +87,11 @@ fn section(
             }),
         }
     }
-    let gaps = Gaps { markers, unseen };
+    let gaps = Gaps {
+        markers,
+        unseen,
+        unmarked,
+    };
     fit(&mut drafts, title.as_deref(), &gaps, &mut omitted, limits);
     let items: Vec<BlockItem> = drafts.into_iter().map(|draft| draft.item).collect();
     let mut entries = gaps.entries(items, &omitted);
@@ -199,6 +204,8 @@ fn hold(entries: &mut Vec<BlockEntry>, omitted: &mut Vec<Omitted>, max_chars: us
 struct Gaps {
     markers: Vec<(MessageId, Marker)>,
     unseen: Option<Unseen>,
+    /// Whether what a cap left out gets no marker.
+    unmarked: bool,
 }
 
 impl Gaps {
@@ -207,7 +214,8 @@ impl Gaps {
         let before = |id: MessageId| shown.partition_point(|shown| *shown < id);
         // The number of missing messages, and the newest of them with the cap that excluded it.
         let mut gaps: BTreeMap<usize, (usize, Option<(MessageId, OmitReason)>)> = BTreeMap::new();
-        for one in omitted.iter().filter(|one| is_capped(one.reason)) {
+        let capped = omitted.iter().filter(|one| is_capped(one.reason));
+        for one in capped.filter(|_| !self.unmarked) {
             let (count, newest) = gaps.entry(before(one.id)).or_default();
             *count += 1;
             *newest = (*newest).max(Some((one.id, one.reason)));

@@ -52,6 +52,13 @@ impl Directory for Nobody {
     }
 }
 
+/// Unicode scalars of all that a message shows, before its markup is replaced.
+pub(super) fn shown_chars(message: &Message) -> usize {
+    let parts = parts::all(message);
+    let lines = parts.iter().map(|part| part.text().chars().count() + 1);
+    lines.sum::<usize>() - 1
+}
+
 /// Turns messages into text, with one set of names for the whole prompt.
 pub struct Renderer<'a> {
     us: &'a Us,

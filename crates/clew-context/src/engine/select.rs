@@ -13,6 +13,7 @@ use crate::model::{BlockPlace, Limits, Marker, Message, MessageId, OmitReason, O
 use super::chain::ChainLink;
 use super::eligible::Us;
 use super::least;
+use super::render;
 
 pub use links::{LinkedSelection, select_links};
 pub use thread::history_is_full;
@@ -165,6 +166,8 @@ pub struct Selection {
     pub tail: usize,
     /// The most Unicode scalars that they may take, if that is less than the block may.
     pub max_chars: Option<usize>,
+    /// Whether no gaps are marked, since other conversations stand between the messages anyway.
+    pub unmarked: bool,
 }
 
 impl Selection {
@@ -351,9 +354,9 @@ fn recent_that_fit(
     eligible.take_while(fits).count()
 }
 
-/// About how many scalars a message takes in the block.
+/// About how many scalars a message takes in the block, with all that it shows.
 fn chars(message: &Message, limits: &Limits) -> usize {
-    let text = message.content.chars().count().min(limits.max_msg_chars);
+    let text = render::shown_chars(message).min(limits.max_msg_chars);
     HEADER_CHARS + message.author.name.chars().count() + text
 }
 

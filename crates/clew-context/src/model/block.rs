@@ -164,7 +164,8 @@ pub struct Omitted {
 pub enum OmitReason {
     /// Over `MEM_MAX_MSGS`.
     Msgs,
-    /// Over `MEM_MAX_CHARS`.
+    /// Over `MEM_MAX_CHARS`; of a conversation in a channel, over `LONE_MAX_CHARS` or its author's
+    /// part of that.
     Chars,
     /// Older than `MEM_MAX_AGE_MIN`, or `MEM_CHAIN_MAX_AGE_MIN` in a chain.
     Age,

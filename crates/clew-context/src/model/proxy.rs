@@ -21,6 +21,17 @@ pub enum Speaker<'a> {
     Webhook(UserId, &'a str),
 }
 
+impl Speaker<'_> {
+    /// The same under any name: what ids alone tell.
+    pub const fn under_any_name(self) -> Speaker<'static> {
+        match self {
+            Self::User(id) => Speaker::User(id),
+            Self::Proxied(app, _) => Speaker::Proxied(app, ""),
+            Self::Webhook(id, _) => Speaker::Webhook(id, ""),
+        }
+    }
+}
+
 impl Proxies {
     /// Whether none are listed.
     pub fn is_empty(&self) -> bool {

@@ -12,8 +12,8 @@ const COST_POWER: f32 = 0.1;
 const PRECISION: f32 = 0.3;
 /// What belongs less surely is not taken: where nothing belongs, nothing is shown.
 const LEAST: f32 = 0.05;
-/// Of the characters, those of one person other than the asker: a flood does not push out
-/// everybody else.
+/// Of the characters, those of one person other than the asker, or of all other names in one
+/// app: a flood does not push out everybody else.
 const ONE_SPEAKER: f32 = 0.5;
 
 /// One message that may be chosen.
@@ -34,8 +34,8 @@ pub struct Rule {
     pub precision: f32,
     /// What belongs less surely is not taken.
     pub least: f32,
-    /// Which part of the characters one person other than the asker may take with more than
-    /// one message.
+    /// Which part of the characters one person other than the asker, or all other names in
+    /// one app, may take with more than one message.
     pub one_speaker: f32,
 }
 
@@ -54,6 +54,15 @@ pub fn ranked(verdicts: &[Verdict]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..verdicts.len()).rev().collect();
     order.sort_by(|one, other| verdicts[*other].belongs.total_cmp(&verdicts[*one].belongs));
     order
+}
+
+/// The indexes of those that would be chosen if there was room for all.
+pub fn wanted(candidates: &[Candidate<'_>], asker: Speaker<'_>, rule: Rule) -> Vec<usize> {
+    let rule = Rule {
+        one_speaker: 1.0,
+        ..rule
+    };
+    choose(candidates, asker, usize::MAX, rule)
 }
 
 /// The indexes of those chosen, the surest first, in at most `room` scalars.
@@ -80,14 +89,17 @@ pub fn choose(
     let mut best = (0.0, 0);
     for (_, index) in order {
         let candidate = &candidates[index];
-        let theirs = taken_by.entry(candidate.speaker).or_default();
-        let over = candidate.speaker != asker
-            && *theirs > 0
-            && number(*theirs + candidate.chars) > most_of_one;
-        if candidate.chars > left || over {
+        if candidate.chars > left {
             continue;
         }
-        *theirs += candidate.chars;
+        if candidate.speaker != asker {
+            let theirs = taken_by.entry(candidate.speaker.under_any_name());
+            let theirs = theirs.or_default();
+            if *theirs > 0 && number(*theirs + candidate.chars) > most_of_one {
+                continue;
+            }
+            *theirs += candidate.chars;
+        }
         left -= candidate.chars;
         sum += candidate.verdict.belongs;
         taken.push(index);

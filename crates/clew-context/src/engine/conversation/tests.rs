@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::choose::{Candidate, Rule, choose};
+use super::choose::{Candidate, Rule, choose, wanted};
 use super::weights::LEARNT;
 use super::*;
+use crate::model::ProxyId;
 
 const NAMES: [&str; 6] = ["ann", "bob", "cay", "dan", "eve", "fay"];
 const ANN: usize = 0;
@@ -219,6 +220,27 @@ fn a_flood_takes_at_most_half_of_the_room() {
     for index in [2, 4, 6] {
         assert!(indexes(&chosen).contains(&index), "{chosen:?}");
     }
+}
+
+/// Whoever writes through an app can choose any names.
+#[test]
+fn all_names_of_an_app_take_half_of_the_room_together() {
+    let named = |name| Speaker::Proxied(ProxyId::new(1), name);
+    let speakers = ["luna", "sol", "luna", "mars", "sol"].map(named);
+    let candidate = |speaker| Candidate {
+        verdict: Verdict {
+            belongs: 0.9,
+            tie: Tie::Named,
+        },
+        chars: 100,
+        speaker,
+    };
+    let candidates = speakers.map(candidate);
+    let chosen = |asker| choose(&candidates, asker, 500, Rule::default());
+    assert_eq!(chosen(person(ANN)), [4, 3]);
+    // What the asker says through the app is not counted as the others'.
+    assert_eq!(chosen(named("luna")), [4, 3, 2, 0]);
+    assert_eq!(wanted(&candidates, person(ANN), Rule::default()).len(), 5);
 }
 
 #[test]

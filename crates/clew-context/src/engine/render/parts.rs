@@ -12,7 +12,7 @@ pub(super) enum MessagePart {
 }
 
 impl MessagePart {
-    fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         match self {
             Self::Plain(text) | Self::Markup(text) => text,
         }

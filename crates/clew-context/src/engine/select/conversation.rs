@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Pick, Selection, chars};
-use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked};
+use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked, wanted};
 use crate::engine::conversation::{MOST_MESSAGES, Reply, Utterance, Verdict, judge};
 use crate::engine::eligible::Us;
 use crate::model::{BlockPlace, Limits, Message, MessageId, OmitReason, UserId};
@@ -21,6 +21,7 @@ pub(super) fn select(
 ) -> Selection {
     let mut selection = Selection {
         max_chars: Some(limits.lone_max_chars),
+        unmarked: true,
         ..Selection::default()
     };
     let mut spoken: Vec<&Arc<Message>> = Vec::new();
@@ -32,7 +33,7 @@ pub(super) fn select(
     }
     let spoken = &spoken[spoken.len().saturating_sub(MOST_MESSAGES - 1)..];
     let verdicts = verdicts(us, trigger, spoken);
-    let ranks = chosen(us, trigger, spoken, &verdicts, limits);
+    let (ranks, over) = chosen(us, trigger, spoken, &verdicts, limits);
     for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
         match ranks.get(&index) {
             Some(rank) => selection.picks.push(Pick {
@@ -41,21 +42,25 @@ pub(super) fn select(
                 kept: false,
                 rank: *rank,
             }),
-            None => selection.omit(message.id, OmitReason::OtherConversation),
+            None => {
+                let cap = over.get(&index).copied();
+                selection.omit(message.id, cap.unwrap_or(OmitReason::OtherConversation));
+            }
         }
     }
     selection.omitted.sort_by_key(|omitted| omitted.id);
     selection
 }
 
-/// The ranks of those chosen, by index, the surest one's the highest.
+/// The ranks of those chosen, by index, the surest one's the highest; and of those that would
+/// be if there was room, the cap that they exceed.
 fn chosen(
     us: &Us,
     trigger: &Message,
     spoken: &[&Arc<Message>],
     verdicts: &[Verdict],
     limits: &Limits,
-) -> HashMap<usize, usize> {
+) -> (HashMap<usize, usize>, HashMap<usize, OmitReason>) {
     let candidates = verdicts.iter().zip(spoken);
     let candidates: Vec<Candidate<'_>> = candidates
         .map(|(verdict, message)| Candidate {
@@ -65,10 +70,14 @@ fn chosen(
             speaker: us.speaker(message),
         })
         .collect();
-    let room = limits.lone_max_chars;
-    let mut chosen = choose(&candidates, us.speaker(trigger), room, Rule::default());
-    chosen.truncate(limits.max_msgs);
-    chosen.into_iter().rev().zip(0..).collect()
+    let (asker, rule) = (us.speaker(trigger), Rule::default());
+    let mut chosen = choose(&candidates, asker, limits.lone_max_chars, rule);
+    let over_msgs = chosen.split_off(limits.max_msgs.min(chosen.len()));
+    let over_chars = wanted(&candidates, asker, rule).into_iter();
+    let over = over_chars.map(|index| (index, OmitReason::Chars));
+    let over = over.chain(over_msgs.into_iter().map(|index| (index, OmitReason::Msgs)));
+    let over = over.collect();
+    (chosen.into_iter().rev().zip(0..).collect(), over)
 }
 
 /// The ranks of the messages before the trigger, oldest first: the more surely one belongs to

@@ -2,7 +2,9 @@
 //! of its asker's conversation, for at most one call.
 
 use clew_context::engine::turn::Collected;
-use clew_context::model::{BlockPlace, Limits, LoneContext, Message, OmitReason, OptedOut, Tie};
+use clew_context::model::{
+    BlockPlace, Limits, LoneContext, Message, OmitReason, OptedOut, Snapshot, Tie,
+};
 use proptest::prelude::*;
 
 use crate::support::build::{ADA, BOB, CLEW, DICE, EVE, Shape, asked, id, said, text_channel};
@@ -138,6 +140,68 @@ fn the_caps_hold() {
     let start = conversation(limits);
     let block = start.prepare(&run(&start, &world, &trigger)).block;
     assert!(block.chars <= 120 && block.items().count() > 0, "{block:?}");
+}
+
+/// What belongs and finds no room is told apart from what does not belong, and nothing of it is
+/// marked in the block.
+#[test]
+fn the_cap_that_leaves_out_is_named() {
+    #[track_caller]
+    fn check(limits: Limits, msgs: usize, chars: usize) {
+        let (world, trigger) = world();
+        let start = conversation(limits);
+        let block = start.prepare(&run(&start, &world, &trigger)).block;
+        let reasons = [
+            OmitReason::Msgs,
+            OmitReason::Chars,
+            OmitReason::OtherConversation,
+        ];
+        let left_out = reasons.map(|reason| block.omitted_for(reason));
+        assert_eq!(left_out, [msgs, chars, 3], "{:?}", block.omitted);
+        assert_eq!(block.entries.len(), 3 - msgs - chars, "no markers");
+    }
+    check(Limits::default(), 0, 0);
+    let over = |max_msgs, lone_max_chars| Limits {
+        max_msgs,
+        lone_max_chars,
+        ..Limits::default()
+    };
+    check(over(2, 2_000), 1, 0);
+    check(over(3, 100), 0, 2);
+    check(over(1, 100), 1, 1);
+}
+
+/// All that a message shows counts, not only what its author typed.
+#[test]
+fn embeds_and_forwards_take_room() {
+    let mut talk = talk();
+    let trigger = talk.pop().unwrap();
+    let long = "the billing migration is slow ".repeat(30);
+    for minute in [370, 380, 390, 400] {
+        let said = said(minute, ADA, "<@13> about the migration");
+        talk.push(if minute < 390 {
+            said.with_embed("plan", &long)
+        } else {
+            said.with_extras(|extras| {
+                extras.snapshots.push(Snapshot {
+                    content: long.as_str().into(),
+                    timestamp: None,
+                    extras: None,
+                    withheld: false,
+                });
+            })
+        });
+    }
+    let mut world = World::of(talk);
+    world.add([trigger.clone()]);
+    let start = conversation(Limits::default());
+    let block = start.prepare(&run(&start, &world, &trigger)).block;
+    let theirs = block.items();
+    let theirs = theirs.filter(|item| item.message.author.id == ADA.user());
+    let theirs: Vec<usize> = theirs.map(|item| item.text.chars().count()).collect();
+    let sum = theirs.iter().sum::<usize>();
+    assert!(sum <= 1_000 && theirs.len() > 1, "{theirs:?}");
+    assert!(block.omitted_for(OmitReason::Chars) > 1);
 }
 
 /// A message that alone exceeds the room is shortened.
