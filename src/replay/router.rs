@@ -28,7 +28,7 @@ pub(super) struct Router<'a> {
     ours: Vec<MessageId>,
     /// How many turns in a row bots started.
     bot_turns: HashMap<ChannelId, usize>,
-    /// The latest questions of people that an app may have copied.
+    /// The latest questions that people asked themselves, which an app may have copied.
     asked: VecDeque<Message>,
 }
 
@@ -59,12 +59,17 @@ impl<'a> Router<'a> {
         let routed = self.routed(message);
         let human =
             self.us.is_person(message) && !self.us.wrote(message) && !message.flags.is_private();
-        let wanted = match self.questions.triggers {
+        let is_meant = match self.questions.triggers {
             Triggers::Mentions => routed.is_some(),
             Triggers::Replies => human && message.replies_to().is_some(),
             Triggers::All => human,
             Triggers::One(id) => id == message.id,
         };
+        let wanted = is_meant && !self.is_copy(message);
+        if wanted && message.is_human() && !self.us.proxies.is_empty() {
+            self.asked.truncate(MOST_QUESTIONS - 1);
+            self.asked.push_front(message.clone());
+        }
         let cause = if self.questions.as_mention {
             Cause::Mention
         } else {
@@ -86,13 +91,9 @@ impl<'a> Router<'a> {
         };
         let verdict = route(message, self.us, &self.rules, facts);
         let cause = match verdict {
-            Verdict::Turn(cause) => Some(cause).filter(|_| !self.is_copy(message)),
+            Verdict::Turn(cause) => Some(cause),
             Verdict::Ignore | Verdict::Denied(_) | Verdict::NoContent => None,
         };
-        if cause.is_some() && message.is_human() && !self.us.proxies.is_empty() {
-            self.asked.truncate(MOST_QUESTIONS - 1);
-            self.asked.push_front(message.clone());
-        }
         if self.us.is_person(message) {
             self.bot_turns.remove(&message.channel);
         } else if cause.is_some() {

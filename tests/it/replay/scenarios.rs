@@ -140,11 +140,15 @@ fn a_question_and_its_copy_are_one_in_a_replay() {
     let file = folder.path().join("scenario.json");
     std::fs::write(&file, scenario.to_string()).unwrap();
     let listed = [("PROXY_APPS", "pluralkit")];
-    for flags in ["--format jsonl", "--format jsonl --warm"] {
+    for (flags, seconds) in [
+        ("--format jsonl", &[3, 4, 10, 12, 30][..]),
+        ("--format jsonl --warm", &[3, 4, 10, 12, 30]),
+        ("--format jsonl --trigger all", &[1, 2, 3, 4, 10, 12, 30]),
+    ] {
         let (lines, _) = replay_with(std::slice::from_ref(&file), flags, &listed).unwrap();
         let lines = lines.lines().map(serde_json::from_str::<Value>);
         let triggers: Vec<Value> = lines.map(|line| line.unwrap()["trigger"].clone()).collect();
-        let expected = [3, 4, 10, 12, 30].map(|second| json!(at(second)));
-        assert_eq!(triggers, expected);
+        let expected: Vec<Value> = seconds.iter().map(|second| json!(at(*second))).collect();
+        assert_eq!(triggers, expected, "{flags}");
     }
 }
