@@ -43,8 +43,14 @@ struct Question {
     copy: Option<HeldCopy>,
 }
 
-/// The request that a copy makes, and the event of the copy while that is not finished.
-type HeldCopy = (TurnRequest, Option<Mark>);
+/// The copy of a question.
+#[derive(Debug)]
+enum HeldCopy {
+    /// What it asks, and its event while that is not finished.
+    Asks(TurnRequest, Option<Mark>),
+    /// The operator's lists refuse its app.
+    Refused(MessageId),
+}
 
 /// What has become of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +70,8 @@ enum State {
 /// How far a question has come that was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It waits for its turn.
-    Queued,
+    /// It waited for its turn; its event, which is not finished.
+    Queued(Option<Mark>),
     /// It is being answered.
     Running,
     /// It was answered, or refused.
@@ -134,8 +140,8 @@ impl Holds {
         (!waits).then_some(Step::Ask(request, Some(mark)))
     }
 
-    /// Makes room for one more: questions that no longer wait give way. Returns whether
-    /// there is room.
+    /// Makes room for one more: questions of which nothing is yet to become give way. Returns
+    /// whether there is room.
     fn make_room(&mut self, guild: Option<GuildId>, asker: UserId) -> bool {
         let of_person = |one: &Question| one.guild == guild && one.request.asker() == asker;
         self.limit(PER_PERSON, of_person)
@@ -148,7 +154,7 @@ impl Holds {
             return true;
         }
         let mut questions = self.questions.iter();
-        let gives_way = questions.position(|one| is_counted(one) && !one.waits());
+        let gives_way = questions.position(|one| is_counted(one) && one.may_go());
         gives_way.is_some_and(|at| self.questions.remove(at).is_some())
     }
 
@@ -195,11 +201,11 @@ impl Holds {
         }
         match question.state {
             State::Waits(_) => {
-                question.copy = Some((request, Some(mark)));
+                question.copy = Some(HeldCopy::Asks(request, Some(mark)));
                 None
             }
             State::Asked | State::Cancelled | State::Answered => {
-                question.copy = Some((request, None));
+                question.copy = Some(HeldCopy::Asks(request, None));
                 Some(Step::Finish(mark))
             }
             State::Deleted => {
@@ -209,17 +215,26 @@ impl Holds {
         }
     }
 
+    /// The copy of a question came, and may not ask.
+    pub(super) fn refuse_copy(&mut self, original: MessageId, copy: MessageId) {
+        let mut questions = self.questions.iter_mut();
+        if let Some(question) = questions.find(|one| one.request.trigger.id == original) {
+            question.copy.get_or_insert(HeldCopy::Refused(copy));
+        }
+    }
+
     fn forget(&mut self, question: MessageId) {
         self.questions
             .retain(|one| one.request.trigger.id != question);
     }
 
-    /// Messages were deleted; `progress` is that of a question which was asked.
+    /// Messages were deleted; `progress` is that of a question which was asked. The copy of one
+    /// that was queued takes over its event.
     pub(super) fn deleted(
         &mut self,
         ids: &[MessageId],
         us: &Us,
-        progress: impl Fn(MessageId) -> Progress,
+        mut progress: impl FnMut(MessageId) -> Progress,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut gone = Vec::new();
@@ -230,50 +245,62 @@ impl Holds {
                 continue;
             }
             match (question.state, progress(id)) {
-                (State::Waits(mark), _) => {
-                    steps.push(Step::Finish(mark));
-                    gone.push(id);
-                }
-                (State::Asked, Progress::Queued) => gone.push(id),
+                (State::Waits(mark), _) => gone.push((id, Some(mark))),
+                (State::Asked, Progress::Queued(mark)) => gone.push((id, mark)),
                 (State::Asked, Progress::Running) => question.state = State::Cancelled,
                 (State::Asked, Progress::Over) => question.state = State::Answered,
                 (State::Cancelled | State::Deleted | State::Answered, _) => {}
             }
         }
-        for id in gone {
-            self.give_way(id, us, &mut steps);
+        for (id, mark) in gone {
+            self.give_way(id, us, mark, &mut steps);
         }
         steps
     }
 
-    /// The turn of a question has ended; `was_cancelled` if without an answer.
-    pub(super) fn ended(&mut self, id: MessageId, us: &Us, was_cancelled: bool) -> Vec<Step> {
+    /// The turn of a question has ended; `was_cancelled` if without an answer. Its event is
+    /// finished, unless its copy takes that over.
+    pub(super) fn ended(
+        &mut self,
+        id: MessageId,
+        us: &Us,
+        was_cancelled: bool,
+        mark: Option<Mark>,
+    ) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut questions = self.questions.iter_mut();
         let question = questions.find(|one| one.request.trigger.id == id);
-        if let Some(question) = question.filter(|one| one.state == State::Cancelled) {
-            if was_cancelled {
-                self.give_way(id, us, &mut steps);
-            } else {
+        match question.filter(|one| one.state == State::Cancelled) {
+            Some(_) if was_cancelled => self.give_way(id, us, mark, &mut steps),
+            Some(question) => {
                 question.state = State::Answered;
+                steps.extend(mark.map(Step::Finish));
             }
+            None => steps.extend(mark.map(Step::Finish)),
         }
         steps
     }
 
-    /// A question is gone: its copy is asked instead, now or when it comes.
-    fn give_way(&mut self, id: MessageId, us: &Us, steps: &mut Vec<Step>) {
+    /// A question is gone: its copy is asked instead, now or when it comes. One whose own event
+    /// is finished goes by that of the question.
+    fn give_way(&mut self, id: MessageId, us: &Us, mark: Option<Mark>, steps: &mut Vec<Step>) {
         let is_meant = |one: &Question| one.request.trigger.id == id;
         let Some(at) = self.questions.iter().position(is_meant) else {
-            return;
+            return steps.extend(mark.map(Step::Finish));
         };
         self.questions[at].state = State::Deleted;
         let original = Arc::clone(&self.questions[at].request.trigger);
         let own = self.questions[at].copy.take();
-        if let Some((request, mark)) = own.or_else(|| self.copy_beside(&original, us)) {
+        let copy = own.or_else(|| self.copy_beside(&original, us));
+        if copy.is_some() {
             self.questions.remove(at);
-            steps.push(Step::Ask(request, mark));
         }
+        let (over, asks) = match copy {
+            Some(HeldCopy::Asks(request, None)) => (None, Some(Step::Ask(request, mark))),
+            Some(HeldCopy::Asks(request, own)) => (mark, Some(Step::Ask(request, own))),
+            Some(HeldCopy::Refused(_)) | None => (mark, None),
+        };
+        steps.extend(over.map(Step::Finish).into_iter().chain(asks));
     }
 
     /// The copy of a question that is gone, if it was taken for that of another which says
@@ -281,10 +308,11 @@ impl Holds {
     fn copy_beside(&mut self, original: &Message, us: &Us) -> Option<HeldCopy> {
         let mut others = self.questions.iter_mut().filter(|one| !one.is_gone());
         let other = others.find(|one| {
-            let copy = one.copy.as_ref().map(|(request, _)| &request.trigger);
-            copy.is_some_and(|copy| {
-                copy.channel == original.channel && us.repeats(copy, original) == Some(Repeats::All)
-            })
+            let copy = match &one.copy {
+                Some(HeldCopy::Asks(request, _)) => &request.trigger,
+                Some(HeldCopy::Refused(_)) | None => return false,
+            };
+            copy.channel == original.channel && us.repeats(copy, original) == Some(Repeats::All)
         });
         other.and_then(|other| other.copy.take())
     }
@@ -296,7 +324,7 @@ impl Holds {
                 question.request.trigger = Arc::new(message.clone());
             }
             let original = Arc::clone(&question.request.trigger);
-            if let Some((copy, _)) = &mut question.copy
+            if let Some(HeldCopy::Asks(copy, _)) = &mut question.copy
                 && copy.trigger.id == message.id
             {
                 copy.trigger = Arc::new(joined(message, &original));
@@ -306,23 +334,24 @@ impl Holds {
 
     /// When something is due next.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.questions.iter().map(|one| self.due_of(one)).min()
+        let due = self.questions.iter().filter_map(|one| self.due_of(one));
+        due.min()
     }
 
-    fn due_of(&self, question: &Question) -> Instant {
-        let late = if question.waits() {
-            Duration::ZERO
-        } else {
-            LATE_COPIES
+    fn due_of(&self, question: &Question) -> Option<Instant> {
+        let late = match question.state {
+            State::Waits(_) => Duration::ZERO,
+            State::Cancelled => return None,
+            State::Asked | State::Deleted | State::Answered => LATE_COPIES,
         };
-        question.came + self.wait + late
+        Some(question.came + self.wait + late)
     }
 
     /// What is due.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<Step> {
         let wait = self.wait;
         self.questions
-            .retain(|one| one.waits() || one.came + wait + LATE_COPIES > now);
+            .retain(|one| !one.may_go() || one.came + wait + LATE_COPIES > now);
         let mut steps = Vec::new();
         for question in &mut self.questions {
             let State::Waits(mark) = question.state else {
@@ -333,8 +362,9 @@ impl Holds {
             }
             question.state = State::Asked;
             steps.push(Step::Ask(question.request.clone(), Some(mark)));
-            let of_copy = question.copy.as_mut().and_then(|(_, mark)| mark.take());
-            steps.extend(of_copy.map(Step::Finish));
+            if let Some(HeldCopy::Asks(_, mark)) = &mut question.copy {
+                steps.extend(mark.take().map(Step::Finish));
+            }
         }
         steps
     }
@@ -348,11 +378,10 @@ impl Holds {
 
     /// The copies in a channel whose originals are still there.
     pub(super) fn copies_in(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
-        let there = self.questions.iter();
-        let there = there.filter(|one| one.state != State::Answered);
-        let copies = there.filter_map(|one| one.copy.as_ref());
-        let here = copies.filter(move |(request, _)| request.trigger.channel == channel);
-        here.map(|(request, _)| request.trigger.id)
+        let here = self.questions.iter();
+        let here = here.filter(move |one| one.request.trigger.channel == channel);
+        let there = here.filter(|one| one.state != State::Answered);
+        there.filter_map(Question::copy_id)
     }
 
     /// Whether no question is known.
@@ -372,22 +401,34 @@ impl Question {
         matches!(self.state, State::Waits(_))
     }
 
+    /// Whether it may be forgotten, since nothing is yet to become of it.
+    const fn may_go(&self) -> bool {
+        !matches!(self.state, State::Waits(_) | State::Cancelled)
+    }
+
     /// Whether it was deleted before it was answered, as far as that is known yet.
     const fn is_gone(&self) -> bool {
         matches!(self.state, State::Cancelled | State::Deleted)
     }
 
     fn copy_id(&self) -> Option<MessageId> {
-        self.copy.as_ref().map(|(request, _)| request.trigger.id)
+        self.copy.as_ref().map(HeldCopy::id)
     }
 
     /// A copy that is deleted is none.
     fn forget_copy(&mut self, ids: &[MessageId], steps: &mut Vec<Step>) {
-        if let Some((_, mark)) = self
-            .copy
-            .take_if(|(copy, _)| ids.contains(&copy.trigger.id))
-        {
+        let gone = self.copy.take_if(|copy| ids.contains(&copy.id()));
+        if let Some(HeldCopy::Asks(_, mark)) = gone {
             steps.extend(mark.map(Step::Finish));
+        }
+    }
+}
+
+impl HeldCopy {
+    fn id(&self) -> MessageId {
+        match self {
+            Self::Asks(request, _) => request.trigger.id,
+            Self::Refused(id) => *id,
         }
     }
 }

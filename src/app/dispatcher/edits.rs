@@ -1,5 +1,6 @@
 //! Edited and deleted triggers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -9,10 +10,11 @@ use super::Dispatcher;
 use crate::memory::DiscordChange;
 use crate::model::Payer;
 use crate::telemetry::event::Refusal;
-use crate::turn::Order;
+use crate::turn::{Order, Services};
 use clew_context::discord::convert::Incoming;
 use clew_context::engine::eligible::is_blank;
 use clew_context::model::{Message, MessageId};
+use clew_discord::session::Mark;
 
 impl Dispatcher {
     /// Handles an edit: updates the window, and a trigger that is not answered yet.
@@ -42,11 +44,10 @@ impl Dispatcher {
             self.restart(message);
             return;
         }
-        let is_proxied = self.services.proxy_of(&message).is_some();
         let mut waiting = self.queues.waiting_mut();
         if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
             let before = &waiting.request.trigger;
-            waiting.request.trigger = Arc::new(edited(message, before, is_proxied));
+            waiting.request.trigger = Arc::new(edited(&self.services, message, before));
         }
     }
 
@@ -56,7 +57,6 @@ impl Dispatcher {
     fn restart(&mut self, message: Message) {
         let (now, asker) = (Instant::now(), self.services.spender(&message));
         let spent = self.tokens_spent(&message);
-        let is_proxied = self.services.proxy_of(&message).is_some();
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
@@ -71,7 +71,7 @@ impl Dispatcher {
         let rate = self.question_rate.as_mut();
         let may_ask = || spent.is_none() && rate.is_none_or(|rate| rate.take(asker, now));
         if let Some(at) = active.restarts.edited(now, may_ask) {
-            let trigger = Arc::new(edited(message, before, is_proxied));
+            let trigger = Arc::new(edited(&self.services, message, before));
             active.trigger = Arc::clone(&trigger);
             active.orders.send_replace(Order::Restart { trigger, at });
         } else {
@@ -104,8 +104,9 @@ impl Dispatcher {
         }
     }
 
-    /// Cancels the turns of deleted triggers.
-    pub(super) fn cancel(&mut self, ids: &[MessageId]) {
+    /// Cancels the turns of deleted triggers. Returns those that waited for their turn, with
+    /// their events, which are not finished.
+    pub(super) fn cancel(&mut self, ids: &[MessageId]) -> HashMap<MessageId, Option<Mark>> {
         for active in ids.iter().filter_map(|id| self.active.get(id)) {
             active.orders.send_replace(Order::Cancel);
         }
@@ -113,15 +114,15 @@ impl Dispatcher {
         let gone = self
             .queues
             .remove_waiting(|one| ids.contains(&one.request.trigger.id));
-        for mark in gone.into_iter().filter_map(|waiting| waiting.mark) {
-            self.finished(mark);
-        }
+        let gone = gone.into_iter();
+        gone.map(|waiting| (waiting.request.trigger.id, waiting.mark))
+            .collect()
     }
 }
 
 /// A question as it reads now; what a copy has of its original stays.
-fn edited(message: Message, before: &Message, is_proxied: bool) -> Message {
-    if is_proxied {
+fn edited(services: &Services, message: Message, before: &Message) -> Message {
+    if services.proxy_of(&message).is_some() {
         joined(&message, before)
     } else {
         message

@@ -17,6 +17,8 @@ impl Dispatcher {
     /// may be asked instead, returns the question, and the copy as one.
     pub(super) fn copied(&mut self, message: &Message, us: &Us) -> Option<(MessageId, Message)> {
         us.proxy_of(message)?;
+        // A webhook of no application is a bridge's, which copies from elsewhere.
+        message.author.application?;
         self.holds.see(self.services.home(message.channel));
         let original = self.holds.original_of(message, us)?;
         Some((original.id, joined(message, &original)))
@@ -58,36 +60,35 @@ impl Dispatcher {
 
     /// Questions that wait and were deleted are not asked; their copies are.
     pub(super) fn held_deleted(&mut self, guild: Option<GuildId>, ids: &[MessageId]) {
-        if self.holds.is_empty() {
-            return self.cancel(ids);
+        let mut queued = self.cancel(ids);
+        if !self.holds.is_empty() {
+            let us = self.services.us(guild);
+            let (holds, active) = (&mut self.holds, &self.active);
+            let steps = holds.deleted(ids, &us, |id| {
+                if active.contains_key(&id) {
+                    Progress::Running
+                } else if let Some(mark) = queued.remove(&id) {
+                    Progress::Queued(mark)
+                } else {
+                    Progress::Over
+                }
+            });
+            self.carry_on(steps);
         }
-        let queued = self.queues.waiting_mut();
-        let queued = queued.map(|one| one.request.trigger.id);
-        let queued: Vec<MessageId> = queued.filter(|id| ids.contains(id)).collect();
-        self.cancel(ids);
-        let us = self.services.us(guild);
-        let (holds, active) = (&mut self.holds, &self.active);
-        let steps = holds.deleted(ids, &us, |id| {
-            if active.contains_key(&id) {
-                Progress::Running
-            } else if queued.contains(&id) {
-                Progress::Queued
-            } else {
-                Progress::Over
-            }
-        });
-        self.carry_on(steps);
+        for mark in queued.into_values().flatten() {
+            self.finished(mark);
+        }
     }
 
-    /// The turn of a question has ended. If it was deleted before it was answered, its copy
-    /// is asked.
-    pub(super) fn held_ended(&mut self, guild: Option<GuildId>, end: &TurnEnd) {
+    /// The turn of a question has ended, and with it its event. If it was deleted before it
+    /// was answered, its copy is asked.
+    pub(super) fn held_ended(&mut self, guild: Option<GuildId>, end: &TurnEnd, mark: Option<Mark>) {
         if self.holds.is_empty() {
-            return;
+            return self.carry_on(mark.map(Step::Finish));
         }
         let was_cancelled = end.outcome == Some(Outcome::Cancelled);
         let us = self.services.us(guild);
-        let steps = self.holds.ended(end.trigger, &us, was_cancelled);
+        let steps = self.holds.ended(end.trigger, &us, was_cancelled, mark);
         self.carry_on(steps);
     }
 
@@ -107,7 +108,7 @@ impl Dispatcher {
         self.carry_on(steps);
     }
 
-    fn carry_on(&mut self, steps: Vec<Step>) {
+    fn carry_on(&mut self, steps: impl IntoIterator<Item = Step>) {
         for step in steps {
             match step {
                 Step::Ask(request, mark) => {

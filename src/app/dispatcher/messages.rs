@@ -58,6 +58,9 @@ impl Dispatcher {
         match verdict {
             Verdict::Ignore => false,
             Verdict::Denied(denied) => {
+                if let Some(original) = original {
+                    self.holds.refuse_copy(original, kept.id);
+                }
                 let ids = self.ids(&kept);
                 self.emit_refused(&ids, Refusal::NotAllowed, Some(denied));
                 false

@@ -81,7 +81,7 @@ impl Dispatcher {
             self.refuse_request(&request, reason);
             return false;
         }
-        let is_person = trigger.is_human() || self.services.proxy_of(&trigger).is_some();
+        let is_person = self.services.us(None).is_person(&trigger);
         if !is_person && request.cause.interaction().is_none() {
             self.bot_turns.count(trigger.channel, trigger.guild);
         }
@@ -287,11 +287,9 @@ impl Dispatcher {
         let abandoned = self.closed && end.outcome == Some(Outcome::Cancelled);
         if !abandoned {
             self.claims.answered(end.trigger);
-            if let Some(mark) = active.mark {
-                self.finished(mark);
-            }
         }
-        self.held_ended(active.trigger.guild, &end);
+        let mark = active.mark.filter(|_| !abandoned);
+        self.held_ended(active.trigger.guild, &end, mark);
         let mut next = active.queue.and_then(|queue| self.queues.finished(queue));
         while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
             let payer = self.payer(&waiting.request);

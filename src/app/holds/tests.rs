@@ -64,7 +64,10 @@ impl Watched {
     }
 
     fn ended(&mut self, id: u64, was_cancelled: bool) -> Told {
-        told(self.holds.ended(MessageId::new(id), &us(), was_cancelled))
+        told(
+            self.holds
+                .ended(MessageId::new(id), &us(), was_cancelled, None),
+        )
     }
 
     fn expired(&mut self, ms: u64) -> Told {
@@ -177,9 +180,9 @@ fn what_comes_late_hands_over_and_never_doubles() {
         let mut all = begun();
         if copy_first {
             assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
-            assert_eq!(all.deleted(10, Progress::Queued), asked(11));
+            assert_eq!(all.deleted(10, Progress::Queued(None)), asked(11));
         } else {
-            assert_eq!(all.deleted(10, Progress::Queued), NOTHING);
+            assert_eq!(all.deleted(10, Progress::Queued(None)), NOTHING);
             assert_eq!(all.copies(11, "why?"), Some(asked(11)));
         }
     }
@@ -235,15 +238,61 @@ fn only_what_the_question_says_is_a_copy_of_it() {
     assert_eq!(all.copies(18, "what leaks?"), None);
 }
 
-/// A few words that somebody else's question has, too, are not its copy; once it is
-/// deleted they may be, behind a long tag.
+/// A few words that somebody else's question has, too, are not its copy.
 #[test]
-fn a_short_part_of_a_question_copies_it_only_once_it_is_deleted() {
+fn a_short_text_copies_what_is_the_same_but_for_tags() {
+    #[track_caller]
+    fn check(asked: &str, said: &str, is_copy: bool) {
+        let mut all = Watched::new();
+        all.asks(10, 1, asked, 0);
+        assert_eq!(all.copies(11, said).is_some(), is_copy, "while it is there");
+        let mut all = Watched::new();
+        all.asks(10, 1, asked, 0);
+        all.deleted(10, Progress::Over);
+        assert_eq!(all.copies(11, said).is_some(), is_copy, "once it is gone");
+    }
+    for tagged in [
+        "why",
+        "L: why",
+        "why -L",
+        "[why]",
+        "{{L}} why",
+        "🌙why",
+        "ル：why",
+    ] {
+        check(&format!("<@9> {tagged}"), "why", true);
+    }
+    check("<@9> ル：なぜ漏れるの", "なぜ漏れるの", true);
+    for (asked, said) in [
+        ("<@9> is it late?", "it"),
+        ("<@9> is it late?", "is it"),
+        ("<@9> is it late?", "late?"),
+        ("<@9> theremin", "here"),
+        ("<@9> why does the pump leak?", "why"),
+        ("<@9> the great Luna said: why", "why"),
+        ("<@9> なぜ漏れるの", "なぜ"),
+    ] {
+        check(asked, said, false);
+    }
+}
+
+/// A longer text that is part of a question is its copy once that is deleted, behind a long
+/// tag; before that it has to be half of it.
+#[test]
+fn a_part_of_a_question_copies_it_only_once_it_is_deleted() {
+    let said = "what leaks at night?";
     let mut all = Watched::new();
-    all.asks(10, 1, "<@9> why does the pump leak at night?", 0);
-    assert_eq!(all.copies(11, "why"), None);
+    all.asks(
+        10,
+        1,
+        "<@9> Luna who minds the pump: what leaks at night?",
+        0,
+    );
+    assert_eq!(all.copies(11, said), None);
     all.deleted(10, Progress::Over);
-    assert_eq!(all.copies(11, "why"), Some(asked(11)));
+    assert_eq!(all.copies(11, said), Some(asked(11)));
+    all.asks(12, 1, "<@9> Luna of the pump: what leaks at night?", 0);
+    assert_eq!(all.copies(13, said), Some(NOTHING));
 }
 
 #[test]
@@ -404,4 +453,66 @@ fn the_copy_of_an_answered_question_is_shown_when_that_is_deleted() {
     assert_eq!(all.deleted(10, Progress::Over), NOTHING);
     assert_eq!(all.copies(11, "<@9> why?"), Some((vec![], 1)));
     assert_eq!(copies(&all), 0);
+}
+
+/// Its app may not ask: it is shown nowhere beside its original, and asks nothing after it.
+#[test]
+fn a_copy_that_is_refused_is_known_and_not_asked() {
+    let refused = || {
+        let mut all = Watched::new();
+        all.asks(10, 1, "<@9> why?", 0);
+        all.holds
+            .refuse_copy(MessageId::new(10), MessageId::new(11));
+        assert_eq!(all.holds.copies_in(HOME).count(), 1);
+        assert_eq!(all.copies(12, "<@9> why?"), None, "its copy is known");
+        all
+    };
+    let mut all = refused();
+    assert_eq!(all.expired(1_500), asked(10));
+    assert_eq!(all.deleted(11, Progress::Over), NOTHING);
+    assert_eq!(all.holds.copies_in(HOME).count(), 0);
+    let mut all = refused();
+    assert_eq!(all.deleted(10, Progress::Over), (vec![], 1));
+    assert_eq!(all.expired(99_000), NOTHING);
+}
+
+/// Until the turn that is being cancelled has ended, neither time nor other questions make
+/// it forgotten.
+#[test]
+fn what_is_cancelled_gives_way_to_none() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    assert_eq!(all.expired(1_500), asked(10));
+    all.copies(11, "<@9> why?");
+    all.deleted(10, Progress::Running);
+    assert_eq!(all.holds.due(), None);
+    assert_eq!(all.expired(99_000), NOTHING);
+    for id in 20..30 {
+        all.asks(id, 1, "<@9> how?", 99_000);
+    }
+    assert_eq!(all.ended(10, true), asked(11));
+}
+
+/// The copy's own event is finished already: until it is asked, that of its original is not,
+/// so that the next process gets both again.
+#[test]
+fn a_copy_takes_over_the_event_of_its_original() {
+    for is_running in [false, true] {
+        let mut all = Watched::new();
+        all.asks(10, 1, "<@9> why?", 0);
+        all.expired(1_500);
+        assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
+        let (id, mark) = (MessageId::new(10), all.mark(10));
+        let steps = if is_running {
+            all.deleted(10, Progress::Running);
+            all.holds.ended(id, &us(), true, Some(mark))
+        } else {
+            let queued = Progress::Queued(Some(mark));
+            all.holds.deleted(&[id], &us(), |_| queued)
+        };
+        let [Step::Ask(_, taken)] = steps[..] else {
+            panic!("the copy is asked: {steps:?}");
+        };
+        assert_eq!(taken, Some(mark));
+    }
 }

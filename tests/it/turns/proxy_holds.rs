@@ -1,6 +1,6 @@
 //! Questions for which an app posts a copy: one of the two is asked, once.
 
-use clew_simulator::Id;
+use clew_simulator::{Draft, Id, Message, Use};
 
 use super::proxies::{LISTED, proxied};
 use super::{Place, place_with};
@@ -171,7 +171,7 @@ async fn an_edit_while_it_waits_counts() {
 async fn the_copy_of_a_reply_to_us_is_asked_too() {
     let talk = talk(LONG).await;
     let own = talk.p.post(talk.thread, talk.p.us, "It leaks.");
-    let reply = clew_simulator::Draft::new("L: since when?").reply_to(own);
+    let reply = Draft::new("L: since when?").reply_to(own);
     let original = talk.p.post(talk.thread, talk.p.ada, reply);
     let copy = proxied("Luna", "since when?");
     let copy = talk.p.post(talk.thread, talk.hook, copy);
@@ -200,6 +200,23 @@ async fn where_no_app_was_seen_a_question_is_asked_at_once() {
     bot.stop().await;
 }
 
+/// What a bridge posts was written elsewhere: a question here has no copy to wait for, and
+/// what the bridge posts is a question of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_bridge_posts_nothing_waits() {
+    let (mut p, hook) = place_with(&[LONG], super::proxies::webhook).await;
+    p.stage.set("PROXY_APPS", &hook.to_string());
+    let bot = p.start().await;
+    let bridged = |text: &str| Draft::new(text).webhook("ada on IRC");
+    p.post(p.channel, hook, bridged("hello all"));
+    p.post(p.channel, p.ada, p.to_us("why?"));
+    p.seen().await;
+    p.post(p.channel, hook, bridged(&p.to_us("why?")));
+    p.seen().await;
+    bot.stop().await;
+    assert_eq!(p.stage.model.requests().len(), 2);
+}
+
 /// The bot stops while a question waits: the next process asks it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_at_the_end_is_asked_by_the_next_process() {
@@ -212,6 +229,40 @@ async fn what_waits_at_the_end_is_asked_by_the_next_process() {
     let bot = p.stage.launch();
     p.answer(thread, 1).await;
     assert_eq!(p.targets(thread), [Some(original)]);
+    bot.stop().await;
+}
+
+/// A copy waits in the place of its original when the bot stops: the next process asks it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_waits_in_its_originals_place_is_asked_by_the_next_process() {
+    let (p, (hook, thread)) = place_with(&[LISTED], |world, seeds| {
+        (world.fresh_id(), seeds.thread(world, "pump"))
+    })
+    .await;
+    let bot = p.start().await;
+    let gate = p.hold("It is dry.");
+    p.post(thread, p.boris, p.to_us("is it dry?"));
+    p.stage.model.wait_requests(1).await;
+    let original = p.post(thread, p.ada, p.to_us("L: what leaks?"));
+    let copy = p.post(thread, hook, proxied("Luna", &p.to_us("what leaks?")));
+    p.stage.discord.delete(thread, original);
+    let ask = Use::slash("ask", &[("question", "and you?")]);
+    let call = p.stage.discord.interact(thread, p.boris, &ask);
+    p.seen().await;
+    let closed = async {
+        let is_told = |told: &Message| told.content.contains("restarted");
+        let told = p.stage.discord.wait_interaction(call, is_told).await;
+        told.unwrap();
+        gate.open();
+    };
+    tokio::join!(bot.stop(), closed);
+    let (behaviour, gate) = Behaviour::text(&["It is the valve."]).held();
+    p.stage.model.script(behaviour);
+    let bot = p.stage.launch();
+    p.seen().await;
+    gate.open();
+    p.answer(thread, 3).await;
+    assert_eq!(p.targets(thread).last(), Some(&Some(copy)));
     bot.stop().await;
 }
 
@@ -237,13 +288,35 @@ async fn a_question_that_is_deleted_between_two_processes_gives_way_to_its_copy(
     bot.stop().await;
 }
 
+/// Lists of who may ask refuse the app: its copy is a copy all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_copy_is_not_shown_beside_its_original() {
+    let hold = ("PROXY_HOLD_MS", "500");
+    let (mut p, (hook, thread)) = place_with(&[LISTED, hold], |world, seeds| {
+        (world.fresh_id(), seeds.thread(world, "pump"))
+    })
+    .await;
+    p.stage.set("DENIED_USERS", &hook.to_string());
+    let bot = p.start().await;
+    p.post(thread, hook, proxied("Luna", "hello all"));
+    let talk = Talk {
+        p,
+        bot,
+        hook,
+        thread,
+    };
+    let original = talk.asks("what leaks?");
+    talk.copies("what leaks?");
+    talk.answered(original, "what leaks?").await;
+}
+
 /// Somebody replies to the copy: then it is shown, whether its original is there or not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_somebody_points_at_is_shown() {
     let talk = talk(("PROXY_HOLD_MS", "300")).await;
     talk.asks("what leaks?");
     let copy = talk.copies("what leaks?");
-    let reply = clew_simulator::Draft::new(talk.p.to_us("and since when?")).reply_to(copy);
+    let reply = Draft::new(talk.p.to_us("and since when?")).reply_to(copy);
     talk.p.post(talk.thread, talk.p.boris, reply);
     talk.p.answer(talk.thread, 2).await;
     let prompt = talk.p.prompt(2).await;

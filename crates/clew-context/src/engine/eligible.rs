@@ -8,7 +8,8 @@ use crate::model::{
 use super::{meaning, sanitise};
 
 /// What an app takes away when it copies a message: tags such as `L:` are short. In
-/// Unicode scalars; a longer copy may lack as much as it has.
+/// Unicode scalars. A copy that is longer may lack as much as it has; a shorter one may be a
+/// part of anything, so that it has to be all but tags.
 const TAGS: usize = 16;
 /// The same of a mention without words, which short questions of others must not be.
 const TAGS_ALONE: usize = 8;
@@ -112,7 +113,11 @@ impl Us {
             let is_mention = !copy.content.trim().is_empty();
             return (is_mention && lacks <= TAGS_ALONE).then_some(Repeats::All);
         }
-        let how = if lacks <= chars.max(TAGS) {
+        if chars < TAGS {
+            let is_all = lacks <= TAGS && is_all_but_tags(&copied, &text);
+            return is_all.then_some(Repeats::All);
+        }
+        let how = if lacks <= chars {
             Repeats::All
         } else {
             Repeats::Part
@@ -188,6 +193,17 @@ impl Us {
             apps && !message.withheld && matches!(reason, OmitReason::App | OmitReason::System);
         (!shown).then_some(reason)
     }
+}
+
+/// Whether `text` is `copied` and tags before or after it: what stands next to it there is
+/// no letter or digit, as in `L: text`, `text -L` and `[text]`.
+fn is_all_but_tags(copied: &str, text: &str) -> bool {
+    text.match_indices(copied).any(|(at, _)| {
+        let before = text[..at].trim_end().chars().next_back();
+        let after = text[at + copied.len()..].trim_start().chars().next();
+        let mut around = before.into_iter().chain(after);
+        around.all(|next| !next.is_alphanumeric())
+    })
 }
 
 fn first_mention(text: &str) -> Option<&str> {

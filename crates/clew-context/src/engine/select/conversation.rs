@@ -35,17 +35,16 @@ pub(super) fn select(
     let verdicts = verdicts(us, trigger, spoken);
     let (ranks, over) = chosen(us, trigger, spoken, &verdicts, limits);
     for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
-        match ranks.get(&index) {
-            Some(rank) => selection.picks.push(Pick {
+        if let Some(rank) = ranks.get(&index) {
+            selection.picks.push(Pick {
                 message: Arc::clone(message),
                 place: BlockPlace::Conversation(verdict.tie),
                 kept: false,
                 rank: *rank,
-            }),
-            None => {
-                let cap = over.get(&index).copied();
-                selection.omit(message.id, cap.unwrap_or(OmitReason::OtherConversation));
-            }
+            });
+        } else {
+            let cap = over.get(&index).copied();
+            selection.omit(message.id, cap.unwrap_or(OmitReason::OtherConversation));
         }
     }
     selection.omitted.sort_by_key(|omitted| omitted.id);
