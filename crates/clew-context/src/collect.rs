@@ -328,11 +328,13 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
     }
 }
 
-/// The asker may not read the history: only the trigger and the message it includes.
+/// The asker may not read the history: only the trigger and the message it includes, which
+/// Discord shows to whoever replies. To an app nothing is shown.
 fn only_referenced(turn: &TurnInput) -> SceneMessages {
     let links = turn
         .trigger()
         .referenced_message()
+        .filter(|_| turn.us.proxy_of(turn.trigger()).is_none())
         .map(|referenced| ChainLink::Message(Arc::new(referenced.clone())));
     let gathered = Gathered::Chain {
         links: links.into_iter().collect(),

@@ -125,7 +125,9 @@ fn a_speaker_is_known_by_app_and_name_whatever_the_webhook() {
 /// A webhook writes in every private thread: that makes nobody a member, whatever is known.
 #[tokio::test]
 async fn writing_in_a_private_thread_makes_nobody_a_member() {
+    // A copy has what its original replied to.
     let trigger = proxied(asked(3, EVE, "so?"), "Luna").into_channel(thread_id(0));
+    let trigger = trigger.replying(1).carrying(here(1, "the plan"));
     let world = World::of([here(1, "the plan"), trigger.clone()]);
     let Access::Allowed(rights) = Access::FULL else {
         panic!("it allows everything");
