@@ -496,8 +496,7 @@ proptest! {
             cause: if history { Cause::Mention } else { Cause::AutoReply },
             ..Start::within(channel)
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let collected = runtime.block_on(start.collect(&world, &trigger));
+        let collected = start.collected(&world, &trigger);
         let prepared = start.prepare(&collected);
         let block = &prepared.block;
         let shown = clew_context::engine::frame::block(block);

@@ -18,11 +18,9 @@ fn ask(n: u64, to: u64) -> Message {
 
 #[track_caller]
 fn check(world: &World, trigger: &Message, shown: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    assert_eq!(runtime.block_on(start().outline(world, trigger)), shown);
+    let start = start();
+    let block = start.prepare(&start.collected(world, trigger)).block;
+    assert_eq!(outline(&block), shown);
 }
 
 /// Twenty replies, each twenty messages after the one it replies to.
@@ -120,11 +118,8 @@ fn references_of_other_kinds_are_no_links() {
         let kind = middle.kind;
         let world = World::of([said(0, BOB, "root"), middle]);
         let trigger = ask(2, 1);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
-        let shown = runtime.block_on(start().outline(&world, &trigger));
+        let start = start();
+        let shown = outline(&start.prepare(&start.collected(&world, &trigger)).block);
         assert!(
             shown.split(' ').all(|word| word != "0"),
             "{kind:?}: {shown}"
@@ -152,12 +147,8 @@ fn a_forward_shows_what_it_forwards() {
         });
     });
     let world = World::of([forward]);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
     let start = start();
-    let collected = runtime.block_on(start.collect(&world, &ask(2, 1)));
+    let collected = start.collected(&world, &ask(2, 1));
     let block = start.prepare(&collected).block;
     assert!(block.items().next().unwrap().text.contains("the original"));
 }

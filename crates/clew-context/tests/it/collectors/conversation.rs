@@ -1,7 +1,6 @@
 //! `LONE_CONTEXT=conversation`: of a channel's last messages a mention with text gets those
 //! of its asker's conversation, for at most one call.
 
-use clew_context::engine::turn::Collected;
 use clew_context::model::{
     BlockPlace, Limits, LoneContext, Message, OmitReason, OptedOut, Snapshot, Tie,
 };
@@ -20,17 +19,9 @@ fn conversation(limits: Limits) -> Start {
     }
 }
 
-fn run(start: &Start, world: &World, trigger: &Message) -> Collected {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    runtime.block_on(start.collect(world, trigger))
-}
-
 #[track_caller]
 fn check(start: &Start, world: &World, trigger: &Message, shown: &str, calls: &[&str]) {
-    let collected = run(start, world, trigger);
+    let collected = start.collected(world, trigger);
     let block = start.prepare(&collected).block;
     assert_eq!(outline(&block), shown);
     assert!(block.chars <= start.limits.lone_max_chars);
@@ -68,7 +59,7 @@ fn world() -> (World, Message) {
 fn it_gets_what_belongs_to_its_askers_conversation_and_why() {
     let (world, trigger) = world();
     let start = conversation(Limits::default());
-    let collected = run(&start, &world, &trigger);
+    let collected = start.collected(&world, &trigger);
     let block = start.prepare(&collected).block;
     assert_eq!(outline(&block), "60 180 360");
     let ties: Vec<BlockPlace> = block.items().map(|item| item.place).collect();
@@ -127,7 +118,7 @@ fn the_caps_hold() {
     let start = conversation(limits);
     assert_eq!(
         start
-            .prepare(&run(&start, &world, &trigger))
+            .prepare(&start.collected(&world, &trigger))
             .block
             .items()
             .count(),
@@ -138,7 +129,7 @@ fn the_caps_hold() {
         ..Limits::default()
     };
     let start = conversation(limits);
-    let block = start.prepare(&run(&start, &world, &trigger)).block;
+    let block = start.prepare(&start.collected(&world, &trigger)).block;
     assert!(block.chars <= 120 && block.items().count() > 0, "{block:?}");
 }
 
@@ -150,7 +141,7 @@ fn the_cap_that_leaves_out_is_named() {
     fn check(limits: Limits, msgs: usize, chars: usize) {
         let (world, trigger) = world();
         let start = conversation(limits);
-        let block = start.prepare(&run(&start, &world, &trigger)).block;
+        let block = start.prepare(&start.collected(&world, &trigger)).block;
         let reasons = [
             OmitReason::Msgs,
             OmitReason::Chars,
@@ -195,7 +186,7 @@ fn embeds_and_forwards_take_room() {
     let mut world = World::of(talk);
     world.add([trigger.clone()]);
     let start = conversation(Limits::default());
-    let block = start.prepare(&run(&start, &world, &trigger)).block;
+    let block = start.prepare(&start.collected(&world, &trigger)).block;
     let theirs = block.items();
     let theirs = theirs.filter(|item| item.message.author.id == ADA.user());
     let theirs: Vec<usize> = theirs.map(|item| item.text.chars().count()).collect();
@@ -244,7 +235,7 @@ fn of_people_who_opted_out_nothing_is_shown() {
         opted_out,
         ..conversation(Limits::default())
     };
-    let collected = run(&start, &world, &trigger);
+    let collected = start.collected(&world, &trigger);
     let block = start.prepare(&collected).block;
     let mut authors = block.items().map(|item| item.message.author.id);
     assert!(authors.all(|author| author != ADA.user()));
@@ -257,8 +248,8 @@ fn other_scenes_stay_as_they_are() {
     let start = conversation(Limits::default());
     let default = Start::within(text_channel());
     for trigger in [asked(500, EVE, ""), asked(500, EVE, "so?").replying(360)] {
-        let with = start.prepare(&run(&start, &world, &trigger)).prompt;
-        let without = default.prepare(&run(&default, &world, &trigger)).prompt;
+        let with = start.prepare(&start.collected(&world, &trigger)).prompt;
+        let without = default.prepare(&default.collected(&world, &trigger)).prompt;
         assert_eq!(with, without);
     }
 }
@@ -299,7 +290,7 @@ proptest! {
         let start = conversation(limits);
         let seen: Vec<Message> = talk().into_iter().take(7).chain(floods).collect();
         let start = if warm { start.watching(&seen, false) } else { start };
-        let block = start.prepare(&run(&start, &world, &trigger)).block;
+        let block = start.prepare(&start.collected(&world, &trigger)).block;
         prop_assert!(world.calls().len() <= 1);
         prop_assert!(block.chars <= lone_max_chars && block.items().count() <= max_msgs);
         let bobs = block.items().filter(|item| item.message.author.id == BOB.user());
@@ -308,9 +299,9 @@ proptest! {
         prop_assert!(bobs.len() <= 1 || bobs.iter().sum::<usize>() <= half, "{:?} of {}", bobs, half);
 
         let off = Start { limits, ..Start::within(text_channel()) };
-        let with = off.prepare(&run(&off, &world, &trigger)).prompt;
+        let with = off.prepare(&off.collected(&world, &trigger)).prompt;
         prop_assert_eq!(world.calls(), [""; 0]);
         let empty = World::of([trigger.clone()]);
-        prop_assert_eq!(with, off.prepare(&run(&off, &empty, &trigger)).prompt);
+        prop_assert_eq!(with, off.prepare(&off.collected(&empty, &trigger)).prompt);
     }
 }

@@ -46,15 +46,6 @@ fn world(readers: Readers) -> World {
     world
 }
 
-fn run(start: &Start, world: &World, trigger: &Message) -> Collected {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(start.collect(world, trigger))
-}
-
 /// REST calls made for links.
 fn link_calls(collected: &Collected) -> usize {
     let mut stages = collected.stages.iter();
@@ -74,7 +65,7 @@ fn check(world: &World, question: &str, shown: &str, calls: &[&str]) {
 
 #[track_caller]
 fn check_from(start: &Start, world: &World, trigger: &Message, shown: &str, calls: &[&str]) {
-    let collected = run(start, world, trigger);
+    let collected = start.collected(world, trigger);
     assert_eq!(outline(&start.prepare(&collected).block), shown);
     assert_eq!(world.calls(), calls);
 }
@@ -90,7 +81,7 @@ fn a_linked_message_comes_with_those_around_it() {
     let world = world(Readers::Everybody);
     let question = format!("is {} still true?", to(NEWS, 5));
     check(&world, &question, "| 2 3 4 l5 6", &["page around 5"]);
-    let collected = run(&here(), &world, &asked(20, EVE, &question));
+    let collected = here().collected(&world, &asked(20, EVE, &question));
     let text = block(&here(), &collected);
     assert!(
         text.contains(
@@ -230,11 +221,7 @@ fn a_linked_thread_comes_with_title_starter_and_newest_messages() {
     for question in [of, format!("<#{}>", thread_id(2))] {
         check(&world, &question, "| s2 ..0.. 7 8 9 10 11", &calls);
     }
-    let collected = run(
-        &here(),
-        &world,
-        &asked(20, EVE, &format!("<#{}>", thread_id(2))),
-    );
+    let collected = here().collected(&world, &asked(20, EVE, &format!("<#{}>", thread_id(2))));
     let text = block(&here(), &collected);
     let heading = "Linked, Thread \"Release day\" in #general, 2026-01-02 10:00 UTC:\n";
     assert!(text.contains(heading), "{text}");
@@ -246,11 +233,7 @@ fn a_linked_thread_comes_with_title_starter_and_newest_messages() {
     world
         .known
         .insert(thread_id(2), (post(2), Readers::Everybody));
-    let collected = run(
-        &here(),
-        &world,
-        &asked(20, EVE, &format!("<#{}>", thread_id(2))),
-    );
+    let collected = here().collected(&world, &asked(20, EVE, &format!("<#{}>", thread_id(2))));
     assert_eq!(outline(&here().prepare(&collected).block), "| s2 3");
     let text = block(&here(), &collected);
     let heading = "Linked, Forum post \"App crashes on start\" in #help · tags: bug, android, ";
@@ -345,7 +328,7 @@ fn closed_links_read_the_same_whether_they_exist_or_not() {
     let mut told: Option<(String, Vec<String>)> = None;
     for (at, (world, link)) in cases.into_iter().enumerate() {
         let trigger = asked(20, EVE, link);
-        let collected = run(&here(), &world, &trigger);
+        let collected = here().collected(&world, &trigger);
         // What a link says of its server is all that the calls depend on.
         let calls = if link == &here_and {
             &["channel"][..]
@@ -409,7 +392,7 @@ fn links_within_a_direct_message_are_of_that_one_only() {
     };
     let own = ask(&link("@me", dm, Some(3)));
     check_from(&start, &world, &own, "| 1 2 l3 4", &["page around 3"]);
-    let collected = run(&start, &world, &own);
+    let collected = start.collected(&world, &own);
     assert!(block(&start, &collected).contains("Linked message, this conversation, 2026-"));
     world.calls();
     for closed in [link("@me", NEWS, Some(3)), to(NEWS, 3), to(dm, 3)] {
@@ -430,7 +413,7 @@ fn a_deleted_or_refused_target_is_marked() {
     check(&barred, &to(NEWS, 5), "| unavailable", &[]);
     let error = FetchError::lasting(Fallback::Unavailable);
     let failing = world(Readers::Everybody).failing("page", error);
-    let collected = run(&here(), &failing, &asked(20, EVE, &to(NEWS, 5)));
+    let collected = here().collected(&failing, &asked(20, EVE, &to(NEWS, 5)));
     assert_eq!(failures(&collected), ["link:unavailable"]);
     let mut unreadable = world(Readers::Everybody);
     unreadable.unreadable.insert(id(5));
@@ -453,7 +436,7 @@ fn links_come_last_within_the_budget_and_the_deadline() {
     world.add([said(10, ADA, "root"), said(11, BOB, "reply").replying(10)]);
     let trigger = asked(20, EVE, &question).replying(11);
     let start = Start { limits, ..here() };
-    let collected = run(&start, &world, &trigger);
+    let collected = start.collected(&world, &trigger);
     assert_eq!(
         world.calls(),
         ["page to 11", "page around 2", "page around 5"]
@@ -469,7 +452,7 @@ fn links_come_last_within_the_budget_and_the_deadline() {
         limits: Limits::default(),
         ..here()
     };
-    let collected = run(&start, &slow, &trigger);
+    let collected = start.collected(&slow, &trigger);
     assert_eq!(failures(&collected), ["link:timeout"]);
     assert!(outline(&start.prepare(&collected).block).starts_with("10 p11 | unavailable"));
 }
@@ -488,7 +471,7 @@ fn at_most_half_of_the_block_is_for_links() {
     let trigger = asked(40, EVE, &question).into_channel(thread_id(0));
     world.add([trigger.clone()]);
     let start = Start::within(private_thread(0));
-    let collected = run(&start, &world, &trigger);
+    let collected = start.collected(&world, &trigger);
     for (max_chars, max_msgs) in [(8_000, 40), (8_000, 4), (600, 40), (100, 1)] {
         let limits = Limits {
             max_chars,
@@ -546,12 +529,12 @@ fn people_who_opted_out_are_withheld_behind_links_too() {
         ..here()
     };
     let question = format!("{} <#{}>", to(NEWS, 3), thread_id(2));
-    let collected = run(&start, &world, &asked(20, EVE, &question));
+    let collected = start.collected(&world, &asked(20, EVE, &question));
     let prepared = start.prepare(&collected);
     assert_eq!(outline(&prepared.block), "| 1 private l3 private 5 |");
     assert!(!format!("{collected:?}{prepared:?}").contains("kumquat"));
     let of = asked(20, EVE, &to(NEWS, 2));
-    let collected = run(&start, &world, &of);
+    let collected = start.collected(&world, &of);
     assert!(outline(&start.prepare(&collected).block).starts_with("| 1 private 3"));
 }
 
@@ -564,7 +547,9 @@ fn the_window_keeps_a_linked_message_without_taking_its_channel_for_complete() {
         view: Some(window.view(GENERAL)),
         ..here()
     };
-    run(&start, &world, &asked(20, EVE, &to(NEWS, 5))).update(&mut window);
+    start
+        .collected(&world, &asked(20, EVE, &to(NEWS, 5)))
+        .update(&mut window);
     let view = window.view(NEWS);
     assert!(view.recent.is_empty() && view.whole_from.is_none());
     assert_eq!(view.linked.keys().copied().collect::<Vec<_>>(), [id(5)]);

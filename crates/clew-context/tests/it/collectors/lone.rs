@@ -18,17 +18,9 @@ fn recent(limits: Limits) -> Start {
     }
 }
 
-fn run(start: &Start, world: &World, trigger: &Message) -> Collected {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    runtime.block_on(start.collect(world, trigger))
-}
-
 #[track_caller]
 fn check(start: &Start, world: &World, trigger: &Message, shown: &str, calls: &[&str]) {
-    let collected = run(start, world, trigger);
+    let collected = start.collected(world, trigger);
     let block = start.prepare(&collected).block;
     assert_eq!(outline(&block), shown);
     assert!(block.chars <= start.limits.max_chars);
@@ -68,7 +60,7 @@ fn lone_max_chars_and_mem_max_msgs_bound_it() {
     let (world, trigger) = talk(600);
     check(&start, &world, &trigger, "6 7 8", &["page to 20"]);
     let (world, trigger) = talk(4_000);
-    let collected = run(&start, &world, &trigger);
+    let collected = start.collected(&world, &trigger);
     let block = start.prepare(&collected).block;
     assert_eq!(
         (outline(&block).as_str(), block.chars <= 2_000),
@@ -89,8 +81,8 @@ fn other_scenes_stay_as_they_are() {
     let bare = asked(20, EVE, "");
     let default = Start::within(text_channel());
     for trigger in [bare, asked(20, EVE, "so?").replying(8)] {
-        let with = start.prepare(&run(&start, &world, &trigger)).prompt;
-        let without = default.prepare(&run(&default, &world, &trigger)).prompt;
+        let with = start.prepare(&start.collected(&world, &trigger)).prompt;
+        let without = default.prepare(&default.collected(&world, &trigger)).prompt;
         assert_eq!(with, without);
     }
 }
@@ -101,7 +93,7 @@ fn while_off_the_window_tells_how_many_it_would_have_been() {
     let seen: Vec<Message> = (3..9).map(|n| said(n, ADA, &"x".repeat(600))).collect();
     let seen: Vec<Message> = seen.into_iter().chain([trigger.clone()]).collect();
     let start = Start::within(text_channel()).watching(&seen, false);
-    let collected = run(&start, &world, &trigger);
+    let collected = start.collected(&world, &trigger);
     assert_eq!(lone_in_window(&collected), (3, 1));
     assert_eq!(world.calls(), [""; 0]);
     let denied = Collected {
@@ -113,10 +105,10 @@ fn while_off_the_window_tells_how_many_it_would_have_been() {
     };
     assert_eq!(lone_in_window(&denied), (0, 0));
     let start = recent(Limits::default()).watching(&seen, false);
-    assert_eq!(lone_in_window(&run(&start, &world, &trigger)), (0, 0));
+    assert_eq!(lone_in_window(&start.collected(&world, &trigger)), (0, 0));
     let bare = asked(21, EVE, "");
     let start = Start::within(text_channel()).watching(&seen, false);
-    assert_eq!(lone_in_window(&run(&start, &world, &bare)), (0, 0));
+    assert_eq!(lone_in_window(&start.collected(&world, &bare)), (0, 0));
 }
 
 #[test]

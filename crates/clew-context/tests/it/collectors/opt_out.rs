@@ -57,11 +57,7 @@ fn ask(n: u64) -> Message {
 /// fetched, or in the prompt.
 #[track_caller]
 fn collect(start: &Start, world: &World, trigger: &Message) -> (Collected, String) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let collected = runtime.block_on(start.collect(world, trigger));
+    let collected = start.collected(world, trigger);
     let prepared = start.prepare(&collected);
     for text in [format!("{collected:?}"), format!("{prepared:?}")] {
         assert!(!text.contains(MARK) && !text.contains("Bob"), "{text}");
@@ -215,11 +211,7 @@ fn the_title_of_their_post_is_withheld() {
         &ask(9),
     );
     let start = within(anothers);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let collected = runtime.block_on(start.collect(&world, &ask(9)));
+    let collected = start.collected(&world, &ask(9));
     let title = start.prepare(&collected).block.title.unwrap();
     assert!(title.contains(MARK), "another's stays: {title}");
 }
@@ -459,11 +451,7 @@ fn their_own_question_is_answered_from_itself() {
     let mut world = World::of(talk());
     world.add([trigger.clone()]);
     let start = within(thread(0));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let collected = runtime.block_on(start.collect(&world, &trigger));
+    let collected = start.collected(&world, &trigger);
     assert!(collected.asker_opted_out);
     assert_eq!(target(&collected), Some(9));
     let learnt = format!("{:?}", collected.window_update);
@@ -479,7 +467,7 @@ fn their_own_question_is_answered_from_itself() {
         assert!(!prompt.contains(gone), "{prompt}");
     }
     // Everybody else's stays.
-    let collected = runtime.block_on(start.collect(&world, &ask(9)));
+    let collected = start.collected(&world, &ask(9));
     let prompt = format!(
         "{:?}",
         start.prepare_with(&collected, &profiles, &history).prompt

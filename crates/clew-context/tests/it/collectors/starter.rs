@@ -32,11 +32,8 @@ fn notice(n: u64) -> Message {
 /// Expects what is shown and which calls are made, with an empty window.
 #[track_caller]
 fn check(start: &Start, world: &World, shown: &str, calls: &[&str]) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    assert_eq!(runtime.block_on(start.outline(world, &ask(9))), shown);
+    let block = start.prepare(&start.collected(world, &ask(9))).block;
+    assert_eq!(outline(&block), shown);
     assert_eq!(world.calls(), calls);
 }
 
@@ -83,11 +80,7 @@ fn a_private_thread_starts_with_its_first_message() {
     long.add((1000..1200).map(|n| here(n, "a")));
     let trigger = ask(1201);
     long.add([trigger.clone()]);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let shown = runtime.block_on(start.outline(&long, &trigger));
+    let shown = outline(&start.prepare(&start.collected(&long, &trigger)).block);
     assert!(shown.starts_with("s1 ..60.. 1161 "), "{shown}");
     assert_eq!(long.calls(), ["page to 1201", "page after 0 limit 1"]);
 }
@@ -142,11 +135,8 @@ fn the_trigger_may_be_the_starter() {
     let trigger = asked(0, EVE, "it crashes").into_channel(thread_id(0));
     let world = World::of([trigger.clone()]);
     let start = Start::within(post(0)).watching(std::slice::from_ref(&trigger), true);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    assert_eq!(runtime.block_on(start.outline(&world, &trigger)), "");
+    let block = start.prepare(&start.collected(&world, &trigger)).block;
+    assert_eq!(outline(&block), "");
     assert_eq!(world.calls(), [""; 0]);
 }
 

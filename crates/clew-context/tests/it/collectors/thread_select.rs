@@ -36,17 +36,13 @@ fn talk() -> Vec<Message> {
 }
 
 fn prepared(messages: &[Message], limits: Limits) -> Prepared {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
     let start = Start {
         limits,
         ..Start::within(thread(0))
     };
     let world = World::of(messages.iter().cloned());
     let trigger = messages.last().unwrap();
-    start.prepare(&runtime.block_on(start.collect(&world, trigger)))
+    start.prepare(&start.collected(&world, trigger))
 }
 
 #[track_caller]

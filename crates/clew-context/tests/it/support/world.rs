@@ -326,6 +326,16 @@ impl Start {
         self
     }
 
+    /// Collects where no runtime is; time passes at once.
+    pub(crate) fn collected(&self, world: &World, trigger: &Message) -> Collected {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(self.collect(world, trigger))
+    }
+
     pub(crate) async fn collect(&self, world: &World, trigger: &Message) -> Collected {
         self.collect_with(world, &NegativeCache::default(), trigger)
             .await
