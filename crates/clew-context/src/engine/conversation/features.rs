@@ -1,6 +1,7 @@
 //! What two messages have to do with each other, as numbers.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use super::answers::Answers;
 use super::overlap::Overlaps;
@@ -95,6 +96,16 @@ pub(super) fn number(count: usize) -> f32 {
     f32::from(u16::try_from(count).unwrap_or(u16::MAX))
 }
 
+/// `ln(1 + n)` by `n`: of messages, and of minutes in a day.
+static LOGARITHMS: LazyLock<Vec<f32>> =
+    LazyLock::new(|| (0..1_500).map(|count| number(count + 1).ln()).collect());
+
+/// The logarithm of one more than the count.
+fn ln(count: usize) -> f32 {
+    let known = LOGARITHMS.get(count).copied();
+    known.unwrap_or_else(|| number(count + 1).ln())
+}
+
 /// 1 or 0.
 fn is(condition: bool) -> f32 {
     f32::from(u8::from(condition))
@@ -124,8 +135,6 @@ pub(super) struct Window {
     overlaps: Overlaps,
     /// How many people write or are named.
     people: usize,
-    /// `ln(1 + n)` by `n`.
-    logarithms: Vec<f32>,
     /// How often one person addressed the other, in either direction.
     affinity: HashMap<(usize, usize), usize>,
 }
@@ -176,7 +185,6 @@ impl Window {
             said,
             people: people.indexes.len(),
             overlaps: Overlaps::new(utterances.iter().map(|utterance| utterance.text)),
-            logarithms: (0..1_500).map(|count| number(count + 1).ln()).collect(),
             affinity,
         }
     }
@@ -189,12 +197,6 @@ impl Window {
     /// What a message itself says about what it answers.
     pub(super) fn reply(&self, message: usize) -> Reply {
         self.said[message].reply
-    }
-
-    /// The logarithm of one more than the count.
-    fn ln(&self, count: usize) -> f32 {
-        let known = self.logarithms.get(count).copied();
-        known.unwrap_or_else(|| number(count + 1).ln())
     }
 
     /// The features of a message with each that it may answer, nearest first.
@@ -227,9 +229,9 @@ impl Window {
         let to_author = other.named.contains(&one.author);
         let minutes = one.minutes.saturating_sub(other.minutes);
         let mut pair = [0.0; PAIR];
-        pair[0] = self.ln(distance.saturating_sub(1));
-        pair[1] = self.ln(minutes);
-        pair[2] = self.ln(own);
+        pair[0] = ln(distance.saturating_sub(1));
+        pair[1] = ln(minutes);
+        pair[2] = ln(own);
         pair[RARE_WORDS] = self.shared_words(message, distance);
         pair[4] = is(one.before == Some(earlier));
         pair[5] = is(names);
@@ -278,7 +280,7 @@ impl Window {
             is(!one.named.is_empty()),
             is(one.question),
             is(one.before.is_none()),
-            self.ln(usize::from(self.overlaps.words[message])),
+            ln(usize::from(self.overlaps.words[message])),
         ]
     }
 
@@ -319,11 +321,11 @@ impl Window {
                 own[index],
                 named[index],
                 to_author[index],
-                self.ln(newest - 1 - index),
+                ln(newest - 1 - index),
                 is_own,
                 is(one.named.contains(&other.author)),
                 is(other.named.contains(&one.author)),
-                self.ln(one.minutes.saturating_sub(other.minutes)),
+                ln(one.minutes.saturating_sub(other.minutes)),
                 1.0,
                 direct.get(index + 1).copied().unwrap_or(0.0),
                 index.checked_sub(1).map_or(0.0, |before| direct[before]),
@@ -331,11 +333,11 @@ impl Window {
                 best.get(&other.author).copied().unwrap_or(0.0),
                 is(one.named.is_empty()),
                 is_own * direct[index],
-                self.ln(affinity.copied().unwrap_or(0)),
+                ln(affinity.copied().unwrap_or(0)),
                 crowd,
-                crowd * self.ln(newest - 1 - index),
+                crowd * ln(newest - 1 - index),
                 naming,
-                naming * self.ln(newest - 1 - index),
+                naming * ln(newest - 1 - index),
                 self.shared_words(newest, newest - 1 - index),
             ]
         };
@@ -353,7 +355,7 @@ impl Window {
         let naming = last.iter().filter(|said| !said.named.is_empty()).count();
         let unknown = (CLIMATE - last.len()) / UNKNOWN_SPEAKERS;
         (
-            self.ln(speakers.len() + unknown),
+            ln(speakers.len() + unknown),
             number(naming) / number(last.len().max(1)),
         )
     }
