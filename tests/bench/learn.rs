@@ -2,7 +2,6 @@
 //! `CLEW_CHATS=folder cargo bench -- learn`. Chats that `quality` keeps aside are not looked at.
 
 use std::fs;
-use std::path::Path;
 
 use clew_context::engine::conversation::features::{
     BEGIN, BELONG, BELONG_NAMES, PAIR, PAIR_NAMES, REACH,
@@ -29,6 +28,8 @@ const MOST_STEPS: usize = 10;
 const LEAST: f64 = 1e-4;
 /// Where the weights are written, from the workspace's root.
 const FILE: &str = "crates/clew-context/src/engine/conversation/weights.rs";
+/// The line of the file above its numbers.
+const NUMBERS: &str = "pub const LEARNT: Weights = Weights {\n";
 
 /// A query, and which of its candidates are right.
 struct Picked {
@@ -87,7 +88,8 @@ pub(crate) fn print() {
     for (name, weight) in BELONG_NAMES.iter().zip(weights.belong) {
         println!("  {weight:+7.3}  {name}");
     }
-    fs::write(Path::new(FILE), file(&weights)).unwrap();
+    let before = fs::read_to_string(FILE).unwrap();
+    fs::write(FILE, file(&before, &weights)).unwrap();
     println!("  written to {FILE}");
 }
 
@@ -345,39 +347,17 @@ fn rounded(value: f64) -> f32 {
     format!("{value:.3}").parse().unwrap()
 }
 
-fn file(weights: &Weights) -> String {
+/// The file as it was up to its numbers, and these.
+fn file(before: &str, weights: &Weights) -> String {
+    let (head, _) = before.split_once(NUMBERS).unwrap();
     let list = |values: &[f32]| {
         let lines = values.iter().map(|value| format!("        {value:?},\n"));
         lines.collect::<String>()
     };
     format!(
-        "{HEAD}    pair: [\n{}    ],\n    begin: [\n{}    ],\n    belong: [\n{}    ],\n}};\n",
+        "{head}{NUMBERS}    pair: [\n{}    ],\n    begin: [\n{}    ],\n    belong: [\n{}    ],\n}};\n",
         list(&weights.pair),
         list(&weights.begin),
         list(&weights.belong)
     )
 }
-
-/// The file up to its numbers.
-const HEAD: &str = "\
-//! The weights of the features, written by `CLEW_CHATS=folder cargo bench -- learn`.
-//!
-//! Learnt from annotated logs of #ubuntu: Kummerfeld et al., \"A Large-Scale Corpus for
-//! Conversation Disentanglement\", ACL 2019, licensed CC BY 4.0; `docs/conversation.md` says more.
-
-use super::features::{BEGIN, BELONG, PAIR};
-
-/// A weight for each feature, in the order of [`features`](super::features).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Weights {
-    /// Of a message and one that it may answer.
-    pub pair: [f32; PAIR],
-    /// Of a message that may begin something new.
-    pub begin: [f32; BEGIN],
-    /// Of the newest message and one that may belong to its conversation.
-    pub belong: [f32; BELONG],
-}
-
-/// What was learnt.
-pub const LEARNT: Weights = Weights {
-";
