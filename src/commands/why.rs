@@ -566,7 +566,10 @@ mod tests {
 
     #[test]
     fn a_receipt_comes_back_from_its_json() {
-        let receipt = receipt(vec![message(1, BlockPlace::Linked)]);
+        let ties = [Tie::Reply, Tie::Named, Tie::Answers, Tie::SameTopic];
+        let places = ties.map(BlockPlace::Conversation).into_iter();
+        let places = (1..).zip(places.chain([BlockPlace::Linked]));
+        let receipt = receipt(places.map(|(id, place)| message(id, place)).collect());
         let json = serde_json::to_string(&receipt).unwrap();
         assert_eq!(serde_json::from_str::<Receipt>(&json).unwrap(), receipt);
     }
