@@ -69,8 +69,8 @@ fn fetch(call: &ReadCall) -> Value {
 /// Why a message is not in the block, in a sentence.
 const fn why(reason: OmitReason) -> &'static str {
     match reason {
-        OmitReason::Msgs => "There is room for so many messages, and newer ones come first.",
-        OmitReason::Chars => "There is room for so many characters, and newer messages come first.",
+        OmitReason::Msgs => "There is room for so many messages, and others come first.",
+        OmitReason::Chars => "There is room for so many characters, and other messages come first.",
         OmitReason::Age => "It is older than the conversation reaches back.",
         OmitReason::App => "An app or a webhook wrote it, and nobody points at it.",
         OmitReason::System => "Discord wrote it: somebody joined, pinned or opened a thread.",
