@@ -9,7 +9,9 @@ use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings,
     ReceiptLimits, Scope, SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
-use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_context::model::{
+    ApplicationId, ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId,
+};
 
 /// Selects rows of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,30 @@ impl WindowQuery {
     }
 }
 
+/// Selects questions and answers of a conversation, whatever their age.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExchangeQuery {
+    /// The conversation.
+    pub scope: Scope,
+    /// Rows of this agent only.
+    pub agent: AgentName,
+    /// Which of them.
+    pub which: Exchanges,
+    /// At most this many rows.
+    pub limit: usize,
+}
+
+/// Which questions and answers of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exchanges {
+    /// The newest of those with lower ordinals.
+    Below(u64),
+    /// The oldest of those with higher ordinals.
+    Above(u64),
+    /// Those of these turns; the oldest.
+    Turns(Vec<TurnId>),
+}
+
 /// Whose clear markers apply: those of one user and those of everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asker {
@@ -42,6 +68,20 @@ pub struct Asker {
     pub guild: Option<GuildId>,
     /// Who asks.
     pub user: UserId,
+}
+
+/// The rows, if all are of this conversation; otherwise none.
+fn all_of(scope: Scope, rows: Vec<StoredMessage>) -> Vec<StoredMessage> {
+    let is_theirs = |row: &StoredMessage| {
+        row.scope == scope && scope.owner().is_none_or(|owner| owner == row.owner)
+    };
+    let Some(row) = rows.iter().find(|row| !is_theirs(row)) else {
+        return rows;
+    };
+    tracing::error!(asked = %scope, found = %row.scope, owner = %row.owner,
+        "a stored row does not belong to the conversation that was asked for: nothing of it is \
+         loaded");
+    Vec::new()
 }
 
 /// What is stored of one conversation.
@@ -150,16 +190,19 @@ pub trait Backend: Send + Sync {
     /// returned.
     async fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         let rows = self.read_window(query).await?;
-        let is_theirs = |row: &StoredMessage| {
-            row.scope == query.scope && query.scope.owner().is_none_or(|owner| owner == row.owner)
-        };
-        if let Some(row) = rows.iter().find(|row| !is_theirs(row)) {
-            tracing::error!(asked = %query.scope, found = %row.scope, owner = %row.owner,
-                "a stored row does not belong to the conversation that was asked for: nothing of \
-                 it is loaded");
-            return Ok(Vec::new());
-        }
-        Ok(rows)
+        Ok(all_of(query.scope, rows))
+    }
+
+    /// Questions and answers of a conversation, in the order of
+    /// [`read_window`](Self::read_window). Called through
+    /// [`exchanges`](Self::exchanges).
+    async fn read_exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error>;
+
+    /// Questions and answers of a conversation, oldest first, checked again as
+    /// [`window`](Self::window) does.
+    async fn exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
+        let rows = self.read_exchanges(query).await?;
+        Ok(all_of(query.scope, rows))
     }
 
     /// What is stored of a conversation, across all agents.

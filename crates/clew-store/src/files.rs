@@ -32,8 +32,8 @@ use super::backend::{Visit, each_paged};
 use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
 use super::{
-    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged,
-    Record, RecordKey, Records, WindowQuery,
+    Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
+    Purge, Purged, Record, RecordKey, Records, WindowQuery,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -199,6 +199,14 @@ impl Backend for Files {
         let query = query.clone();
         self.run("read a conversation", move |folder| folder.window(&query))
             .await
+    }
+
+    async fn read_exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
+        let query = query.clone();
+        self.run("read a conversation", move |folder| {
+            folder.exchanges(&query)
+        })
+        .await
     }
 
     async fn conversation(

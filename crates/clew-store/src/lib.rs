@@ -32,7 +32,9 @@ mod table;
 mod transcripts;
 
 pub use any::{Folders, Store};
-pub use backend::{Asker, Backend, Capacity, ConversationStats, Visit, WindowQuery};
+pub use backend::{
+    Asker, Backend, Capacity, ConversationStats, ExchangeQuery, Exchanges, Visit, WindowQuery,
+};
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
 pub use erasure::Erasure;
 pub use error::Error;

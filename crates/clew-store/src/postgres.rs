@@ -43,8 +43,8 @@ use self::tidying::Tidying;
 use super::any::OpenFor;
 use super::backend::Visit;
 use super::{
-    Backend, Capacity, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged,
-    Record, RecordKey, Records, SnapshotFiles, WindowQuery,
+    Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
+    Purge, Purged, Record, RecordKey, Records, SnapshotFiles, WindowQuery,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -275,6 +275,11 @@ impl Backend for Postgres {
     async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         within!(self, PATIENCE, "read a conversation", transaction =>
             messages::window(&transaction, query))
+    }
+
+    async fn read_exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
+        within!(self, PATIENCE, "read a conversation", transaction =>
+            messages::exchanges(&transaction, query))
     }
 
     async fn conversation(&self, scope: Scope, _: UnixMillis) -> Result<ConversationStats, Error> {

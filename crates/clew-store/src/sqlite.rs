@@ -36,8 +36,8 @@ use self::session::Session;
 use self::worker::Queue;
 use super::backend::{Visit, each_paged};
 use super::{
-    Backend, ConversationStats, Cursor, Error, Kind, KindStats, PartSize, Purge, Purged, Record,
-    RecordKey, Records, SnapshotFiles, WindowQuery, disk,
+    Backend, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize, Purge,
+    Purged, Record, RecordKey, Records, SnapshotFiles, WindowQuery, disk,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -225,6 +225,14 @@ impl Backend for Sqlite {
         let query = query.clone();
         self.read("read a conversation", move |session| {
             messages::window(session, &query)
+        })
+        .await
+    }
+
+    async fn read_exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
+        let query = query.clone();
+        self.read("read a conversation", move |session| {
+            messages::exchanges(session, &query)
         })
         .await
     }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::super::{ConversationStats, Error, Purge, Reach, WindowQuery, disk};
+use super::super::{
+    ConversationStats, Error, ExchangeQuery, Exchanges, Purge, Reach, WindowQuery, disk,
+};
 use super::check_agent;
 use super::conversation::{Conversation, check};
 use super::folder::{ConversationsIn, StoreFolder};
@@ -80,6 +82,27 @@ impl StoreFolder {
             row.agent == query.agent && row.timestamp > since && row.scope == query.scope
         });
         Ok(rows.split_off(rows.len().saturating_sub(query.limit)))
+    }
+
+    pub(super) fn exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
+        let mut rows = self.window(&WindowQuery {
+            scope: query.scope,
+            agent: query.agent.clone(),
+            since: UnixMillis(i64::MIN),
+            cleared: None,
+            with_tools: false,
+            limit: usize::MAX,
+        })?;
+        rows.retain(|row| match &query.which {
+            Exchanges::Below(ordinal) => row.ordinal < *ordinal,
+            Exchanges::Above(ordinal) => row.ordinal > *ordinal,
+            Exchanges::Turns(turns) => turns.contains(&row.turn),
+        });
+        if matches!(query.which, Exchanges::Below(_)) {
+            rows.drain(..rows.len().saturating_sub(query.limit));
+        }
+        rows.truncate(query.limit);
+        Ok(rows)
     }
 
     pub(super) fn conversation_stats(

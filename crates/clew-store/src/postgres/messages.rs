@@ -5,8 +5,9 @@ use std::collections::btree_map::Entry;
 
 use deadpool_postgres::Transaction;
 use futures_util::future;
+use tokio_postgres::Row;
 
-use super::super::{ConversationStats, WindowQuery};
+use super::super::{ConversationStats, ExchangeQuery, Exchanges, WindowQuery};
 use super::marks;
 use super::session::{
     Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
@@ -333,18 +334,46 @@ pub(super) async fn window(
     let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit, &query.with_tools];
     let sql = format!("SELECT {MESSAGE} {WINDOW}");
     let found = scoped_rows(transaction, query.scope, &sql, parameters).await?;
-    let readable = found
-        .iter()
-        .rev()
-        .filter_map(|row| match values::message(row) {
-            Ok(message) => Some(message),
-            Err(failure) => {
-                let error = failure.during("read a conversation");
-                tracing::error!(%error, "a row cannot be read: left out");
-                None
-            }
-        });
-    Ok(readable.collect())
+    Ok(found.iter().rev().filter_map(readable).collect())
+}
+
+/// A row of a turn; `None` if it cannot be read.
+fn readable(row: &Row) -> Option<StoredMessage> {
+    let message = values::message(row).map_err(|failure| {
+        let error = failure.during("read a conversation");
+        tracing::error!(%error, "a row cannot be read: left out");
+    });
+    message.ok()
+}
+
+/// See [`super::super::Backend::read_exchanges`].
+pub(super) async fn exchanges(
+    transaction: &Transaction<'_>,
+    query: &ExchangeQuery,
+) -> Outcome<Vec<StoredMessage>> {
+    let (scope, agent) = (query.scope.to_string(), query.agent.as_str());
+    let limit = limit(query.limit);
+    let bound = |ordinal: u64| vec![i64::try_from(ordinal).unwrap_or(i64::MAX)];
+    let (which, order, given) = match &query.which {
+        Exchanges::Below(ordinal) => ("ordinal < ($3::bigint[])[1]", "DESC", bound(*ordinal)),
+        Exchanges::Above(ordinal) => ("ordinal > ($3::bigint[])[1]", "ASC", bound(*ordinal)),
+        Exchanges::Turns(turns) => {
+            let turns = turns.iter().map(|turn| turn.0.cast_signed()).collect();
+            ("turn_id = ANY ($3::bigint[])", "ASC", turns)
+        }
+    };
+    let sql = format!(
+        "SELECT {MESSAGE} FROM clew.messages
+         WHERE scope = $1 AND agent_name = $2 AND {which} AND role IN ('user', 'assistant')
+         ORDER BY ordinal {order}, turn_id {order}, position {order} LIMIT $4"
+    );
+    let parameters: Parameters<'_> = &[&scope, &agent, &given, &limit];
+    let found = scoped_rows(transaction, query.scope, &sql, parameters).await?;
+    let mut found: Vec<StoredMessage> = found.iter().filter_map(readable).collect();
+    if order == "DESC" {
+        found.reverse();
+    }
+    Ok(found)
 }
 
 /// See [`super::super::Backend::conversation`]. Nothing expires here.

@@ -1,14 +1,15 @@
 //! Conversations: rows of turns, their windows, and deletions.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
 use super::row::{self, MESSAGE, SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use super::texts;
 use super::{lists, room};
+use crate::columns::{self, Cell};
 use crate::model::{AgentName, Scope, StoredMessage};
-use crate::{ConversationStats, WindowQuery, append, columns};
+use crate::{ConversationStats, ExchangeQuery, Exchanges, WindowQuery, append};
 use clew_context::model::{GuildId, UnixMillis, UserId};
 
 /// Appends or replaces a turn (see `Backend::append`).
@@ -181,17 +182,76 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
         {
             break;
         }
-        match columns::message(&SqliteRow::of("messages", row)) {
-            Ok(message) => window.push(message),
-            Err(Fault::Row { key, column, .. }) => tracing::error!(
-                store = %session.place, row = key, column,
-                "a row of table messages cannot be read and was left out"
-            ),
-            Err(other) => return Err(other),
-        }
+        window.extend(readable(session, row)?);
     }
     window.reverse();
     Ok(window)
+}
+
+/// A row of `messages`; `None` if it cannot be read.
+fn readable(session: &Session, row: &Row<'_>) -> Result<Option<StoredMessage>, Fault> {
+    match columns::message(&SqliteRow::of("messages", row)) {
+        Ok(message) => Ok(Some(message)),
+        Err(Fault::Row { key, column, .. }) => {
+            tracing::error!(
+                store = %session.place, row = key, column,
+                "a row of table messages cannot be read and was left out"
+            );
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// See `Backend::read_exchanges`. Unreadable rows are left out.
+pub(super) fn exchanges(
+    session: &Session,
+    query: &ExchangeQuery,
+) -> Result<Vec<StoredMessage>, Fault> {
+    let reading = session.connection.unchecked_transaction()?;
+    let found = exchanges_of(session, query)?;
+    reading.commit()?;
+    Ok(found)
+}
+
+fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Fault> {
+    let connection = &session.connection;
+    let bound = |ordinal: u64| Cell::Number(i64::try_from(ordinal).unwrap_or(i64::MAX));
+    let in_order = "scope = ?1 AND agent_name = ?2";
+    let (which, order, given) = match &query.which {
+        Exchanges::Below(ordinal) => (
+            format!("{in_order} AND ordinal < ?3"),
+            "DESC",
+            bound(*ordinal),
+        ),
+        Exchanges::Above(ordinal) => (
+            format!("{in_order} AND ordinal > ?3"),
+            "ASC",
+            bound(*ordinal),
+        ),
+        Exchanges::Turns(turns) => {
+            let turns = turns.iter().map(|turn| number(turn.0)).collect();
+            // `+` as in `OF_TURN`.
+            let which = "+scope = ?1 AND +agent_name = ?2
+                AND turn_id IN (SELECT value FROM json_each(?3))";
+            (which.to_owned(), "ASC", Cell::Numbers(turns))
+        }
+    };
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT {MESSAGE} FROM messages WHERE {which} AND role IN ('user', 'assistant')
+         ORDER BY ordinal {order}, turn_id {order}, position {order} LIMIT ?4"
+    ))?;
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let (scope, agent) = (query.scope.to_string(), query.agent.as_str());
+    let mut rows = select.query(params![scope, agent, given, limit])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.extend(readable(session, row)?);
+    }
+    if order == "DESC" {
+        found.reverse();
+    }
+    Ok(found)
 }
 
 /// What is stored of a conversation; nothing here expires.
