@@ -118,19 +118,26 @@ impl Message {
     clippy::disallowed_methods,
     reason = "the environment tells a bench where its data is"
 )]
-/// The chats of the folder that `CLEW_CHATS` names, by name; `None` with a line that says why.
-pub(crate) fn load() -> Option<Vec<Chat>> {
+/// The files of the folder that `CLEW_CHATS` names, and of those below it, whose names end
+/// so, in order; `None` with a line that says why.
+pub(crate) fn files(ending: &str) -> Option<Vec<PathBuf>> {
     let Some(folder) = std::env::var_os("CLEW_CHATS") else {
-        println!("  CLEW_CHATS names no folder of annotated chats; see docs/conversation.md");
+        println!("  CLEW_CHATS names no folder; see docs/conversation.md and docs/recall.md");
         return None;
     };
     let mut files = Vec::new();
-    find(Path::new(&folder), &mut files);
+    find(Path::new(&folder), ending, &mut files);
     files.sort();
     if files.is_empty() {
-        println!("  {} holds no *.ascii.txt", Path::new(&folder).display());
+        println!("  {} holds no *{ending}", Path::new(&folder).display());
         return None;
     }
+    Some(files)
+}
+
+/// The chats among them, by name.
+pub(crate) fn load() -> Option<Vec<Chat>> {
+    let files = files(".ascii.txt")?;
     Some(files.iter().map(|file| read(file)).collect())
 }
 
@@ -145,12 +152,12 @@ pub(crate) fn is_kept_aside(name: &str) -> bool {
     (hash >> 17).is_multiple_of(3)
 }
 
-fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+fn find(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            find(&path, files);
-        } else if path.to_string_lossy().ends_with(".ascii.txt") {
+            find(&path, ending, files);
+        } else if path.to_string_lossy().ends_with(ending) {
             files.push(path);
         }
     }

@@ -4,7 +4,7 @@
 //! `cargo bench` runs all of them, in some minutes. Words choose: `cargo bench -- latency`,
 //! `cargo bench -- export`, `cargo bench -- convert`; `cargo bench -- worst` prints the most CPU
 //! that others can make a part cost. `quality` and `learn` need annotated chats
-//! (`docs/conversation.md`). CPU time is read from `/proc`, so the figures need Linux.
+//! (`docs/conversation.md`), `recall` conversations with questions (`docs/recall.md`). CPU time is read from `/proc`, so the figures need Linux.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,6 +26,7 @@ mod model;
 mod playground;
 mod process;
 mod quality;
+mod recall;
 mod report;
 mod store;
 mod windowed;
@@ -37,12 +38,13 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it measures the growth of this
 /// process, which must not have freed memory to reuse.
-const FIGURES: [(&str, fn()); 9] = [
+const FIGURES: [(&str, fn()); 10] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
     ("export", export::print),
     ("quality", quality::print),
+    ("recall", recall::print),
     ("report", report::print),
     ("playground", playground::print),
     ("store", store::print),

@@ -225,6 +225,7 @@ fn gathered(mixed: u64, message: u64) -> Vec<Event> {
             user_facts: 5,
             server_facts: 10,
             history_msgs: 30,
+            recalled_msgs: 4,
             dedup: 2,
             chars: 12_000,
         }),

@@ -1,7 +1,8 @@
 //! Pure decisions: values in, plans and texts out.
 //!
 //! [`route`] decides whether a message is for us, [`target`] which message is
-//! answered, [`chain`], [`links`], [`conversation`] and [`select`] which messages belong to it. [`prepare`]
+//! answered, [`chain`], [`links`], [`conversation`] and [`select`] which messages belong to it,
+//! [`recall`] which earlier exchanges match it. [`prepare`]
 //! makes the prompt of what was collected: [`render`] and [`block`] turn messages
 //! into text within the caps, [`assemble`] puts it together. [`status`] describes
 //! our other turns, [`images`] puts images beside the question, and [`echo`] removes
@@ -28,6 +29,7 @@ pub mod links;
 pub mod meaning;
 pub mod nonce;
 pub mod prepare;
+pub mod recall;
 pub mod render;
 pub mod route;
 pub mod sanitise;

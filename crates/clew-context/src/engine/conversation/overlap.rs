@@ -1,6 +1,6 @@
 //! How many rare words two messages share, in any script.
 
-use crate::engine::words::{WordLimits, for_each_word};
+use crate::engine::words::{WordLimits, for_each_word, hash};
 
 use super::features::{REACH, number};
 
@@ -59,11 +59,4 @@ impl Overlaps {
     pub(super) fn at(&self, message: usize, distance: usize) -> f32 {
         self.sums[message].get(distance).copied().unwrap_or(0.0)
     }
-}
-
-/// FNV-1a. Two words with one hash count as one, by which nobody gains anything.
-fn hash(word: &str) -> u64 {
-    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -1,0 +1,170 @@
+//! What is found, passed over and kept.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const HOUR: i64 = 3_600_000;
+
+/// Exchanges a day apart, with turns from 1.
+fn entries<'a>(texts: &[&'a str]) -> Vec<RecallEntry<'a>> {
+    let texts = (1..).zip(texts);
+    let entries = texts.map(|(turn, text)| entry(turn, 24 * HOUR, text));
+    entries.collect()
+}
+
+fn entry(turn: u64, apart: i64, text: &str) -> RecallEntry<'_> {
+    RecallEntry {
+        turn: TurnId(turn),
+        at: UnixMillis(i64::try_from(turn).unwrap() * apart),
+        texts: vec![text],
+    }
+}
+
+fn index(entries: &[RecallEntry<'_>]) -> RecallIndex {
+    let mut index = RecallIndex::default();
+    index.add_newer(entries);
+    index
+}
+
+fn best(index: &RecallIndex, question: &str) -> Vec<u64> {
+    found(index, question, UnixMillis(i64::MIN), &[])
+}
+
+fn found(index: &RecallIndex, question: &str, since: UnixMillis, shown: &[u64]) -> Vec<u64> {
+    let shown = shown.iter().map(|turn| TurnId(*turn)).collect();
+    let matches = index.best(question, since, &shown, 3);
+    matches.iter().map(|turn| turn.0).collect()
+}
+
+const TALK: [&str; 6] = [
+    "My cat is called Pixel. Nice name!",
+    "The pump leaks on Mondays. Try the valve.",
+    "We camped at the lake. Sounds lovely.",
+    "Release day is Friday. Noted.",
+    "Pixel ate the cable. Oh no!",
+    "東京タワーに行きました。",
+];
+
+#[test]
+fn what_contains_the_rarer_words_comes_first() {
+    let index = index(&entries(&TALK));
+    assert_eq!(best(&index, "What is the name of my cat?"), [1]);
+    assert_eq!(best(&index, "When did we go camping?"), [3]);
+    assert_eq!(best(&index, "東京タワー"), [6]);
+    // Of two that match alike the newer one.
+    assert_eq!(best(&index, "pixel"), [5, 1]);
+}
+
+#[test]
+fn nothing_matches_what_nobody_said() {
+    let index = index(&entries(&TALK));
+    assert_eq!(best(&index, "Which planet has the most moons?"), [0; 0]);
+    assert_eq!(best(&index, "What did you do?"), [0; 0]);
+    assert_eq!(best(&index, ""), [0; 0]);
+    assert_eq!(best(&RecallIndex::default(), "pixel"), [0; 0]);
+    // One common word of many is too little.
+    let question = "Does Friday suit planets, moons, comets, stars, rings, dust and probes?";
+    assert_eq!(best(&index, question), [0; 0]);
+}
+
+#[test]
+fn what_is_shown_or_cleared_is_passed_over() {
+    let mut all = entries(&TALK);
+    all.push(entry(7, 24 * HOUR, TALK[0]));
+    let index = index(&all);
+    let ever = UnixMillis(i64::MIN);
+    assert_eq!(found(&index, "cat pixel", ever, &[]), [7, 5]);
+    // Nor is what says the same as something shown.
+    assert_eq!(found(&index, "cat pixel", ever, &[7]), [5]);
+    assert_eq!(
+        found(&index, "cat pixel", UnixMillis(5 * 24 * HOUR), &[]),
+        [7]
+    );
+    assert_eq!(
+        found(&index, "cat pixel", UnixMillis(7 * 24 * HOUR), &[]),
+        [0; 0]
+    );
+}
+
+#[test]
+fn what_is_taken_out_is_not_found_and_leaves_the_rest() {
+    let mut index = index(&entries(&TALK));
+    index.remove(TurnId(5));
+    assert_eq!(best(&index, "pixel"), [1]);
+    assert!(!index.contains(TurnId(5)));
+    assert_eq!(best(&index, "東京タワー"), [6]);
+    index.remove(TurnId(77));
+    assert_eq!(index.len(), 5);
+    (1..=6).for_each(|turn| index.remove(TurnId(turn)));
+    assert!(index.is_empty());
+    assert_eq!(best(&index, "pixel"), [0; 0]);
+}
+
+#[test]
+fn an_answer_beside_the_words_asked_for_is_found_in_the_same_sitting() {
+    let talk = [
+        "which tent did Ada bring",
+        "the green one",
+        "unrelated words",
+    ];
+    let sitting: Vec<RecallEntry<'_>> = (1..)
+        .zip(talk)
+        .map(|(turn, text)| entry(turn, HOUR / 10, text))
+        .collect();
+    assert_eq!(best(&index(&sitting), "Which tent was it?"), [1, 2]);
+    assert_eq!(best(&index(&entries(&talk)), "Which tent was it?"), [1]);
+}
+
+#[test]
+fn repeating_words_helps_little() {
+    let flood = "pump ".repeat(10_000);
+    let texts = ["the pump and its valve leak", flood.as_str(), "x", "y", "z"];
+    assert_eq!(best(&index(&entries(&texts)), "pump valve leak"), [1, 2]);
+    // No more is looked at than the limits allow.
+    let index = index(&entries(&[flood.as_str()]));
+    assert_eq!(index.segments[0].words(), TEXT.words);
+}
+
+#[test]
+fn the_oldest_go_when_room_is_short() {
+    let texts: Vec<String> = (0..2_000).map(|at| format!("word{at} said")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut index = index(&entries(&texts));
+    assert_eq!(best(&index, "word3"), [4]);
+    let before = index.bytes();
+    assert!(!index.shrink_to(before));
+    assert!(index.shrink_to(before / 2));
+    assert!(index.bytes() <= before / 2);
+    assert_eq!(best(&index, "word3"), [0; 0]);
+    assert_eq!(best(&index, "word1999"), [2_000]);
+    // The newest stay, however little room there is.
+    assert!(index.shrink_to(0));
+    assert!(index.contains(TurnId(2_000)) && !index.contains(TurnId(4)));
+}
+
+proptest! {
+    /// However it was filled, an index finds the same.
+    #[test]
+    fn older_and_newer_ones_may_come_in_any_parts(
+        texts in prop::collection::vec("[a-f]{1,2}( [a-f]{1,2}){0,5}", 1..40),
+        question in "[a-f]{1,2}( [a-f]{1,2}){0,3}",
+        first in 0_usize..40,
+        older in 0_usize..40,
+    ) {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let all = entries(&texts);
+        let first = first.min(all.len());
+        let older = older.min(first);
+        let mut parts = index(&all[first..]);
+        parts.add_older(&all[older..first]);
+        parts.add_older(&all[..older]);
+        let ever = UnixMillis(i64::MIN);
+        let (of_all, of_parts) = (index(&all), parts);
+        prop_assert_eq!(of_all.len(), of_parts.len());
+        prop_assert_eq!(
+            of_all.best(&question, ever, &BTreeSet::new(), 5),
+            of_parts.best(&question, ever, &BTreeSet::new(), 5)
+        );
+    }
+}
