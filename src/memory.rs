@@ -1,8 +1,8 @@
 //! Memory: what is remembered between turns, and what may be. It manages history,
 //! facts, snapshots, servers' settings and opt-outs, on top of the stores.
 //!
-//! A turn reads with [`Memory::history`], [`Memory::read_facts`] and
-//! [`Memory::profiles`], and writes with [`Memory::record`] and [`Memory::extract_facts`].
+//! A turn reads with [`Memory::earlier`], [`Memory::read_facts`] and [`Memory::profiles`],
+//! and writes with [`Memory::record`] and [`Memory::extract_facts`].
 //! If a store fails, the turn loses that part of its prompt, never its answer, and
 //! is stored once the store is back. Commands get the error.
 //!
@@ -16,6 +16,7 @@ mod facts;
 mod history;
 mod outputs;
 mod privacy;
+mod recall;
 mod receipts;
 mod reconcile;
 mod recovery;
@@ -42,7 +43,7 @@ pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
 pub use confirm::EditOf;
 pub use extract::{ExtractionInput, NoteOutcome};
 pub use facts::{Readable, Remembered};
-pub use history::{Exchange, Overview, ToolRound};
+pub use history::{Earlier, Exchange, Overview, ToolRound};
 pub use outputs::{KeptOutput, MadeOutput};
 pub use privacy::Exported;
 pub use reconcile::{DiscordChange, Edit, Fetched, Missed};
@@ -61,6 +62,8 @@ pub struct Settings {
     pub max_chars: usize,
     /// `LOAD_PAST_CONVERSATIONS`.
     pub load_past: usize,
+    /// `RECALL_MESSAGES`.
+    pub recall: usize,
     /// `IN_MEMORY_CONTEXT_ONLY`: no conversation reaches a disk.
     pub in_memory_only: bool,
     /// Whether the store of conversations keeps calls of tools.
@@ -124,6 +127,7 @@ pub struct Memory {
     doubts: reconcile::Doubts,
     extractions: extract::Extractions,
     unsaved: unsaved::Unsaved,
+    recall: recall::Recall,
     /// The lasting store's, and that of a separate one for conversations.
     circuits: [circuit::Circuit; 2],
     /// Notified when a store failed or a turn could not be stored.
@@ -187,6 +191,7 @@ impl Memory {
             doubts: reconcile::Doubts::default(),
             extractions: extract::Extractions::default(),
             unsaved: unsaved::Unsaved::default(),
+            recall: recall::Recall::default(),
             circuits: <[circuit::Circuit; 2]>::default(),
             recovery: tokio::sync::Notify::new(),
             application: OnceLock::new(),

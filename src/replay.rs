@@ -8,7 +8,8 @@
 //!
 //! Memory: the recording's index (24 bytes per message, and its distinct authors), 8
 //! bytes per message of the bot's, 4 per trigger, the window's limit, one turn, and
-//! the read windows (64 KiB per channel, 16 MiB together). Messages stay on disk.
+//! the read windows (64 KiB per channel, 16 MiB together), and some hundred bytes per
+//! answer of the bot if it is told what would be recalled. Messages stay on disk.
 //!
 //! Invariant: `replay` uses no network and writes nothing but its report; how
 //! a block is made is decided in clew-context alone.
@@ -16,6 +17,7 @@
 mod bot;
 mod figures;
 mod names;
+mod recall;
 mod recorded;
 mod remembered;
 mod report;
@@ -25,6 +27,7 @@ mod table;
 mod timeline;
 mod turn;
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -37,6 +40,7 @@ use clew_context::model::{Cause, Limits, Message, MessageId, ReplyTarget, Trigge
 #[cfg(feature = "test-util")]
 pub use figures::{ByCap, Labelled, Spread};
 pub use figures::{Figures, FiguresByScene};
+pub use recall::RecallSettings;
 pub use recorded::RecordedSource;
 pub use report::Summary;
 #[cfg(feature = "test-util")]
@@ -46,6 +50,7 @@ pub use table::{LABELS_LEGEND, LEGEND, cells, head, heads, row, scene_name, shar
 
 pub use timeline::timeline;
 
+use recall::Recalls;
 use report::Reporter;
 use router::Router;
 use turn::{ReplayOutcome, ReplayTurns, Warm};
@@ -72,6 +77,8 @@ pub struct ReplaySettings {
     pub summary: bool,
     /// The settings to be tried.
     pub caps: Caps,
+    /// To tell what would be recalled as well.
+    pub recall: Option<RecallSettings>,
 }
 
 /// Exports and scenarios, which together make one recording.
@@ -275,13 +282,21 @@ pub async fn run(
     };
     let mut router = Router::new(&recording, &us, &settings.questions);
     let mut reporter = Reporter::new(settings);
+    let recalls = settings
+        .recall
+        .map(|recall| RefCell::new(Recalls::new(&recording, &us, recall)));
     let mut take = |outcome: &ReplayOutcome| {
-        reporter.take(outcome, out).map_err(ReplayError::Output)?;
+        let recalls = recalls.as_ref().map(RefCell::borrow);
+        let recalled = recalls.map(|recalls| recalls.of(&outcome.trigger));
+        let recalled = recalled.unwrap_or_default();
+        reporter
+            .take(outcome, &recalled, out)
+            .map_err(ReplayError::Output)?;
         Ok(reporter.is_full())
     };
     match (settings.questions.triggers, settings.start) {
         _ if settings.limit == Some(0) => {}
-        (Triggers::One(id), Start::Cold) => {
+        (Triggers::One(id), Start::Cold) if recalls.is_none() => {
             let message = wanted(&turns, id)?;
             if let Some(cause) = router.cause(&message) {
                 take(&turns.cold(message, cause).await?)?;
@@ -294,7 +309,13 @@ pub async fn run(
             pass(
                 turns,
                 start,
-                |message| router.cause(message),
+                |message| {
+                    let cause = router.cause(message);
+                    if let Some(recalls) = &recalls {
+                        recalls.borrow_mut().see(message)?;
+                    }
+                    Ok(cause)
+                },
                 take,
                 progress,
             )
@@ -361,7 +382,7 @@ fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> Result<Message, ReplayError
 async fn pass(
     turns: ReplayTurns<'_>,
     start: Start,
-    mut cause: impl FnMut(&Message) -> Option<Cause>,
+    mut cause: impl FnMut(&Message) -> Result<Option<Cause>, ReplayError>,
     mut take: impl FnMut(&ReplayOutcome) -> Result<bool, ReplayError>,
     progress: &dyn Fn(ReplayProgress),
 ) -> Result<(), ReplayError> {
@@ -370,7 +391,7 @@ async fn pass(
     let mut done = 0;
     for event in timeline(turns.recording) {
         let event = event?;
-        let cause = cause(&event.message);
+        let cause = cause(&event.message)?;
         let outcome = match (start, cause) {
             (Start::Cold, None) => None,
             (Start::Cold, Some(cause)) => Some(turns.cold(event.message, cause).await?),

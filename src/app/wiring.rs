@@ -204,6 +204,7 @@ fn memory(config: &Config) -> memory::Settings {
         max_messages: config.max_context_messages,
         max_chars: config.max_context_chars,
         load_past: config.load_past,
+        recall: config.recall,
         in_memory_only: config.in_memory_only,
         keeps_tools: config.in_memory_only || !matches!(config.store, StoreAddress::Files(_)),
         max_user_facts: config.max_user_facts,

@@ -10,8 +10,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::archive::Report;
 use crate::config::Config;
 use crate::replay::{
-    self, Caps, Format, Questions, RecordedFiles, ReplayError, ReplayProgress, ReplaySettings,
-    Start, Summary, Triggers,
+    self, Caps, Format, Questions, RecallSettings, RecordedFiles, ReplayError, ReplayProgress,
+    ReplaySettings, Start, Summary, Triggers,
 };
 use clew_context::model::MessageId;
 
@@ -53,6 +53,10 @@ pub struct ReplayArgs {
     /// Output format: text, or one JSON object per trigger
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: FormatArg,
+    /// Also say which earlier exchanges with the bot would be recalled
+    /// (`RECALL_MESSAGES`): its answers in the recording, by what they reply to
+    #[arg(long)]
+    pub recall: bool,
     /// Include the text of each context block
     #[arg(long)]
     pub text: bool,
@@ -214,6 +218,11 @@ impl ReplayArgs {
             text: self.text,
             summary: self.summary,
             caps: Caps::of(config),
+            recall: self.recall.then_some(RecallSettings {
+                most: config.memory.recall,
+                max_messages: config.memory.max_context_messages,
+                rolling_window: config.memory.rolling_window,
+            }),
         }
     }
 }

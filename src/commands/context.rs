@@ -130,6 +130,12 @@ async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
         ),
         field("Saved by you here", saved),
     ];
+    let recalled = services.memory.settings().recall;
+    if recalled > 0 {
+        let what = words::many(recalled, "exchange");
+        let value = format!("At most {what} that match a question, since the last clear");
+        fields.push(field("From before that", value));
+    }
     if services.memory.opted_out(place.asker) {
         fields.push(field("Opted out", words::OPTED_OUT.to_owned()));
     }

@@ -382,6 +382,11 @@ fn tools(receipt: &Receipt) -> String {
 fn remembered(prompt: &PromptReceipt) -> String {
     let counted = [
         (prompt.history, "message", " of our conversation"),
+        (
+            prompt.recalled,
+            "message",
+            " from earlier in it, found by the question",
+        ),
         (prompt.user_facts, "fact", " about the asker"),
         (prompt.server_facts, "fact", " about this server"),
     ];

@@ -12,6 +12,8 @@ use clew_store::model::{ScopeKind, StoreAddress};
 
 /// The most messages from earlier runs that one conversation loads.
 const MOST_LOADED: usize = 100;
+/// The largest `RECALL_MESSAGES`.
+const MOST_RECALLED: usize = 20;
 /// The longest time between two saves, in seconds: a day.
 const LONGEST_SAVE_INTERVAL_S: f64 = 86_400.0;
 /// The largest log that `MAX_CONVERSATION_LOG_SIZE` accepts, in bytes: a tebibyte.
@@ -32,6 +34,8 @@ pub struct MemoryConfig {
     pub max_context_chars: usize,
     /// `LOAD_PAST_CONVERSATIONS`, at most 100.
     pub load_past: usize,
+    /// `RECALL_MESSAGES`, at most 20: questions with their answers.
+    pub recall: usize,
     /// `IN_MEMORY_CONTEXT_ONLY`: conversations never reach a disk.
     pub in_memory_only: bool,
     /// `RETENTION_DAYS`; if none, stored text is kept indefinitely.
@@ -69,6 +73,7 @@ struct RawMemory {
     max_context_messages: Option<String>,
     max_context_chars: Option<String>,
     load_past_conversations: Option<String>,
+    recall_messages: Option<String>,
     in_memory_context_only: Option<String>,
     agents_dir: Option<String>,
     default_agent: Option<String>,
@@ -105,6 +110,11 @@ pub(super) fn read(check: &mut Checker) -> MemoryConfig {
             &var::LOAD_PAST_CONVERSATIONS,
             raw.load_past_conversations,
             0..=MOST_LOADED,
+        ),
+        recall: check.number(
+            &var::RECALL_MESSAGES,
+            raw.recall_messages,
+            0..=MOST_RECALLED,
         ),
         in_memory_only: check.switch(&var::IN_MEMORY_CONTEXT_ONLY, raw.in_memory_context_only),
         retention: store::retention(check),

@@ -321,14 +321,16 @@ variables! {
     CONTEXT_STORE = "sqlite:var/clew.db", StoreAddress::CHOICE, Memory, address;
     /// Whose a conversation is: one member's in one channel, everybody's in a thread, or one user's everywhere; files support `member` only.
     CONTEXT_SCOPE = "member", "member|thread|user", Memory;
-    /// How far back stored messages are used in prompts; `/settings` changes it for a server.
+    /// How far back the stored history in prompts goes; `/settings` changes it for a server.
     CONTEXT_ROLLING_WINDOW_S = "86400", "seconds", Memory;
-    /// The most stored messages in a prompt, newest first; 0 for none.
+    /// The most messages of stored history in a prompt, the newest; 0 for none, and nothing is recalled.
     MAX_CONTEXT_MESSAGES = "30", "messages", Memory;
     /// The longest stored conversation in a prompt; a single message is shortened to a quarter of it.
     MAX_CONTEXT_CHARS = "16000", "characters", Memory;
-    /// How many of the messages stored before the start may go into a prompt, at most 100; 0 for none.
+    /// How many of the messages stored before the start may go into that history, at most 100; 0 for none, and none is recalled.
     LOAD_PAST_CONVERSATIONS = "30", "messages", Memory;
+    /// How many older exchanges with the bot that match the question are shown as well, at most 20; 0 for none.
+    RECALL_MESSAGES = "4", "exchanges", Memory;
     /// Writes no conversation, snapshot or log of direct messages to disk; facts and opt-outs are still written.
     IN_MEMORY_CONTEXT_ONLY = "false", "true|false", Memory;
     /// How long conversations and facts are kept; 0 for ever.

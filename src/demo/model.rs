@@ -22,23 +22,44 @@ pub(super) fn settings(model: &ScriptedModel) -> Vec<(String, String)> {
         .to_vec()
 }
 
-/// Reads the channel that the question names, and quotes the line about its last word.
 fn reply(request: &Value) -> ModelReply {
     let messages = request["messages"].as_array();
     let texts = messages.into_iter().flatten().filter_map(text);
     let texts: Vec<(&str, &str)> = texts.collect();
+    let asked = texts.iter().rfind(|(role, _)| *role == "user");
+    let asked = asked.map_or("", |(_, text)| *text);
     let result = texts.iter().find(|(role, _)| *role == "tool");
-    let Some((_, result)) = result else {
-        let arguments = json!({"thread": "#gate"});
-        return ModelReply::ToolCalls(vec![("list_thread".to_owned(), arguments.to_string())]);
-    };
+    match result {
+        Some((_, result)) => ModelReply::Text(quoted_result(result)),
+        None if asked.contains("log") => {
+            let arguments = json!({"thread": "#gate"});
+            ModelReply::ToolCalls(vec![("list_thread".to_owned(), arguments.to_string())])
+        }
+        None => ModelReply::Text(quoted_recall(asked)),
+    }
+}
+
+/// Of the channel that the question names the line about its last word.
+fn quoted_result(result: &str) -> String {
     let line = result.lines().find(|line| line.contains("folder"));
     // Each line begins with the message's id and day.
     let said = line.and_then(|line| line.splitn(3, ' ').nth(2));
-    ModelReply::Text(format!(
+    format!(
         "In #gate somebody said: {}",
         said.unwrap_or("nothing of it")
-    ))
+    )
+}
+
+/// The first line of what is recalled, if anything is.
+fn quoted_recall(asked: &str) -> String {
+    let mut lines = asked
+        .lines()
+        .skip_while(|line| !line.starts_with("<recalled"));
+    let said = lines.find(|line| line.contains(": "));
+    said.map_or_else(
+        || "Noted.".to_owned(),
+        |said| format!("You told me: {said}"),
+    )
 }
 
 fn text(message: &Value) -> Option<(&str, &str)> {

@@ -18,12 +18,14 @@ pub(super) struct DemoScene {
     pub(super) alone: &'static str,
     /// The rule in a few words.
     pub(super) because: &'static str,
-    /// Whether it needs a model that calls tools.
+    /// Whether it needs a model: one that calls tools, or whose answers are remembered.
     pub(super) needs_model: bool,
     /// Variables and values with which it is played.
     pub(super) settings: &'static [(&'static str, &'static str)],
     /// Where the question is asked.
     pub(super) channel: Id,
+    /// What the asker asked there before, each answered.
+    pub(super) asked_before: Vec<String>,
     /// What somebody else says just before, seen by the bot: author and text.
     pub(super) before: Option<(Id, &'static str)>,
     /// Who asks.

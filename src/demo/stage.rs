@@ -43,8 +43,12 @@ impl DemoStage {
 
     /// Asks, waits for the end of the turn, and gathers what happened.
     pub(super) async fn play(&mut self, number: usize, scene: &DemoScene) -> Result<Played, Error> {
-        let earlier = self.discord().requests().len();
         let channel = scene.channel;
+        for text in &scene.asked_before {
+            let question = self.discord().post(channel, scene.asker, text.as_str());
+            self.turn(number, question).await?;
+        }
+        let earlier = self.discord().requests().len();
         let before = scene
             .before
             .map(|(author, text)| self.discord().post(channel, author, text));

@@ -66,6 +66,13 @@ pub(super) const WELL_POST: [(usize, &str); 6] = [
     ),
 ];
 
+/// What is asked before the question about the shelf.
+pub(super) const STORES: [&str; 3] = [
+    "for later: the spare sump pump is on shelf 14.",
+    "how much grease does the winch take?",
+    "who keeps the list of hoses?",
+];
+
 /// What is said before the mention without a word.
 pub(super) const GATE: [(usize, &str); 6] = [
     (2, "Morning. Handover is on the desk."),

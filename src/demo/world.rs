@@ -1,6 +1,8 @@
 //! The waterworks: its people, channels and conversations, and the scenes played
 //! there, with a model and without. Every run is the same, except that its time is now.
 
+mod earlier;
+
 use serde_json::json;
 
 use super::scene::{Answered, DemoRun, DemoScene, Expect};
@@ -72,6 +74,7 @@ pub(super) fn build() -> (World, Script) {
         plant.lone(),
         plant.proxied(),
         plant.direct(),
+        plant.recalled(),
     ];
     let run = DemoRun {
         title: "A task",
@@ -161,6 +164,7 @@ impl Plant {
             needs_model: false,
             settings: &[],
             channel: thread,
+            asked_before: Vec::new(),
             before: None,
             asker: self.ines,
             question: self.to_bot("I come on at two. What is it about and what was tried?"),
@@ -181,6 +185,7 @@ impl Plant {
                    of a person, which is then what the bot answers",
             alone: "it has no words",
             because: "the mention means what was said last",
+            asked_before: Vec::new(),
             before: Some((boris, "Head loss is at 47 kPa now. Do we backwash or wait?")),
             asker: chidi,
             question: self.to_bot(""),
@@ -221,6 +226,7 @@ impl Plant {
             needs_model: false,
             settings: &[],
             channel: post,
+            asked_before: Vec::new(),
             before: None,
             asker: boris,
             question: self.to_bot("so which valve comes first?"),
@@ -274,6 +280,7 @@ impl Plant {
             needs_model: false,
             settings: &[],
             channel: pumps,
+            asked_before: Vec::new(),
             before: None,
             asker: self.ines,
             question: match last {
@@ -311,6 +318,7 @@ impl Plant {
             needs_model: false,
             settings: &[("LONE_CONTEXT", "conversation")],
             channel: yard,
+            asked_before: Vec::new(),
             before: None,
             asker: boris,
             question: self.to_bot("can we order it today?"),
@@ -353,6 +361,7 @@ impl Plant {
             needs_model: false,
             settings: &[],
             channel: alarms,
+            asked_before: Vec::new(),
             before: None,
             asker: self.ines,
             question: self.to_bot("what is this alert?").reply_to(level),
@@ -379,6 +388,7 @@ impl Plant {
             needs_model: false,
             settings: &[],
             channel: self.control_room,
+            asked_before: Vec::new(),
             before: None,
             asker: self.ines,
             question: self.to_bot("how many litres are in a cubic metre?"),
@@ -414,6 +424,7 @@ impl Plant {
             needs_model: false,
             settings: &[],
             channel: workshop,
+            asked_before: Vec::new(),
             before: None,
             asker: self.ines,
             question: self.to_bot(&format!("is this urgent? {link}")),
@@ -444,6 +455,7 @@ impl Plant {
             needs_model: false,
             settings: &[],
             channel: office,
+            asked_before: Vec::new(),
             before: None,
             asker: self.crew[1],
             question: self.to_bot(""),
@@ -483,6 +495,7 @@ impl Plant {
             needs_model: false,
             settings: &[PROXY_APPS],
             channel: thread,
+            asked_before: Vec::new(),
             before: None,
             asker: self.ines,
             question: self.to_bot("what was it, and is it fixed?"),
@@ -493,38 +506,6 @@ impl Plant {
                 answered: Answered::Question,
                 tools: &[],
                 quoted: &["the foot valve sticks", "new spring"],
-            },
-        }
-    }
-
-    /// A reply to an earlier answer of the bot.
-    fn direct(&mut self) -> DemoScene {
-        let channel = self.world.direct(self.ines);
-        let mut talk = DemoTalk::ago(&self.world, channel, 25 * 60, 60);
-        let asked = "How long does clear water tank B last if the inflow stops?";
-        let asked = talk.say(&mut self.world, self.ines, asked);
-        let said = "About six hours: 1,400 m3 at a demand of 230 m3/h.";
-        let bot = self.world.bot;
-        let said = talk.say(&mut self.world, bot, Draft::new(said).reply_to(asked));
-        DemoScene {
-            title: "A direct message",
-            setting: "Ines replies to an answer of the bot. Nobody has to mention it there.",
-            rule: "in a direct conversation the line of replies, the bot's own words in it",
-            alone: "half of what?",
-            because: "a reply asks about the line of replies",
-            needs_model: false,
-            settings: &[],
-            channel,
-            before: None,
-            asker: self.ines,
-            question: Draft::new("And at night, with half of that?").reply_to(said),
-            expect: Expect {
-                case: "direct",
-                messages: 2,
-                gets: 1,
-                answered: Answered::Question,
-                tools: &[],
-                quoted: &["tank B last", "1,400 m3"],
             },
         }
     }
@@ -546,6 +527,7 @@ impl Plant {
             needs_model: true,
             settings: &[],
             channel: self.control_room,
+            asked_before: Vec::new(),
             before: None,
             asker: self.ines,
             question: self.to_bot(&format!("where is the sampling log? See <#{gate}>.")),

@@ -107,8 +107,8 @@ fn is_start(rows: &[StoredMessage], at: usize) -> bool {
     at > 0 && rows[at - 1].turn != rows[at].turn
 }
 
-/// The rows as the prompt shows them.
-pub fn messages(rows: &[StoredMessage], limits: &HistoryLimits) -> Vec<HistoryMessage> {
+/// The rows as the prompt shows them, each with at most `longest` Unicode scalars of text.
+pub fn messages(rows: &[StoredMessage], longest: usize) -> Vec<HistoryMessage> {
     let messages = rows.iter().map(|row| {
         let ours = row.role == StoredRole::Assistant;
         let name = row.author_name.clone().unwrap_or_default();
@@ -118,7 +118,7 @@ pub fn messages(rows: &[StoredMessage], limits: &HistoryLimits) -> Vec<HistoryMe
             message: row.message,
             timestamp: row.timestamp,
             restored: row.restored_from.is_some(),
-            text: shorten::head_and_tail(&row.content, limits.longest_row())
+            text: shorten::head_and_tail(&row.content, longest)
                 .unwrap_or_else(|| row.content.clone()),
         }
     });
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_row_has_at_most_a_quarter_of_the_characters() {
         let rows = turns(&[9_000, 9_000, 10]);
-        let shown = messages(window(&rows, &CHARS), &CHARS);
+        let shown = messages(window(&rows, &CHARS), CHARS.longest_row());
         let lengths: Vec<usize> = shown.iter().map(|one| one.text.chars().count()).collect();
         // With its header, the first turn no longer fits.
         assert_eq!(lengths, [4_000, 4_000, 10, 10]);

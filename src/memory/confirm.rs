@@ -16,7 +16,8 @@ use clew_discord::rest::Rest;
 use clew_store::Reach;
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// The most messages a turn asks for; the rest are asked for in the background.
+/// The most messages that a turn asks for, of its history and of what is recalled each;
+/// the rest are asked for in the background.
 const MOST_A_TURN: usize = 8;
 /// How long one request in the background may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,19 +59,24 @@ impl Fetched {
 
 impl Memory {
     /// Asks for the rows of a prompt that lie before a gap and have not been
-    /// confirmed since, newest first, until `deadline`. Rows whose message is gone
-    /// are left out and purged; the ones that could not be asked for stay, and
-    /// are asked for in the background.
+    /// confirmed since, those of `recalled` turns first, then newest first, until
+    /// `deadline`. Rows whose message is gone are left out and purged. What could not be
+    /// asked for is asked for in the background: of the history it stays, of what is
+    /// recalled it does not.
     pub async fn confirm(
         &self,
         ids: &Ids,
         rows: &mut Vec<StoredMessage>,
+        recalled: &BTreeSet<TurnId>,
         rest: &Rest,
         edit_of: EditOf<'_>,
         deadline: Instant,
     ) {
-        let newest_first = rows.iter().rev().flat_map(traces);
-        let mut asking = self.doubts.take_unconfirmed(newest_first, MOST_A_TURN);
+        let is_recalled = |row: &&StoredMessage| recalled.contains(&row.turn);
+        let (first, then): (Vec<_>, Vec<_>) = rows.iter().rev().partition(is_recalled);
+        let most = MOST_A_TURN + first.len().min(MOST_A_TURN);
+        let in_order = first.into_iter().chain(then).flat_map(traces);
+        let mut asking = self.doubts.take_unconfirmed(in_order, most);
         if asking.first().is_some() {
             let began = Instant::now();
             let mut told = Confirmed {
@@ -109,6 +115,10 @@ impl Memory {
             self.telemetry.emit(ids, told);
         }
         drop(asking);
+        rows.retain(|row| {
+            let mut traces = traces(row);
+            !recalled.contains(&row.turn) || !traces.any(|one| self.doubts.is_unconfirmed(&one))
+        });
         self.leave_out_doubtful(rows);
     }
 

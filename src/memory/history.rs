@@ -86,24 +86,41 @@ pub struct Overview {
     pub in_memory_only: bool,
 }
 
+/// What a prompt carries of earlier turns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// Exchanges from before the history that match the question, best first: more than
+    /// are shown, since some may not be for those who read the answer.
+    pub recalled: Vec<Vec<StoredMessage>>,
+    /// The newest, oldest first.
+    pub history: Vec<StoredMessage>,
+}
+
 impl Memory {
-    /// The rows of earlier turns that go into this turn's prompt, oldest first,
-    /// unless [`Memory::confirm`] finds them gone. Only those not stored yet if the
-    /// store fails; none if the asker opted out. Rows that this turn left before
-    /// its trigger was edited are not included.
-    pub async fn history(&self, ids: &Ids, place: &Place, turn: TurnId) -> Vec<StoredMessage> {
+    /// The rows of earlier turns that go into this turn's prompt, unless
+    /// [`Memory::confirm`] finds them gone. Only those not stored yet if the store
+    /// fails; none if the asker opted out. Rows that this turn left before its trigger
+    /// was edited are not included.
+    pub async fn earlier(&self, ids: &Ids, place: &Place, turn: TurnId, question: &str) -> Earlier {
         if self.settings.max_messages == 0 || self.opted_out(place.asker) {
-            return Vec::new();
+            return Earlier::default();
         }
         let store = &self.stores.conversations;
         let asked = self.ask(ids, store, self.window(place)).await;
+        let has_failed = asked.is_none();
         // If it failed: what was said since is in memory.
         let mut rows = asked.unwrap_or_else(|| {
             let (since, limit) = (self.oldest(place), self.limits().to_read());
             self.with_unsaved(place, since, Vec::new(), limit)
         });
         rows.retain(|row| row.turn != turn);
-        self.of_prompt(rows)
+        let history = self.of_prompt(rows);
+        let recalled = if has_failed {
+            Vec::new()
+        } else {
+            self.recall(ids, place, question, turn, &history).await
+        };
+        Earlier { recalled, history }
     }
 
     fn of_prompt(&self, mut rows: Vec<StoredMessage>) -> Vec<StoredMessage> {
@@ -113,7 +130,7 @@ impl Memory {
 
     /// Others may have opted out since: in a shared thread, or whose messages an
     /// answer was made from.
-    fn leave_out_opted_out(&self, rows: &mut Vec<StoredMessage>) {
+    pub(super) fn leave_out_opted_out(&self, rows: &mut Vec<StoredMessage>) {
         let opted_out = self.opt_outs.current();
         let is_out = |row: &StoredMessage| {
             let authors = row.sources.iter().filter_map(|source| source.author);
@@ -141,9 +158,15 @@ impl Memory {
         Ok(rows)
     }
 
-    /// Rows as the prompt shows them.
+    /// Rows of the history as the prompt shows them.
     pub fn messages(&self, rows: &[StoredMessage]) -> Vec<HistoryMessage> {
-        history::messages(rows, &self.limits())
+        history::messages(rows, self.limits().longest_row())
+    }
+
+    /// What is recalled as the prompt shows it: together as much as one row of the history.
+    pub fn recalled_messages(&self, rows: &[StoredMessage]) -> Vec<HistoryMessage> {
+        let longest = self.limits().longest_row() / rows.len().max(1);
+        history::messages(rows, longest)
     }
 
     /// `/context clear`: the next prompts start from now, for the asker or for
@@ -180,6 +203,7 @@ impl Memory {
         let store = &self.stores.conversations;
         let gone = store.delete_conversation(scope).await?;
         self.unsaved.forget(|turn| turn.is_of(scope));
+        self.recall.forget(scope);
         if let Some(outputs) = self.outputs() {
             outputs.end_session(scope).await?;
         }
@@ -255,7 +279,7 @@ impl Memory {
     }
 
     /// When the rolling window begins.
-    fn oldest(&self, place: &Place) -> UnixMillis {
+    pub(super) fn oldest(&self, place: &Place) -> UnixMillis {
         let window = i64::try_from(place.rolling_window.as_millis()).unwrap_or(i64::MAX);
         self.longest_window.fetch_max(window, Ordering::Relaxed);
         UnixMillis(self.now().0.saturating_sub(window))
@@ -283,7 +307,7 @@ impl Memory {
     }
 
     /// Cached: it never changes once written, and every turn asks for it.
-    async fn agent_created(
+    pub(super) async fn agent_created(
         &self,
         agent: &AgentName,
         now: UnixMillis,

@@ -190,7 +190,16 @@ impl Memory {
         }
         self.unsaved.purge(purge);
         // Boxed: the future is large, and purges are rare.
-        Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await
+        let purged = Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await;
+        self.forget_purged(purge, &purged);
+        purged
+    }
+
+    /// Drops indexes of what was purged, or may have been; most purges remove nothing.
+    pub(super) fn forget_purged(&self, purge: &Purge, purged: &Result<Purged, clew_store::Error>) {
+        if purged.as_ref().map_or(1, Purged::total) > 0 {
+            self.recall.forget_changed(purge);
+        }
     }
 
     /// Applies an edit. Most edited messages never became part of anything.
@@ -222,6 +231,9 @@ impl Memory {
         for (_, store) in self.stores.all() {
             store.edit_message(channel, message, words).await?;
         }
+        let ids = vec![message];
+        self.recall
+            .forget_changed(&Purge::Messages { channel, ids });
         if let Some(transcripts) = &self.stores.transcripts {
             transcripts.edit_message(channel, message, words).await?;
         }

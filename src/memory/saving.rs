@@ -2,6 +2,7 @@
 //! together, once it is back.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::circuit::{Side, Trouble};
 use super::history::{Exchange, rows};
@@ -29,15 +30,15 @@ impl Memory {
             rows.retain(|row| row.role.is_spoken());
         }
         let receipt = receipt(place, exchange, now);
-        let late = self.late_purges(&rows, receipt.as_ref(), exchange.asked);
         let Some(turn) = UnsavedTurn::new(*ids, now, &place.agent, rows, receipt) else {
             return;
         };
+        let (rows, receipt) = (Arc::clone(&turn.rows), turn.receipt.clone());
         for dropped in self.unsaved.keep(turn) {
             self.tell_dropped(&dropped, 1, DropReason::Room);
         }
         // Later purges will find it in the queue; those from before are applied here.
-        for purge in late {
+        for purge in self.late_purges(&rows, receipt.as_deref(), exchange.asked) {
             self.unsaved.purge(&purge);
         }
         if self.opted_out(place.asker) {
@@ -121,6 +122,9 @@ impl Memory {
             self.log_direct(&turn).await;
         }
         moving.stored();
+        if let Some(row) = turn.rows.first() {
+            self.recall.stored(row.scope, &row.agent, row.turn);
+        }
         if is_first {
             let recorded = Recorded {
                 rows: turn.rows.len(),

@@ -11,6 +11,7 @@ use clew_store::Purge;
 use clew_store::model::{Fact, FactId, Origin, StoredMessage, Subject};
 use futures_util::FutureExt;
 
+mod recall;
 mod sources;
 
 pub(super) const GUILD: GuildId = GuildId::new(1);
@@ -33,6 +34,7 @@ pub(super) fn settings() -> Settings {
         max_messages: 30,
         max_chars: 16_000,
         load_past: 30,
+        recall: 4,
         in_memory_only: false,
         keeps_tools: true,
         max_user_facts: 2,
@@ -117,7 +119,8 @@ impl Scene {
     /// The rows that a prompt would carry.
     pub(super) async fn rows(&self, place: &Place) -> Vec<StoredMessage> {
         let turn = TurnId(u64::MAX >> 1);
-        self.memory.history(&Ids::default(), place, turn).await
+        let ids = Ids::default();
+        self.memory.earlier(&ids, place, turn, "").await.history
     }
 
     /// The details of the events with this name.
@@ -578,23 +581,4 @@ async fn what_waits_for_a_store_that_is_well_is_stored_later() {
         () = memory.recover(&shutdown) => unreachable!("nobody shuts it down"),
         stored = tokio::time::timeout(Duration::from_secs(20), stored) => stored.unwrap(),
     }
-}
-
-#[tokio::test]
-async fn a_shutdown_gives_up_on_a_store_that_fails_alone() {
-    let s = scene().await;
-    let memory = &s.memory;
-    let shutdown = tokio_util::sync::CancellationToken::new();
-    shutdown.cancel();
-    tokio::time::pause();
-    let minute = Duration::from_mins(1);
-    let given_up = || tokio::time::timeout(minute, memory.gives_up(&shutdown));
-    assert!(given_up().await.is_err(), "it writes what waits");
-    let read = CircuitState::Open;
-    let failing = circuit::Sides {
-        read,
-        ..circuit::Sides::default()
-    };
-    memory.found(&memory.stores.lasting, failing);
-    assert!(given_up().await.is_ok());
 }

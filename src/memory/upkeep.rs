@@ -128,8 +128,10 @@ impl Memory {
     pub async fn sweep(&self) {
         let now = self.now();
         for (_, store) in self.stores.all() {
-            if let Err(error) = store.sweep(now).await {
-                self.failed(&Ids::default(), StoreOperation::Sweep, &error);
+            match store.sweep(now).await {
+                Ok(0) => {}
+                Ok(_) => self.recall.forget_all(),
+                Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
             }
         }
         self.forget_beyond_windows(now).await;
@@ -158,7 +160,9 @@ impl Memory {
         let longest = self.longest_window.load(Ordering::Relaxed);
         let longest = Duration::from_millis(longest.max(0).cast_unsigned());
         let old = Purge::Before(before(now, longest.max(self.settings.rolling_window)));
-        self.swept(PurgeCause::Retention, conversations.purge(&old).await);
+        let purged = conversations.purge(&old).await;
+        self.forget_purged(&old, &purged);
+        self.swept(PurgeCause::Retention, purged);
     }
 
     fn swept(&self, cause: PurgeCause, done: Result<Purged, clew_store::Error>) {

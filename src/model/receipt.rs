@@ -99,6 +99,9 @@ pub struct PromptReceipt {
     pub server_facts: usize,
     /// Stored messages of the conversation.
     pub history: usize,
+    /// Stored messages from before that, which resemble the question.
+    #[serde(default)]
+    pub recalled: usize,
     /// Stored messages left out because the block shows them.
     pub dedup: usize,
     /// Unicode scalars of the whole prompt.

@@ -201,6 +201,7 @@ impl KeptTurn {
         let empty = json!({
             "target": null, "title": null, "included": [], "omitted": [], "chars": 0,
             "fetches": [], "fallbacks": [], "block": "", "prompt": [], "history": [],
+            "recalled": [],
             "facts": {"user": [], "server": []}, "tokens_estimate": 0,
         });
         put(&mut whole, empty);
@@ -212,8 +213,10 @@ impl KeptTurn {
             let prompt = prompt.iter();
             let prompt = prompt.map(|one| json!({"role": one.role, "content": one.content}));
             let history = gathered.history.iter().map(stored);
+            let recalled = gathered.recalled.iter().map(stored);
             whole["prompt"] = prompt.collect();
             whole["history"] = history.collect();
+            whole["recalled"] = recalled.collect();
             whole["facts"] = json!({
                 "user": gathered.profiles.user, "server": gathered.profiles.server,
             });

@@ -25,6 +25,9 @@ pub(super) struct ReportLine<'a> {
     pub target: Option<MessageId>,
     /// The messages of the block, oldest first.
     pub included: Vec<MessageId>,
+    /// The questions of earlier exchanges that would be recalled, best first.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub recalled: &'a [MessageId],
     /// Why those belong to the asker's conversation that were chosen by that.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ties: BTreeMap<MessageId, Tie>,
@@ -79,13 +82,19 @@ impl<'a> Reporter<'a> {
         limit.is_some_and(|limit| self.triggers >= limit)
     }
 
-    pub(super) fn take(&mut self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
+    /// `recalled`: the questions of earlier exchanges that would be recalled.
+    pub(super) fn take(
+        &mut self,
+        outcome: &ReplayOutcome,
+        recalled: &[MessageId],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         self.triggers += 1;
         self.counter.add(&Tally::of(outcome, None));
         match (self.settings.summary, self.settings.format) {
             (true, _) => Ok(()),
-            (false, Format::Text) => self.text(outcome, out),
-            (false, Format::Jsonl) => self.json(outcome, out),
+            (false, Format::Text) => self.text(outcome, recalled, out),
+            (false, Format::Jsonl) => self.json(outcome, recalled, out),
         }
     }
 
@@ -115,12 +124,18 @@ impl<'a> Reporter<'a> {
         Ok(summary)
     }
 
-    fn json(&self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
+    fn json(
+        &self,
+        outcome: &ReplayOutcome,
+        recalled: &[MessageId],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let line = ReportLine {
             trigger: outcome.trigger.id,
             scene: outcome.scene,
             target: outcome.target,
             included: included(outcome),
+            recalled,
             ties: ties(outcome).collect(),
             omitted: &outcome.block.omitted,
             caps: caps(outcome),
@@ -134,7 +149,12 @@ impl<'a> Reporter<'a> {
         out.write_all(b"\n")
     }
 
-    fn text(&self, outcome: &ReplayOutcome, out: &mut dyn Write) -> io::Result<()> {
+    fn text(
+        &self,
+        outcome: &ReplayOutcome,
+        recalled: &[MessageId],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let block = &outcome.block;
         let place = match outcome.channel.as_str() {
             "" => String::new(),
@@ -166,6 +186,7 @@ impl<'a> Reporter<'a> {
             .map(|(id, tie)| format!("{id} ({})", tie.as_str()))
             .collect();
         list(out, "conversation", ties.into_iter())?;
+        list(out, "recalled", recalled.iter().map(MessageId::to_string))?;
         let reasons = block
             .omitted
             .iter()

@@ -345,8 +345,8 @@ impl Work<'_> {
             };
             let mut left = self.chosen.iter().peekable();
             let cause = |message: &Message| {
-                let chosen = left.next_if(|chosen| chosen.id == message.id)?;
-                Some(chosen.cause.clone())
+                let chosen = left.next_if(|chosen| chosen.id == message.id);
+                Ok(chosen.map(|chosen| chosen.cause.clone()))
             };
             let take = |outcome: &ReplayOutcome| {
                 let tally = Tally::of(outcome, self.belonging(outcome.trigger.id));

@@ -68,6 +68,8 @@ pub struct GatheredTurn {
     pub prompt: Vec<SentMessage>,
     /// What was said before, oldest first, as it is stored.
     pub history: Vec<HistoryMessage>,
+    /// What was said before that and resembles the question, likewise.
+    pub recalled: Vec<HistoryMessage>,
     /// The facts in the prompt.
     pub profiles: Profiles,
     /// How long the trigger waited for other turns.
@@ -189,9 +191,13 @@ pub(super) fn gathered(
         let receipt = turn.report.receipt();
         let omitted = receipt.map(|receipt| receipt.prompt.omitted);
         let background = material.background.clone();
-        let rows = background.as_ref().map(|background| &background.rows);
+        let (recalled, history) = background
+            .as_ref()
+            .map(Background::parts)
+            .unwrap_or_default();
         let memory = &turn.services.memory;
-        let history = rows.map(|rows| memory.messages(rows));
+        let history = memory.messages(history);
+        let recalled = memory.recalled_messages(recalled);
         let profiles = background.as_ref().map(Background::profiles);
         TurnNews::Gathered(Box::new(GatheredTurn {
             input,
@@ -203,7 +209,8 @@ pub(super) fn gathered(
             ),
             calls: calls.take(),
             prompt: SentMessage::all(&prepared.prompt.messages),
-            history: history.unwrap_or_default(),
+            history,
+            recalled,
             profiles: profiles.cloned().unwrap_or_default(),
             queued: turn.started - turn.job.came,
             collected_in: material.collected_in,

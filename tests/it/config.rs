@@ -64,6 +64,7 @@ fn nothing_set_gives_the_documented_defaults() {
     assert_eq!(config.discord.message_content, MessageContent::Required);
     assert_eq!(config.reply_target, ReplyTarget::Newest);
     assert_eq!(config.memory.load_past, 30);
+    assert_eq!(config.memory.recall, 4);
     assert_eq!(config.log.level, tracing::level_filters::LevelFilter::INFO);
     assert!(config.discord.token.is_none() && config.llm.is_none());
     assert!(config.access.direct_messages && !config.triggers.mention_only);
@@ -290,6 +291,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("MAX_SERVER_MEMORY", "1e3", "facts"),
     ("MEMORY_SAVE_INTERVAL", "0", "seconds"),
     ("LOAD_PAST_CONVERSATIONS", "101", "from 0 to 100"),
+    ("RECALL_MESSAGES", "21", "from 0 to 20"),
     ("USER_PROFILE_DIR", "a\0b", "a path"),
     ("SERVER_PROFILE_DIR", "a\0b", "a path"),
     ("DM_LOGS_DIR", "a\0b", "a path"),

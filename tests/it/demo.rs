@@ -101,7 +101,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     shows(
         &text,
         &[
-            "13 of 13 went as expected",
+            "14 of 14 went as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "60 over MEM_MAX_MSGS=40",
@@ -114,12 +114,15 @@ async fn every_scene_is_answered_as_expected_and_told() {
             "11. A thread in which two people write through an app",
             "> Luna: I think the foot valve sticks",
             "6 of other conversations (of those looked at)",
-            "13. A task",
+            "13. A question about something said to the bot before",
+            "spare sump pump is on shelf 14",
+            "14. A task",
         ],
     );
     let lines = schema::validate_dir(folder.path());
     let done = lines.iter().filter(|line| line["event"] == "turn_done");
-    assert_eq!(done.count(), 13);
+    // Three questions are asked before that of scene 13.
+    assert_eq!(done.count(), 17);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,15 +158,15 @@ async fn one_scene_can_be_played_and_something_else_asked() {
     for (options, error) in [
         (
             of(Some(0), None),
-            "there is no scene 0: --scene takes 1 to 13",
+            "there is no scene 0: --scene takes 1 to 14",
         ),
         (
-            of(Some(14), None),
-            "there is no scene 14: --scene takes 1 to 13",
+            of(Some(15), None),
+            "there is no scene 15: --scene takes 1 to 14",
         ),
         (
-            of(Some(13), Some("why?")),
-            "scene 13 is a task: --ask takes one of the scenes 1 to 12",
+            of(Some(14), Some("why?")),
+            "scene 14 is a task: --ask takes one of the scenes 1 to 13",
         ),
     ] {
         let (text, ended) = played(options).await;

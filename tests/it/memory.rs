@@ -23,6 +23,7 @@ mod owner;
 mod place;
 mod races;
 mod recalled;
+mod recalling;
 mod scopes;
 mod unseen;
 mod whose;

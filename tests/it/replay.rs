@@ -9,6 +9,7 @@ mod conversation;
 mod damage;
 mod exports;
 mod large;
+mod recall;
 pub(crate) mod run;
 mod scenarios;
 mod source;

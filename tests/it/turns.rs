@@ -18,6 +18,7 @@ mod proxies;
 mod proxy_holds;
 mod purged;
 mod queue;
+mod recall_leaks;
 mod refused;
 mod tokens;
 mod tool_faults;

@@ -302,6 +302,12 @@ impl Doubts {
         is_lost
     }
 
+    /// Whether the message lies before a gap and is not confirmed yet.
+    pub(in crate::memory) fn is_unconfirmed(&self, trace: &Trace) -> bool {
+        let inner = self.lock();
+        inner.is_open(&inner.gaps, trace)
+    }
+
     /// Queues messages that lie before a gap and are not confirmed yet: the caller
     /// has to ask for the first `most`, the others are asked for later.
     pub(in crate::memory) fn take_unconfirmed(

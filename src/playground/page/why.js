@@ -62,6 +62,7 @@ function explanation(turn) {
     part('In the prompt', turn.included.length, () => messageList(turn.included, turn), true),
     part('Left out', turn.omitted.length, () => omitted(turn), true),
     part('Facts', facts(turn).length, () => factList(turn)),
+    part('Recalled', turn.recalled.length, () => roles(turn.recalled, 'Nothing from earlier resembles the question.')),
     part('Stored history', turn.history.length, () => roles(turn.history, 'Nothing was stored of this conversation before.')),
     part('Prompt as sent', turn.prompt.length, () => roles(turn.prompt, 'No request was sent to a model.')),
     part('Context block', null, () => el('pre', { class: 'block', tabindex: '0', 'aria-label': 'Context block', text: turn.block || 'It is empty.' })),

@@ -115,6 +115,8 @@ pub struct MergeOk {
     pub server_facts: usize,
     /// Stored messages of the conversation.
     pub history_msgs: usize,
+    /// Stored messages from before that, which resemble the question.
+    pub recalled_msgs: usize,
     /// Stored messages left out because the block shows them.
     pub dedup: usize,
     /// Unicode scalars of the whole prompt.

@@ -6,6 +6,7 @@ use clew_context::engine::prepare::lone_in_window;
 use clew_context::model::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Scene};
 
 use crate::turn::gather::TurnMaterial;
+use clew_store::model::StoredRole;
 
 /// How many messages are shown with their first words; the rest is counted.
 const SHOWN: usize = 6;
@@ -33,6 +34,7 @@ pub(super) fn answer(material: &TurnMaterial) -> String {
     lines.extend(lone_line(material));
     lines.extend(failed);
     lines.extend(shown_lines(block));
+    lines.extend(recalled_lines(material));
     lines.push("No model is set (LLM_BASE_URL), so this is what one would have read.".to_owned());
     lines.join("\n")
 }
@@ -144,16 +146,43 @@ fn shown_lines(block: &Block) -> Vec<String> {
     lines
 }
 
-fn line(item: &BlockItem) -> String {
-    let words = item.text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// The questions of earlier exchanges that match this one.
+fn recalled_lines(material: &TurnMaterial) -> Vec<String> {
+    let Some(background) = &material.background else {
+        return Vec::new();
+    };
+    let (recalled, _) = background.parts();
+    let questions = recalled.iter().filter(|row| row.role == StoredRole::User);
+    let questions: Vec<String> = questions
+        .map(|row| {
+            let name = plain(row.author_name.as_deref().unwrap_or("you"));
+            let day = row.timestamp.date();
+            format!("> {day} **{name}**: {}", plain(&short(&row.content)))
+        })
+        .collect();
+    if questions.is_empty() {
+        return questions;
+    }
+    let head = "- from earlier, found by your question (RECALL_MESSAGES):".to_owned();
+    std::iter::once(head).chain(questions).collect()
+}
+
+/// The first words of a text, on one line.
+fn short(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = words.chars().take(WORDS).collect();
     let more = if short.len() < words.len() { "…" } else { "" };
+    format!("{short}{more}")
+}
+
+fn line(item: &BlockItem) -> String {
+    let words = short(&item.text);
     let who = if item.ours { "me" } else { item.name.as_str() };
     let why = match item.place {
         BlockPlace::Conversation(tie) => format!(" *({})*", tie.as_str()),
         _ => String::new(),
     };
-    format!("> {}{why}: {}{more}", plain(who), plain(&short))
+    format!("> {}{why}: {}", plain(who), plain(&words))
 }
 
 /// Escapes a text, so that other people's words neither format nor ping.

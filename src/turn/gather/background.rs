@@ -1,6 +1,7 @@
 //! What the agent that answers knows from before: the conversation's history, facts,
 //! and what it does elsewhere.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::names::{TurnNames, access_to};
@@ -13,7 +14,7 @@ use crate::turn::{Elsewhere, Services, Turn};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
-use clew_context::model::{ChannelId, ChannelKind, ContentSource, Profiles};
+use clew_context::model::{ChannelId, ChannelKind, ContentSource, Profiles, TurnId};
 use clew_store::model::{Scope, StoredMessage};
 
 /// How much of a question and of the newest messages around it is used to
@@ -29,8 +30,10 @@ pub(in crate::turn) struct Background {
     facts: Option<Readable>,
     /// The asker's and the server's facts.
     pub(super) profiles: Profiles,
-    /// What was said before, oldest first.
+    /// What was said before, oldest first: what is recalled, then the history.
     pub(in crate::turn) rows: Vec<StoredMessage>,
+    /// The turns of what is recalled.
+    recalled: BTreeSet<TurnId>,
     /// What the answer is made from because earlier texts are.
     pub(in crate::turn) inherited: Inherited,
     /// What the agent does elsewhere.
@@ -57,9 +60,28 @@ impl Background {
         &self.profiles
     }
 
-    /// The history after its older half has been dropped this often.
-    pub(super) fn newest_rows(&self, halvings: u32) -> &[StoredMessage] {
-        (0..halvings).fold(&self.rows, |rows, _| &rows[rows.len().div_ceil(2)..])
+    /// All rows, and the turns of those that are recalled.
+    pub(super) const fn rows_and_recalled(
+        &mut self,
+    ) -> (&mut Vec<StoredMessage>, &BTreeSet<TurnId>) {
+        (&mut self.rows, &self.recalled)
+    }
+
+    /// What is recalled, and the history.
+    pub(in crate::turn) fn parts(&self) -> (&[StoredMessage], &[StoredMessage]) {
+        let is_recalled = |row: &StoredMessage| self.recalled.contains(&row.turn);
+        self.rows.split_at(self.rows.partition_point(is_recalled))
+    }
+
+    /// The same after the older half of each has been dropped this often.
+    pub(super) fn newest(&self, halvings: u32) -> (&[StoredMessage], &[StoredMessage]) {
+        let newest = |rows| {
+            (0..halvings).fold(rows, |rows: &[StoredMessage], _| {
+                &rows[rows.len().div_ceil(2)..]
+            })
+        };
+        let (recalled, history) = self.parts();
+        (newest(recalled), newest(history))
     }
 }
 
@@ -93,16 +115,22 @@ pub(super) async fn remembered(
             agent,
             place,
             rows: Vec::new(),
+            recalled: BTreeSet::new(),
         });
     }
+    let question = question(turn);
+    let said = async {
+        let turn_id = request.turn();
+        let earlier = memory.earlier(&turn.ids, &place, turn_id, &question).await;
+        let best: Vec<TurnId> = earlier.recalled.iter().map(|rows| rows[0].turn).collect();
+        let mut rows = earlier.recalled.concat();
+        rows.sort_by_key(|row| row.ordinal);
+        rows.extend(earlier.history);
+        (rows, best)
+    };
     // Boxed to keep the future of a turn small.
-    let recalled = Box::pin(async {
-        tokio::join!(
-            memory.history(&turn.ids, &place, request.turn()),
-            memory.read_facts(&turn.ids, &place)
-        )
-    });
-    let (mut rows, facts) = recalled.await;
+    let remembered = Box::pin(async { tokio::join!(said, memory.read_facts(&turn.ids, &place)) });
+    let ((mut rows, best), facts) = remembered.await;
     // Everybody who will read the answer must still be able to read them, and what they were
     // made from.
     retain_readable(
@@ -111,6 +139,10 @@ pub(super) async fn remembered(
         |row| &row.sources,
         |channel| turn.readers(channel),
     );
+    let is_left = |turn: &&TurnId| rows.iter().any(|row| row.turn == **turn);
+    let left = best.iter().filter(is_left);
+    let recalled: BTreeSet<TurnId> = left.take(memory.settings().recall).copied().collect();
+    rows.retain(|row| recalled.contains(&row.turn) || !best.contains(&row.turn));
     Some(Background {
         status: status_elsewhere(turn, &agent),
         facts: Some(facts),
@@ -120,7 +152,21 @@ pub(super) async fn remembered(
         agent,
         place,
         rows,
+        recalled,
     })
+}
+
+/// The words by which earlier exchanges are recalled: the asker's own, or without any those
+/// of the message that is replied to.
+fn question(turn: &Turn<'_>) -> String {
+    let (services, trigger) = (turn.services, turn.trigger());
+    let words = services.own_words(turn.ids.guild, trigger);
+    if !words.trim().is_empty() {
+        return words;
+    }
+    let referenced = trigger.referenced_message();
+    let referenced = referenced.filter(|one| !services.memory.opted_out(one.author.id));
+    referenced.map_or(words, |message| message.content.to_string())
 }
 
 /// Adds the facts that match what was asked and collected.

@@ -25,9 +25,10 @@ pub(super) async fn confirm(
         }
         memory.reconcile(DiscordChange::Fetched(page));
     }
-    let Some(Background { rows, .. }) = background else {
+    let Some(background) = background else {
         return;
     };
+    let (rows, recalled) = background.rows_and_recalled();
     let here = turn.trigger().channel;
     let is_there = |channel: ChannelId, id: MessageId| {
         let mut single = update.single.iter();
@@ -37,7 +38,7 @@ pub(super) async fn confirm(
     memory.confirmed(rows, is_there);
     let edit_of = |message: &_| turn.services.edit_of(message);
     // Boxed to keep the future of a turn small.
-    Box::pin(memory.confirm(&turn.ids, rows, rest, &edit_of, deadline)).await;
+    Box::pin(memory.confirm(&turn.ids, rows, recalled, rest, &edit_of, deadline)).await;
 }
 
 /// What a page shows to have been edited while we were away, and what may have been

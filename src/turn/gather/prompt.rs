@@ -111,13 +111,15 @@ fn halved(
         }
         Some(background) => {
             let (agent, scope) = (&background.agent, background.place.scope.to_string());
-            let rows = background.newest_rows(halvings);
+            let (recalled, history) = background.newest(halvings);
+            let memory = &services.memory;
             let input = PromptInput {
                 directory,
                 docs: &agent.docs,
                 status: &background.status,
                 profiles: &background.profiles,
-                history: &services.memory.messages(rows),
+                history: &memory.messages(history),
+                recalled: &memory.recalled_messages(recalled),
                 offers: &background.offers,
                 halvings,
                 ..PromptInput::new(&agent.system, secret, &scope)

@@ -63,6 +63,7 @@ pub(super) fn prompt(prepared: &Prepared, collected: &Collected) -> PromptReceip
         user_facts,
         server_facts,
         history: prepared.prompt.history,
+        recalled: prepared.prompt.recalled,
         dedup: prepared.prompt.dedup,
         chars: prepared.prompt.chars,
         omitted: omitted(&prepared.block, collected),
@@ -173,6 +174,7 @@ fn merge_ok(prompt: &PromptReceipt) -> MergeOk {
         user_facts: prompt.user_facts,
         server_facts: prompt.server_facts,
         history_msgs: prompt.history,
+        recalled_msgs: prompt.recalled,
         dedup: prompt.dedup,
         chars: prompt.chars,
     }

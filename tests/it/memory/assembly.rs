@@ -130,7 +130,11 @@ async fn context_includes_rolling_window_messages(kind: Kind) {
 
 /// `max(last clear, now - rolling window)`: the later one counts.
 async fn context_window_bounded_by_clear_time_or_rolling_window(kind: Kind) {
-    let p = Place::new(kind, &[("CONTEXT_ROLLING_WINDOW_S", "7200")]).await;
+    let settings = [
+        ("CONTEXT_ROLLING_WINDOW_S", "7200"),
+        ("RECALL_MESSAGES", "0"),
+    ];
+    let p = Place::new(kind, &settings).await;
     let bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
     p.time.pass(HOUR);

@@ -75,7 +75,7 @@ async fn what_no_window_reaches_is_removed_from_memory() {
     let ids = Ids::default();
     let ask = async |channel: u64, window: Duration, turn: u64| {
         let place = place(channel, window);
-        memory.history(&ids, &place, TurnId(turn)).await;
+        memory.earlier(&ids, &place, TurnId(turn), "").await;
         let asked = now.load(Ordering::SeqCst);
         memory.record(&ids, &place, &exchange(turn, asked)).await;
     };

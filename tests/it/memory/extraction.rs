@@ -168,8 +168,19 @@ async fn a_turns_first_attempt_is_not_in_its_own_history() {
         receipt: None,
     };
     scene.memory.record(&ids, &place, &exchange).await;
-    assert_eq!(scene.memory.history(&ids, &place, TurnId(7)).await, []);
-    let next = scene.memory.history(&ids, &place, TurnId(9)).await;
+    assert_eq!(
+        scene
+            .memory
+            .earlier(&ids, &place, TurnId(7), "")
+            .await
+            .history,
+        []
+    );
+    let next = scene
+        .memory
+        .earlier(&ids, &place, TurnId(9), "")
+        .await
+        .history;
     assert_eq!(next.len(), 2);
 }
 

@@ -38,6 +38,7 @@ pub(super) fn settings() -> memory::Settings {
         max_messages: 30,
         max_chars: 16_000,
         load_past: 30,
+        recall: 4,
         in_memory_only: false,
         keeps_tools: true,
         max_user_facts: 5,

@@ -211,7 +211,7 @@ async fn nothing_older_than_its_agent_is_read() {
                 row.timestamp = asked;
             }
             s.store.append(&rows).await.unwrap();
-            let read = s.memory.history(&ids, &place, TurnId(9)).await;
+            let read = s.memory.earlier(&ids, &place, TurnId(9), "").await.history;
             assert_eq!(read.len(), count, "{cleared:?} {began}");
         }
     }

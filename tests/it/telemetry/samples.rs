@@ -81,6 +81,7 @@ fn of_the_context() -> Vec<Event> {
             user_facts: 5,
             server_facts: 100,
             history_msgs: 30,
+            recalled_msgs: 4,
             dedup: 2,
             chars: 12_000,
         }),

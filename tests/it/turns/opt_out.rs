@@ -118,6 +118,7 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         max_messages: 30,
         max_chars: 16_000,
         load_past: 30,
+        recall: 4,
         in_memory_only: true,
         keeps_tools: true,
         max_user_facts: 5,

@@ -52,6 +52,9 @@ pub(super) struct PromptParts<'a> {
     /// The stored conversation, oldest first; can be empty. Author names are those
     /// given by the renderer (`Renderer::named`).
     pub(super) history: &'a [HistoryMessage],
+    /// Earlier exchanges that resemble the question, oldest first, named as the history is;
+    /// can be empty.
+    pub(super) recalled: &'a [HistoryMessage],
     /// Results of tools from earlier, a sanitised line each; can be empty.
     pub(super) offers: &'a [String],
     /// The trigger's own words, rendered; empty for a bare mention.
@@ -75,14 +78,18 @@ pub struct Prompt {
     pub nonce: String,
     /// How many stored messages it contains.
     pub history: usize,
+    /// How many stored messages it contains because they resemble the question.
+    pub recalled: usize,
     /// Stored messages left out because the block or the question already shows them.
     pub dedup: usize,
 }
 
 /// Builds a prompt.
 pub(super) fn assemble(parts: &PromptParts<'_>) -> Prompt {
-    let history = fresh_history(parts);
-    let dedup = parts.history.len() - history.len();
+    let history = fresh(parts, parts.history);
+    let recalled = fresh(parts, parts.recalled);
+    let stored_messages = parts.history.len() + parts.recalled.len();
+    let dedup = stored_messages - history.len() - recalled.len();
     let nonce = nonce::derive(parts.secret, parts.scope, texts(parts));
     let mut messages = vec![ChatMessage::new(Role::System, system(parts, &nonce))];
     if !parts.block.entries.is_empty() || parts.block.title.is_some() {
@@ -100,6 +107,13 @@ pub(super) fn assemble(parts: &PromptParts<'_>) -> Prompt {
         let (role, text) = stored(message, &nonce);
         push(&mut messages, role, text);
     }
+    if !recalled.is_empty() {
+        push(
+            &mut messages,
+            Role::User,
+            exchanges(&recalled, parts.our_name, &nonce),
+        );
+    }
     if !parts.offers.is_empty() {
         push(&mut messages, Role::User, offers(parts.offers, &nonce));
     }
@@ -114,6 +128,7 @@ pub(super) fn assemble(parts: &PromptParts<'_>) -> Prompt {
         chars,
         nonce,
         history: history.len(),
+        recalled: recalled.len(),
         dedup,
     }
 }
@@ -150,12 +165,12 @@ fn push(messages: &mut Vec<ChatMessage>, role: Role, text: String) {
     }
 }
 
-fn fresh_history<'a>(parts: &PromptParts<'a>) -> Vec<&'a HistoryMessage> {
+/// Those that neither the block nor the question shows.
+fn fresh<'a>(parts: &PromptParts<'a>, messages: &'a [HistoryMessage]) -> Vec<&'a HistoryMessage> {
     let shown = parts.block.items().chain(parts.adopted);
     let shown: BTreeSet<MessageId> = shown.map(|item| item.message.id).collect();
     let is_shown = |message: &HistoryMessage| message.message.is_some_and(|id| shown.contains(&id));
-    parts
-        .history
+    messages
         .iter()
         .filter(|message| !is_shown(message))
         .collect()
@@ -233,6 +248,16 @@ fn question(parts: &PromptParts<'_>, nonce: &str) -> String {
     }
 }
 
+/// Earlier exchanges that resemble the question. They stand last of what is remembered:
+/// they change with each question, and what comes before them may be cached.
+fn exchanges(messages: &[&HistoryMessage], our_name: &str, nonce: &str) -> String {
+    let head = "From earlier in this conversation, found because it resembles the question; it \
+                may be out of date:";
+    let inside = frame::recalled(messages, our_name);
+    let framed = frame::wrap(FrameKind::Recalled, nonce, &inside);
+    format!("{}\n{framed}", frame::marked(nonce, head))
+}
+
 /// Earlier results of tools, of which only these lines are shown.
 fn offers(lines: &[String], nonce: &str) -> String {
     let head = "Results of your tools from earlier in this conversation; read_output reads them:";
@@ -249,7 +274,8 @@ fn texts<'a>(parts: &PromptParts<'a>) -> impl Iterator<Item = &'a str> {
         .chain(parts.adopted)
         .flat_map(|item| [item.text.as_str(), item.name.as_str()]);
     let facts = parts.profiles.user.iter().chain(&parts.profiles.server);
-    let history = parts.history.iter().flat_map(|message| {
+    let stored = parts.history.iter().chain(parts.recalled);
+    let stored = stored.flat_map(|message| {
         let name = message.author.as_ref().map(|(_, name)| name.as_str());
         [Some(message.text.as_str()), name].into_iter().flatten()
     });
@@ -258,7 +284,7 @@ fn texts<'a>(parts: &PromptParts<'a>) -> impl Iterator<Item = &'a str> {
         .chain(parts.block.title.as_deref())
         .chain(headings)
         .chain(facts.map(String::as_str))
-        .chain(history)
+        .chain(stored)
         .chain(parts.offers.iter().map(String::as_str))
         .chain([parts.words, parts.asker, parts.our_name, parts.status])
 }
@@ -279,6 +305,7 @@ mod tests {
             block: &Block::default(),
             profiles: &Profiles::default(),
             history: &[],
+            recalled: &[],
             offers: &[],
             words: "hi",
             adopted: None,

@@ -3,12 +3,16 @@
 //! name: ` before each message. The further lines of a message are indented, so
 //! that no message can imitate the start of an entry.
 
-use crate::model::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, UnixMillis};
+use crate::model::{
+    Block, BlockEntry, BlockItem, BlockPlace, HistoryMessage, Marker, OmitReason, UnixMillis,
+};
 
 /// Put before every line of a message except its first line and blank ones.
 const INDENT: &str = "  ";
 /// After the name of a person who writes through an app, which lets people choose any.
 pub(super) const THROUGH_APP: &str = " [through an app]";
+/// After our own name.
+const OURS: &str = " [you]";
 /// Scalars of a time of day, `03:04`.
 const CLOCK_CHARS: usize = 5;
 /// Scalars of a date, `2026-01-02`.
@@ -27,6 +31,8 @@ pub enum FrameKind {
     ToolResult,
     /// Whose the images below it are.
     Images,
+    /// Earlier exchanges that resemble the question.
+    Recalled,
 }
 
 impl FrameKind {
@@ -37,12 +43,14 @@ impl FrameKind {
             Self::Memory => "memory",
             Self::ToolResult => "tool-result",
             Self::Images => "images",
+            Self::Recalled => "recalled",
         }
     }
 }
 
 /// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`],
-/// [`FrameKind::ToolResult`] and [`FrameKind::Images`] are not among them: other texts use tags of those names.
+/// [`FrameKind::ToolResult`], [`FrameKind::Images`] and [`FrameKind::Recalled`] are not among
+/// them: other texts use tags of those names.
 pub(super) const TAGS: [&str; 2] = [FrameKind::Context.tag(), FrameKind::PointedAt.tag()];
 
 /// `inside` between an opening and a closing line that contain `nonce`.
@@ -91,6 +99,36 @@ pub fn item(item: &BlockItem) -> String {
     let mut out = String::new();
     push_line(&mut out, &[&item.message.timestamp.date()]);
     push_message(&mut out, item);
+    out
+}
+
+/// Stored messages as a block shows messages, with a gap between exchanges.
+pub fn recalled(messages: &[&HistoryMessage], our_name: &str) -> String {
+    let mut out = String::new();
+    let mut last = None;
+    let mut was_ours = false;
+    for message in messages {
+        let (name, who) = match &message.author {
+            Some((_, name)) => (name.as_str(), ""),
+            None => (our_name, OURS),
+        };
+        // Of an exchange the answer alone may be left.
+        let goes_on = message.ours && !was_ours;
+        if !goes_on && !out.is_empty() {
+            push_line(&mut out, &["..."]);
+        }
+        was_ours = message.ours;
+        let at = message.timestamp;
+        if last.replace(at.day()) != Some(at.day()) {
+            push_line(&mut out, &[&at.date()]);
+        }
+        let restored = if message.restored { " [restored]" } else { "" };
+        let text = indented(&message.text);
+        push_line(
+            &mut out,
+            &[&at.clock(), " ", name, who, restored, ": ", &text],
+        );
+    }
     out
 }
 
@@ -167,7 +205,7 @@ pub fn header(item: &BlockItem) -> String {
 /// What follows the time.
 fn header_parts(item: &BlockItem) -> [&str; 6] {
     let who = if item.ours {
-        " [you]"
+        OURS
     } else if item.proxied {
         THROUGH_APP
     } else if item.message.author.webhook || item.message.author.bot {

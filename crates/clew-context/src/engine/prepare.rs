@@ -35,6 +35,9 @@ pub struct PromptInput<'a> {
     pub profiles: &'a Profiles,
     /// The stored conversation, with mentions as they were typed.
     pub history: &'a [HistoryMessage],
+    /// Stored exchanges from before the history that resemble the question, oldest first,
+    /// with mentions as they were typed.
+    pub recalled: &'a [HistoryMessage],
     /// Results of tools from earlier in the conversation that may help, a line each.
     pub offers: &'a [String],
     /// How often the block's caps are halved, after a model said that the prompt
@@ -60,6 +63,7 @@ impl<'a> PromptInput<'a> {
             status: "",
             profiles: NOTHING,
             history: &[],
+            recalled: &[],
             offers: &[],
             halvings: 0,
         }
@@ -123,12 +127,13 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         shown.cloned().unwrap_or_else(quoted)
     });
     let profiles = profiles(collected, input.profiles, &mut renderer);
-    let history = if collected.asker_opted_out {
-        &[]
+    let (history, recalled) = if collected.asker_opted_out {
+        (&[][..], &[][..])
     } else {
-        input.history
+        (input.history, input.recalled)
     };
     let history = rendered(history, &mut renderer);
+    let recalled = rendered(recalled, &mut renderer);
     let prompt = assemble(&PromptParts {
         system: input.system,
         docs: input.docs,
@@ -140,6 +145,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         block: &block,
         profiles: &profiles,
         history: &history,
+        recalled: &recalled,
         offers: input.offers,
         words: &words,
         adopted: adopted.as_ref(),

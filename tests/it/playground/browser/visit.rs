@@ -84,6 +84,7 @@ async fn sees_why(chrome: &Chrome) {
         "In the prompt",
         "Left out",
         "Facts",
+        "Recalled",
         "Stored history",
         "Prompt as sent",
         "Context block",

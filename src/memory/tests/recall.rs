@@ -1,0 +1,272 @@
+//! Earlier exchanges that match the question.
+
+use super::*;
+use crate::memory::Edit;
+use crate::memory::recall::MOST_OF_ALL;
+use clew_context::model::ContentSource;
+
+/// What is recalled for a question, oldest first.
+async fn recalled(s: &Scene, place: &Place, question: &str) -> Vec<String> {
+    let turn = TurnId(u64::MAX >> 1);
+    let earlier = s
+        .memory
+        .earlier(&Ids::default(), place, turn, question)
+        .await;
+    let mut rows = earlier.recalled;
+    rows.truncate(s.memory.settings().recall);
+    let mut rows = rows.concat();
+    rows.sort_by_key(|row| row.ordinal);
+    rows.into_iter().map(|row| row.content).collect()
+}
+
+/// A question about a pump, and as many others as fill a prompt's history.
+async fn long_ago(s: &Scene, place: &Place) {
+    // The agent is known from now on.
+    s.rows(place).await;
+    s.ask(place, 10, "my pump is called Berta").await;
+    fill(s, place, 100).await;
+}
+
+async fn fill(s: &Scene, place: &Place, first: u64) {
+    for number in 0..20 {
+        s.pass(HOUR_MS);
+        s.ask(place, first + 10 * number, "saffron").await;
+    }
+}
+
+const HOUR_MS: i64 = 3_600_000;
+const ABOUT_PUMP: [&str; 2] = ["my pump is called Berta", "so: my pump is called Berta"];
+const QUESTION: &str = "What is the name of my pump?";
+
+#[tokio::test]
+async fn what_matches_is_recalled_however_old() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "my pump is called Berta").await;
+    // In the history it is not shown twice.
+    assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+    fill(&s, &here, 100).await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    s.pass(1_000 * HOUR_MS);
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    assert_eq!(recalled(&s, &here, "And what of the valve?").await, [""; 0]);
+    // Nobody else's question finds it, nor the asker's elsewhere.
+    for other in [
+        place(GUILD, HERE, BORIS),
+        place(GUILD, ChannelId::new(8), ADA),
+    ] {
+        assert_eq!(recalled(&s, &other, QUESTION).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_recalled_where_it_is_off() {
+    for off in [
+        Settings {
+            recall: 0,
+            ..settings()
+        },
+        Settings {
+            max_messages: 0,
+            ..settings()
+        },
+    ] {
+        let s = scene_with(off).await;
+        let here = place(GUILD, HERE, ADA);
+        long_ago(&s, &here).await;
+        assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_cleared_or_from_before_the_process_is_not_recalled() {
+    let here = place(GUILD, HERE, ADA);
+    let s = scene().await;
+    long_ago(&s, &here).await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    s.memory.clear(&here, false).await.unwrap();
+    assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+
+    let s = scene_with(Settings {
+        load_past: 0,
+        ..settings()
+    })
+    .await;
+    s.pass(-1);
+    s.ask(&here, 10, "my pump is called Berta").await;
+    s.pass(1);
+    s.ask(&here, 20, "my pump is called Carla").await;
+    fill(&s, &here, 100).await;
+    let found = recalled(&s, &here, QUESTION).await;
+    assert_eq!(
+        found,
+        ["my pump is called Carla", "so: my pump is called Carla"]
+    );
+}
+
+#[tokio::test]
+async fn what_is_deleted_edited_or_withdrawn_is_not_recalled() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    long_ago(&s, &here).await;
+    s.ask(&here, 400, "your pump is called Berta").await;
+    fill(&s, &here, 500).await;
+    assert_eq!(recalled(&s, &here, QUESTION).await.len(), 4);
+    // Before the stores have heard of it, and after.
+    s.memory.reconcile(deleted(400));
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    s.memory.reconcile_all().await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    // Asked again with other words.
+    s.ask(&here, 10, "my valve is called Dora").await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+    assert_eq!(recalled(&s, &here, "Which valve is Dora?").await.len(), 2);
+    s.memory.delete_conversation(&here).await.unwrap();
+    assert_eq!(recalled(&s, &here, "Which valve is Dora?").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn nobody_who_opted_out_is_recalled() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    let mut exchange = s.exchange(10, "my pump is called Berta");
+    exchange.sources = vec![ContentSource {
+        guild: Some(GUILD),
+        channel: HERE,
+        message: Some(MessageId::new(5)),
+        author: Some(BORIS),
+    }];
+    s.memory.record(&Ids::default(), &here, &exchange).await;
+    fill(&s, &here, 100).await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    // The answer was made from what Boris said.
+    s.opt_outs.set([BORIS].into_iter().collect());
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP[..1]);
+    s.opt_outs.set([ADA].into_iter().collect());
+    assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_best_are_few_and_in_order() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.rows(&here).await;
+    for number in 1..=9 {
+        s.pass(2 * HOUR_MS);
+        s.ask(&here, 10 * number, &format!("pump number{number}"))
+            .await;
+    }
+    fill(&s, &here, 100).await;
+    let found = recalled(&s, &here, "Which pump?").await;
+    let questions: Vec<&String> = found.iter().step_by(2).collect();
+    assert_eq!(
+        questions,
+        [
+            "pump number6",
+            "pump number7",
+            "pump number8",
+            "pump number9"
+        ]
+    );
+}
+
+/// More than one page, and than one segment of an index.
+#[tokio::test]
+async fn a_long_conversation_is_read_to_its_beginning() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "my pump is called Berta").await;
+    s.pass(2 * HOUR_MS);
+    for number in 0..1_100 {
+        s.pass(60_000);
+        s.ask(&here, 100 + 10 * number, &format!("saffron {number}"))
+            .await;
+    }
+    let mut found = Vec::new();
+    // A slow machine takes more than one turn for it.
+    for _ in 0..20 {
+        found = recalled(&s, &here, QUESTION).await;
+        if !found.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(found, ABOUT_PUMP);
+}
+
+#[tokio::test]
+async fn indexes_make_room_for_those_asked_lately() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    long_ago(&s, &here).await;
+    recalled(&s, &here, QUESTION).await;
+    let recall = &s.memory.recall;
+    assert!(recall.holds(&here));
+    let others = (20..40).map(|channel| place(GUILD, ChannelId::new(channel), ADA));
+    let others: Vec<Place> = others.collect();
+    for other in &others {
+        recalled(&s, other, QUESTION).await;
+        recall.measured(other, MOST_OF_ALL / 16);
+    }
+    assert!(!recall.holds(&here) && recall.holds(&others[19]));
+    // It is made again.
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    s.memory.purge(&Purge::User(ADA)).await.unwrap();
+    assert!(!recall.holds(&here));
+}
+
+/// A search after an edit finds the new words, and one between two versions of a turn as well.
+#[tokio::test]
+async fn new_words_are_found_and_former_ones_are_not() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    long_ago(&s, &here).await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    s.memory.reconcile(DiscordChange::Edited {
+        guild: Some(GUILD),
+        channel: HERE,
+        edit: Edit {
+            message: MessageId::new(10),
+            author: ADA,
+            words: Some("my valve is called Dora".to_owned()),
+            at: Some(s.memory.now()),
+        },
+    });
+    s.memory.reconcile_all().await;
+    // Until it is answered anew its answer stays.
+    let found = recalled(&s, &here, "Which valve?").await;
+    assert_eq!(found, ["my valve is called Dora", ABOUT_PUMP[1]]);
+    // The answer to the new words.
+    s.ask(&here, 10, "my valve is called Dora").await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+    let found = recalled(&s, &here, "so, which valve?").await;
+    assert_eq!(
+        found,
+        ["my valve is called Dora", "so: my valve is called Dora"]
+    );
+}
+
+/// What somebody else does leaves an index alone.
+#[tokio::test]
+async fn indexes_outlast_what_concerns_others() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    let there = place(GUILD, ChannelId::new(8), BORIS);
+    long_ago(&s, &here).await;
+    s.ask(&there, 50, "saffron").await;
+    for place in [&here, &there] {
+        recalled(&s, place, QUESTION).await;
+    }
+    // Nothing is stored of who leaves.
+    let left = Purge::Member {
+        guild: GUILD,
+        user: UserId::new(30),
+    };
+    s.memory.purge(&left).await.unwrap();
+    assert!(s.memory.recall.holds(&here) && s.memory.recall.holds(&there));
+    let gone = Purge::Messages {
+        channel: ChannelId::new(8),
+        ids: vec![MessageId::new(50)],
+    };
+    s.memory.purge(&gone).await.unwrap();
+    assert!(s.memory.recall.holds(&here) && !s.memory.recall.holds(&there));
+}
