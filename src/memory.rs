@@ -43,7 +43,7 @@ pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
 pub use confirm::EditOf;
 pub use extract::{ExtractionInput, NoteOutcome};
 pub use facts::{Readable, Remembered};
-pub use history::{Earlier, Exchange, Overview, ToolRound};
+pub use history::{Exchange, Overview, ToolRound};
 pub use outputs::{KeptOutput, MadeOutput};
 pub use privacy::Exported;
 pub use reconcile::{DiscordChange, Edit, Fetched, Missed};

@@ -257,8 +257,7 @@ impl Memory {
             if of_turn.clone().next().is_none() {
                 conversation.index.remove(turn);
             }
-            let later = of_turn.filter(|row| row.timestamp > since);
-            found.push(later.cloned().collect());
+            found.push(of_turn.cloned().collect());
         }
         Some(found)
     }

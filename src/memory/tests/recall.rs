@@ -47,6 +47,10 @@ async fn what_matches_is_recalled_however_old() {
     assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
     fill(&s, &here, 100).await;
     assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    // Asked again after an edit, it does not find its own former words.
+    let (ids, turn) = (Ids::default(), TurnId(10));
+    let again = s.memory.earlier(&ids, &here, turn, QUESTION).await;
+    assert!(again.recalled.is_empty(), "{again:?}");
     s.pass(1_000 * HOUR_MS);
     assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
     assert_eq!(recalled(&s, &here, "And what of the valve?").await, [""; 0]);
@@ -122,6 +126,7 @@ async fn what_is_deleted_edited_or_withdrawn_is_not_recalled() {
     assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
     assert_eq!(recalled(&s, &here, "Which valve is Dora?").await.len(), 2);
     s.memory.delete_conversation(&here).await.unwrap();
+    assert!(!s.memory.recall.holds(&here));
     assert_eq!(recalled(&s, &here, "Which valve is Dora?").await, [""; 0]);
 }
 
@@ -256,7 +261,12 @@ async fn indexes_outlast_what_concerns_others() {
     for place in [&here, &there] {
         recalled(&s, place, QUESTION).await;
     }
-    // Nothing is stored of who leaves.
+    // Nothing is stored of that message, nor of who leaves.
+    let gone = Purge::Messages {
+        channel: HERE,
+        ids: vec![MessageId::new(999)],
+    };
+    s.memory.purge(&gone).await.unwrap();
     let left = Purge::Member {
         guild: GUILD,
         user: UserId::new(30),

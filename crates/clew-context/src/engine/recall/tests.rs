@@ -57,6 +57,19 @@ fn what_contains_the_rarer_words_comes_first() {
 }
 
 #[test]
+fn one_rare_word_outweighs_two_common_ones() {
+    let talk = [
+        "cat dog",
+        "cat dog",
+        "cat dog bird",
+        "valve",
+        "cat dog fish",
+    ];
+    let question = "which cat, dog or valve?";
+    assert_eq!(best(&index(&entries(&talk)), question)[0], 4);
+}
+
+#[test]
 fn nothing_matches_what_nobody_said() {
     let index = index(&entries(&TALK));
     assert_eq!(best(&index, "Which planet has the most moons?"), [0; 0]);
