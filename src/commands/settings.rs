@@ -37,7 +37,7 @@ const WINDOW: OptionSpec = OptionSpec::text(
 );
 const CHANNEL: OptionSpec = OptionSpec::new(
     "channel",
-    "Together with mode: the channel it is for",
+    "Together with mode or lone-context: the channel it is for",
     OptionKind::Channel,
 );
 const MODE: OptionSpec = OptionSpec::new(
@@ -108,18 +108,29 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         "everything" => ChannelMode::Everything,
         _ => ChannelMode::Off,
     });
-    let channel = match (options.channel(&CHANNEL), mode) {
-        (Some(channel), Some(mode)) => Some((channel, mode)),
-        (Some(_), None) => return Err("`channel` needs `mode` with it: what do I answer there?"),
-        (None, Some(_)) => return Err("`mode` needs `channel` with it: which channel is it for?"),
-        (None, None) => None,
+    let channel = options.channel(&CHANNEL);
+    let lone_context = changed(options, &LONE, |word| match word {
+        "recent" => Some(LoneContext::Recent),
+        "conversation" => Some(LoneContext::Conversation),
+        _ => Some(LoneContext::Off),
+    })
+    .unwrap_or_default();
+    if channel.is_none() && mode.is_some() {
+        return Err("`mode` needs `channel` with it: which channel is it for?");
+    }
+    if channel.is_some() && mode.is_none() && lone_context == Change::Keep {
+        return Err("`channel` needs `mode` or `lone-context` with it: what changes there?");
+    }
+    let (lone_context, lone_context_in) = match channel {
+        Some(channel) => (Change::Keep, Some((channel, lone_context))),
+        None => (lone_context, None),
     };
     let change = SettingsChange {
         rolling_window: changed(options, &WINDOW, span).ok_or(
             "`rolling-window` is a time such as `90m`, `12h` or `7d`, from a minute to 365 days, \
              or `default` for the operator's.",
         )?,
-        channel,
+        channel: channel.zip(mode),
         reply_target: changed(options, &TARGET, |word| match word {
             "newest" => Some(ReplyTarget::Newest),
             _ => Some(ReplyTarget::Trigger),
@@ -130,12 +141,8 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
             "`link-context` is two numbers such as `3,1`, each at most 10: how many messages \
              before and after a linked one I read; or `default` for the operator's.",
         )?,
-        lone_context: changed(options, &LONE, |word| match word {
-            "recent" => Some(LoneContext::Recent),
-            "conversation" => Some(LoneContext::Conversation),
-            _ => Some(LoneContext::Off),
-        })
-        .unwrap_or_default(),
+        lone_context,
+        lone_context_in: lone_context_in.filter(|(_, change)| *change != Change::Keep),
     };
     if change == SettingsChange::default() {
         return Err("Say what to change: give at least one of the options.");
@@ -234,16 +241,7 @@ fn fields(
         ),
         field(
             "Mentioned outside threads I read",
-            match settings
-                .lone_context
-                .unwrap_or(services.limits.lone_context)
-            {
-                LoneContext::Off => "only the question".to_owned(),
-                LoneContext::Recent => "the last messages of the channel too".to_owned(),
-                LoneContext::Conversation => {
-                    "what belongs to the asker's conversation too".to_owned()
-                }
-            },
+            lone(services, settings),
             settings.lone_context.is_some(),
         ),
         field("I am silent in", listed(&settings.channels_off), true),
@@ -281,13 +279,45 @@ fn around(LinkContext { before, after }: LinkContext) -> String {
     format!("{before} before and {after} after it")
 }
 
+/// What a lone mention gets in the server, and in the channels that have it otherwise.
+fn lone(services: &CommandServices<'_>, settings: &GuildSettings) -> String {
+    let words = |context| match context {
+        LoneContext::Off => "only the question",
+        LoneContext::Recent => "the last messages of the channel too",
+        LoneContext::Conversation => "what belongs to the asker's conversation too",
+    };
+    let operators = services.limits.lone_context;
+    let everywhere = words(settings.lone_context.unwrap_or(operators)).to_owned();
+    [
+        LoneContext::Off,
+        LoneContext::Recent,
+        LoneContext::Conversation,
+    ]
+    .into_iter()
+    .fold(everywhere, |told, context| {
+        let channels = settings.lone_contexts.iter();
+        let channels = channels.filter(|(_, one)| **one == context);
+        let channels: BTreeSet<ChannelId> = channels.map(|(channel, _)| *channel).collect();
+        if channels.is_empty() {
+            return told;
+        }
+        let listed = listed_within(&channels, CHANNELS_CHARS / 4);
+        format!("{told}; in {listed} {}", words(context))
+    })
+}
+
 fn listed(channels: &BTreeSet<ChannelId>) -> String {
+    listed_within(channels, CHANNELS_CHARS)
+}
+
+/// In about so many characters at most.
+fn listed_within(channels: &BTreeSet<ChannelId>, chars: usize) -> String {
     if channels.is_empty() {
         return "no channel".to_owned();
     }
     let mut text = String::new();
     for (at, channel) in channels.iter().enumerate() {
-        if text.len() > CHANNELS_CHARS {
+        if text.len() > chars {
             text.push_str(&format!(" and {} more", channels.len() - at));
             break;
         }
@@ -364,10 +394,24 @@ mod tests {
             learning: Change::Unset,
             link_context: Change::Unset,
             lone_context: Change::Unset,
+            lone_context_in: None,
         };
         check(&back.map(|name| (name, "default")), Ok(unset));
         let (channel, mode) = (("channel", "42"), ("mode", "off"));
-        check(&[channel], Err("`channel` needs `mode`"));
+        check(&[channel], Err("`channel` needs `mode` or `lone-context`"));
+        let there = |lone_context| SettingsChange {
+            lone_context_in: Some((ChannelId::new(42), lone_context)),
+            ..SettingsChange::default()
+        };
+        let recent = Change::Set(LoneContext::Recent);
+        check(&[channel, ("lone-context", "recent")], Ok(there(recent)));
+        let back = ("lone-context", "default");
+        check(&[channel, back], Ok(there(Change::Unset)));
+        let both = SettingsChange {
+            channel: Some((ChannelId::new(42), ChannelMode::Off)),
+            ..there(recent)
+        };
+        check(&[channel, mode, ("lone-context", "recent")], Ok(both));
         check(&[mode], Err("`mode` needs `channel`"));
         check(&[], Err("Say what to change"));
         let change = SettingsChange {
@@ -377,6 +421,7 @@ mod tests {
             learning: Change::Set(false),
             link_context: Change::Keep,
             lone_context: Change::Keep,
+            lone_context_in: None,
         };
         let rest = [("reply-target", "trigger"), ("learning", "off")];
         check(&[channel, mode, rest[0], rest[1]], Ok(change));

@@ -171,7 +171,9 @@ fn input(turn: &Turn<'_>) -> TurnInput {
     let operators = services.settings.limits;
     let limits = Limits {
         link_context: of_guild.link_context.unwrap_or(operators.link_context),
-        lone_context: of_guild.lone_context.unwrap_or(operators.lone_context),
+        lone_context: of_guild
+            .lone_context_in(here)
+            .unwrap_or(operators.lone_context),
         ..operators
     };
     let us = services.us(turn.ids.guild);

@@ -165,3 +165,34 @@ async fn a_server_says_what_is_read_around_links_and_for_lone_mentions() {
     assert!(!prompt.contains("before it"), "{first} is in {prompt}");
     bot.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_may_have_its_own_lone_context() {
+    let (p, bot) = place(&[]).await;
+    let other = p.stage.discord.channel(p.guild, ChannelKind::Text, "other");
+    let here = json!({"channel": p.channel.to_string(), "lone-context": "recent"});
+    let shown = p.call(p.maria, p.channel, "settings set", here).await;
+    assert_eq!(
+        field(&shown, "Mentioned outside threads I read"),
+        format!(
+            "only the question; in <#{}> the last messages of the channel too (not set here)",
+            p.channel
+        )
+    );
+    for (number, (channel, is_read)) in [(p.channel, true), (other, false)].into_iter().enumerate()
+    {
+        p.stage.discord.post(channel, p.ada, "said there");
+        let question = format!("<@{}> what of it?", p.stage.discord.bot());
+        p.stage.discord.post(channel, p.ada, question);
+        let requests = p.stage.model.wait_requests(number + 1).await;
+        let prompt = prompt(&requests[number]);
+        assert_eq!(prompt.contains("said there"), is_read, "{prompt}");
+    }
+    let back = json!({"channel": p.channel.to_string(), "lone-context": "default"});
+    let shown = p.call(p.maria, p.channel, "settings set", back).await;
+    assert_eq!(
+        field(&shown, "Mentioned outside threads I read"),
+        "only the question (not set here)"
+    );
+    bot.stop().await;
+}

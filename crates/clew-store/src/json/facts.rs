@@ -1,5 +1,6 @@
 //! Facts and settings as JSON.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -113,6 +114,8 @@ pub(super) struct SettingsForm<'a> {
     link_context: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lone_context: Option<&'static str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    lone_contexts: BTreeMap<&'a ChannelId, &'static str>,
 }
 
 impl<'a> SettingsForm<'a> {
@@ -131,11 +134,12 @@ impl<'a> SettingsForm<'a> {
             }),
             learning: settings.learning,
             link_context: settings.link_context.map(|context| context.to_string()),
-            lone_context: settings.lone_context.map(|context| match context {
-                LoneContext::Off => "off",
-                LoneContext::Recent => "recent",
-                LoneContext::Conversation => "conversation",
-            }),
+            lone_context: settings.lone_context.map(lone_word),
+            lone_contexts: settings
+                .lone_contexts
+                .iter()
+                .map(|(channel, context)| (channel, lone_word(*context)))
+                .collect(),
         }
     }
 }
@@ -154,6 +158,9 @@ pub(super) fn read_settings_fields(fields: &Fields) -> Result<GuildSettings, For
         learning: fields.maybe("learning", SWITCH)?,
         link_context: fields.maybe("link_context", LINK_CONTEXT)?,
         lone_context: fields.maybe("lone_context", LONE_CONTEXT)?,
+        lone_contexts: fields
+            .maybe("lone_contexts", LONE_CONTEXTS)?
+            .unwrap_or_default(),
     })
 }
 
@@ -165,15 +172,33 @@ const LINK_CONTEXT: Reader<LinkContext> = (
     |value| LinkContext::parse(value.as_str()?),
     "two numbers such as `3,1`",
 );
-const LONE_CONTEXT: Reader<LoneContext> = (
-    |value| match value.as_str()? {
+const LONE_CONTEXT: Reader<LoneContext> = (read_lone_context, "`off`, `recent` or `conversation`");
+const LONE_CONTEXTS: Reader<BTreeMap<ChannelId, LoneContext>> = (
+    |value| {
+        let channels = value.as_object()?.iter();
+        let read = channels.map(|(id, value)| Some((id.parse().ok()?, read_lone_context(value)?)));
+        read.collect()
+    },
+    "a Discord id each with `off`, `recent` or `conversation`",
+);
+
+const fn lone_word(context: LoneContext) -> &'static str {
+    match context {
+        LoneContext::Off => "off",
+        LoneContext::Recent => "recent",
+        LoneContext::Conversation => "conversation",
+    }
+}
+
+fn read_lone_context(value: &Value) -> Option<LoneContext> {
+    match value.as_str()? {
         "off" => Some(LoneContext::Off),
         "recent" => Some(LoneContext::Recent),
         "conversation" => Some(LoneContext::Conversation),
         _ => None,
-    },
-    "`off`, `recent` or `conversation`",
-);
+    }
+}
+
 const REPLY_TARGET: Reader<ReplyTarget> = (
     |value| match value.as_str()? {
         "newest" => Some(ReplyTarget::Newest),

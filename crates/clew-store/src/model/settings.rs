@@ -1,6 +1,6 @@
 //! The settings of a server (`/settings`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, ReplyTarget};
@@ -23,6 +23,8 @@ pub struct GuildSettings {
     pub link_context: Option<LinkContext>,
     /// `LONE_CONTEXT`.
     pub lone_context: Option<LoneContext>,
+    /// The same of single channels, which goes before the server's.
+    pub lone_contexts: BTreeMap<ChannelId, LoneContext>,
 }
 
 /// One `/settings set`: the given settings change, the others stay.
@@ -40,6 +42,8 @@ pub struct SettingsChange {
     pub link_context: Change<LinkContext>,
     /// What a lone mention with text gets.
     pub lone_context: Change<LoneContext>,
+    /// What it gets in a channel.
+    pub lone_context_in: Option<(ChannelId, Change<LoneContext>)>,
 }
 
 /// A change to one setting.
@@ -79,6 +83,13 @@ impl GuildSettings {
         }
     }
 
+    /// What a lone mention with text gets in a channel; none if the operator's setting
+    /// applies.
+    pub fn lone_context_in(&self, channel: ChannelId) -> Option<LoneContext> {
+        let own = self.lone_contexts.get(&channel).copied();
+        own.or(self.lone_context)
+    }
+
     /// Applies a change.
     #[must_use]
     pub fn changed(mut self, change: &SettingsChange) -> Self {
@@ -87,6 +98,11 @@ impl GuildSettings {
         self.learning = change.learning.of(self.learning);
         self.link_context = change.link_context.of(self.link_context);
         self.lone_context = change.lone_context.of(self.lone_context);
+        if let Some((channel, change)) = change.lone_context_in {
+            let own = self.lone_contexts.remove(&channel);
+            let own = change.of(own).map(|context| (channel, context));
+            self.lone_contexts.extend(own);
+        }
         if let Some((channel, mode)) = change.channel {
             self.channels_off.remove(&channel);
             self.channels_answered.remove(&channel);

@@ -11,7 +11,7 @@ use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
     Scope, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
-use proptest::collection::{btree_set, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
@@ -202,6 +202,14 @@ fn fact() -> impl Strategy<Value = Fact> {
     )
 }
 
+fn lone_context() -> impl Strategy<Value = LoneContext> {
+    prop_oneof![
+        Just(LoneContext::Off),
+        Just(LoneContext::Recent),
+        Just(LoneContext::Conversation)
+    ]
+}
+
 fn settings() -> impl Strategy<Value = GuildSettings> {
     let target = prop_oneof![Just(ReplyTarget::Newest), Just(ReplyTarget::Trigger)];
     (
@@ -211,14 +219,20 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
         option::of(target),
         option::of(any::<bool>()),
         option::of((0..=LinkContext::MOST, 0..=LinkContext::MOST)),
-        option::of(prop_oneof![
-            Just(LoneContext::Off),
-            Just(LoneContext::Recent),
-            Just(LoneContext::Conversation)
-        ]),
+        option::of(lone_context()),
+        btree_map(id(ChannelId::new), lone_context(), 0..3),
     )
         .prop_map(
-            |(rolling_window, off, answered, reply_target, learning, linked, lone_context)| {
+            |(
+                rolling_window,
+                off,
+                answered,
+                reply_target,
+                learning,
+                linked,
+                lone_context,
+                lone_contexts,
+            )| {
                 let around = |(before, after)| LinkContext { before, after };
                 GuildSettings {
                     rolling_window,
@@ -228,6 +242,7 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
                     learning,
                     link_context: linked.map(around),
                     lone_context,
+                    lone_contexts,
                 }
             },
         )

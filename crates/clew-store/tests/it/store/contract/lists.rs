@@ -51,6 +51,7 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
             after: 10,
         }),
         lone_context: Some(LoneContext::Recent),
+        lone_contexts: [(ChannelId::new(4), LoneContext::Off)].into(),
     };
     let other = GuildSettings {
         reply_target: Some(ReplyTarget::Newest),
