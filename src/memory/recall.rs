@@ -59,7 +59,7 @@ struct Held {
     bytes: usize,
     /// When it was last asked.
     asked: u64,
-    /// Turns stored since.
+    /// Turns stored since that was last looked at.
     stored: Vec<TurnId>,
 }
 
@@ -96,17 +96,23 @@ impl Recall {
         self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The index of a conversation, which counts as asked now, and the turns stored since
-    /// the last time.
-    fn of(&self, place: &Place) -> (Arc<tokio::sync::Mutex<Conversation>>, Vec<TurnId>) {
+    /// The index of a conversation, which counts as asked now.
+    fn of(&self, place: &Place) -> Arc<tokio::sync::Mutex<Conversation>> {
         let mut indexes = self.lock();
         indexes.asked += 1;
         let asked = indexes.asked;
         let key = (place.scope, place.agent.clone());
         let held = indexes.held.entry(key).or_default();
         held.asked = asked;
-        let stored = std::mem::take(&mut held.stored);
-        (Arc::clone(&held.conversation), stored)
+        Arc::clone(&held.conversation)
+    }
+
+    /// The turns of a conversation that were stored since this was last asked.
+    fn stored_since(&self, place: &Place) -> Vec<TurnId> {
+        let key = (place.scope, place.agent.clone());
+        let mut indexes = self.lock();
+        let held = indexes.held.get_mut(&key);
+        held.map_or_else(Vec::new, |held| std::mem::take(&mut held.stored))
     }
 
     /// Notes what an index takes, and makes room.
@@ -234,9 +240,9 @@ impl Memory {
     ) -> Option<Vec<Vec<StoredMessage>>> {
         let store = &self.stores.conversations;
         let since = self.ask(ids, store, self.recalled_since(place)).await?;
-        let (conversation, stored) = self.recall.of(place);
+        let conversation = self.recall.of(place);
         let mut conversation = conversation.lock().await;
-        let index = &conversation.index;
+        let (index, stored) = (&conversation.index, self.recall.stored_since(place));
         // In files ordinals begin anew when a conversation is empty.
         if index.is_empty() || stored.iter().any(|turn| index.contains(*turn)) {
             *conversation = Conversation::default();
