@@ -91,7 +91,7 @@ fn layout(world: &mut World, seeds: Seeds, random: &mut Random) -> (Vec<Source>,
 }
 
 /// Whether everybody who can see a place may read a source.
-fn everybody_reads(world: &World, people: &[Id], place: Id, source: Id) -> bool {
+pub(super) fn everybody_reads(world: &World, people: &[Id], place: Id, source: Id) -> bool {
     let history = Permissions::READ_MESSAGE_HISTORY;
     people.iter().all(|one| {
         let reads = world.permissions(*one, source).contains(history) && world.sees(*one, source);

@@ -1,9 +1,9 @@
 //! What is recalled in a conversation that follows its user: only what everybody who reads
 //! the answer may read.
 
-use clew_simulator::{Id, Permissions, World};
+use clew_simulator::{Id, World};
 
-use super::leaks::{Random, channel, members};
+use super::leaks::{Random, channel, everybody_reads, members};
 use super::{Place, Seeds, place_with};
 
 const QUESTIONS: usize = 24;
@@ -13,15 +13,6 @@ fn layout(world: &mut World, seeds: Seeds, random: &mut Random) -> (Vec<Id>, Vec
     let (roles, people) = members(world, seeds);
     let channels = (0..6).map(|_| channel(world, seeds, roles, random, "plans"));
     (channels.collect(), people)
-}
-
-/// Whether everybody who can see a channel may read another one.
-fn everybody_reads(world: &World, people: &[Id], place: Id, source: Id) -> bool {
-    let history = Permissions::READ_MESSAGE_HISTORY;
-    people.iter().all(|one| {
-        let reads = world.permissions(*one, source).contains(history) && world.sees(*one, source);
-        !world.sees(*one, place) || reads
-    })
 }
 
 /// One person tells a secret in each channel that they see, then asks for all of them in
