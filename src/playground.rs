@@ -72,10 +72,6 @@ pub struct PlaygroundOptions {
     pub settings: Vec<(String, String)>,
     /// Where the page is served; port 0 means any free one.
     pub listen: SocketAddr,
-    /// A folder whose files are served instead of those inside the program, to develop the
-    /// page.
-    #[cfg(feature = "test-util")]
-    pub page: Option<std::path::PathBuf>,
 }
 
 /// A running playground.
@@ -108,8 +104,6 @@ struct Shared {
     faults: Mutex<api::FaultState>,
     /// How many exports are open.
     opened: tokio::sync::Mutex<usize>,
-    #[cfg(feature = "test-util")]
-    page: Option<std::path::PathBuf>,
 }
 
 impl Playground {
@@ -161,8 +155,6 @@ impl Playground {
             suggestion,
             faults: Mutex::default(),
             opened: tokio::sync::Mutex::default(),
-            #[cfg(feature = "test-util")]
-            page: options.page,
         });
         let shutdown = CancellationToken::new();
         tokio::spawn(relay::events(Arc::clone(&shared), shutdown.clone()));

@@ -35,8 +35,6 @@ pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
     let options = PlaygroundOptions {
         settings: Config::demo_of_process(),
         listen: SocketAddr::new(args.listen, args.port),
-        #[cfg(feature = "test-util")]
-        page: None,
     };
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,

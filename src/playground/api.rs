@@ -1,6 +1,7 @@
 //! The page's server: its routes, and what they may be sent.
 
 mod changes;
+mod commands;
 mod faults;
 mod messages;
 mod open;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::{StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post, put};
@@ -118,6 +119,7 @@ fn routes() -> Router<Arc<Shared>> {
     let messages = get(messages::page).post(messages::post);
     let message = patch(changes::edit).delete(changes::delete);
     let reactions = put(changes::react).delete(changes::unreact);
+    let calls = get(commands::offered).post(commands::call);
     Router::new()
         .route("/api/state", get(state::state))
         .route("/api/channels/{channel}/messages", messages)
@@ -126,7 +128,13 @@ fn routes() -> Router<Arc<Shared>> {
             "/api/channels/{channel}/messages/{message}/reactions",
             reactions,
         )
+        .route(
+            "/api/channels/{channel}/messages/{message}/press",
+            post(commands::press),
+        )
         .route("/api/channels/{channel}/webhook", post(changes::webhook))
+        .route("/api/channels/{channel}/commands", calls)
+        .route("/api/channels/{channel}/choices", post(commands::choices))
         .route("/api/channels/{channel}/threads", post(threads::open))
         .route("/api/dms", post(threads::direct))
         .route("/api/turns/{trigger}", get(turn))
@@ -147,21 +155,11 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
 }
 
 /// One of the page's files.
-async fn file(State(shared): State<Arc<Shared>>, request: Request) -> Result<Response, ApiError> {
-    let path = request.uri().path();
-    let name = path.trim_start_matches('/');
-    let file = PageFile::find(name);
+async fn file(uri: Uri) -> Result<Response, ApiError> {
+    let path = uri.path();
+    let file = PageFile::find(path);
     let file = file.ok_or_else(|| ApiError::missing(format!("there is nothing at {path}")))?;
-    let token = shared.token.expose();
-    #[cfg(feature = "test-util")]
-    let text = match &shared.page {
-        Some(folder) => file.text_in(folder, token),
-        None => Ok(file.text(token)),
-    };
-    #[cfg(not(feature = "test-util"))]
-    let text = std::io::Result::Ok(file.text(token));
-    let text = text.map_err(|error| ApiError::missing(error.to_string()))?;
-    let mut response = text.into_response();
+    let mut response = file.text.into_response();
     let kind = HeaderValue::from_static(file.content_type());
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)

@@ -11,6 +11,7 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use super::api::ApiError;
+use super::page::PageFile;
 
 /// The header with the token.
 pub(super) const TOKEN_HEADER: &str = "x-clew-token";
@@ -54,37 +55,29 @@ impl PageToken {
         Self { token, address }
     }
 
-    /// The token, to be written into the page.
-    pub(super) fn expose(&self) -> &str {
-        &self.token
-    }
-
     /// The link to the page. It carries the token, since other accounts of this machine can
     /// connect, too.
     pub(super) fn link(&self) -> String {
         format!("http://{}/?token={}", self.address, self.token)
     }
 
-    /// Checks a request. The page's files carry no token; the page itself needs it in its
-    /// link, since it hands it on.
+    /// Checks a request. The page's scripts and styles need no token; the page takes it from
+    /// its link, and puts it into a header of all else that it asks for.
     pub(super) fn check(&self, request: &Request) -> Result<(), ApiError> {
         let headers = request.headers();
         self.check_host(headers)?;
         self.check_origin(request.method(), headers)?;
-        let path = request.uri().path();
-        if path.starts_with("/api/") {
-            let given = headers.get(TOKEN_HEADER).map(HeaderValue::as_bytes);
-            if !given.is_some_and(|given| self.fits(given)) {
-                return Err(ApiError::forbidden(
-                    "the page's token is missing or old: load the page again",
-                ));
-            }
-        } else if path == "/" && !self.is_in(request.uri()) {
-            return Err(ApiError::forbidden(
-                "the link has no valid token: open the one that `clew playground` printed",
-            ));
+        let given = headers.get(TOKEN_HEADER).map(HeaderValue::as_bytes);
+        let uri = request.uri();
+        let may = given.is_some_and(|given| self.fits(given))
+            || PageFile::find(uri.path()).is_some_and(|file| !file.is_page() || self.is_in(uri));
+        if may {
+            Ok(())
+        } else {
+            Err(ApiError::forbidden(
+                "the token is missing or old: open the link that `clew playground` printed",
+            ))
         }
-        Ok(())
     }
 
     /// The `Host` must be our address: a name that was made to point here is not.

@@ -7,6 +7,7 @@ use ammonia::{Builder, UrlRelative};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 use serde_json::Value;
 
+use clew_context::model::UnixMillis;
 use clew_simulator::{Id, World};
 
 /// The longest text that is rendered, in bytes: Discord's longest has 4,000 characters. The
@@ -14,6 +15,8 @@ use clew_simulator::{Id, World};
 const MOST_BYTES: usize = 16_000;
 /// How deep quotes, lists and emphasis are shown in one another. Deep ones take long to clean.
 const DEEPEST: usize = 16;
+/// The first second, since 1970, that is not shown as a time.
+const YEAR_10_000: i64 = 253_402_300_800;
 /// What small print begins with.
 const SMALL: &str = "-# ";
 /// Elements that may remain.
@@ -84,15 +87,28 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     cleaner
 });
 
-/// Adds to a message object, and to the one it replies to, its text as HTML.
+/// Adds to a message object, and to the one it replies to, its texts as HTML.
 pub(super) fn add(names: &dyn Names, message: &mut Value) {
-    if let Some(content) = message["content"].as_str() {
-        message["html"] = to_html(content, names).into();
+    add_to(names, message, "content");
+    let embeds = message.get_mut("embeds").and_then(Value::as_array_mut);
+    for embed in embeds.into_iter().flatten() {
+        add_to(names, embed, "description");
+        let fields = embed.get_mut("fields").and_then(Value::as_array_mut);
+        for field in fields.into_iter().flatten() {
+            add_to(names, field, "value");
+        }
     }
     if let Some(inner) = message.get_mut("referenced_message")
         && inner.is_object()
     {
         add(names, inner);
+    }
+}
+
+/// Adds to what has a text under this key the text as HTML.
+fn add_to(names: &dyn Names, holder: &mut Value, key: &str) {
+    if let Some(text) = holder[key].as_str() {
+        holder["html"] = to_html(text, names).into();
     }
 }
 
@@ -274,6 +290,17 @@ impl<'a> Rendering<'a> {
         if let Some(user) = inside.strip_prefix('@') {
             let id = number(user.strip_prefix('!').unwrap_or(user))?;
             return Some((length, mention("user", '@', id, self.names.user(id))));
+        }
+        if let Some(time) = inside.strip_prefix("t:") {
+            let seconds = time
+                .split(':')
+                .next()
+                .and_then(|digits| digits.parse().ok())?;
+            let seconds: i64 = Some(seconds).filter(|at| (0..YEAR_10_000).contains(at))?;
+            return Some((
+                length,
+                format!("{} UTC", UnixMillis(seconds * 1_000).minute()),
+            ));
         }
         let emoji = inside.strip_prefix("a:").or(inside.strip_prefix(':'))?;
         let (name, id) = emoji.split_once(':')?;

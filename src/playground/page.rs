@@ -5,11 +5,11 @@
 pub(super) struct PageFile {
     /// Its path on the server, without the slash.
     pub(super) name: &'static str,
-    text: &'static str,
+    pub(super) text: &'static str,
 }
 
-/// What stands in the page for its token.
-const TOKEN: &str = "{{token}}";
+/// The page itself.
+const PAGE: &str = "index.html";
 
 /// The table of files: those in `page/`.
 macro_rules! files {
@@ -28,6 +28,7 @@ files![
     "base.css",
     "chat.css",
     "chat.js",
+    "commands.js",
     "composer.js",
     "dialogs.js",
     "diff.js",
@@ -53,10 +54,16 @@ files![
 ];
 
 impl PageFile {
-    /// The file with this name; the empty name is the page's own.
-    pub(super) fn find(name: &str) -> Option<Self> {
-        let name = if name.is_empty() { "index.html" } else { name };
+    /// The file at this path, and no other form of it; `/` is the page itself.
+    pub(super) fn find(path: &str) -> Option<Self> {
+        let name = path.strip_prefix('/')?;
+        let name = if name.is_empty() { PAGE } else { name };
         FILES.iter().copied().find(|file| file.name == name)
+    }
+
+    /// Whether it is the page itself, not a part of it.
+    pub(super) fn is_page(self) -> bool {
+        self.name == PAGE
     }
 
     /// Its media type.
@@ -66,26 +73,6 @@ impl PageFile {
             Some("css") => "text/css; charset=utf-8",
             _ => "text/javascript; charset=utf-8",
         }
-    }
-
-    /// Its text; the page's own has the token in it.
-    pub(super) fn text(self, token: &str) -> String {
-        with_token(self.name, self.text, token)
-    }
-
-    /// The same, with the text from a folder.
-    #[cfg(feature = "test-util")]
-    pub(super) fn text_in(self, folder: &std::path::Path, token: &str) -> std::io::Result<String> {
-        let text = std::fs::read_to_string(folder.join(self.name))?;
-        Ok(with_token(self.name, &text, token))
-    }
-}
-
-fn with_token(name: &str, text: &str, token: &str) -> String {
-    if name == "index.html" {
-        text.replace(TOKEN, token)
-    } else {
-        text.to_owned()
     }
 }
 
@@ -103,19 +90,5 @@ mod tests {
             .collect();
         let listed: BTreeSet<String> = FILES.iter().map(|file| file.name.to_owned()).collect();
         assert_eq!(listed, there);
-    }
-
-    #[test]
-    fn only_the_page_itself_has_the_token() {
-        let token = "0123456789abcdef";
-        for file in FILES {
-            let text = file.text(token);
-            assert_eq!(
-                text.contains(token),
-                file.name == "index.html",
-                "{}",
-                file.name
-            );
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! `clew playground`: the page's server over real sockets, with the real bot behind it.
 
 mod browser;
+mod calling;
 mod changing;
 mod client;
 mod guarded;
@@ -18,7 +19,6 @@ async fn opened(settings: &[(&str, &str)]) -> (Playground, Page) {
     let playground = Playground::start(PlaygroundOptions {
         settings: pairs(settings),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        page: None,
     });
     let playground = playground.await.unwrap();
     let page = Page::open(playground.link()).await;

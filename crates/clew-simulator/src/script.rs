@@ -6,3 +6,10 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the script is wrong: {0}")]
 pub struct ScriptError(pub(crate) String);
+
+impl ScriptError {
+    /// What is wrong.
+    pub fn what(&self) -> &str {
+        &self.0
+    }
+}

@@ -64,6 +64,10 @@ fn mentions_get_names_and_addresses_become_links() {
     );
     check("<:smile:12> <a:wave:13>", "<p>:smile: :wave:</p>");
     check(
+        "<t:1767323045:f> <t:0> <t:253402300800> <t:-1:R>",
+        "<p>2026-01-02 03:04 UTC 1970-01-01 00:00 UTC &lt;t:253402300800&gt; &lt;t:-1:R&gt;</p>",
+    );
+    check(
         "see https://a.example/x?y=1&z=2, and",
         &format!(
             r#"<p>see <a href="https://a.example/x?y=1&amp;z=2" {rel}>https://a.example/x?y=1&amp;z=2</a>, and</p>"#

@@ -49,11 +49,20 @@ export async function loadState() {
   for (const topic of ['places', 'you', 'settings', 'faults', 'turns']) emit(topic);
 }
 
-/** Speaks as somebody else from now on. */
+/** Speaks as somebody else from now on, who does not see what was for another alone. */
 export function become(user) {
   state.you = user;
   emit('you');
+  for (const [channel, { byId }] of state.messages) {
+    for (const message of [...byId.values()].filter(isHidden)) removed(channel, message.id);
+  }
 }
+
+/** Whether a message is for one person alone: Discord's flag 64. */
+export const isForOne = (message) => Boolean(message.flags & 64);
+
+/** Whether a message is for somebody else alone. */
+export const isHidden = (message) => isForOne(message) && message.interaction_metadata?.user.id !== state.you;
 
 /** Shows a channel, with its newest messages. */
 export async function openChannel(id) {
@@ -129,6 +138,16 @@ export async function post(channel, content, { replyTo, files }) {
   if (!message) return false;
   took(message);
   return true;
+}
+
+/** Calls a slash command; whether the bot responded. */
+export function call(channel, { command, options }) {
+  return attempt(async () => (await api.call(channel, { author: state.you, command, options }), true));
+}
+
+/** Presses a button under a message. */
+export function press(message, button) {
+  attempt(() => api.press(message.channel_id, message.id, state.you, button));
 }
 
 /** Gives a message other words; whether that was taken. */

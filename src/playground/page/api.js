@@ -1,6 +1,6 @@
-// Requests to the playground's server, each with the page's token, and its stream of events.
+// Requests to the playground's server, each with the token of the page's link, and its stream of events.
 
-const token = document.querySelector('meta[name="clew-token"]')?.content ?? '';
+const token = new URLSearchParams(location.search).get('token') ?? '';
 
 /** A refused request; its message is the server's own sentence. */
 export class ApiError extends Error {
@@ -47,6 +47,10 @@ export const api = {
   unreact: (place, id, author, emoji) => request('DELETE', `${message(place, id)}/reactions`, { author, emoji }),
   thread: (place, thread) => request('POST', `${channel(place)}/threads`, thread),
   webhook: (place, name, content, proxied) => request('POST', `${channel(place)}/webhook`, { name, content, is_proxied: proxied }),
+  commands: (place, author) => get(`${channel(place)}/commands?author=${encodeURIComponent(author)}`),
+  call: (place, call) => request('POST', `${channel(place)}/commands`, call),
+  choices: (place, typing) => request('POST', `${channel(place)}/choices`, typing),
+  press: (place, id, author, button) => request('POST', `${message(place, id)}/press`, { author, button }),
   direct: (author) => request('POST', '/api/dms', { author }),
   turn: (trigger, signal) => get(turn(trigger), signal),
   preview: (trigger, settings, signal) => request('POST', `${turn(trigger)}/preview`, { settings }, signal),

@@ -1,7 +1,8 @@
 // The field in which messages are written: sending, replying, editing, text files, and the
-// completion of mentions.
+// completion of mentions and slash commands.
 
-import { edit, post } from './actions.js';
+import { attempt, call, edit, post } from './actions.js';
+import { callOf, commandSuggestions, usage } from './commands.js';
 import { announce, byId, el, icon, iconButton, toast } from './dom.js';
 import { plain } from './message.js';
 import { fromWire, queryAt, suggestions, toWire } from './mentions.js';
@@ -61,10 +62,16 @@ async function send() {
   const written = state.composing;
   if (text === '' && written.files.length === 0) return;
   const channel = state.channel;
+  const called = written.editing ? null : await attempt(() => callOf(text));
+  // What cannot be meant stays in the field, like what was changed meanwhile.
+  if (called === undefined || field().value.trim() !== text) return;
   const content = toWire(text);
   field().value = '';
   compose(nothing());
-  const done = written.editing ? await edit(channel, written.editing, content) : await post(channel, content, written);
+  let done;
+  if (called) done = await call(channel, called);
+  else if (written.editing) done = await edit(channel, written.editing, content);
+  else done = await post(channel, content, written);
   if (!done) {
     giveBack(channel, text, written);
     return;
@@ -88,6 +95,7 @@ const nothing = () => ({ replyTo: null, editing: null, files: [] });
 function compose(composing) {
   state.composing = composing;
   emit('composing');
+  showUsage();
 }
 
 /** Replies to a message from now on. */
@@ -174,16 +182,39 @@ function editLast(event) {
 }
 
 /** Opens, moves or closes the suggestions, by what stands before the caret. */
-function complete() {
-  const query = field().selectionStart === field().selectionEnd && queryAt(field().value, field().selectionStart);
-  const found = query ? suggestions(query) : [];
-  if (found.length === 0) {
+async function complete() {
+  const { value, selectionStart: caret, selectionEnd } = field();
+  const open = caret === selectionEnd ? await suggested(value.slice(0, caret)) : null;
+  if (field().value !== value || field().selectionStart !== caret) return;
+  showUsage();
+  if (!open || open.found.length === 0) {
     closeCompletions();
     return;
   }
-  if (!completing) announce(`${many(found.length, 'suggestion')}. Up and down choose, Enter takes.`);
-  completing = { query, found, at: 0 };
+  if (!completing) announce(`${many(open.found.length, 'suggestion')}. Up and down choose, Enter takes.`);
+  completing = { ...open, at: 0 };
   showCompletions();
+}
+
+/** What could be meant by what was typed: `{ from, found }`, or null. */
+async function suggested(text) {
+  const query = queryAt(text, text.length);
+  if (query) return { from: query.from, found: suggestions(query) };
+  try {
+    return await commandSuggestions(text);
+  } catch {
+    // Who may not call here is told when the call is sent.
+    return null;
+  }
+}
+
+/** Says what the command that is typed takes. */
+async function showUsage() {
+  const box = byId('usage');
+  const text = field().value;
+  const known = text.startsWith('/') ? await usage(text).catch(() => null) : null;
+  box.hidden = !known;
+  box.replaceChildren(...(known ? [el('code', { text: `/${known.name} ${known.options}` }), ` ${known.about}`] : []));
 }
 
 function showCompletions() {
@@ -231,11 +262,12 @@ function completionKey(event) {
 }
 
 function take(chosen) {
-  const { from } = completing.query;
   const end = field().selectionStart;
-  field().setRangeText(`${chosen.insert} `, from, end, 'end');
+  field().setRangeText(chosen.insert.endsWith(':') ? chosen.insert : `${chosen.insert} `, completing.from, end, 'end');
+  chosen.took?.();
   closeCompletions();
   field().focus();
+  complete();
 }
 
 /** What a newcomer sees first: where to ask, what, and where to look. */

@@ -25,6 +25,16 @@ export function button(label, act, props = {}) {
   return el('button', { type: 'button', on: { click: act }, ...props }, label);
 }
 
+/** A table that scrolls by itself where it is too wide. */
+export function table(label, props, ...children) {
+  return el('div', { class: 'table', role: 'group', tabindex: '0', 'aria-label': label }, el('table', props, ...children));
+}
+
+/** A setting's name or a path, whose lines may end after `_`, `/`, `?` and `&`. */
+export function breakable(text) {
+  return text.split(/(?<=[_/?&])/u).flatMap((part) => [part, el('wbr')]);
+}
+
 /** The element with this id, which the page always has. */
 export function byId(id) {
   return document.getElementById(id);

@@ -1,7 +1,7 @@
 // What the server's stream of events changes in the state.
 
 import { listen } from './api.js';
-import { addChannel, attempt, emojiKey, explain, loadState, reacted, reload, removed, select } from './actions.js';
+import { addChannel, attempt, emojiKey, explain, isHidden, loadState, reacted, reload, removed, select } from './actions.js';
 import { announce } from './dom.js';
 import { nameOf, sceneName } from './names.js';
 import { emit, putMessage, putTurn, state } from './store.js';
@@ -28,6 +28,7 @@ function hear(event, data) {
 
 const DISPATCH = {
   MESSAGE_CREATE: (message) => {
+    if (isHidden(message)) return;
     stopTyping(message.channel_id, message.author?.id);
     show(message);
     if (message.channel_id !== state.channel && !state.unread.has(message.channel_id)) {
@@ -54,6 +55,7 @@ const DISPATCH = {
 
 /** A message of a channel that is loaded; of others the newest page is loaded when they are opened. */
 function show(message) {
+  if (isHidden(message)) return;
   const held = state.messages.get(message.channel_id);
   if (!held || (held.ids.length === 0 && message.channel_id !== state.channel)) return;
   if (!held.byId.has(message.id) && !message.author) return;

@@ -22,7 +22,7 @@ function render() {
   const { slow_ms: slow = 0, status = null } = state.faults;
   const focused = document.activeElement?.closest('#faults')?.querySelector(':focus')?.id;
   byId('faults').replaceChildren(
-    el('h3', { text: 'What if Discord misbehaves?' }),
+    el('h2', { text: 'What if Discord misbehaves?' }),
     el('p', { class: 'small', text: 'Faults hold for the calls with which the bot collects messages. Whatever happens, it still answers, and says in its context what it could not read.' }),
     group('Answers of Discord come late by', 'slow', DELAYS.map(([value, label]) => [value, label, '']), slow, (value) => setFaults({ slow_ms: value })),
     group('Calls are', 'status', STATUSES, status, (value) => setFaults({ status: value })),

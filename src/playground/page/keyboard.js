@@ -14,6 +14,7 @@ const KEPT = 'clew-single-keys';
 export const SHORTCUTS = [
   [['Enter'], 'Send; Shift Enter begins a new line'],
   [['@', '#'], 'Mention a person or a channel while writing'],
+  [['/'], 'At the beginning: a slash command'],
   [['↑'], 'In an empty field: edit your last message; in lists: move'],
   [['R', 'E', 'T', '+', 'Del', 'W'], 'On a message: reply, edit, thread, react, delete, why'],
   [['Esc'], 'Close, or stop replying and editing'],

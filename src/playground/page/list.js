@@ -24,6 +24,8 @@ let shownMarks = new Map();
 let active = null;
 let atEnd = true;
 let growing = false;
+/** The heights of the scroller and of what is in it, when it was last scrolled. */
+let heights = [0, 0];
 
 const list = byId('messages');
 const scroller = byId('scroller');
@@ -151,6 +153,13 @@ function showEnds() {
 }
 
 function scrolled() {
+  const seen = heights;
+  heights = [scroller.clientHeight, scroller.scrollHeight];
+  // What has grown or has less room is not scrolled away from the end by the visitor.
+  if (atEnd && heights.some((height, nth) => height !== seen[nth])) {
+    scrollToEnd();
+    return;
+  }
   const below = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
   const { ids, end } = stretch();
   atEnd = below < AT_END && end >= ids.length;

@@ -1,6 +1,6 @@
 // What can be done with a message: which, by which key, and doing it.
 
-import { openChannel, remove, select, toggleReaction } from './actions.js';
+import { isForOne, openChannel, press, remove, removed, select, toggleReaction } from './actions.js';
 import { startEdit, startReply } from './composer.js';
 import { confirmDialog, reactDialog, threadDialog } from './dialogs.js';
 import { goTo } from './list.js';
@@ -12,6 +12,7 @@ export function actsOf(message) {
   const answered = state.answerTo.has(message.id);
   const explained = answered || state.turns.has(message.id);
   const why = answered ? 'Why this answer' : 'Why it was answered so';
+  if (isForOne(message)) return [{ name: 'dismiss', icon: 'close', label: 'Dismiss', key: 'Delete' }];
   return [
     explained && { name: 'why', icon: 'why', label: why, key: 'w' },
     { name: 'reply', icon: 'reply', label: 'Reply', key: 'r' },
@@ -44,6 +45,8 @@ const ACTS = {
     emit('view', 'why');
     select(state.answerTo.get(message.id) ?? message.id);
   },
+  press,
+  dismiss: (message) => removed(message.channel_id, message.id),
   remove: (message) => confirmDialog('Delete this message?', 'Delete', () => remove(message.channel_id, message.id)),
 };
 

@@ -2,7 +2,7 @@
 // place in the explained context, and what can be done with it.
 
 import { button, el, icon, iconButton, setServerHtml } from './dom.js';
-import { emojiKey } from './actions.js';
+import { emojiKey, isForOne } from './actions.js';
 import { actsOf } from './message-acts.js';
 import { clockTime, colourOf, count, dayName, fullTime, initial, many, nameOf, placeName, timeOf, userName } from './names.js';
 import { messageOf, state } from './store.js';
@@ -11,6 +11,10 @@ import { messageOf, state } from './store.js';
 const TOGETHER = 5 * 60_000;
 /** Discord's message types. */
 const KIND = { THREAD_CREATED: 18, REPLY: 19, THREAD_STARTER: 21, PLAIN: [0, 19, 20, 21, 23] };
+/** Discord's flag of a message that the bot still thinks about. */
+const LOADING = 128;
+/** Discord's styles of buttons, as classes. */
+const STYLES = { 1: 'primary', 4: 'danger' };
 /** The most of a quoted message, in characters. */
 const QUOTED = 120;
 
@@ -34,25 +38,33 @@ export function messageRow(message, before, mark) {
 
 function isFollowing(before, message, time) {
   const same = before.author.id === message.author.id && before.author.username === message.author.username;
-  return same && !message.message_reference && time - timeOf(before.id) < TOGETHER && KIND.PLAIN.includes(before.type);
+  return same && !message.message_reference && !message.interaction_metadata && time - timeOf(before.id) < TOGETHER && KIND.PLAIN.includes(before.type);
 }
 
 function body(message, follows, time) {
   const name = userName(message.author);
   const when = el('time', { datetime: new Date(time).toISOString(), title: fullTime(time), text: clockTime(time) });
   const avatar = el('span', { class: `avatar ${colourOf(message.author.id)}`, 'aria-hidden': 'true', text: initial(name) });
-  const app = message.webhook_id ? 'webhook' : message.author.bot ? 'app' : null;
+  const app = message.webhook_id && !message.interaction_metadata ? 'webhook' : message.author.bot ? 'app' : null;
   const head = el('p', { class: 'who' },
     el('b', { text: name }), app && el('span', { class: 'app', text: app }), when);
   // Under the text: messages that follow one of the same person have no head.
   const edited = message.edited_timestamp && el('p', { class: 'small', text: 'edited' });
-  const main = el('div', { class: 'main' }, quotation(message), head, text(message), edited, ...additions(message));
+  const main = el('div', { class: 'main' }, quotation(message), called(message), head, text(message), edited, ...additions(message));
   return [follows ? el('span', { class: 'avatar-space' }) : avatar, main];
+}
+
+/** Who called which command. */
+function called(message) {
+  if (!message.command) return null;
+  const who = userName(message.interaction_metadata.user);
+  return el('p', { class: 'small' }, el('b', { text: who }), ' used ', el('code', { text: `/${message.command}` }));
 }
 
 function text(message) {
   const box = el('div', { class: 'content' });
-  if (message.type === KIND.THREAD_CREATED) box.textContent = `started a thread: ${message.content}`;
+  if (message.flags & LOADING) box.append(el('p', { class: 'small', text: `${userName(message.author)} is thinking…` }));
+  else if (message.type === KIND.THREAD_CREATED) box.textContent = `started a thread: ${message.content}`;
   else if (message.type === KIND.THREAD_STARTER) setServerHtml(box, message.referenced_message?.html ?? '');
   else setServerHtml(box, message.html ?? '');
   if (message.type === KIND.THREAD_STARTER && !box.hasChildNodes()) {
@@ -91,18 +103,35 @@ function additions(message) {
     message.poll && poll(message.poll),
     ...(message.message_snapshots ?? []).map(forward),
     thread && threadLink(thread),
+    ...(message.components ?? []).map(buttons),
     (message.reactions ?? []).length > 0 && reactions(message),
+    isForOne(message) && el('p', { class: 'small' }, `Only ${userName(message.interaction_metadata?.user)} can see this.`),
   ].filter(Boolean);
 }
 
 function embed(found) {
-  const fields = (found.fields ?? []).map((field) => el('p', {}, el('b', { text: field.name }), ' ', field.value));
+  const fields = (found.fields ?? []).map((field) => [el('p', {}, el('b', { text: field.name })), html(field)]);
   return el('div', { class: 'embed' },
     found.author?.name && el('p', { class: 'small', text: found.author.name }),
     found.title && el('p', {}, el('b', { text: found.title })),
-    found.description && el('p', { class: 'pre', text: found.description }),
-    fields,
+    found.description && html(found),
+    ...fields,
     found.footer?.text && el('p', { class: 'small', text: found.footer.text }));
+}
+
+/** The server's markup of a part of an embed. */
+function html(part) {
+  const box = el('div', { class: 'content' });
+  setServerHtml(box, part.html ?? '');
+  return box;
+}
+
+/** A row of buttons. */
+function buttons(row) {
+  const each = ({ label, style, custom_id, disabled }) => button(label, null, {
+    class: STYLES[style], tabindex: '-1', disabled: Boolean(disabled), data: { act: 'press', target: custom_id },
+  });
+  return el('div', { class: 'row buttons' }, (row.components ?? []).filter((one) => one.type === 2).map(each));
 }
 
 function attachment(found) {

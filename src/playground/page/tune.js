@@ -3,7 +3,7 @@
 
 import { change, resetSettings } from './actions.js';
 import { lineDiff } from './diff.js';
-import { button, byId, el, toast } from './dom.js';
+import { breakable, button, byId, el, table, toast } from './dom.js';
 import { count, many } from './names.js';
 import { emit, on, state } from './store.js';
 import { messageList } from './why.js';
@@ -146,7 +146,7 @@ function comparison({ now, changed, env }) {
   const turn = { channel: state.explained?.channel ?? state.channel };
   const details = (part, title, content) => el('details', { class: 'part', data: { part } }, el('summary', { text: title }), content);
   return [
-    table(now, changed),
+    figures(now, changed),
     came.length + went.length === 0 && el('p', { class: 'small', text: sameText(now, changed) }),
     el('p', { class: 'row' },
       button('Copy as .env', () => copy(env), { class: 'primary' }),
@@ -167,7 +167,7 @@ const sameText = (now, changed) => (now.block === changed.block
   ? 'The block is the same: this question does not reach that limit.'
   : 'The same messages, but their text changes: see both blocks.');
 
-function table(now, changed) {
+function figures(now, changed) {
   const caps = [...new Set([...now.omitted, ...changed.omitted].map((each) => each.cap))];
   const lost = (context, cap) => context.omitted.filter((each) => each.cap === cap).length;
   const rows = [
@@ -178,8 +178,8 @@ function table(now, changed) {
     ...caps.map((cap) => [`Left out: ${cap}`, lost(now, cap), lost(changed, cap)]),
   ];
   const row = ([name, before, after]) => el('tr', { class: before === after ? '' : 'differs' },
-    el('th', { scope: 'row', text: name }), el('td', { class: 'amount', text: count(before) }), el('td', { class: 'amount', text: count(after) }));
-  return el('table', { class: 'compare' },
+    el('th', { scope: 'row' }, breakable(name)), el('td', { class: 'amount', text: count(before) }), el('td', { class: 'amount', text: count(after) }));
+  return table('Now and changed', { class: 'compare' },
     el('thead', {}, el('tr', {}, el('th', { scope: 'col', text: 'This question' }), el('th', { scope: 'col', class: 'amount', text: 'now' }), el('th', { scope: 'col', class: 'amount', text: 'changed' }))),
     el('tbody', {}, rows.map(row)));
 }

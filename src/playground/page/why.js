@@ -1,6 +1,6 @@
 // "Why this answer": what the prompt of the selected turn was made from.
 
-import { button, byId, el } from './dom.js';
+import { breakable, button, byId, el, table } from './dom.js';
 import { goTo } from './list.js';
 import { clockTime, count, many, nameOf, partAbout, partName, placeName, sceneName, timeOf } from './names.js';
 import { plain } from './message.js';
@@ -11,7 +11,7 @@ const LISTED = 12;
 
 /** Which parts the visitor has opened or closed, by their title's first word. */
 const opened = new Map();
-const FOCUSABLE = 'button, summary, pre';
+const FOCUSABLE = 'button, summary, pre, .table';
 let shown;
 
 export function startWhy() {
@@ -40,7 +40,7 @@ function render() {
 
 function introduction() {
   return [
-    el('h3', { text: 'See why the bot answers as it does' }),
+    el('h2', { text: 'See why the bot answers as it does' }),
     el('ol', { class: 'steps' },
       el('li', {}, 'Mention the bot: type ', el('kbd', { text: '@' }), ' in a thread and choose it, or reply to one of its messages.'),
       el('li', { text: 'Its answer appears in the chat while it is written.' }),
@@ -74,16 +74,17 @@ function explanation(turn) {
 
 function heading(turn) {
   const question = messageOf(turn.channel, turn.trigger);
+  const answer = turn.answers?.map((id) => messageOf(turn.channel, id)).find((each) => each?.command);
   const asker = question ? nameOf(question.author.id) : nameOf(turn.asker);
-  const words = question ? plain(question) : '';
+  const words = answer ? `/${answer.command}` : question ? plain(question) : '';
   const outcome = turn.outcome ?? 'being answered…';
   return el('header', { class: 'turn' },
-    el('h3', { text: sceneName(turn.scene) }),
+    el('h2', { text: sceneName(turn.scene) }),
     turn.title && el('p', { class: 'small', text: turn.title }),
     el('p', {}, el('b', { text: `${asker}, ${clockTime(timeOf(turn.trigger))}: ` }), el('q', { text: words || '(only the mention)' })),
     el('p', { class: 'row' },
       el('span', { class: `chip${turn.outcome === 'answered' ? ' good' : ''}`, text: outcome }),
-      button('Go to the question', () => goTo(turn.trigger, turn.channel), { class: 'link' }),
+      button(answer ? 'Go to the answer' : 'Go to the question', () => goTo(answer?.id ?? turn.trigger, turn.channel), { class: 'link' }),
       turn.target && turn.target !== turn.trigger && button('Go to what is answered', () => goTo(turn.target, turn.channel), { class: 'link' })));
 }
 
@@ -104,7 +105,7 @@ function figures(turn) {
 function fallbacks(turn) {
   if (!(turn.fallbacks?.length > 0)) return null;
   const each = ({ stage, reason }) => el('li', {}, el('code', { text: reason }), ` while ${partName(stage)} was collected; the answer was given without it.`);
-  return el('div', { class: 'notice warn' }, el('h4', { text: 'Something could not be collected' }), el('ul', {}, turn.fallbacks.map(each)));
+  return el('div', { class: 'notice warn' }, el('h3', { text: 'Something could not be collected' }), el('ul', {}, turn.fallbacks.map(each)));
 }
 
 /** A part that can be folded; its content is made when it is first opened. */
@@ -157,7 +158,7 @@ function omitted(turn) {
   const groups = [...Map.groupBy(turn.omitted, (each) => each.cap)];
   groups.sort(([a], [b]) => Number(isSetting(b)) - Number(isSetting(a)));
   const sections = groups.map(([cap, items]) => el('section', { class: 'cap' },
-    el('h4', {}, el('code', { text: cap }), `: ${many(items.length, 'message')}`),
+    el('h3', {}, el('code', { text: cap }), `: ${many(items.length, 'message')}`),
     el('p', { class: 'small', text: items[0].why }),
     isSetting(cap) && button(`Change ${cap}`, () => emit('tune', cap), { class: 'link' }),
     messageList(items, turn)));
@@ -167,7 +168,7 @@ function omitted(turn) {
 const facts = (turn) => [...(turn.facts.user ?? []), ...(turn.facts.server ?? [])];
 
 function factList(turn) {
-  const some = (title, list) => list?.length > 0 && [el('h4', { text: title }), el('ul', {}, list.map((fact) => el('li', { text: typeof fact === 'string' ? fact : fact.text })))];
+  const some = (title, list) => list?.length > 0 && [el('h3', { text: title }), el('ul', {}, list.map((fact) => el('li', { text: typeof fact === 'string' ? fact : fact.text })))];
   const none = facts(turn).length === 0 && el('p', { class: 'small', text: 'Nothing is remembered about the asker or the server.' });
   return el('div', {}, some('About the asker', turn.facts.user), some('About the server', turn.facts.server), none);
 }
@@ -176,17 +177,17 @@ function factList(turn) {
 function roles(messages, none) {
   if (messages.length === 0) return el('p', { class: 'small', text: none });
   return el('div', {}, messages.map(({ role, content }, nth) => el('section', { class: 'role' },
-    el('h4', { text: role }),
+    el('h3', { text: role }),
     el('pre', { tabindex: '0', 'aria-label': `${role}, message ${nth + 1}`, text: typeof content === 'string' ? content : JSON.stringify(content, null, 2) }))));
 }
 
 function fetches(turn) {
   if (turn.fetches.length === 0) return el('p', { class: 'small', text: 'None: all of it was known from the gateway.' });
   const row = ({ method, path, status, reason, ms }) => el('tr', {},
-    el('td', {}, el('code', { text: `${method} ${path}` })),
+    el('td', {}, el('code', {}, breakable(`${method} ${path}`))),
     el('td', { class: status === 200 ? '' : 'bad', text: [status, partName(reason)].filter(Boolean).join(' ') || 'none' }),
     el('td', { class: 'amount', text: ms === null || ms === undefined ? '' : `${count(Math.round(ms))} ms` }));
-  return el('table', {}, el('thead', {}, el('tr', {}, ['Call', 'Status', 'Time'].map((text) => el('th', { scope: 'col', text })))),
+  return table('Calls to Discord', {}, el('thead', {}, el('tr', {}, ['Call', 'Status', 'Time'].map((text) => el('th', { scope: 'col', text })))),
     el('tbody', {}, turn.fetches.map(row)));
 }
 
@@ -198,10 +199,10 @@ function timings(turn) {
     return el('tr', {}, el('th', { scope: 'row', text: partName(stage) }), el('td', { class: 'bars', 'aria-hidden': 'true' }, bar),
       el('td', { class: 'amount', text: `${count(Math.round(ms * 10) / 10)} ms` }));
   };
-  return el('table', { class: 'timings' }, el('tbody', {}, turn.timings.map(row)));
+  return table('Timings', { class: 'timings' }, el('tbody', {}, turn.timings.map(row)));
 }
 
 function telemetry(turn) {
   const lines = turn.telemetry.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)));
-  return el('pre', { class: 'block', tabindex: '0', 'aria-label': 'Telemetry lines', text: lines.join('\n') || 'No line was written.' });
+  return el('pre', { class: 'block lines', tabindex: '0', 'aria-label': 'Telemetry lines', text: lines.join('\n') || 'No line was written.' });
 }

@@ -2,8 +2,10 @@
 
 mod accessible;
 mod chrome;
+mod commands;
 mod hostile;
 mod keyboard;
+mod layout;
 mod talk;
 mod visit;
 
@@ -16,7 +18,6 @@ async fn playground() -> Playground {
     let options = PlaygroundOptions {
         settings: Vec::new(),
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        page: None,
     };
     Box::pin(Playground::start(options)).await.unwrap()
 }

@@ -25,14 +25,11 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) async fn open(link: &str) -> Self {
         let client = client();
-        let url = link.split_once("/?").unwrap().0.to_owned();
-        let html = client.get(link).send().await.unwrap().text().await.unwrap();
-        let (_, rest) = html.split_once(r#"name="clew-token" content=""#).unwrap();
-        let (token, _) = rest.split_once('"').unwrap();
+        let (url, token) = link.split_once("/?token=").unwrap();
         let (heard, events) = mpsc::unbounded_channel();
         let mut page = Self {
             client,
-            url,
+            url: url.to_owned(),
             token: token.to_owned(),
             events,
             kept: Vec::new(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clew::playground::{Error, Playground, PlaygroundOptions};
 use clew_simulator::{Draft, Id};
 use reqwest::Method;
-use reqwest::header::{HOST, HeaderMap};
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -15,7 +15,7 @@ use super::client::client;
 use super::opened;
 
 /// Every route of the page's server.
-const ROUTES: [(&str, &str); 16] = [
+const ROUTES: [(&str, &str); 20] = [
     ("GET", "/api/state"),
     ("GET", "/api/events"),
     ("GET", "/api/channels/1/messages"),
@@ -25,6 +25,10 @@ const ROUTES: [(&str, &str); 16] = [
     ("DELETE", "/api/channels/1/messages/2"),
     ("PUT", "/api/channels/1/messages/2/reactions"),
     ("DELETE", "/api/channels/1/messages/2/reactions"),
+    ("POST", "/api/channels/1/messages/2/press"),
+    ("GET", "/api/channels/1/commands?author=3"),
+    ("POST", "/api/channels/1/commands"),
+    ("POST", "/api/channels/1/choices"),
     ("POST", "/api/channels/1/webhook"),
     ("POST", "/api/open"),
     ("POST", "/api/dms"),
@@ -153,6 +157,45 @@ async fn every_answer_tells_the_browser_what_may_run() {
     playground.stop().await.unwrap();
 }
 
+/// Forms in which the page's path can be written, and a query that does not have the token.
+const PAGE_PATHS: [&str; 27] = [
+    "/",
+    "//",
+    "///",
+    "/index.html",
+    "//index.html",
+    "/index.html/",
+    "/index%2ehtml",
+    "/%69ndex.html",
+    "/INDEX.HTML",
+    "/index.html%00",
+    "/index.html%20",
+    "/index.html;token",
+    "/.",
+    "/./",
+    "/./index.html",
+    "/..",
+    "/../index.html",
+    "/main.js/..",
+    "/main.js/../index.html",
+    "/%2e/",
+    "/%2e%2e/index.html",
+    "/%2f",
+    "/%2findex.html",
+    "/\\index.html",
+    "/%5cindex.html",
+    "index.html",
+    "*",
+];
+const WRONG_QUERIES: [&str; 6] = [
+    "",
+    "?",
+    "?token=",
+    "?token=0123456789abcdef0123456789abcdef",
+    "?Token={token}",
+    "?x={token}&token",
+];
+
 /// The page is only for those who have the link: other accounts of the machine can connect.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_link_gives_out_the_page() {
@@ -160,22 +203,63 @@ async fn only_the_link_gives_out_the_page() {
         let options = PlaygroundOptions {
             settings: Vec::new(),
             listen: SocketAddr::from((listen, 0)),
-            page: None,
         };
         let playground = Playground::start(options).await.unwrap();
-        let port = playground.address().port();
         let (_, token) = playground.link().split_once("?token=").unwrap();
-        let url = |rest: &str| format!("http://127.0.0.1:{port}/{rest}");
-        let status = async |url: String| client().get(url).send().await.unwrap().status().as_u16();
-        assert_eq!(status(url("")).await, 403);
-        assert_eq!(status(url("?token=0")).await, 403);
-        assert_eq!(status(url(&format!("?token={token}"))).await, 200);
-        let evil = client()
-            .get(url(&format!("?token={token}")))
-            .header(HOST, format!("evil.example:{port}"));
-        assert_eq!(evil.send().await.unwrap().status(), 403);
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, playground.address().port()));
+        for path in PAGE_PATHS {
+            for query in WRONG_QUERIES {
+                let query = query.replace("{token}", token);
+                for method in ["GET", "HEAD", "POST", "OPTIONS", "TRACE", "BREW"] {
+                    refuses(at, token, &format!("{method} {path}{query}"), "").await;
+                }
+            }
+            // A form that is not the page's is refused with the right token, too.
+            let answer = asked(at, &format!("GET {path}?token={token}"), "").await;
+            assert!(!answer.contains(token), "{path}");
+            let served = answer.contains("<title>Clew playground</title>");
+            assert_eq!(served, ["/", "/index.html"].contains(&path), "{path}");
+        }
+        let whole = format!("GET http://{at}/index.html");
+        refuses(at, token, &whole, "").await;
+        let upgrade = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                       sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+        refuses(at, token, "GET /", upgrade).await;
+        refuses(at, token, "GET /api/events", upgrade).await;
+        // The link's token opens the page, not what its scripts ask for.
+        refuses(at, token, &format!("GET /api/state?token={token}"), "").await;
+        let other = format!("host: evil.example:{}\r\n", at.port());
+        refuses(at, token, &format!("GET /?token={token}"), &other).await;
         playground.stop().await.unwrap();
     }
+}
+
+/// Sends a request as it is, with a `Host` that is ours unless another is given. Returns the answer.
+async fn asked(at: SocketAddr, line: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(at).await.unwrap();
+    let host = if headers.starts_with("host:") {
+        String::new()
+    } else {
+        format!("host: {at}\r\n")
+    };
+    let request = format!("{line} HTTP/1.1\r\n{host}{headers}connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// The request is refused, and the answer holds nothing of the page.
+async fn refuses(at: SocketAddr, token: &str, line: &str, headers: &str) {
+    let answer = asked(at, line, headers).await;
+    let is_refused = ["HTTP/1.1 403 ", "HTTP/1.1 400 "]
+        .iter()
+        .any(|status| answer.starts_with(status));
+    assert!(is_refused, "{line} {headers}: {answer}");
+    assert!(
+        !answer.contains(token) && !answer.contains("<title>"),
+        "{line}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +268,6 @@ async fn a_port_that_is_taken_is_named() {
     let options = PlaygroundOptions {
         settings: Vec::new(),
         listen: playground.address(),
-        page: None,
     };
     let Err(error @ Error::Listen { .. }) = Playground::start(options).await else {
         panic!("the port is taken");

@@ -189,6 +189,10 @@ async fn what_cannot_be_posted_is_refused_with_its_remedy() {
     let (bot, long) = (page.bot(), "x".repeat(2_001));
     let slash = json!([{"filename": "../x", "text": ""}]);
     let large = json!([{"filename": "x", "text": "y".repeat(200_001)}]);
+    let files = |number: usize| -> Value {
+        let named = (0..number).map(|nth| json!({"filename": nth.to_string(), "text": "y"}));
+        named.collect()
+    };
     let by_mira = |content: &str| json!({"author": mira, "content": content});
     let by = |author: &str| json!({"author": author, "content": "a"});
     let reply = json!({"author": mira, "content": "a", "reply_to": "5"});
@@ -220,6 +224,12 @@ async fn what_cannot_be_posted_is_refused_with_its_remedy() {
             400,
             "200000",
         ),
+        (
+            path("general"),
+            json!({"author": mira, "attachments": files(11)}),
+            400,
+            "at most 10 files",
+        ),
         (path("how-to"), by_mira("a"), 400, "open one"),
         (none, by_mira("a"), 404, "gone"),
         (
@@ -231,6 +241,15 @@ async fn what_cannot_be_posted_is_refused_with_its_remedy() {
     ] {
         let error = page.refused(Method::POST, &path, body, status).await;
         assert!(error.contains(words), "{error}");
+    }
+    let largest = json!([{"filename": "x", "text": "y".repeat(200_000)}]);
+    for most in [largest, files(10)] {
+        let body = json!({"author": mira, "attachments": most});
+        let posted = page.post(&path("general"), body).await;
+        assert_eq!(
+            posted["attachments"].as_array().map(Vec::len),
+            most.as_array().map(Vec::len)
+        );
     }
     let missing = page
         .refused(Method::GET, "/api/turns/5", Value::Null, 404)

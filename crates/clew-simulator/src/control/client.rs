@@ -149,19 +149,11 @@ impl Simulator {
     /// mistake in the script, see [`mistake`](Self::mistake).
     pub fn press(&self, user: Id, message: Id, label: &str) -> Invocation<'_> {
         let id = self.shared.with(|state| {
-            let (channel, custom_id) = match state.button(user, message, label) {
-                Ok(button) => button,
-                Err(mistake) => {
-                    state.world.note_mistake(mistake.0);
-                    return state.world.fresh_id();
-                }
-            };
-            let used = Use::Component {
-                message,
-                custom_id,
-                values: Vec::new(),
-            };
-            state.interact(channel, user, &used)
+            let pressed = state.press(user, message, ("label", label));
+            pressed.unwrap_or_else(|mistake| {
+                state.world.note_mistake(mistake.0);
+                state.world.fresh_id()
+            })
         });
         Invocation {
             simulator: self,
@@ -169,9 +161,28 @@ impl Simulator {
         }
     }
 
-    /// The slash commands that the client offers somebody in a channel, by their
-    /// contexts and default permissions.
-    pub fn offered(&self, user: Id, channel: Id) -> Vec<String> {
+    /// Presses a button by its custom id.
+    ///
+    /// # Errors
+    ///
+    /// The person does not see such a button.
+    pub fn press_id(
+        &self,
+        user: Id,
+        message: Id,
+        custom_id: &str,
+    ) -> Result<Invocation<'_>, ScriptError> {
+        let named = ("custom_id", custom_id);
+        let pressed = self.shared.with(|state| state.press(user, message, named));
+        Ok(Invocation {
+            simulator: self,
+            id: pressed?,
+        })
+    }
+
+    /// The slash commands that the client offers somebody in a channel, as they were
+    /// registered, by their contexts and default permissions.
+    pub fn offered(&self, user: Id, channel: Id) -> Vec<Value> {
         self.shared.read(|state| {
             let held = state.world.permissions(user, channel);
             let direct = state.guild_of(channel).is_none();
@@ -181,8 +192,7 @@ impl Simulator {
                 body["type"].as_u64().unwrap_or(1) == 1
                     && (direct || held.contains(Permissions(needed)))
             });
-            let names = commands.filter_map(|body| body["name"].as_str());
-            names.map(str::to_owned).collect()
+            commands.cloned().collect()
         })
     }
 
@@ -260,18 +270,28 @@ impl State {
         self.world.sees(user, found.channel).then_some(found)
     }
 
-    /// The channel and custom id of a button that a person sees.
-    fn button(&self, user: Id, message: Id, label: &str) -> Result<(Id, String), ScriptError> {
+    /// Presses the button that has this value under this key, if the person sees it.
+    fn press(
+        &mut self,
+        user: Id,
+        message: Id,
+        (key, value): (&str, &str),
+    ) -> Result<Id, ScriptError> {
         let found = self.seen_by(user, message);
         let found = found.ok_or_else(|| wrong(format!("{user} sees no message {message}")))?;
-        let mut all = buttons(&found.components);
-        let button = all.find(|button| button["label"] == label && button["disabled"] != true);
-        let button = button.ok_or_else(|| {
+        let is_meant = |button: &&Value| button[key] == value && button["disabled"] != true;
+        let button = buttons(&found.components).find(is_meant).ok_or_else(|| {
             let shown = &found.components;
-            wrong(format!("there is no button `{label}` to press: {shown:?}"))
+            wrong(format!("there is no button `{value}` to press: {shown:?}"))
         })?;
-        let custom_id = button["custom_id"].as_str().unwrap_or_default();
-        Ok((found.channel, custom_id.to_owned()))
+        let custom_id = button["custom_id"].as_str().unwrap_or_default().to_owned();
+        let channel = found.channel;
+        let used = Use::Component {
+            message,
+            custom_id,
+            values: Vec::new(),
+        };
+        Ok(self.interact(channel, user, &used))
     }
 
     /// The commands of a channel's guild, and the global ones for this kind of channel.

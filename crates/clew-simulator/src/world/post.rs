@@ -60,6 +60,11 @@ impl World {
         hidden.or_else(|| self.message(channel, message))
     }
 
+    /// An interaction that was sent to the bot.
+    pub fn interaction(&self, id: Id) -> Option<&super::Interaction> {
+        self.interactions.get(&id)
+    }
+
     /// The messages that answered an interaction, the first answer first.
     pub(crate) fn answers_to(&self, interaction: Id) -> impl Iterator<Item = &Message> {
         let found = self.interactions.get(&interaction).into_iter();

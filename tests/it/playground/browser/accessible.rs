@@ -1,4 +1,5 @@
-//! axe-core finds nothing against WCAG 2 A and AA: light, dark, wide and narrow.
+//! axe-core finds nothing against WCAG 2 A and AA and its best practices, such as landmarks
+//! and the order of headings: light, dark, wide and narrow.
 
 use fantoccini::key::Key;
 use serde_json::json;
@@ -10,13 +11,14 @@ use super::playground;
 const AXE: &str = include_str!("../axe/axe.min.js");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_speaks_against_wcag_aa() {
+async fn nothing_speaks_against_wcag_aa_and_best_practices() {
     let playground = playground().await;
     let chrome = Chrome::open(playground.link()).await;
     chrome.scheme("light").await;
     chrome.run(AXE).await;
     check(&chrome, "the start").await;
     ask(&chrome).await;
+    call(&chrome).await;
     for scheme in ["light", "dark"] {
         chrome.scheme(scheme).await;
         chrome.size(1440, 900).await;
@@ -62,6 +64,25 @@ async fn ask(chrome: &Chrome) {
     chrome
         .until("document.querySelector('#why .chip.good')")
         .await;
+}
+
+/// A command that is being typed, and its answer, for one person and with buttons.
+async fn call(chrome: &Chrome) {
+    chrome.keys("/priv").await;
+    chrome
+        .until("document.querySelectorAll('#completions [role=\"option\"]').length > 1")
+        .await;
+    check(chrome, "suggested commands").await;
+    chrome.keys("acy erase ").await;
+    chrome
+        .until("!document.getElementById('usage').hidden")
+        .await;
+    check(chrome, "a command").await;
+    chrome.keys(&Key::Enter.to_string()).await;
+    chrome
+        .until("document.querySelector('#messages .buttons button')")
+        .await;
+    check(chrome, "an answer with buttons").await;
 }
 
 async fn check_panes(chrome: &Chrome, scheme: &str) {
@@ -118,7 +139,7 @@ async fn check(chrome: &Chrome, place: &str) {
     let found = chrome
         .run_async(
             "axe.run(document, {
-                 runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+                 runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
                  resultTypes: ['violations'],
              }).then(({ violations, passes }) => done({
                  checked: passes.length > 0,

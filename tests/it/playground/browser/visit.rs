@@ -71,7 +71,7 @@ async fn sees_why(chrome: &Chrome) {
         )
         .await;
     chrome
-        .until("document.querySelector('#why .cap h4').textContent.includes('MEM_MAX_AGE_MIN')")
+        .until("document.querySelector('#why .cap h3').textContent.includes('MEM_MAX_AGE_MIN')")
         .await;
     let parts = chrome
         .run(

@@ -142,6 +142,7 @@ fn act_on(simulator: &Simulator, a: Id, b: Id) {
     simulator.set_role_permissions(a, b, none);
     simulator.message_object(a, b);
     simulator.press(a, b, "x");
+    assert!(simulator.press_id(a, b, "x").is_err());
     simulator.offered(a, b);
     simulator.interact(a, b, &Use::slash("ask", &[("question", "x")]));
     simulator.interaction_answers(a);

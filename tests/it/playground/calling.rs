@@ -1,0 +1,167 @@
+//! Slash commands, the choices for their options, and the buttons under their answers.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::client::Page;
+use super::opened;
+
+/// What people are told of a call: the first answer to it with this text.
+async fn told(page: &mut Page, text: &str) -> Value {
+    let dispatch = page
+        .wait("dispatch", |event| {
+            event["t"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("MESSAGE_"))
+                && event["d"]["interaction_metadata"].is_object()
+                && event["d"].to_string().contains(text)
+        })
+        .await;
+    dispatch["d"].clone()
+}
+
+async fn call(page: &Page, place: &str, author: &str, command: &str, options: Value) {
+    let body = json!({"author": author, "command": command, "options": options});
+    page.post(&format!("/api/channels/{place}/commands"), body)
+        .await;
+}
+
+fn is_for_one(message: &Value) -> bool {
+    message["flags"].as_u64().unwrap() & 64 != 0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_are_called_as_in_a_client() {
+    let (playground, mut page) = opened(&[]).await;
+    let (boats, mira) = (page.channel("boats"), page.person("mira"));
+    let offered = page
+        .get(&format!("/api/channels/{boats}/commands?author={mira}"))
+        .await;
+    let names: Vec<&str> = offered
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    for name in ["ask", "help", "context", "memory", "privacy"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+
+    call(&page, &boats, &mira, "help", json!({})).await;
+    let help = told(&mut page, "/memory").await;
+    assert!(is_for_one(&help) && help["command"] == "help", "{help}");
+    let embed = &help["embeds"][0];
+    let texts = [&help["html"], &embed["html"], &embed["fields"][0]["html"]];
+    assert!(
+        texts
+            .iter()
+            .any(|html| html.as_str().is_some_and(|html| html.contains("<p>"))),
+        "{help}"
+    );
+    for (command, text) in [("context show", "context"), ("privacy show", "privacy")] {
+        call(&page, &boats, &mira, command, json!({})).await;
+        assert!(is_for_one(&told(&mut page, text).await), "{command}");
+    }
+
+    let fact = json!({"text": "I sail a ketch called Dunlin", "everywhere": true});
+    call(&page, &boats, &mira, "memory remember", fact).await;
+    told(&mut page, "called Dunlin").await;
+    let typing =
+        json!({"author": mira, "command": "memory forget", "option": "fact", "typed": "ketch"});
+    let choices = page
+        .post(&format!("/api/channels/{boats}/choices"), typing)
+        .await;
+    assert!(
+        choices[0]["name"].as_str().unwrap().contains("Dunlin"),
+        "{choices}"
+    );
+    let forget = json!({"fact": choices[0]["value"]});
+    call(&page, &boats, &mira, "memory forget", forget).await;
+    let asked = told(&mut page, "called Dunlin").await;
+    assert!(
+        !asked["components"].as_array().unwrap().is_empty(),
+        "{asked}"
+    );
+
+    call(
+        &page,
+        &boats,
+        &mira,
+        "ask",
+        json!({"question": "who is on board?"}),
+    )
+    .await;
+    let turn = page
+        .wait("turn", |turn| turn["outcome"] == "answered")
+        .await;
+    assert_eq!(turn["asker"], mira.as_str());
+    let answer = told(&mut page, "who is on board?").await;
+    assert!(
+        !is_for_one(&answer) && answer["command"] == "ask",
+        "{answer}"
+    );
+    assert!(playground.discord().mistake().is_none());
+    playground.stop().await.unwrap();
+}
+
+/// A button is for whom its message is.
+#[tokio::test(flavor = "multi_thread")]
+async fn buttons_are_pressed_by_whom_they_are_for() {
+    let (playground, mut page) = opened(&[]).await;
+    let (boats, mira) = (page.channel("boats"), page.person("mira"));
+    let noor = page.person("noor");
+    call(&page, &boats, &mira, "privacy erase", json!({})).await;
+    let asked = told(&mut page, "Cancel").await;
+    let button = asked["components"][0]["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|button| button["label"] == "Cancel")
+        .unwrap();
+    let path = format!(
+        "/api/channels/{boats}/messages/{}/press",
+        asked["id"].as_str().unwrap()
+    );
+    let press = |author: &str, button: &Value| json!({"author": author, "button": button});
+    let other = press(&noor, &button["custom_id"]);
+    let refused = page.refused(Method::POST, &path, other, 404).await;
+    assert_eq!(refused, "this button is gone");
+    let unknown = press(&mira, &"nothing".into());
+    page.refused(Method::POST, &path, unknown, 404).await;
+    page.post(&path, press(&mira, &button["custom_id"])).await;
+    let id = asked["id"].clone();
+    let changed = page
+        .wait("dispatch", |event| {
+            event["t"] == "MESSAGE_UPDATE" && event["d"]["id"] == id
+        })
+        .await;
+    assert_eq!(changed["d"]["components"], json!([]));
+    playground.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_client_would_call_is_refused_with_its_reason() {
+    let (playground, page) = opened(&[]).await;
+    let (boats, mira) = (page.channel("boats"), page.person("mira"));
+    let lotte = page.person("lotte");
+    let path = format!("/api/channels/{boats}/commands");
+    let refused = |author: &str, command: &str, options: Value, status: u16| {
+        let body = json!({"author": author, "command": command, "options": options});
+        page.refused(Method::POST, &path, body, status)
+    };
+    let nothing = refused(&mira, "dance", json!({}), 404).await;
+    assert_eq!(nothing, "there is no command `/dance` here");
+    let nothing = refused(&mira, "memory dance", json!({}), 400).await;
+    assert_eq!(nothing, "`/memory dance` has no `dance`");
+    let incomplete = refused(&mira, "ask", json!({}), 400).await;
+    assert_eq!(incomplete, "`/ask` needs `question`");
+    let wrong = json!({"question": "why?", "private": "perhaps"});
+    let wrong = refused(&mira, "ask", wrong, 400).await;
+    assert_eq!(wrong, r#"`private` of `/ask` is no "perhaps""#);
+    refused(&lotte, "help", json!({}), 403).await;
+    refused("1", "help", json!({}), 404).await;
+    // A command of the server's managers is not offered to others.
+    refused(&page.person("noor"), "settings show", json!({}), 404).await;
+    assert!(playground.discord().mistake().is_none());
+    playground.stop().await.unwrap();
+}
