@@ -516,3 +516,28 @@ fn a_copy_takes_over_the_event_of_its_original() {
         assert_eq!(taken, Some(mark));
     }
 }
+
+/// For five seconds after its wait it is known whose copy comes.
+#[test]
+fn a_question_is_known_for_as_long_as_its_copy_may_come() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    assert_eq!(all.holds.due(), Some(all.at(1_500)));
+    assert_eq!(all.expired(1_500), asked(10));
+    assert_eq!(all.holds.due(), Some(all.at(6_500)));
+    assert_eq!(all.expired(6_499), NOTHING);
+    assert_eq!(all.copies(11, "<@9> why?"), Some((vec![], 1)));
+    assert_eq!(all.expired(6_500), NOTHING);
+    assert!(all.holds.is_empty());
+}
+
+/// What says the same after the copy of a deleted question is no further copy of it.
+#[test]
+fn a_deleted_question_has_one_copy() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    assert_eq!(all.expired(1_500), asked(10));
+    assert_eq!(all.deleted(10, Progress::Queued(None)), NOTHING);
+    assert_eq!(all.copies(11, "<@9> why?"), Some(asked(11)));
+    assert_eq!(all.copies(12, "<@9> why?"), None);
+}

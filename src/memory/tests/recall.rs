@@ -280,3 +280,119 @@ async fn indexes_outlast_what_concerns_others() {
     s.memory.purge(&gone).await.unwrap();
     assert!(s.memory.recall.holds(&here) && !s.memory.recall.holds(&there));
 }
+
+/// A page that ends within a turn is not all of it: it is read from the newest back, and on
+/// from what is indexed.
+#[tokio::test]
+async fn a_turn_of_which_a_page_has_a_part_is_read_whole() {
+    for is_indexed_before in [false, true] {
+        let s = scene().await;
+        let here = place(GUILD, HERE, ADA);
+        s.rows(&here).await;
+        s.ask(&here, 10, "ginger").await;
+        let full = 100..199;
+        if is_indexed_before {
+            recalled(&s, &here, "ginger").await;
+            without_answer(&s, &here, 20).await;
+            saffron(&s, &here, full).await;
+            about_pump(&s, &here).await;
+            saffron(&s, &here, 300..330).await;
+        } else {
+            about_pump(&s, &here).await;
+            saffron(&s, &here, full).await;
+            without_answer(&s, &here, 20).await;
+        }
+        for question in ["Which pump?", "Which gasket?"] {
+            let mut found = Vec::new();
+            // A slow machine takes more than one turn for it.
+            for _ in 0..20 {
+                found = recalled(&s, &here, question).await;
+                if !found.is_empty() {
+                    break;
+                }
+            }
+            let expected = ["my pump is called Berta", "its gasket is blue"];
+            assert_eq!(found, expected, "{question} {is_indexed_before}");
+        }
+    }
+}
+
+async fn saffron(s: &Scene, place: &Place, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        s.pass(60_000);
+        s.ask(place, 10 * number, "saffron").await;
+    }
+}
+
+async fn about_pump(s: &Scene, place: &Place) {
+    s.pass(2 * HOUR_MS);
+    let mut exchange = s.exchange(50, "my pump is called Berta");
+    exchange.answer = "its gasket is blue".to_owned();
+    s.memory.record(&Ids::default(), place, &exchange).await;
+    s.pass(2 * HOUR_MS);
+}
+
+/// A turn with a single row: what its answer was made from is gone.
+async fn without_answer(s: &Scene, place: &Place, question: u64) {
+    s.pass(60_000);
+    let source = MessageId::new(5);
+    let mut exchange = s.exchange(question, "nutmeg");
+    exchange.sources = vec![ContentSource {
+        guild: Some(GUILD),
+        channel: HERE,
+        message: Some(source),
+        author: Some(BORIS),
+    }];
+    s.memory.record(&Ids::default(), place, &exchange).await;
+    let gone = Purge::Messages {
+        channel: HERE,
+        ids: vec![source],
+    };
+    let store = &s.memory.stores.conversations;
+    store.purge(&gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn those_asked_longest_ago_make_room_down_to_seven_eighths() {
+    let s = scene().await;
+    let places = (20..36).map(|channel| place(GUILD, ChannelId::new(channel), ADA));
+    let places: Vec<Place> = places.collect();
+    let recall = &s.memory.recall;
+    for place in &places {
+        recalled(&s, place, QUESTION).await;
+        // Measured again, it counts once.
+        for _ in 0..20 {
+            recall.measured(place, MOST_OF_ALL / 16);
+        }
+        if place.scope == places[14].scope {
+            assert!(places[..15].iter().all(|one| recall.holds(one)));
+            // The first is asked again.
+            recalled(&s, &places[0], QUESTION).await;
+            recall.measured(&places[0], MOST_OF_ALL / 16);
+        }
+    }
+    let held: Vec<bool> = places.iter().map(|one| recall.holds(one)).collect();
+    let mut expected = [true; 16];
+    expected[1..4].fill(false);
+    assert_eq!(held, expected);
+    // One that is too large alone stays while it is the one asked last.
+    recall.measured(&places[15], 2 * MOST_OF_ALL);
+    let held: Vec<bool> = places.iter().map(|one| recall.holds(one)).collect();
+    expected[..15].fill(false);
+    assert_eq!(held, expected);
+}
+
+/// What is too old goes from the index with its rows.
+#[tokio::test]
+async fn an_index_goes_when_old_rows_go() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    long_ago(&s, &here).await;
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    s.memory
+        .purge(&Purge::Before(s.memory.now()))
+        .await
+        .unwrap();
+    assert!(!s.memory.recall.holds(&here));
+    assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+}

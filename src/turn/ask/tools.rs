@@ -293,19 +293,24 @@ impl<'a> ToolLoop<'a> {
 
     /// Takes a result with its sources.
     fn take(&mut self, call: ToolCall, result: ToolResult) -> Called {
-        let sources = result.sources.iter();
-        let new = sources.filter(|one| !self.sources.contains(one)).count();
-        let result = if self.sources.len() + new > MAX_SOURCES {
-            ToolResult::of_error(&ToolError::TooMuch)
-        } else {
-            result
-        };
+        let result = unless_too_much(&self.sources, result);
         self.sources.extend(result.sources);
         Called {
             call,
             text: result.text,
             output: result.output,
         }
+    }
+}
+
+/// A result, unless the turn would be made from too much with it.
+fn unless_too_much(known: &BTreeSet<ContentSource>, result: ToolResult) -> ToolResult {
+    let sources = result.sources.iter();
+    let new = sources.filter(|one| !known.contains(one)).count();
+    if known.len() + new > MAX_SOURCES {
+        ToolResult::of_error(&ToolError::TooMuch)
+    } else {
+        result
     }
 }
 
@@ -376,3 +381,6 @@ fn framed(nonce: &str, text: &str) -> String {
     }
     frame::wrap(FrameKind::ToolResult, nonce, &inside)
 }
+
+#[cfg(test)]
+mod tests;

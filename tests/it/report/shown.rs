@@ -2,7 +2,7 @@
 
 use clew::report;
 
-use super::world::{a_week, folder, options};
+use super::world::{a_week, folder, options, report_of};
 
 fn of_a_week() -> report::Report {
     let folder = folder(&[("clew.2026-01-02.jsonl", a_week().as_bytes())]);
@@ -76,4 +76,26 @@ fn the_page_needs_nothing_but_itself_and_tells_its_figures_in_words() {
         }
     }
     assert_eq!(open, Vec::<&str>::new());
+}
+
+/// Whatever could not be had, what happened most often stands first.
+#[test]
+fn fallbacks_of_all_kinds_stand_by_how_often_they_happened() {
+    let mut lines = String::new();
+    for (event, reason, times) in [
+        ("collect_fallback", "timeout", 2),
+        ("collect_fallback", "forbidden", 1),
+        ("tail_fallback", "no_content", 4),
+        ("send_fallback", "archived", 3),
+    ] {
+        let line = format!(
+            "{{\"ts\":\"2026-01-02T03:04:05.678Z\",\"event\":\"{event}\",\"turn_id\":\"t1\",\
+             \"detail\":{{\"reason\":\"{reason}\"}}}}\n"
+        );
+        lines += &line.repeat(times);
+    }
+    let report = report_of(&lines, &options());
+    let rows = report["fallbacks"].as_array().unwrap().iter();
+    let order: Vec<&str> = rows.map(|row| row["reason"].as_str().unwrap()).collect();
+    assert_eq!(order, ["no_content", "archived", "timeout", "forbidden"]);
 }

@@ -249,6 +249,35 @@ async fn what_has_no_room_in_a_request_shrinks_to_a_line() {
     );
 }
 
+/// When the model says that a request is too long, its results take half of the room: the
+/// newest stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_make_a_request_too_long_are_halved() {
+    let (p, ()) = place_with(&[], |world, seeds| {
+        world.seed(seeds.channel, seeds.boris, "pump ".repeat(300));
+    })
+    .await;
+    let bot = p.start().await;
+    for before in [None, Some("9000000000000000000")] {
+        let arguments = json!({"before": before}).to_string();
+        p.stage
+            .model
+            .script(Behaviour::calls("", &[("list_thread", &arguments)]));
+    }
+    p.stage.model.script(Behaviour::context_too_long());
+    p.post(p.channel, p.ada, p.to_us("well?"));
+    p.answer(p.channel, 1).await;
+    let requests = p.stage.model.requests();
+    assert_eq!(requests.len(), 4);
+    for said in results(&requests[2]) {
+        assert!(said.contains("pump pump"), "{said}");
+    }
+    let said = results(&requests[3]);
+    assert!(said[0].contains("(Left out for want of room"), "{said:?}");
+    assert!(said[1].contains("pump pump"), "{said:?}");
+    bot.stop().await;
+}
+
 /// Of two calls and their results four rows are stored between question and answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_push_no_turn_out_of_later_prompts() {

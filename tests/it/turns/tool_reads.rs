@@ -128,6 +128,50 @@ async fn a_search_finds_what_is_held_and_what_was_said_where_everybody_may_read(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_finds_nothing_newer_than_its_question() {
+    let (p, there) = elsewhere().await;
+    let bot = p.start().await;
+    p.post(there.news, p.boris, "an older valve came");
+    p.seen().await;
+    let calls = [("search_messages", r#"{"words": "valve"}"#)];
+    let (calling, gate) = Behaviour::calls("", &calls).held();
+    p.stage.model.script(calling);
+    p.post(p.channel, p.ada, p.to_us("which valve?"));
+    p.stage.model.wait_requests(1).await;
+    p.post(there.news, p.boris, "a newer valve came");
+    p.seen().await;
+    gate.open();
+    let requests = p.stage.model.wait_requests(2).await;
+    let found = results(&requests[1]).remove(0);
+    assert!(found.contains("an older valve came"), "{found}");
+    assert!(!found.contains("a newer valve came"), "{found}");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_earlier_comes_by_its_words_and_then_the_newest_first() {
+    let (p, _) = elsewhere().await;
+    let bot = p.start().await;
+    let said = ["A pump.", "A pump and a valve.", "Another pump."];
+    for (nth, answer) in said.into_iter().enumerate() {
+        p.stage.model.script(Behaviour::text(&[answer]));
+        p.post(p.channel, p.ada, p.to_us("well?"));
+        p.answer(p.channel, nth + 1).await;
+    }
+    let found = p
+        .tool("search_messages", &json!({"words": "pump valve"}))
+        .await;
+    let lines = found
+        .lines()
+        .filter(|line| line.starts_with("(said earlier)"));
+    let order: Vec<&str> = lines
+        .filter_map(|line| Some(line.split_once(" UTC: ")?.1))
+        .collect();
+    assert_eq!(order, [said[1], said[2], said[0]], "{found}");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn words_of_who_opted_out_are_withheld_from_tools() {
     let (p, there) = elsewhere().await;
     let bot = p.start().await;

@@ -309,3 +309,21 @@ proptest! {
         prop_assert_eq!(self::chosen(&utterances, room), chosen);
     }
 }
+
+#[test]
+fn after_half_a_day_only_a_tie_that_lasts_counts() {
+    let after = |minutes: i64, text: &'static str| {
+        judge(&[
+            said(ANN, 0, "my kettle does not boil"),
+            said(BOB, minutes, text),
+        ])[0]
+    };
+    let half_a_day = 12 * 60;
+    for (minutes, may_belong) in [(1, true), (half_a_day, true), (half_a_day + 1, false)] {
+        let verdict = after(minutes, "is it plugged in?");
+        assert_eq!(verdict.tie, Tie::Answers);
+        assert_eq!(verdict.belongs > 0.0, may_belong, "{minutes}: {verdict:?}");
+    }
+    let named = after(2 * half_a_day, "ann: is it plugged in?");
+    assert!(named.tie == Tie::Named && named.belongs > 0.0, "{named:?}");
+}

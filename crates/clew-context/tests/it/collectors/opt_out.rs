@@ -492,3 +492,14 @@ fn remembered() -> (Profiles, Vec<HistoryMessage>) {
     };
     (profiles, vec![row])
 }
+
+/// What a post began with, and what the asker points at, may be one message.
+#[test]
+fn their_message_with_two_places_is_withheld_once() {
+    let trigger = ask(9).replying(0).carrying(here(bobs(0)));
+    let world = World::of([here(bobs(0)), here(said(2, ADA, "a")), trigger.clone()]);
+    let start = within(post(0));
+    let collected = check(&start, &world, &trigger, "private 2");
+    let block = start.prepare(&collected).block;
+    assert_eq!(block.omitted_for(OmitReason::OptedOut), 1);
+}

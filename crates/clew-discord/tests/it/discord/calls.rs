@@ -120,7 +120,7 @@ async fn commands_are_registered_only_when_they_changed() {
         .role(guild, "manager", Permissions::MANAGE_GUILD);
     hand.discord.set_role(guild, alice, manager, true);
     let offered = |user: Id, channel: Id| hand.discord.offered(user, channel);
-    let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
+    let has = |offered: &[Value], name: &str| offered.iter().any(|one| one["name"] == name);
     assert!(has(&offered(alice, channel), "settings"));
     assert!(!has(&offered(bob, channel), "settings"));
     assert!(has(&offered(bob, channel), "server-memory"));

@@ -1,0 +1,76 @@
+//! What of results goes into a request, and how much a turn may be made from.
+
+use clew_context::model::{ChannelId, MessageId};
+
+use super::*;
+use crate::telemetry::event::ToolOutcome;
+
+fn called(chars: usize) -> Called {
+    Called {
+        call: ToolCall {
+            id: "call00001".to_owned(),
+            name: "list_thread".to_owned(),
+            arguments: "{}".to_owned(),
+            extra: None,
+        },
+        text: "x".repeat(chars),
+        output: None,
+    }
+}
+
+/// How many characters of each result are shown, oldest first; none of one that is left out.
+fn shown(rounds: &[&[usize]], room: usize) -> Vec<Option<usize>> {
+    let rounds: Vec<Round> = rounds
+        .iter()
+        .map(|calls| Round {
+            server: 0,
+            said: String::new(),
+            calls: calls.iter().copied().map(called).collect(),
+        })
+        .collect();
+    let shown = fitting(&rounds, room);
+    let texts = shown.iter().flat_map(|round| &round.calls);
+    texts
+        .map(|(_, text)| text.starts_with('x').then_some(text.len()))
+        .collect()
+}
+
+/// What stands behind a gap would be shown without what it followed from.
+#[test]
+fn what_is_older_than_a_result_without_room_is_left_out() {
+    assert_eq!(
+        shown(&[&[10], &[20, 30]], 60),
+        [Some(10), Some(20), Some(30)]
+    );
+    assert_eq!(shown(&[&[10], &[20, 30]], 59), [None, Some(20), Some(30)]);
+    assert_eq!(shown(&[&[10], &[90, 30]], 60), [None, None, Some(30)]);
+    assert_eq!(shown(&[&[10], &[10, 90]], 60), [None, None, None]);
+}
+
+#[test]
+fn a_turn_is_made_from_so_much_and_no_more() {
+    let source = |id: u64| ContentSource {
+        guild: None,
+        channel: ChannelId::new(1),
+        message: Some(MessageId::new(id)),
+        author: None,
+    };
+    let taken = |known: u64, new: std::ops::Range<u64>| {
+        let known: BTreeSet<ContentSource> = (1..=known).map(source).collect();
+        let result = ToolResult {
+            text: "found".to_owned(),
+            bytes: 5,
+            sources: new.map(source).collect(),
+            outcome: ToolOutcome::Ok,
+            output: None,
+        };
+        let taken = unless_too_much(&known, result);
+        (taken.outcome, taken.sources.len())
+    };
+    assert_eq!(taken(0, 1..301), (ToolOutcome::Ok, 300));
+    assert_eq!(taken(0, 1..302), (ToolOutcome::TooMany, 0));
+    assert_eq!(taken(299, 300..301), (ToolOutcome::Ok, 1));
+    assert_eq!(taken(299, 300..302), (ToolOutcome::TooMany, 0));
+    // What is known already is nothing new.
+    assert_eq!(taken(300, 200..301), (ToolOutcome::Ok, 101));
+}
