@@ -61,6 +61,6 @@ impl Rest {
     /// twilight's client for interactions.
     pub(super) fn interaction(&self, application: ApplicationId) -> Option<InteractionClient<'_>> {
         let id = Id::new_checked(application.get())?;
-        Some(self.reader.client(RateLimitPool::Main).interaction(id))
+        Some(self.reader.client().interaction(id))
     }
 }

@@ -6,6 +6,7 @@
 
 mod address;
 mod files;
+mod limiter;
 mod pool;
 mod shared;
 mod wire;
@@ -70,7 +71,7 @@ impl RestReader {
 
     /// Reads through the bot's existing client, sharing its limits. One client
     /// sends one request at a time per channel, so a page and a single message wait
-    /// for each other; [`RestReader::new`] creates four clients.
+    /// for each other; [`RestReader::new`] has a limiter for each kind.
     ///
     /// # Errors
     /// [`ConnectError::Files`] if the client for attached files could not be set up.
@@ -293,9 +294,10 @@ impl RestReader {
         self.pools.call(request, pool, deadline).await
     }
 
-    /// The twilight client of a pool, for calls that [`RestReader`] has no method for.
-    pub fn client(&self, pool: RateLimitPool) -> &Arc<Client> {
-        self.pools.client(pool)
+    /// The twilight client, for calls that [`RestReader`] has no method for. Unless it was
+    /// handed to [`RestReader::of`], it sends one request a second.
+    pub fn client(&self) -> &Arc<Client> {
+        self.pools.client()
     }
 
     async fn read(

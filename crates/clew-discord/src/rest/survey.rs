@@ -144,7 +144,7 @@ impl Rest {
     /// # Errors
     /// Why there is no answer; [`Fallback::Malformed`] if it tells no time.
     pub async fn server_time(&self, deadline: Instant) -> Result<UnixMillis, RestError> {
-        let client = self.reader().client(RateLimitPool::Main);
+        let client = self.reader().client();
         let answer = timeout_at(deadline, client.gateway().into_future()).await;
         let answer = answer
             .map_err(|_| RestError::lasting(Fallback::Timeout))?

@@ -1,16 +1,15 @@
-//! twilight's clients, and how to tell whether a limiter holds us back or the
+//! Sending requests, and how to tell whether a limiter holds us back or the
 //! server does not answer.
 //!
 //! Until twilight knows a channel's bucket, it sends one request at a time for
 //! that channel, whatever the method, and it learns buckets from 429s alone. A
 //! page, a single message and a typing notice for one channel would wait for each
-//! other. So each has a rate-limit pool: a client with its own limiter. The pools share
-//! Discord's 50 requests a second.
+//! other. So each has a rate-limit pool: a limiter of its own ([`BoundedLimiter`]). The pools
+//! share Discord's 50 requests a second.
 //!
-//! A request is resent after a 429, once the wait given in its headers is over:
-//! for a GET only if they name a bucket, for other methods always (see [`Wire`]).
-//! The first two attempts are at least [`FIRST_PAUSE`] apart, and that pause
-//! doubles each time.
+//! A request is resent after a 429, once the wait given in its headers is over (a client
+//! handed to us tells it only with a bucket, see [`Wire`]). The first two attempts are at
+//! least [`FIRST_PAUSE`] apart, and that pause doubles each time.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -19,10 +18,11 @@ use futures_util::TryFutureExt;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use twilight_http::Client;
-use twilight_http::request::{Method, Request};
+use twilight_http::request::Request;
 use twilight_http_ratelimiting::{Endpoint, RateLimiter};
 
 use super::address::Address;
+use super::limiter::BoundedLimiter;
 use super::wire::Wire;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
@@ -33,6 +33,9 @@ const MAX_SENDINGS: u32 = 5;
 /// Shortest time from the first attempt to the second. `Retry-After` is in whole
 /// seconds, and most global limits last one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Requests per second of [`RestReader::client`](super::RestReader::client), which the bot
+/// hardly uses.
+const OTHERS_PER_SECOND: u16 = 1;
 /// Limit for callers with a distant deadline; none of our requests takes longer.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -51,42 +54,53 @@ pub enum RateLimitPool {
 }
 
 impl RateLimitPool {
-    /// Requests per second; the pools add up to Discord's global limit of 50.
+    const ALL: [Self; 4] = [Self::Main, Self::Singles, Self::Aside, Self::Checks];
+
+    /// Requests per second; with [`OTHERS_PER_SECOND`] they add up to Discord's global limit
+    /// of 50.
     const fn per_second(self) -> u16 {
         match self {
-            Self::Main => 22,
+            Self::Main => 21,
             Self::Singles | Self::Aside => 10,
             Self::Checks => 8,
         }
     }
 }
 
-/// One client per pool. All are created at the start: each loads the system's
-/// root certificates, which takes longer than a turn may.
+/// A limiter per pool, and how requests are sent.
 #[derive(Debug)]
 pub(super) struct RateLimitPools {
-    main: Arc<Client>,
-    singles: Arc<Client>,
-    aside: Arc<Client>,
-    checks: Arc<Client>,
-    /// `None` for a client handed to us, which does not say where it sends to.
-    wire: Option<Wire>,
+    client: Arc<Client>,
+    /// `None` for a client handed to us, which does not say where it sends to: it sends by
+    /// itself, through its one limiter.
+    own: Option<OwnSending>,
     refused: CancellationToken,
+}
+
+#[derive(Debug)]
+struct OwnSending {
+    wire: Wire,
+    /// In the order of [`RateLimitPool::ALL`].
+    limiters: [Arc<BoundedLimiter>; RateLimitPool::ALL.len()],
+}
+
+/// How one request is sent.
+enum Sender {
+    Own(Wire, Arc<BoundedLimiter>),
+    Handed(Arc<Client>),
 }
 
 impl RateLimitPools {
     pub(super) fn new(token: &str, address: Option<&Address>, http: reqwest::Client) -> Self {
-        let client = |pool| client(token.trim(), address, pool);
-        let main = client(RateLimitPool::Main);
-        let wire = main
+        let client = client(token.trim(), address);
+        let wire = client
             .token()
             .and_then(|token| Wire::new(http, token, address));
+        let limiters =
+            RateLimitPool::ALL.map(|pool| Arc::new(BoundedLimiter::new(pool.per_second())));
         Self {
-            main,
-            wire,
-            singles: client(RateLimitPool::Singles),
-            aside: client(RateLimitPool::Aside),
-            checks: client(RateLimitPool::Checks),
+            client,
+            own: wire.map(|wire| OwnSending { wire, limiters }),
             refused: CancellationToken::new(),
         }
     }
@@ -94,21 +108,20 @@ impl RateLimitPools {
     /// Uses one client for all pools.
     pub(super) fn of(client: Arc<Client>) -> Self {
         Self {
-            main: Arc::clone(&client),
-            singles: Arc::clone(&client),
-            aside: Arc::clone(&client),
-            checks: client,
-            wire: None,
+            client,
+            own: None,
             refused: CancellationToken::new(),
         }
     }
 
-    pub(super) const fn client(&self, pool: RateLimitPool) -> &Arc<Client> {
-        match pool {
-            RateLimitPool::Main => &self.main,
-            RateLimitPool::Singles => &self.singles,
-            RateLimitPool::Aside => &self.aside,
-            RateLimitPool::Checks => &self.checks,
+    pub(super) const fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    fn sender(&self, pool: RateLimitPool) -> Sender {
+        match &self.own {
+            Some(own) => Sender::Own(own.wire.clone(), own.limiter(pool)),
+            None => Sender::Handed(Arc::clone(&self.client)),
         }
     }
 
@@ -141,9 +154,7 @@ impl RateLimitPools {
         state: &RequestState,
         deadline: Option<Instant>,
     ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
-        let client = Arc::clone(self.client(pool));
-        let is_get = request.method() == Method::Get;
-        let wire = self.wire.clone().filter(|_| !is_get);
+        let sender = self.sender(pool);
         let state = state.clone();
         let refused = self.refused.clone();
         // Each further request would count towards a ban.
@@ -156,12 +167,12 @@ impl RateLimitPools {
             let mut sendings = 1;
             loop {
                 let sent = Arc::default();
-                let answer = match (&wire, client.ratelimiter()) {
-                    (Some(wire), Some(limiter)) => {
-                        let endpoint = state.endpoint.clone();
-                        wire.send(limiter, endpoint, &request, &sent).await
+                let answer = match &sender {
+                    Sender::Own(wire, limiter) => {
+                        let (limiter, endpoint) = limiter.of(&state.endpoint);
+                        wire.send(&limiter, endpoint, &request, &sent).await
                     }
-                    _ => send(&client, request.clone(), &sent).await,
+                    Sender::Handed(client) => send(client, request.clone(), &sent).await,
                 };
                 let (Err(error), Some(sent)) = (&answer, sent.get()) else {
                     return answer;
@@ -189,10 +200,16 @@ impl RateLimitPools {
 
     /// Why a request is late: our limiter holds it, it got a 429, or there was no answer.
     pub(super) async fn late(&self, pool: RateLimitPool, state: &RequestState) -> RestError {
-        let until = match (state.limited_until(), self.client(pool).ratelimiter()) {
-            (Some(until), _) => Some(until),
-            (None, Some(limiter)) => reset(limiter, &state.endpoint).await,
-            (None, None) => None,
+        let limiter = || match &self.own {
+            Some(own) => Some(own.limiter(pool).of(&state.endpoint)),
+            None => Some((self.client.ratelimiter()?.clone(), state.endpoint.clone())),
+        };
+        let until = match state.limited_until() {
+            Some(until) => Some(until),
+            None => match limiter() {
+                Some((limiter, endpoint)) => reset(&limiter, endpoint).await,
+                None => None,
+            },
         };
         match until {
             Some(until) => RestError::limited_until(until),
@@ -201,7 +218,7 @@ impl RateLimitPools {
     }
 }
 
-/// One attempt; notes when it was sent. Keeps twilight from resending it after a 429.
+/// One attempt of a client handed to us; notes when it was sent. Keeps twilight from resending it after a 429.
 async fn send(
     client: &Client,
     request: Request,
@@ -215,14 +232,20 @@ async fn send(
     response.bytes().await.map_err(|_| RestError::broken())
 }
 
-fn client(token: &str, address: Option<&Address>, pool: RateLimitPool) -> Arc<Client> {
+impl OwnSending {
+    fn limiter(&self, pool: RateLimitPool) -> Arc<BoundedLimiter> {
+        Arc::clone(&self.limiters[pool as usize])
+    }
+}
+
+fn client(token: &str, address: Option<&Address>) -> Arc<Client> {
     let builder = Client::builder()
         .token(token.to_owned())
         .timeout(REQUEST_TIMEOUT)
         // Expired interaction tokens also give a 401, after which twilight would
         // refuse to send anything.
         .remember_invalid_token(false)
-        .ratelimiter(Some(RateLimiter::new(pool.per_second())));
+        .ratelimiter(Some(RateLimiter::new(OTHERS_PER_SECOND)));
     Arc::new(match address {
         Some(address) => builder
             .proxy(address.authority.clone(), address.plain)
@@ -232,8 +255,8 @@ fn client(token: &str, address: Option<&Address>, pool: RateLimitPool) -> Arc<Cl
 }
 
 /// When the bucket will be refilled, if it is used up.
-async fn reset(limiter: &RateLimiter, endpoint: &Endpoint) -> Option<Instant> {
-    let bucket = limiter.bucket(endpoint.clone()).await?;
+async fn reset(limiter: &RateLimiter, endpoint: Endpoint) -> Option<Instant> {
+    let bucket = limiter.bucket(endpoint).await?;
     (bucket.remaining == 0).then(|| bucket.reset_at.into())
 }
 

@@ -1,7 +1,7 @@
-//! Sends requests other than GET. twilight's own sending hides how long a 429
+//! Sends requests built with twilight. twilight's own sending hides how long a 429
 //! asks us to wait, unless a bucket is used up, and answers would be lost that
-//! way. So requests built with twilight are sent from here, and its limiter is
-//! told of each answer just as twilight would.
+//! way; and its limiter, which knows each path by itself, could not be bounded. The
+//! limiter is told of each answer just as twilight would.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl Wire {
         let method = Method::from_bytes(request.method().name().as_bytes()).unwrap_or_default();
         let mut builder = self
             .http
-            .request(method, url)
+            .request(method.clone(), url)
             .header(header::USER_AGENT, USER_AGENT);
         if request.use_authorization_token() {
             builder = builder.header(AUTHORIZATION, self.token.clone());
@@ -92,6 +92,7 @@ impl Wire {
             (None, Some(body)) => builder
                 .header(CONTENT_TYPE, "application/json")
                 .body(body.to_vec()),
+            (None, None) if method == Method::GET => builder,
             (None, None) => builder.body(Vec::new()),
         }
     }
