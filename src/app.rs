@@ -443,7 +443,7 @@ async fn serve(
             LoopEvent::Ask(request) => dispatcher.ask(*request),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),
-            LoopEvent::Placed(request, mark) => dispatcher.placed(*request, mark),
+            LoopEvent::LookedUp(looked) => dispatcher.looked_up(looked),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
             LoopEvent::Look(reply) => dispatcher.look(reply),
         }

@@ -34,7 +34,7 @@ use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
-use clew_context::model::{ChannelId, GuildId, Message, MessageId};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId, TurnRequest};
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
 use clew_discord::session::{Claims, Mark, ShardProgress};
@@ -76,7 +76,7 @@ pub(super) struct Dispatcher {
     /// Questions for which an app through which people write may post a copy.
     holds: Holds,
     /// Triggers whose channel is being looked up, without those deleted since.
-    unplaced: HashSet<MessageId>,
+    unplaced: HashMap<MessageId, TurnRequest>,
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
     /// Whether nothing new may start.
@@ -112,7 +112,7 @@ impl Dispatcher {
             direct: HashSet::new(),
             refused: VecDeque::new(),
             holds: Holds::new(config.triggers.proxy_hold),
-            unplaced: HashSet::new(),
+            unplaced: HashMap::new(),
             tracker,
             loop_events,
             closed: false,
@@ -178,6 +178,9 @@ impl Dispatcher {
             }
             Event::MessagesMissed(lost) => {
                 self.missed(lost.channel);
+                if let (Some(channel), Some(message)) = (lost.channel, lost.message) {
+                    self.changed(lost.guild, channel, message);
+                }
                 self.unreadable(lost);
             }
             Event::Unreadable(lost) => self.unreadable(lost),

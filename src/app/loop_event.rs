@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::runs::RunSlot;
 use crate::telemetry::LoopGauges;
 use crate::telemetry::event::Outcome;
-use clew_context::model::{InteractionId, MessageId, TurnRequest};
+use clew_context::model::{ChannelId, ChannelKind, InteractionId, MessageId, TurnRequest};
 use clew_discord::event::{FatalReason, ShardEvent};
 use clew_discord::rest::Rest;
 use clew_discord::session::Mark;
@@ -33,11 +33,24 @@ pub(super) enum LoopEvent {
     /// An agent run is to stop.
     StopRun(InteractionId),
     /// A message's channel has been looked at; its event is not finished yet.
-    Placed(Box<TurnRequest>, Mark),
+    LookedUp(LookedUp),
     /// A turn is over.
     TurnEnded(TurnEnd),
     /// The monitor asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
+}
+
+/// What a look at a message's channel has shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LookedUp {
+    /// The message.
+    pub(super) trigger: MessageId,
+    /// Its channel.
+    pub(super) channel: ChannelId,
+    /// The channel's type; `None` if the look failed.
+    pub(super) kind: Option<ChannelKind>,
+    /// The message's event.
+    pub(super) mark: Mark,
 }
 
 /// The end of a turn.

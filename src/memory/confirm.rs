@@ -157,16 +157,13 @@ impl Memory {
     /// Removes rows made of messages that are deleted or in doubt, or from words
     /// that were edited since. A question takes its answer with it, as in a purge.
     pub(super) fn leave_out_doubtful(&self, rows: &mut Vec<StoredMessage>) {
-        for purge in self.changes.edits_of(rows) {
+        for purge in self.changes.noted.edits_of(rows) {
             let before = rows.clone();
             let reach = Reach::of(&purge, &before);
             rows.retain(|row| !reach.holds(row));
         }
         let is_hidden = |row: &StoredMessage| {
-            let deleted = || {
-                let ids = row.made_of().map(|(_, id)| id);
-                !self.changes.deleted_of(ids).is_empty()
-            };
+            let deleted = || self.changes.noted.is_any_deleted(row.made_of());
             traces(row).any(|trace| self.doubts.hides(&trace)) || deleted()
         };
         let mut hidden: BTreeSet<(TurnId, bool)> = BTreeSet::new();

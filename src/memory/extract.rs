@@ -206,11 +206,12 @@ impl Memory {
     }
 
     fn may_note(&self, extraction: &ExtractionInput) -> bool {
-        let place = &extraction.place;
+        let (place, noted) = (&extraction.place, &self.changes.noted);
+        let message = extraction.message.map(|id| (place.channel, id));
         self.settings.max_user_facts > 0
             && !self.opted_out(place.asker)
-            && self.changes.deleted_of(extraction.message).is_empty()
-            && !self.changes.is_gone(place, extraction.asked)
+            && !noted.is_any_deleted(message)
+            && !noted.is_gone(place, extraction.asked)
     }
 
     async fn extract(

@@ -121,9 +121,8 @@ impl Memory {
 
     /// Whether the message that it was learnt from is deleted, or may be.
     fn is_doubtful(&self, fact: &Fact) -> bool {
-        let link = fact.link.map(|(_, id)| id);
         trace_of_fact(fact).is_some_and(|trace| self.doubts.hides(&trace))
-            || !self.changes.deleted_of(link).is_empty()
+            || self.changes.noted.is_any_deleted(fact.link)
     }
 
     /// Has it checked whether the user left the servers of these facts unnoticed.

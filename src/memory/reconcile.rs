@@ -5,6 +5,7 @@
 
 mod change;
 mod doubt;
+mod noted;
 mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use change::{DiscordChange, Edit, Fetched};
 pub use doubt::Missed;
 pub(super) use doubt::{Asking, Doubts, Key, trace_of_fact, traces};
+pub use noted::{Became, UnderWay};
 pub(super) use queue::ChangeQueue;
 
 use queue::Overflow;
@@ -19,41 +21,64 @@ use queue::Overflow;
 use super::{Memory, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId, TurnId, UnixMillis};
 use clew_store::model::{StoredMessage, StoredReceipt, Subject};
 use clew_store::{Kind, Purge, Purged, Reach};
 
 impl Memory {
     /// Queues a change, without waiting. [`upkeep`](Memory::upkeep) carries it out.
     pub fn reconcile(&self, change: DiscordChange) {
+        let noted = &self.changes.noted;
+        let under_way = noted.begins(None);
         match &change {
-            DiscordChange::Deleted { ids, .. } | DiscordChange::Unknown { ids, .. } => {
-                self.changes.note_deleted(ids);
-            }
+            DiscordChange::Deleted {
+                guild,
+                channel,
+                ids,
+            } => noted.deleted(*guild, *channel, ids),
+            DiscordChange::Unknown { channel, ids } => noted.deleted(None, *channel, ids),
             DiscordChange::ChannelDeleted(channel) => {
-                self.changes.note_gone(Purge::Channel(*channel), self.now());
+                noted.gone(Purge::Channel(*channel), self.now());
             }
             DiscordChange::MemberLeft { guild, user } => {
                 let (guild, user) = (*guild, *user);
-                let member = Purge::Member { guild, user };
-                self.changes.note_gone(member, self.now());
+                noted.gone(Purge::Member { guild, user }, self.now());
             }
             // Nobody told us what happened before.
             DiscordChange::Connected { shard, shards, .. } => {
                 let (shard, shards) = (*shard, *shards);
                 self.missed(Missed::Shard { shard, shards });
             }
-            DiscordChange::Edited { edit, .. } => {
-                self.changes.note_edited(std::slice::from_ref(edit));
-            }
-            DiscordChange::Fetched(page) => self.changes.note_edited(&page.edited),
+            DiscordChange::Edited {
+                guild,
+                channel,
+                edit,
+            } => noted.edited(*guild, *channel, std::slice::from_ref(edit)),
+            DiscordChange::Fetched(page) => noted.edited(page.guild, page.channel, &page.edited),
             DiscordChange::GuildLeft(_)
             | DiscordChange::GuildJoined(_)
             | DiscordChange::Recheck { .. } => {}
         }
         self.reconcile_unsaved(&change);
         let overflow = self.changes.push(change);
+        self.changes.waits(under_way);
         self.make_up_for(overflow);
+    }
+
+    /// A turn begins: what is deleted or edited from now on is noted until it is over.
+    pub fn under_way(&self, turn: TurnId) -> UnderWay {
+        self.changes.noted.begins(Some(turn))
+    }
+
+    /// A message was edited or deleted by an event that nobody could read.
+    pub fn changed(&self, guild: Option<GuildId>, channel: ChannelId, message: MessageId) {
+        let key = (channel, message);
+        self.changes.noted.unread(guild, key, self.now());
+    }
+
+    /// What became of a message that a turn of this server, if it is one's, read.
+    pub fn became(&self, turn: TurnId, guild: Option<GuildId>, message: &Message) -> Became {
+        self.changes.noted.became(turn, guild, message)
     }
 
     /// Notes that events were missed there: what was stored before is confirmed
@@ -127,6 +152,7 @@ impl Memory {
                 return;
             }
         }
+        self.changes.carried_out();
     }
 
     /// Returns whether the change is finished: done, or not worth another try.
@@ -186,7 +212,7 @@ impl Memory {
             self.extractions.purged();
         }
         if matches!(purge, Purge::User(_)) {
-            self.changes.note_gone(purge.clone(), self.now());
+            self.changes.noted.gone(purge.clone(), self.now());
         }
         self.unsaved.purge(purge);
         // Boxed: the future is large, and purges are rare.
@@ -392,9 +418,19 @@ impl Memory {
         self.doubts.ask_refused(may_be_of);
     }
 
+    /// Whether notes were lost that this turn would have been judged by: unknown is no.
+    pub(super) fn is_unknown(
+        &self,
+        turn: TurnId,
+        rows: &[StoredMessage],
+        receipt: Option<&StoredReceipt>,
+    ) -> bool {
+        self.changes.noted.is_unknown(turn, rows, receipt)
+    }
+
     /// Whether any of these rows belongs to something purged since then.
     pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
-        !self.changes.gone_of(rows, None, since).is_empty()
+        !self.changes.noted.gone_of(rows, None, since).is_empty()
     }
 
     /// The deletions and purges since then that would have covered any of these
@@ -405,7 +441,8 @@ impl Memory {
         receipt: Option<&StoredReceipt>,
         since: UnixMillis,
     ) -> Vec<Purge> {
-        let mut late = self.changes.gone_of(rows, receipt, since);
+        let noted = &self.changes.noted;
+        let mut late = noted.gone_of(rows, receipt, since);
         let mut held: BTreeMap<ChannelId, BTreeSet<MessageId>> = BTreeMap::new();
         for (channel, id) in rows.iter().flat_map(StoredMessage::made_of) {
             held.entry(channel).or_default().insert(id);
@@ -415,7 +452,7 @@ impl Memory {
             of.extend(receipt.message_ids());
         }
         for (channel, held) in held {
-            let ids = self.changes.deleted_of(held);
+            let ids = noted.deleted_of(channel, held);
             if !ids.is_empty() {
                 late.push(Purge::Messages { channel, ids });
             }
@@ -425,7 +462,7 @@ impl Memory {
             let reach = Reach::of(edited, rows);
             rows.iter().any(|row| reach.holds(row))
         };
-        late.extend(self.changes.edits_of(rows).into_iter().filter(is_late));
+        late.extend(noted.edits_of(rows).into_iter().filter(is_late));
         late
     }
 

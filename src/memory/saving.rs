@@ -30,6 +30,11 @@ impl Memory {
             rows.retain(|row| row.role.is_spoken());
         }
         let receipt = receipt(place, exchange, now);
+        if self.is_unknown(exchange.turn, &rows, receipt.as_ref()) {
+            tracing::warn!("too much was deleted during a turn to know whether it may be stored");
+            self.tell_dropped(ids, 1, DropReason::Unknown);
+            return;
+        }
         let Some(turn) = UnsavedTurn::new(*ids, now, &place.agent, rows, receipt) else {
             return;
         };

@@ -1,8 +1,10 @@
 //! Deliberate REST faults, selected by method and path.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 /// A fault: which calls it affects, and what happens to them.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub enum FaultKind {
         /// Seconds for the `Retry-After` header.
         retry_after: Option<f64>,
     },
+    /// It is processed and answered once the gate opens.
+    Held(Gate),
     /// There is no answer for this long, then the connection is dropped.
     Hang(Duration),
     /// The answer breaks off in the middle of its body.
@@ -38,6 +42,22 @@ pub enum FaultKind {
     DroppedAfter,
     /// The body of a successful answer is replaced by this text.
     Body(String),
+}
+
+/// Keeps calls waiting until it opens.
+#[derive(Clone, Debug)]
+pub struct Gate(Arc<Semaphore>);
+
+impl Gate {
+    /// Lets all calls through, also those to come.
+    pub fn open(&self) {
+        self.0.close();
+    }
+
+    pub(super) async fn pass(&self) {
+        // It has no permits: this waits until it is closed.
+        let _closed = self.0.acquire().await;
+    }
 }
 
 impl Fault {
@@ -78,6 +98,13 @@ impl Fault {
             retry_after: Some(retry_after),
         };
         Self::new(method, path, kind)
+    }
+
+    /// Keeps calls waiting, and the gate that lets them through.
+    pub fn held(method: &str, path: &str) -> (Self, Gate) {
+        let gate = Gate(Arc::new(Semaphore::new(0)));
+        let kind = FaultKind::Held(gate.clone());
+        (Self::new(method, path, kind), gate)
     }
 
     /// Affects only this many calls; the default is all.

@@ -74,7 +74,7 @@ use tokio::task::JoinHandle;
 
 pub use control::{Choice, Invocation, Shown, TimedOut, Use, WaitError};
 pub use draft::{Draft, File, Reference, Referenced};
-pub use faults::{Fault, FaultKind};
+pub use faults::{Fault, FaultKind, Gate};
 pub use ids::Id;
 pub use limits::Limit;
 pub use log::{Dispatch, GatewayEvent, GatewayRecord, RequestRecord};

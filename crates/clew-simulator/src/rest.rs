@@ -113,6 +113,7 @@ impl InProgress {
         for fault in &faults {
             match fault {
                 FaultKind::Latency(more) => delay = delay.saturating_add(*more),
+                FaultKind::Held(gate) => gate.pass().await,
                 FaultKind::Hang(time) => {
                     tokio::time::sleep(*time).await;
                     connection.cut();

@@ -13,7 +13,7 @@ use crate::telemetry::event::Refusal;
 use crate::turn::{Order, Services};
 use clew_context::discord::convert::Incoming;
 use clew_context::engine::eligible::is_blank;
-use clew_context::model::{Message, MessageId};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId};
 use clew_discord::session::Mark;
 
 impl Dispatcher {
@@ -27,9 +27,12 @@ impl Dispatcher {
         } = incoming;
         self.tell_unread(&message, "message_update");
         if !complete {
-            if has_content {
+            let extras = message.extras.as_deref();
+            let is_unread = extras.is_some_and(|extras| extras.unread.contains(&"content"));
+            if has_content || is_unread {
                 // New text without its message: the held message is out of date.
                 self.services.window().break_channel(message.channel);
+                self.changed(message.guild, message.channel, message.id);
             }
             return;
         }
@@ -44,11 +47,18 @@ impl Dispatcher {
             self.restart(message);
             return;
         }
-        let mut waiting = self.queues.waiting_mut();
-        if let Some(waiting) = waiting.find(|one| one.request.trigger.id == message.id) {
-            let before = &waiting.request.trigger;
-            waiting.request.trigger = Arc::new(edited(&self.services, message, before));
+        let queued = self.queues.waiting_mut().map(|one| &mut one.request);
+        let mut waiting = queued.chain(self.unplaced.values_mut());
+        if let Some(request) = waiting.find(|request| request.trigger.id == message.id) {
+            let trigger = edited(&self.services, message, &request.trigger);
+            request.trigger = Arc::new(trigger);
         }
+    }
+
+    /// Passes on that a message changed, nobody knows into what.
+    pub(super) fn changed(&self, guild: Option<GuildId>, channel: ChannelId, id: MessageId) {
+        let guild = guild.or_else(|| self.services.guild_state.guild_of(channel));
+        self.services.memory.changed(guild, channel, id);
     }
 
     /// A running question was edited: its turn stops at once, and the question is
@@ -110,7 +120,7 @@ impl Dispatcher {
         for active in ids.iter().filter_map(|id| self.active.get(id)) {
             active.orders.send_replace(Order::Cancel);
         }
-        self.unplaced.retain(|id| !ids.contains(id));
+        self.unplaced.retain(|id, _| !ids.contains(id));
         let gone = self
             .queues
             .remove_waiting(|one| ids.contains(&one.request.trigger.id));

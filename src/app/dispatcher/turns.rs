@@ -11,6 +11,7 @@ use super::super::queues::{Full, QueueKey, Submitted};
 use super::super::restarts::Restarts;
 use super::super::shares::{Requester, Tenant};
 use super::Dispatcher;
+use crate::memory::UnderWay;
 use crate::model::{Payer, Spender};
 use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
@@ -27,6 +28,8 @@ pub(super) struct WaitingTrigger {
     pub(super) request: TurnRequest,
     came: Instant,
     pub(super) mark: Option<Mark>,
+    /// What is deleted or edited from now on is noted for it.
+    under_way: UnderWay,
 }
 
 /// A turn that runs.
@@ -88,6 +91,7 @@ impl Dispatcher {
         let requester = self.requester(&request);
         let queue = queue(&request, requester.spender);
         let waiting = WaitingTrigger {
+            under_way: self.services.memory.under_way(request.turn()),
             request,
             came: Instant::now(),
             mark,
@@ -146,6 +150,7 @@ impl Dispatcher {
         let came = Instant::now();
         self.begin(StartingTurn {
             waiting: WaitingTrigger {
+                under_way: self.services.memory.under_way(request.turn()),
                 request,
                 came,
                 mark: None,
@@ -165,6 +170,7 @@ impl Dispatcher {
                     request,
                     came,
                     mark,
+                    under_way,
                 },
             waited,
             queue,
@@ -207,6 +213,7 @@ impl Dispatcher {
         };
         let stopped = self.stopped.clone();
         self.tracker.spawn(async move {
+            let _until_nothing_is_learnt = under_way;
             if let Some(extraction) = reported(&services, job, control, report).await {
                 stopped
                     .run_until_cancelled(turn::extract(&services, *extraction))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::loop_event::LoopEvent;
+use super::super::loop_event::{LookedUp, LoopEvent};
 use super::{CHANNELS_REMEMBERED, Dispatcher};
 use clew_context::model::{ChannelKind, TurnRequest};
 use clew_discord::session::Mark;
@@ -17,32 +17,58 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Dispatcher {
     /// Looks up the channel of a message that is for us if it is a direct one.
-    pub(super) fn look_up(&mut self, mut request: TurnRequest, mark: Mark) {
-        self.unplaced.insert(request.trigger.id);
+    pub(super) fn look_up(&mut self, request: TurnRequest, mark: Mark) {
+        let (id, channel) = (request.trigger.id, request.trigger.channel);
+        self.unplaced.insert(id, request);
         let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());
         self.tracker.spawn(async move {
             let deadline = Instant::now() + LOOK_TIMEOUT;
-            let place = request.trigger.channel;
-            match services.rest.reader().channel(place, deadline).await {
-                Ok(channel) => request.channel_kind = Some(channel.kind),
-                Err(error) => tracing::warn!(%error, %place, "a message's channel is unknown"),
-            }
+            let found = services.rest.reader().channel(channel, deadline).await;
+            let kind = match found {
+                Ok(found) => Some(found.kind),
+                Err(error) => {
+                    tracing::warn!(%error, %channel, "a message's channel is unknown");
+                    None
+                }
+            };
+            let looked = LookedUp {
+                trigger: id,
+                channel,
+                kind,
+                mark,
+            };
             // The loop is gone only when the process ends.
-            let _ = loop_events.send(LoopEvent::Placed(Box::new(request), mark));
+            let _ = loop_events.send(LoopEvent::LookedUp(looked));
         });
     }
 
-    /// Handles the result of the look.
-    pub(in crate::app) fn placed(&mut self, request: TurnRequest, mark: Mark) {
-        let direct = request.channel_kind.is_some_and(ChannelKind::is_direct);
-        if direct {
+    /// Handles the result of the look. The message is asked as it reads by now.
+    pub(in crate::app) fn looked_up(&mut self, looked: LookedUp) {
+        let LookedUp {
+            trigger,
+            channel,
+            kind,
+            mark,
+        } = looked;
+        let is_direct = kind.is_some_and(ChannelKind::is_direct);
+        if is_direct {
             if self.direct.len() >= CHANNELS_REMEMBERED {
                 self.direct.clear();
             }
-            self.direct.insert(request.trigger.channel);
+            self.direct.insert(channel);
         }
-        let wanted = self.unplaced.remove(&request.trigger.id);
-        if !(direct && wanted && self.submit(request, Some(mark))) {
+        let wanted = self.unplaced.remove(&trigger).filter(|_| is_direct);
+        let is_submitted = wanted.is_some_and(|request| {
+            let channel_kind = kind;
+            self.submit(
+                TurnRequest {
+                    channel_kind,
+                    ..request
+                },
+                Some(mark),
+            )
+        });
+        if !is_submitted {
             self.finished(mark);
         }
     }

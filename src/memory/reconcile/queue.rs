@@ -1,25 +1,18 @@
-//! The queue of changes, and recent deletions and purges, which turns being stored
-//! meanwhile have to respect.
+//! The queue of changes, and what they say to turns under way.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::noted::{Noted, UnderWay};
 use super::{DiscordChange, Edit};
-use crate::memory::Place;
-use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
-use clew_store::Purge;
-use clew_store::model::{StoredMessage, StoredReceipt};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
-/// Deletions, and edits, remembered for turns that are being stored at that time.
-const RECENT_MESSAGES: usize = 4_096;
 /// The most members for whom it is remembered when they were last looked up.
 const MEMBERS_REMEMBERED: usize = 10_000;
 /// The time between two lookups of a member.
 const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Channels, members and users that are gone, remembered for turns under way.
-const RECENTLY_GONE: usize = 1_024;
 /// The most that may wait for a store that is gone or slow, in bytes, over all servers.
 const MOST_BYTES: usize = 4 << 20;
 
@@ -32,31 +25,32 @@ pub(in crate::memory) struct ChangeQueue {
     /// Held while changes are carried out, so that waiting for all of them includes
     /// those that another task has begun.
     pub(super) doing: tokio::sync::Mutex<()>,
-    deleted: Mutex<Recent>,
-    edited: Mutex<Recent>,
+    /// What they say to turns under way.
+    pub(in crate::memory) noted: Noted,
     /// The members to look up, and when others were.
     members: Mutex<Members>,
     member_due: Notify,
-    /// Channels, members and users that are gone, and since when.
-    gone: Mutex<VecDeque<(UnixMillis, Purge)>>,
 }
 
 #[derive(Debug, Default)]
 struct WaitingChanges {
     changes: Vec<DiscordChange>,
     bytes: usize,
+    /// What is noted of them stays noted until all are carried out.
+    under_way: Option<UnderWay>,
 }
 
-/// Who a change counts against when room is shared out: a server or a direct
-/// conversation.
+/// Who a change counts against when room is shared out: a server, a direct
+/// conversation, or somebody of whom nothing is kept any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Party {
+pub(super) enum Party {
     Guild(GuildId),
     Channel(ChannelId),
+    User(UserId),
 }
 
 impl Party {
-    fn of(guild: Option<GuildId>, channel: ChannelId) -> Self {
+    pub(super) fn of(guild: Option<GuildId>, channel: ChannelId) -> Self {
         guild.map_or(Self::Channel(channel), Self::Guild)
     }
 }
@@ -156,29 +150,6 @@ impl WaitingChanges {
     }
 }
 
-/// The latest deletions or edits, in order of arrival.
-#[derive(Debug, Default)]
-struct Recent {
-    order: VecDeque<MessageId>,
-    /// With the time of the last edit.
-    times: HashMap<MessageId, UnixMillis>,
-}
-
-impl Recent {
-    fn note(&mut self, id: MessageId, at: UnixMillis) {
-        let last = self.times.entry(id).or_insert_with(|| {
-            self.order.push_back(id);
-            at
-        });
-        *last = at.max(*last);
-        while self.order.len() > RECENT_MESSAGES {
-            if let Some(oldest) = self.order.pop_front() {
-                self.times.remove(&oldest);
-            }
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 struct Members {
     due: Vec<(GuildId, UserId)>,
@@ -211,95 +182,28 @@ impl ChangeQueue {
     }
 
     pub(super) fn take(&self) -> Vec<DiscordChange> {
-        std::mem::take(&mut *self.waiting()).changes
+        let mut waiting = self.waiting();
+        waiting.bytes = 0;
+        std::mem::take(&mut waiting.changes)
+    }
+
+    /// A change that waits is noted until all are carried out.
+    pub(super) fn waits(&self, under_way: UnderWay) {
+        self.waiting().under_way.get_or_insert(under_way);
+    }
+
+    /// All that was taken is carried out.
+    pub(super) fn carried_out(&self) {
+        let mut waiting = self.waiting();
+        if waiting.changes.is_empty() {
+            waiting.under_way = None;
+        }
     }
 
     /// Waits until something arrives. Safe to cancel: it holds nothing while
     /// waiting.
     pub(in crate::memory) async fn came(&self) {
         self.came.notified().await;
-    }
-
-    pub(super) fn note_deleted(&self, ids: &[MessageId]) {
-        let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        for id in ids {
-            deleted.note(*id, UnixMillis(i64::MAX));
-        }
-    }
-
-    pub(super) fn note_edited(&self, edits: &[Edit]) {
-        let mut edited = self.edited.lock().unwrap_or_else(PoisonError::into_inner);
-        for edit in edits {
-            if let Some(at) = edit.at {
-                edited.note(edit.message, at);
-            }
-        }
-    }
-
-    /// The recent edits of what these rows were made from, as purges.
-    pub(in crate::memory) fn edits_of(&self, rows: &[StoredMessage]) -> Vec<Purge> {
-        let edited = self.edited.lock().unwrap_or_else(PoisonError::into_inner);
-        let edit_of = |source: &ContentSource| {
-            let (channel, message) = (source.channel, source.message?);
-            let at = *edited.times.get(&message)?;
-            Some((
-                message,
-                Purge::Edited {
-                    channel,
-                    message,
-                    at,
-                },
-            ))
-        };
-        let sources = rows.iter().flat_map(|row| &row.sources);
-        let purges: BTreeMap<MessageId, Purge> = sources.filter_map(edit_of).collect();
-        purges.into_values().collect()
-    }
-
-    pub(in crate::memory) fn note_gone(&self, purge: Purge, now: UnixMillis) {
-        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        gone.push_back((now, purge));
-        while gone.len() > RECENTLY_GONE {
-            gone.pop_front();
-        }
-    }
-
-    /// What has gone since then that would have covered any of these rows, or this
-    /// receipt.
-    pub(super) fn gone_of(
-        &self,
-        rows: &[StoredMessage],
-        receipt: Option<&StoredReceipt>,
-        since: UnixMillis,
-    ) -> Vec<Purge> {
-        self.gone_since(since, |purge| {
-            let names_row = rows.iter().any(|row| purge.names(row));
-            names_row || receipt.is_some_and(|receipt| purge.takes_receipt(receipt))
-        })
-    }
-
-    /// Whether a conversation, or its asker, has gone since then.
-    pub(in crate::memory) fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
-        let reaches = |purge: &Purge| match purge {
-            Purge::Channel(channel) => *channel == place.channel,
-            Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
-            Purge::User(user) => *user == place.asker,
-            Purge::Messages { .. } | Purge::Edited { .. } | Purge::Guild(_) | Purge::Before(_) => {
-                false
-            }
-        };
-        !self.gone_since(since, reaches).is_empty()
-    }
-
-    /// A question at the very time of its asker's erasure counts as asked after it.
-    fn gone_since(&self, since: UnixMillis, reaches: impl Fn(&Purge) -> bool) -> Vec<Purge> {
-        let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_late = |at: UnixMillis, purge: &Purge| {
-            at > since || (at == since && !matches!(purge, Purge::User(_)))
-        };
-        let late = gone.iter().filter(|(at, purge)| is_late(*at, purge));
-        let late = late.map(|(_, purge)| purge);
-        late.filter(|purge| reaches(purge)).cloned().collect()
     }
 
     /// Something that a member said in a server is used elsewhere: once a day it
@@ -323,17 +227,6 @@ impl ChangeQueue {
         self.member_due.notified().await;
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut members.due)
-    }
-
-    /// Which of these were deleted recently.
-    pub(in crate::memory) fn deleted_of(
-        &self,
-        ids: impl IntoIterator<Item = MessageId>,
-    ) -> Vec<MessageId> {
-        let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.into_iter()
-            .filter(|id| deleted.times.contains_key(id))
-            .collect()
     }
 }
 

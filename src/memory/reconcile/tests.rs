@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::noted::Noted;
 use super::*;
 use crate::memory::Place;
 use clew_context::model::UserId;
@@ -99,14 +100,14 @@ fn what_is_gone_is_gone_for_turns_that_began_before() {
         (Purge::Member { guild, user }, true, [false, true, false]),
         (Purge::User(USER), false, [false, true, true]),
     ] {
-        let queue = ChangeQueue::default();
-        queue.note_gone(purge.clone(), UnixMillis(9));
+        let noted = Noted::default();
+        noted.gone(purge.clone(), UnixMillis(9));
         for (place, reached) in [&in_channel, &of_member, &of_user].into_iter().zip(reached) {
-            let gone = |since| queue.is_gone(place, UnixMillis(since));
+            let gone = |since| noted.is_gone(place, UnixMillis(since));
             assert_eq!(gone(8), reached, "{purge:?} {place:?}");
             assert_eq!(gone(9), reached && at_once, "{purge:?} {place:?}");
             assert!(!gone(10), "{purge:?} {place:?}");
         }
-        assert!(!queue.is_gone(&nobodys, UnixMillis(8)), "{purge:?}");
+        assert!(!noted.is_gone(&nobodys, UnixMillis(8)), "{purge:?}");
     }
 }

@@ -111,6 +111,8 @@ words! {
         Room = "room",
         /// The process ended before the store was back.
         Stopping = "stopping",
+        /// So much was deleted meanwhile that it was not known what of it is left.
+        Unknown = "unknown",
     }
 
     /// The outcome of a call.

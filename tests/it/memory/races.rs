@@ -132,6 +132,28 @@ async fn what_is_purged_while_a_turn_is_stored_stays_purged() {
     assert_eq!(recorded_during(gone).await, 0, "a deleted channel");
 }
 
+/// Then it is not known what of the turn was deleted.
+#[tokio::test]
+async fn a_turn_whose_server_deletes_too_much_is_not_stored() {
+    for (guild, kept) in [(GuildId::new(9), 2), (GUILD, 0)] {
+        let s = scene().await;
+        let under_way = s.memory.under_way(TurnId(7));
+        for first in (0..70_000_u64).step_by(100) {
+            s.memory.reconcile(DiscordChange::Deleted {
+                guild: Some(guild),
+                channel: ChannelId::new(9),
+                ids: (first..first + 100)
+                    .map(|id| MessageId::new(1_000 + id))
+                    .collect(),
+            });
+        }
+        let (ids, place) = (Ids::default(), place(ADA));
+        s.memory.record(&ids, &place, &exchange(START)).await;
+        drop(under_way);
+        assert_eq!(s.stored(ADA).await.len(), kept, "{guild}");
+    }
+}
+
 /// The question or the answer is deleted while the turn still runs, when the store has nothing of it yet.
 #[tokio::test]
 async fn what_is_deleted_before_a_turn_is_stored_is_not_stored() {

@@ -286,3 +286,35 @@ async fn a_question_that_is_deleted_before_it_is_asked_again_ends() {
     let outcomes = details(&lines, "turn_done");
     assert_eq!(outcomes[0]["outcome"], "cancelled");
 }
+
+/// Whether a message without a channel type is direct is looked up; it is asked as it reads then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_direct_message_edited_while_its_channel_is_looked_up_is_asked_as_it_reads_then() {
+    let p = place(&[]).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    let bot = p.start().await;
+    let (held, gate) = Fault::held("GET", "/channels/*");
+    p.stage.discord.fault(held);
+    let mut message = json!({
+        "id": "1600000000000000001", "channel_id": direct.to_string(), "type": 0,
+        "content": "how tall is it?", "author": {"id": p.ada.to_string(), "username": "ada"},
+        "timestamp": "2026-01-01T00:00:00Z", "edited_timestamp": null,
+    });
+    let discord = &p.stage.discord;
+    discord.dispatch_raw("MESSAGE_CREATE", &message.to_string());
+    let looked = format!("/channels/{direct}");
+    discord.wait_request("GET", &looked, 1).await.unwrap();
+    message["content"] = "how wide is it?".into();
+    message["edited_timestamp"] = "2026-01-01T00:00:09Z".into();
+    discord.dispatch_raw("MESSAGE_UPDATE", &message.to_string());
+    p.seen().await;
+    gate.open();
+    p.answer(direct, 1).await;
+    let prompt = p.prompt(1).await;
+    assert!(
+        prompt.ends_with("how wide is it?") && !prompt.contains("tall"),
+        "{prompt}"
+    );
+    bot.stop().await;
+    assert_eq!(p.stage.model.requests().len(), 1);
+}

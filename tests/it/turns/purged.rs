@@ -132,3 +132,60 @@ async fn a_message_of_who_opted_out_comes_back_from_nowhere() {
 async fn a_message_of_who_had_it_erased_comes_back_from_nowhere() {
     check(Fate::Erased).await;
 }
+
+/// Something happens to a linked message while the model answers; only the question is stored.
+async fn is_not_stored(happens: impl AsyncFnOnce(&Place, (Id, Id))) {
+    let (p, of) = place_with(&[("LINK_CONTEXT", "0,0")], |world, seeds| {
+        let news = world.channel(seeds.guild, ChannelKind::Text, "news");
+        (news, world.seed(news, seeds.boris, format!("order {WORD}")))
+    })
+    .await;
+    let bot = p.start().await;
+    let told = format!("I say {WORD}");
+    let (answer, gate) = Behaviour::gated(&[&told]);
+    p.stage.model.script(answer);
+    let link = format!("https://discord.com/channels/{}/{}/{}", p.guild, of.0, of.1);
+    p.post(p.channel, p.ada, p.to_us(&format!("what is {link}?")));
+    assert!(p.prompt(1).await.contains(WORD));
+    happens(&p, of).await;
+    p.seen().await;
+    gate.open();
+    p.wait_for(p.channel, &told).await;
+    bot.stop().await;
+    let rows = p.rows().await;
+    let said = rows.iter().map(|row| &row.content);
+    assert!(said.clone().all(|words| !words.contains(WORD)), "{rows:?}");
+    assert_eq!(rows.len(), 1, "the question stays: {rows:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_delete_meanwhile_makes_no_deletion_forgotten() {
+    is_not_stored(async |p, of| {
+        p.happens(Fate::Deleted, of).await;
+        for number in 0..50_u64 {
+            let first = 1_700_000_000_000_000_000 + number * 100;
+            let ids: Vec<String> = (first..first + 100).map(|id| id.to_string()).collect();
+            let event = json!({"ids": ids, "channel_id": "1600000000000000001",
+                "guild_id": "1600000000000000000"});
+            let discord = &p.stage.discord;
+            discord.dispatch_raw("MESSAGE_DELETE_BULK", &event.to_string());
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_cannot_be_read_reaches_the_turn_under_way() {
+    for (author, content) in [
+        (json!(7), json!("order something else")),
+        (json!(null), json!(5)),
+    ] {
+        is_not_stored(async |p, (channel, message)| {
+            let event = json!({"id": message.to_string(), "channel_id": channel.to_string(),
+                "guild_id": p.guild.to_string(), "author": author, "content": content});
+            let discord = &p.stage.discord;
+            discord.dispatch_raw("MESSAGE_UPDATE", &event.to_string());
+        })
+        .await;
+    }
+}

@@ -1,10 +1,9 @@
-//! The queue, its bounds, and what is remembered of it.
+//! The queue and its bounds.
 
 use futures_util::FutureExt;
 
 use super::super::Fetched;
 use super::*;
-use clew_store::model::{AgentName, Scope};
 
 const HERE: ChannelId = ChannelId::new(7);
 
@@ -166,38 +165,6 @@ fn what_happens_twice_waits_twice() {
     let [left, joined, first, again, _, second] = all;
     assert_eq!(queue.take(), [left, joined, first, again, second]);
     assert_eq!(queue.take(), []);
-}
-
-#[test]
-fn the_latest_deletions_are_remembered() {
-    let queue = ChangeQueue::default();
-    let most = RECENT_MESSAGES as u64;
-    let all: Vec<MessageId> = ids(most).collect();
-    queue.note_deleted(&all);
-    queue.note_deleted(&all[..9]);
-    assert_eq!(queue.deleted_of(ids(most + 9)), all);
-    queue.note_deleted(&[MessageId::new(most + 1)]);
-    assert_eq!(queue.deleted_of(ids(2)), [MessageId::new(2)]);
-}
-
-#[test]
-fn what_went_lately_is_remembered() {
-    let queue = ChangeQueue::default();
-    let place = Place {
-        scope: Scope::Direct(UserId::new(5)),
-        agent: AgentName::default_agent(),
-        guild: None,
-        channel: HERE,
-        asker: UserId::new(5),
-        rolling_window: std::time::Duration::ZERO,
-    };
-    queue.note_gone(Purge::Channel(HERE), UnixMillis(9));
-    for n in 1..RECENTLY_GONE as u64 {
-        queue.note_gone(Purge::Channel(ChannelId::new(100 + n)), UnixMillis(9));
-    }
-    assert!(queue.is_gone(&place, UnixMillis(8)));
-    queue.note_gone(Purge::Channel(ChannelId::new(100)), UnixMillis(9));
-    assert!(!queue.is_gone(&place, UnixMillis(8)));
 }
 
 #[test]

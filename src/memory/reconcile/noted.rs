@@ -1,0 +1,415 @@
+//! What was deleted or edited, or is gone, for turns under way: what they are made from is
+//! judged by it before each request and when they are stored.
+//!
+//! Whatever comes while a turn is under way stays noted until the turn is over. Room is
+//! shared by servers: who fills it loses notes of their own, and is known to have lost them.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Edit;
+use super::queue::Party;
+use crate::memory::Place;
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, Message, MessageId, TurnId, UnixMillis,
+};
+use clew_store::Purge;
+use clew_store::model::{StoredMessage, StoredReceipt};
+
+/// The newest notes, which are kept even if nothing is under way: a store may still be
+/// answering a question from before.
+const MOST_AFTERWARDS: usize = 4_096;
+/// The most notes over all servers, some 8 MiB.
+const MOST: usize = 65_536;
+/// The most servers and conversations of which it is remembered that they lost notes.
+const MOST_LOSERS: usize = 4_096;
+
+/// The notes.
+#[derive(Debug, Default)]
+pub(in crate::memory) struct Noted {
+    notes: Arc<Mutex<Notes>>,
+}
+
+/// While it lives, what is noted from now on stays noted.
+#[derive(Debug)]
+pub struct UnderWay {
+    notes: Arc<Mutex<Notes>>,
+    since: u64,
+}
+
+/// What became of a message after a turn read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Became {
+    /// Nothing, as far as we were told.
+    Unchanged,
+    /// It was deleted, or its channel was.
+    Deleted,
+    /// It was edited; at that time, if it is known.
+    Edited(Option<UnixMillis>),
+    /// Notes of its server were lost.
+    Unknown,
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    /// How many notes and beginnings there have been.
+    count: u64,
+    /// Oldest first.
+    order: VecDeque<Note>,
+    messages: HashMap<(ChannelId, MessageId), Fate>,
+    channels: HashMap<ChannelId, u64>,
+    /// Who lost notes, and when last.
+    losers: HashMap<Party, u64>,
+    /// When it was last forgotten who did.
+    losers_lost: Option<u64>,
+    /// When what is under way began, with the turn that it is.
+    under_way: BTreeMap<u64, Option<TurnId>>,
+}
+
+#[derive(Debug)]
+struct Note {
+    number: u64,
+    party: Party,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Message(ChannelId, MessageId),
+    Gone(Purge, UnixMillis),
+}
+
+/// What was noted of a message.
+#[derive(Debug, Default)]
+struct Fate {
+    /// The last note.
+    number: u64,
+    deleted: bool,
+    edited: Option<UnixMillis>,
+    /// When it changed into nobody knows what.
+    unread: Option<u64>,
+}
+
+impl Noted {
+    fn lock(&self) -> MutexGuard<'_, Notes> {
+        lock(&self.notes)
+    }
+
+    /// Something begins that goes by what is noted from now on.
+    pub(in crate::memory) fn begins(&self, turn: Option<TurnId>) -> UnderWay {
+        let mut notes = self.lock();
+        let since = notes.next();
+        notes.under_way.insert(since, turn);
+        UnderWay {
+            notes: Arc::clone(&self.notes),
+            since,
+        }
+    }
+
+    pub(super) fn deleted(&self, guild: Option<GuildId>, channel: ChannelId, ids: &[MessageId]) {
+        let party = Party::of(guild, channel);
+        self.note(|notes| {
+            for id in ids {
+                notes.message(party, (channel, *id)).deleted = true;
+            }
+        });
+    }
+
+    /// Previews of links are not edits.
+    pub(super) fn edited(&self, guild: Option<GuildId>, channel: ChannelId, edits: &[Edit]) {
+        let party = Party::of(guild, channel);
+        let edits = edits
+            .iter()
+            .filter_map(|edit| Some((edit.message, edit.at?)));
+        self.note(|notes| {
+            for (id, at) in edits {
+                let fate = notes.message(party, (channel, id));
+                let before = fate.edited.filter(|_| fate.unread.take().is_none());
+                fate.edited = before.max(Some(at));
+            }
+        });
+    }
+
+    /// A message changed, and its event could not be read.
+    pub(super) fn unread(
+        &self,
+        guild: Option<GuildId>,
+        (channel, id): (ChannelId, MessageId),
+        now: UnixMillis,
+    ) {
+        let party = Party::of(guild, channel);
+        self.note(|notes| {
+            let fate = notes.message(party, (channel, id));
+            fate.edited = fate.edited.max(Some(now));
+            fate.unread = Some(fate.number);
+        });
+    }
+
+    /// Notes what is gone with a channel, member or user.
+    pub(super) fn gone(&self, purge: Purge, now: UnixMillis) {
+        let party = match &purge {
+            Purge::Channel(channel) => Party::Channel(*channel),
+            Purge::Member { guild, .. } | Purge::Guild(guild) => Party::Guild(*guild),
+            Purge::User(user) => Party::User(*user),
+            Purge::Messages { .. } | Purge::Edited { .. } | Purge::Before(_) => return,
+        };
+        self.note(|notes| {
+            let number = notes.push(party, What::Gone(purge.clone(), now));
+            if let Purge::Channel(channel) = purge {
+                notes.channels.insert(channel, number);
+            }
+        });
+    }
+
+    fn note(&self, note: impl FnOnce(&mut Notes)) {
+        let mut notes = self.lock();
+        note(&mut notes);
+        notes.tidy();
+    }
+
+    /// Which of these messages of a channel were deleted.
+    pub(in crate::memory) fn deleted_of(
+        &self,
+        channel: ChannelId,
+        ids: impl IntoIterator<Item = MessageId>,
+    ) -> Vec<MessageId> {
+        let notes = self.lock();
+        let ids = ids.into_iter();
+        ids.filter(|id| notes.is_deleted((channel, *id))).collect()
+    }
+
+    /// Whether any of these messages was.
+    pub(in crate::memory) fn is_any_deleted(
+        &self,
+        messages: impl IntoIterator<Item = (ChannelId, MessageId)>,
+    ) -> bool {
+        let notes = self.lock();
+        messages.into_iter().any(|key| notes.is_deleted(key))
+    }
+
+    /// The edits of what these rows were made from, as purges.
+    pub(in crate::memory) fn edits_of(&self, rows: &[StoredMessage]) -> Vec<Purge> {
+        let notes = self.lock();
+        let edit_of = |source: &ContentSource| {
+            let (channel, message) = (source.channel, source.message?);
+            let at = notes.messages.get(&(channel, message))?.edited?;
+            let edited = Purge::Edited {
+                channel,
+                message,
+                at,
+            };
+            Some((message, edited))
+        };
+        let sources = rows.iter().flat_map(|row| &row.sources);
+        let purges: BTreeMap<MessageId, Purge> = sources.filter_map(edit_of).collect();
+        purges.into_values().collect()
+    }
+
+    /// What has gone since then that would have covered any of these rows, or this
+    /// receipt.
+    pub(super) fn gone_of(
+        &self,
+        rows: &[StoredMessage],
+        receipt: Option<&StoredReceipt>,
+        since: UnixMillis,
+    ) -> Vec<Purge> {
+        self.gone_since(since, |purge| {
+            let names_row = rows.iter().any(|row| purge.names(row));
+            names_row || receipt.is_some_and(|receipt| purge.takes_receipt(receipt))
+        })
+    }
+
+    /// Whether a conversation, or its asker, has gone since then.
+    pub(in crate::memory) fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
+        let reaches = |purge: &Purge| match purge {
+            Purge::Channel(channel) => *channel == place.channel,
+            Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
+            Purge::User(user) => *user == place.asker,
+            Purge::Messages { .. } | Purge::Edited { .. } | Purge::Guild(_) | Purge::Before(_) => {
+                false
+            }
+        };
+        !self.gone_since(since, reaches).is_empty()
+    }
+
+    /// A question at the very time of its asker's erasure counts as asked after it.
+    fn gone_since(&self, since: UnixMillis, reaches: impl Fn(&Purge) -> bool) -> Vec<Purge> {
+        let notes = self.lock();
+        let late = notes.order.iter().filter_map(|note| match &note.what {
+            What::Gone(purge, at) => {
+                let is_late = *at > since || (*at == since && !matches!(purge, Purge::User(_)));
+                is_late.then_some(purge)
+            }
+            What::Message(..) => None,
+        });
+        late.filter(|purge| reaches(purge)).cloned().collect()
+    }
+
+    /// Whether notes were lost, while a turn was under way, of a server or channel that its
+    /// rows or its receipt are of or were made from: unknown is no.
+    pub(in crate::memory) fn is_unknown(
+        &self,
+        turn: TurnId,
+        rows: &[StoredMessage],
+        receipt: Option<&StoredReceipt>,
+    ) -> bool {
+        let notes = self.lock();
+        let Some(since) = notes.began(turn) else {
+            return false;
+        };
+        let lost = |(guild, channel)| notes.has_lost(guild, channel, since);
+        let sources = rows.iter().flat_map(|row| &row.sources);
+        let made_of = sources.map(|source| (source.guild, source.channel));
+        let own = rows.iter().map(|row| (row.guild, row.channel));
+        let of_receipt = receipt.map(|receipt| (receipt.guild, receipt.channel));
+        own.chain(made_of).chain(of_receipt).any(lost)
+    }
+
+    /// What became of a message that a turn read.
+    pub(in crate::memory) fn became(
+        &self,
+        turn: TurnId,
+        guild: Option<GuildId>,
+        message: &Message,
+    ) -> Became {
+        let notes = self.lock();
+        let (key, since) = ((message.channel, message.id), notes.began(turn));
+        if notes.is_deleted(key) || notes.channels.contains_key(&message.channel) {
+            return Became::Deleted;
+        }
+        let fate = notes.messages.get(&key);
+        if fate.is_some_and(|fate| since.is_some() && fate.unread >= since) {
+            return Became::Edited(None);
+        }
+        let guild = message.guild.or(guild);
+        if since.is_some_and(|since| notes.has_lost(guild, message.channel, since)) {
+            return Became::Unknown;
+        }
+        let edited = fate.filter(|fate| fate.unread.is_none() && fate.edited > message.edited);
+        edited.map_or(Became::Unchanged, |fate| Became::Edited(fate.edited))
+    }
+}
+
+impl Notes {
+    fn next(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    fn push(&mut self, party: Party, what: What) -> u64 {
+        let number = self.next();
+        self.order.push_back(Note {
+            number,
+            party,
+            what,
+        });
+        number
+    }
+
+    fn message(&mut self, party: Party, key: (ChannelId, MessageId)) -> &mut Fate {
+        let number = self.push(party, What::Message(key.0, key.1));
+        let fate = self.messages.entry(key).or_default();
+        fate.number = number;
+        fate
+    }
+
+    fn is_deleted(&self, key: (ChannelId, MessageId)) -> bool {
+        self.messages.get(&key).is_some_and(|fate| fate.deleted)
+    }
+
+    /// When a turn that is under way began.
+    fn began(&self, turn: TurnId) -> Option<u64> {
+        let mut under_way = self.under_way.iter();
+        let of_turn = under_way.find(|(_, of)| **of == Some(turn));
+        of_turn.map(|(since, _)| *since)
+    }
+
+    fn has_lost(&self, guild: Option<GuildId>, channel: ChannelId, since: u64) -> bool {
+        let parties = [guild.map(Party::Guild), Some(Party::Channel(channel))];
+        let lost = parties
+            .into_iter()
+            .flatten()
+            .filter_map(|one| self.losers.get(&one).copied());
+        lost.chain(self.losers_lost).any(|lost| lost > since)
+    }
+
+    /// Forgets what nothing under way goes by any more, and makes room.
+    fn tidy(&mut self) {
+        let oldest = self.under_way.keys().next().copied().unwrap_or(u64::MAX);
+        while self.order.len() > MOST_AFTERWARDS
+            && self.order.front().is_some_and(|note| note.number < oldest)
+        {
+            let note = self.order.pop_front();
+            self.forget(note);
+        }
+        self.losers.retain(|_, lost| *lost > oldest);
+        while self.order.len() > MOST {
+            self.drop_largest();
+        }
+    }
+
+    /// Drops the notes of the server or conversation that has most.
+    fn drop_largest(&mut self) {
+        let mut parties: HashMap<Party, usize> = HashMap::new();
+        for note in &self.order {
+            *parties.entry(note.party).or_default() += 1;
+        }
+        let largest = parties.into_iter().max_by_key(|(_, notes)| *notes);
+        let Some((largest, _)) = largest else {
+            return;
+        };
+        let (dropped, kept) = std::mem::take(&mut self.order)
+            .into_iter()
+            .partition::<VecDeque<Note>, _>(|note| note.party == largest);
+        self.order = kept;
+        for note in dropped {
+            self.forget(Some(note));
+        }
+        let now = self.next();
+        if self.losers.len() >= MOST_LOSERS {
+            self.losers.clear();
+            self.losers_lost = Some(now);
+        }
+        self.losers.insert(largest, now);
+    }
+
+    /// Forgets what a note said, unless a later one says it as well.
+    fn forget(&mut self, note: Option<Note>) {
+        let Some(Note { number, what, .. }) = note else {
+            return;
+        };
+        match what {
+            What::Message(channel, id) => {
+                let key = (channel, id);
+                if self
+                    .messages
+                    .get(&key)
+                    .is_some_and(|fate| fate.number == number)
+                {
+                    self.messages.remove(&key);
+                }
+            }
+            What::Gone(Purge::Channel(channel), _) => {
+                if self.channels.get(&channel) == Some(&number) {
+                    self.channels.remove(&channel);
+                }
+            }
+            What::Gone(..) => {}
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut notes = lock(&self.notes);
+        notes.under_way.remove(&self.since);
+        notes.tidy();
+    }
+}
+
+fn lock(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
+    notes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
