@@ -2,6 +2,7 @@
 //! process.
 
 use std::future::Future;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub(crate) struct Bot {
     pub(crate) discord: Simulator,
     pub(crate) model: Model,
     child: Child,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Bot {
@@ -51,7 +52,7 @@ impl Bot {
             discord,
             model,
             child,
-            _folder: folder,
+            folder,
         };
         bot.rest().await;
         bot
@@ -59,6 +60,11 @@ impl Bot {
 
     pub(crate) fn process(&self) -> Process {
         Process(self.child.id())
+    }
+
+    /// Where it runs: its store and its telemetry are below.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Waits until the bot has read every event and is idle.

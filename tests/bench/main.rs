@@ -28,6 +28,7 @@ mod process;
 mod quality;
 mod recall;
 mod report;
+mod soak;
 mod store;
 mod windowed;
 mod worst;
@@ -51,8 +52,8 @@ const FIGURES: [(&str, fn()); 10] = [
     ("worst", worst::print),
 ];
 
-/// What is run only if it is named: it writes a source file.
-const NAMED: (&str, fn()) = ("learn", learn::print);
+/// What is run only if it is named: `learn` writes a source file, `soak` takes an hour.
+const NAMED: [(&str, fn()); 2] = [("learn", learn::print), ("soak", soak::print)];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -67,9 +68,10 @@ fn main() {
             print();
         }
     }
-    let (name, print) = NAMED;
-    if measuring && is_named(name) {
-        print();
+    for (name, print) in NAMED {
+        if measuring && is_named(name) {
+            print();
+        }
     }
     divan::main();
 }

@@ -49,6 +49,11 @@ impl Process {
         line.unwrap().trim().parse().unwrap()
     }
 
+    /// How many entries a folder of `/proc/PID` has: `fd` its open files, `task` its threads.
+    pub(crate) fn count(self, folder: &str) -> usize {
+        fs::read_dir(self.path(folder)).unwrap().count()
+    }
+
     fn path(self, file: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{file}", self.0))
     }
