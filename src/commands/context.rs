@@ -59,6 +59,8 @@ const PAGE: Button = Button::new("page:snapshots:", run!(page));
 /// Carries agent and page.
 const PAGE_OF_AGENT: Button = Button::new("snapshots-of:", run!(page_of_agent));
 
+/// Instead of a summary of what the caller may no longer read.
+const UNREADABLE: &str = "(You can't read all of where this was said any more.)";
 /// The most characters of a summary in a list, so that ten fit into an embed.
 const SUMMARY_CHARS: usize = 300;
 
@@ -196,12 +198,13 @@ async fn save(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
         SaveError::OptedOut => Stop::refused(words::OPTED_OUT),
         SaveError::Store(error) => error.into(),
     })?;
+    let summary = summary(services, call, &place, &info).await;
     Ok(Done::say(format!(
         "Saved {}{} as `{}`.\n{}",
         words::many(info.message_count, "message"),
         named(&info),
         info.id,
-        words::quoted(&words::short(&one_line(&info.summary), 1_200)),
+        words::quoted(&words::short(&summary, 1_200)),
     )))
 }
 
@@ -258,10 +261,14 @@ async fn list(
         )));
     }
     let page = Page::of(&saved, page);
-    let fields = page.numbered().map(|(number, info)| listed(number, info));
+    let mut fields = Vec::new();
+    for (number, info) in page.numbered() {
+        let summary = summary(services, call, &place, info).await;
+        fields.push(listed(number, info, &summary));
+    }
     let embed = AnswerEmbed {
         title: "Conversations you saved here".to_owned(),
-        fields: fields.collect(),
+        fields,
         footer: page.footer(),
         ..AnswerEmbed::default()
     };
@@ -277,7 +284,26 @@ fn page_id(agent: Option<&AgentName>, number: u16) -> String {
     }
 }
 
-fn listed(number: usize, info: &ContextSnapshotInfo) -> (String, String) {
+/// What a saved conversation is about, on one line, if the caller may read now all that it
+/// was made from, as a restore asks as well.
+async fn summary(
+    services: &CommandServices<'_>,
+    call: &Call,
+    place: &Place,
+    info: &ContextSnapshotInfo,
+) -> String {
+    let Ok(channels) = services.memory.snapshot_channels(place, &info.id).await else {
+        return UNREADABLE.to_owned();
+    };
+    let readable = readable::among(services, call, channels.clone()).await;
+    if channels.is_subset(&readable) {
+        one_line(&info.summary)
+    } else {
+        UNREADABLE.to_owned()
+    }
+}
+
+fn listed(number: usize, info: &ContextSnapshotInfo, summary: &str) -> (String, String) {
     let description = info.description.as_deref().map(one_line);
     let name = format!(
         "{number}. {}",
@@ -288,7 +314,7 @@ fn listed(number: usize, info: &ContextSnapshotInfo) -> (String, String) {
         words::moment(info.timestamp),
         words::many(info.message_count, "message"),
         info.agent,
-        words::short(&one_line(&info.summary), SUMMARY_CHARS),
+        words::short(summary, SUMMARY_CHARS),
         info.id,
     );
     (name, value)
@@ -350,9 +376,11 @@ async fn propose_snapshots(services: &CommandServices<'_>, call: &Call) -> Resul
     Ok(choices::matching(call, all))
 }
 
-/// When it was saved, and what it is about.
+/// When it was saved, and its name; its summary is for those alone who may read what it was
+/// made from, which is not looked up at each key.
 fn choice_name(info: &ContextSnapshotInfo) -> String {
-    let about = info.description.as_deref().unwrap_or(&info.summary);
+    let count = || words::many(info.message_count, "message");
+    let about = info.description.clone().unwrap_or_else(count);
     let name = format!("{} · {about}", info.timestamp.minute());
     words::short(&name, choices::NAME_CHARS)
 }

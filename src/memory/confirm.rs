@@ -1,24 +1,28 @@
-//! Confirming: asks Discord for stored messages that may be gone, one by one, in a
-//! rate-limit pool of its own. Only Discord's "Unknown Message" (10008) purges.
+//! Confirming: asks Discord for stored messages that may be gone, by pages or one by one,
+//! these in a rate-limit pool of their own. Only Discord's "Unknown Message" (10008) purges.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::reconcile::{Asking, Key, traces};
+use super::reconcile::{Asking, Key, Trace, traces};
 use super::{DiscordChange, Edit, Fetched, Memory};
 use crate::telemetry::event::Confirmed;
 use crate::telemetry::{Ids, Ms};
+use clew_context::collect::{PAGE_LIMIT, PageCursor};
+use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Message, MessageId, TurnId};
 use clew_discord::rest::Rest;
 use clew_store::Reach;
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// The most messages that a turn asks for, of its history and of what is recalled each;
-/// the rest are asked for in the background.
+/// The most requests of a turn, for its history and for what is recalled each; the rest
+/// is asked for in the background.
 const MOST_A_TURN: usize = 8;
+/// From this many messages of a channel on, a page is asked for instead of each.
+const WORTH_A_PAGE: usize = 3;
 /// How long one request in the background may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two requests in the background.
@@ -44,6 +48,45 @@ enum Answer {
     Unanswered,
     /// An answer that settles nothing.
     Unclear,
+    /// A page: what it shows, with its edits, and its oldest message if there are older
+    /// ones.
+    Page {
+        oldest: Option<MessageId>,
+        shown: Vec<(MessageId, Option<Edit>)>,
+    },
+}
+
+impl Answer {
+    fn of(error: &RestError) -> Self {
+        match error.reason {
+            Fallback::Deleted => Self::Gone,
+            Fallback::Forbidden | Fallback::NotFound => Self::Refused,
+            Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable => Self::Unanswered,
+            _ => Self::Unclear,
+        }
+    }
+}
+
+/// How far down the pages of each channel have been read: what is above was on one of
+/// them, or has to be asked for by itself.
+#[derive(Default)]
+struct Paged(BTreeMap<ChannelId, MessageId>);
+
+impl Paged {
+    /// The newest message of the next page, if a page is worth its request.
+    fn next(&self, channel: ChannelId, asking: &Asking<'_>) -> Option<MessageId> {
+        let end = self.0.get(&channel);
+        let of_channel = asking.keys().filter(|(of, _)| *of == channel);
+        let below = of_channel.filter(|(_, id)| end.is_none_or(|end| id < end));
+        let (count, newest) = below.fold((0, None), |(count, newest), (_, id)| {
+            (count + 1, newest.max(Some(*id)))
+        });
+        newest.filter(|_| count >= WORTH_A_PAGE)
+    }
+
+    fn note(&mut self, channel: ChannelId, oldest: Option<MessageId>) {
+        self.0.insert(channel, oldest.unwrap_or(MessageId::new(0)));
+    }
 }
 
 impl Fetched {
@@ -60,9 +103,9 @@ impl Fetched {
 impl Memory {
     /// Asks for the rows of a prompt that lie before a gap and have not been
     /// confirmed since, those of `recalled` turns first, then newest first, until
-    /// `deadline`. Rows whose message is gone are left out and purged. What could not be
-    /// asked for is asked for in the background: of the history it stays, of what is
-    /// recalled it does not.
+    /// `deadline`: many of a channel by its pages, others one by one. Rows whose message is
+    /// gone are left out and purged. What could not be asked for is left out as well, and
+    /// asked for in the background.
     pub async fn confirm(
         &self,
         ids: &Ids,
@@ -76,7 +119,9 @@ impl Memory {
         let (first, then): (Vec<_>, Vec<_>) = rows.iter().rev().partition(is_recalled);
         let most = MOST_A_TURN + first.len().min(MOST_A_TURN);
         let in_order = first.into_iter().chain(then).flat_map(traces);
-        let mut asking = self.doubts.take_unconfirmed(in_order, most);
+        let mut asking = self.doubts.take_unconfirmed(in_order, usize::MAX);
+        // An edited one counts as confirmed only once the stores have its words.
+        let mut there: BTreeSet<Key> = BTreeSet::new();
         if asking.first().is_some() {
             let began = Instant::now();
             let mut told = Confirmed {
@@ -85,41 +130,71 @@ impl Memory {
                 unanswered: 0,
                 ms: Ms::default(),
             };
-            while let Some(key) = asking.first().filter(|_| Instant::now() < deadline) {
+            let mut paged = Paged::default();
+            let is_left = |asked: usize| asked < most && Instant::now() < deadline;
+            while let Some(key) = asking.first().filter(|_| is_left(told.asked)) {
                 told.asked += 1;
-                match self.look_for(rest, key, edit_of, deadline).await {
+                let answer = match paged.next(key.0, &asking) {
+                    Some(newest) => {
+                        self.look_at_page(rest, (key.0, newest), edit_of, deadline)
+                            .await
+                    }
+                    None => self.look_for(rest, key, edit_of, deadline).await,
+                };
+                match answer {
                     Answer::There(edit) => {
-                        let edit = edit.filter(|edit| !says(rows, key, edit));
-                        if let Some(edit) = &edit {
-                            reword(rows, key.0, edit);
+                        self.there_in(rows, key, edit);
+                        there.insert(key);
+                        asking.done(&key);
+                    }
+                    Answer::Page { oldest, shown } => {
+                        paged.note(key.0, oldest);
+                        for (id, edit) in shown {
+                            let key = (key.0, id);
+                            if asking.done(&key) {
+                                self.there_in(rows, key, edit);
+                                there.insert(key);
+                            }
                         }
-                        self.there(key, edit);
                     }
                     Answer::Gone => {
                         told.gone += 1;
                         self.gone(&[key]);
+                        asking.done(&key);
                     }
                     Answer::Refused => {
                         self.doubts.refused(key.0);
                         asking.leave(key.0);
-                        continue;
                     }
-                    Answer::Unclear => self.doubts.unclear(key),
+                    Answer::Unclear => {
+                        self.doubts.unclear(key);
+                        asking.done(&key);
+                    }
                     // It stays with the rest, which is asked for later.
                     Answer::Unanswered => break,
                 }
-                asking.done();
             }
             told.unanswered = asking.len();
             told.ms = Ms::from(began.elapsed());
             self.telemetry.emit(ids, told);
         }
         drop(asking);
-        rows.retain(|row| {
-            let mut traces = traces(row);
-            !recalled.contains(&row.turn) || !traces.any(|one| self.doubts.is_unconfirmed(&one))
+        let is_unconfirmed =
+            |one: Trace| !there.contains(&one.key()) && self.doubts.is_unconfirmed(&one);
+        self.leave_out_edited(rows);
+        leave_out(rows, |row| {
+            self.may_be_gone(row) || traces(row).any(is_unconfirmed)
         });
-        self.leave_out_doubtful(rows);
+    }
+
+    /// Takes the words that a message has now into the rows of a prompt, and notes that it
+    /// is there.
+    fn there_in(&self, rows: &mut [StoredMessage], key: Key, edit: Option<Edit>) {
+        let edit = edit.filter(|edit| !says(rows, key, edit));
+        if let Some(edit) = &edit {
+            reword(rows, key.0, edit);
+        }
+        self.there(key, edit);
     }
 
     /// Compares the rows of a prompt with a fetched page, without waiting. Rows on
@@ -157,23 +232,34 @@ impl Memory {
     /// Removes rows made of messages that are deleted or in doubt, or from words
     /// that were edited since. A question takes its answer with it, as in a purge.
     pub(super) fn leave_out_doubtful(&self, rows: &mut Vec<StoredMessage>) {
+        self.leave_out_edited(rows);
+        leave_out(rows, |row| self.may_be_gone(row));
+    }
+
+    /// The same, and rows from before a gap that are not confirmed; these are asked for in
+    /// the background.
+    pub(super) fn leave_out_unconfirmed(&self, rows: &mut Vec<StoredMessage>) {
+        drop(
+            self.doubts
+                .take_unconfirmed(rows.iter().flat_map(traces), 0),
+        );
+        self.leave_out_edited(rows);
+        leave_out(rows, |row| {
+            self.may_be_gone(row) || traces(row).any(|one| self.doubts.is_unconfirmed(&one))
+        });
+    }
+
+    fn leave_out_edited(&self, rows: &mut Vec<StoredMessage>) {
         for purge in self.changes.noted.edits_of(rows) {
             let before = rows.clone();
             let reach = Reach::of(&purge, &before);
             rows.retain(|row| !reach.holds(row));
         }
-        let is_hidden = |row: &StoredMessage| {
-            let deleted = || self.changes.noted.is_any_deleted(row.made_of());
-            traces(row).any(|trace| self.doubts.hides(&trace)) || deleted()
-        };
-        let mut hidden: BTreeSet<(TurnId, bool)> = BTreeSet::new();
-        for row in rows.iter().filter(|row| is_hidden(row)) {
-            hidden.insert((row.turn, row.role == StoredRole::User));
-        }
-        rows.retain(|row| {
-            let own = (row.turn, row.role == StoredRole::User);
-            !hidden.contains(&own) && !hidden.contains(&(row.turn, true))
-        });
+    }
+
+    fn may_be_gone(&self, row: &StoredMessage) -> bool {
+        let is_deleted = || self.changes.noted.is_any_deleted(row.made_of());
+        traces(row).any(|trace| self.doubts.hides(&trace)) || is_deleted()
     }
 
     /// In the background: asks for what is in doubt, channel by channel in turn.
@@ -229,14 +315,14 @@ impl Memory {
                 Answer::There(edit) => self.there(key, edit),
                 Answer::Gone => gone.push(key),
                 Answer::Unanswered => unanswered.push(key),
-                Answer::Unclear => self.doubts.unclear(key),
+                Answer::Unclear | Answer::Page { .. } => self.doubts.unclear(key),
                 Answer::Refused => {
                     self.doubts.refused(key.0);
                     asking.leave(key.0);
                     continue;
                 }
             }
-            asking.done();
+            asking.done(&key);
             sleep(PACE).await;
         }
         self.gone(&gone);
@@ -253,13 +339,41 @@ impl Memory {
     ) -> Answer {
         match rest.reader().check(channel, id, deadline).await {
             Ok(message) => Answer::There(edit_of(&message).filter(|edit| edit.at.is_some())),
-            Err(error) => match error.reason {
-                Fallback::Deleted => Answer::Gone,
-                Fallback::Forbidden | Fallback::NotFound => Answer::Refused,
-                Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable => {
-                    Answer::Unanswered
+            Err(error) => Answer::of(&error),
+        }
+    }
+
+    /// Asks for the page whose newest message is that one. What it lacks is not settled: a
+    /// page may be short for many reasons.
+    async fn look_at_page(
+        &self,
+        rest: &Rest,
+        (channel, newest): Key,
+        edit_of: EditOf<'_>,
+        deadline: Instant,
+    ) -> Answer {
+        let before = PageCursor::Before(MessageId::new(newest.get().saturating_add(1)));
+        let reader = rest.reader();
+        match reader.page(channel, before, PAGE_LIMIT, deadline).await {
+            Ok(page) => {
+                let oldest = page.messages.first().map(|one| one.id);
+                let of_channel = page.messages.iter().filter(|one| one.channel == channel);
+                let shown = of_channel.map(|message| {
+                    let edit = edit_of(message).filter(|edit| edit.at.is_some());
+                    (message.id, edit)
+                });
+                Answer::Page {
+                    oldest: oldest.filter(|_| !page.complete),
+                    shown: shown.collect(),
                 }
-                _ => Answer::Unclear,
+            }
+            Err(error) => match Answer::of(&error) {
+                // No answer about a single message.
+                Answer::Gone | Answer::Unclear => Answer::Page {
+                    oldest: None,
+                    shown: Vec::new(),
+                },
+                answer => answer,
             },
         }
     }
@@ -286,6 +400,14 @@ impl Memory {
             self.reconcile(DiscordChange::Unknown { channel, ids });
         }
     }
+}
+
+/// Removes the rows that are hidden, and with a question all of its turn.
+fn leave_out(rows: &mut Vec<StoredMessage>, is_hidden: impl Fn(&StoredMessage) -> bool) {
+    let own = |row: &StoredMessage| (row.turn, row.role == StoredRole::User);
+    let hidden = rows.iter().filter(|row| is_hidden(row)).map(own);
+    let hidden: BTreeSet<(TurnId, bool)> = hidden.collect();
+    rows.retain(|row| !hidden.contains(&own(row)) && !hidden.contains(&(row.turn, true)));
 }
 
 /// Gives an edited question its new words.

@@ -155,6 +155,7 @@ impl Memory {
         let mut rows = self.newest(place, MAX_SEARCHED).await?;
         rows.retain(|row| row.owner == place.asker);
         self.leave_out_opted_out(&mut rows);
+        self.leave_out_unconfirmed(&mut rows);
         Ok(rows)
     }
 

@@ -220,8 +220,9 @@ impl Memory {
         let mut found = found.ok().flatten().unwrap_or_default();
         // A restored copy of what is shown has its messages.
         let shown: BTreeSet<MessageId> = shown.iter().filter_map(|row| row.message).collect();
+        let is_shown = |row: &StoredMessage| row.message.is_some_and(|id| shown.contains(&id));
+        found.retain(|rows| !rows.iter().any(is_shown));
         for rows in &mut found {
-            rows.retain(|row| row.message.is_none_or(|id| !shown.contains(&id)));
             self.leave_out_opted_out(rows);
             self.leave_out_doubtful(rows);
         }

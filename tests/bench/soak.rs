@@ -103,8 +103,7 @@ fn chatter(bot: &Bot, guild: &Guild, step: u64) {
         )
     };
     for place in events::places(guild.id, &guild.channels, first, CHATTER) {
-        bot.discord
-            .dispatch_raw("MESSAGE_CREATE", &each(place));
+        bot.discord.dispatch_raw("MESSAGE_CREATE", &each(place));
     }
 }
 
@@ -121,10 +120,7 @@ async fn ask(bot: &Bot, guild: &mut Guild, step: u64) {
     let answered = bot.discord.answers(place).len();
     let question = bot.discord.post(place, person, draft);
     bot.model.arrival().await;
-    bot.discord
-        .wait_answers(place, answered + 1)
-        .await
-        .unwrap();
+    bot.discord.wait_answers(place, answered + 1).await.unwrap();
     match step % 7 {
         3 => bot.discord.edit(place, question, "never mind"),
         5 => {

@@ -4,11 +4,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::Error;
 
+/// The bits of a mode that say what accounts outside the group may do.
+const OTHERS: u32 = 0o007;
 /// Suffix of temporary files. None of our other files ends like this, so
 /// leftovers of a killed process can be recognised.
 const TEMPORARY: &str = ".clew-tmp";
@@ -122,6 +124,28 @@ pub(super) fn hold(path: &Path) -> Result<Result<Hold, String>, Error> {
     file.set_len(0).map_err(failed)?;
     writeln!(file, "{}", std::process::id()).map_err(failed)?;
     Ok(Ok(Hold { _file: file }))
+}
+
+/// Takes from a file what accounts outside its group may do with it. Returns whether there
+/// was anything to take; nothing if there is no such file.
+pub(super) fn close_to_others(path: &Path) -> Result<bool, Error> {
+    let failed = |source| Error::Io {
+        operation: "close to others",
+        path: path.to_owned(),
+        source,
+    };
+    let mut permissions = match fs::metadata(path) {
+        Ok(file) => file.permissions(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    };
+    let mode = permissions.mode();
+    if mode & OTHERS == 0 {
+        return Ok(false);
+    }
+    permissions.set_mode(mode & !OTHERS);
+    fs::set_permissions(path, permissions).map_err(failed)?;
+    Ok(true)
 }
 
 /// Renames an unreadable file to `NAME.corrupt-<n>`, with the first free `n`

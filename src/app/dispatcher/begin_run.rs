@@ -11,6 +11,7 @@ use crate::commands::BeginningRun;
 use crate::telemetry::with_sources;
 use crate::turn::{self, Services};
 use clew_context::engine::meaning::NOTE_PREFIX;
+use clew_context::engine::sanitise;
 use clew_context::model::{ChannelId, GuildId, TurnRequest};
 use clew_discord::guild_state::MAX_THREAD_NAME;
 use clew_discord::model::Answer;
@@ -19,7 +20,8 @@ use clew_discord::model::Answer;
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// How long writing down that there is a run may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The name of a thread whose asker opted out: they keep their words to themselves.
+/// The name of a thread whose asker opted out, and keeps their words to themselves, or
+/// whose task shows nothing.
 const UNTITLED: &str = "Agent run";
 
 /// Returns what the loop is told and what the caller reads; the latter alone if the run
@@ -103,14 +105,41 @@ async fn start_thread(
     }
 }
 
-/// The beginning of the task on one line.
+/// The beginning of the task on one line, as others see it: without characters that show
+/// nothing or turn the line around.
 fn thread_name(task: &str) -> String {
-    let words: Vec<&str> = task.split_whitespace().collect();
+    let visible = sanitise::text(task);
+    let words: Vec<&str> = visible.split_whitespace().collect();
     let name = words.join(" ");
+    if name.is_empty() {
+        return UNTITLED.to_owned();
+    }
     if name.chars().nth(MAX_THREAD_NAME).is_none() {
         return name;
     }
     let mut cut: String = name.chars().take(MAX_THREAD_NAME - 1).collect();
     cut.push('…');
     cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_named_by_what_is_seen_of_its_task() {
+        for (task, name) in [
+            ("read  the\nmanual", "read the manual"),
+            (
+                "read \u{202E}lanam\u{202C} \u{2066}eht\u{200B}",
+                "read lanam eht",
+            ),
+            ("\u{202E}\u{200F}", UNTITLED),
+        ] {
+            assert_eq!(thread_name(task), name, "{task:?}");
+        }
+        let long = thread_name(&"word ".repeat(99));
+        assert_eq!(long.chars().count(), MAX_THREAD_NAME);
+        assert!(long.ends_with('…'));
+    }
 }

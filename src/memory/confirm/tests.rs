@@ -77,10 +77,10 @@ async fn what_discord_says_decides_what_is_shown() {
     for ((fault, asked, gone, unanswered, left, due), is_recalled) in [
         (None, 2, 0, 0, 2, 0),
         (Some((404, 10_008)), 2, 2, 0, 0, 0),
-        (Some((403, 50_001)), 1, 0, 0, 2, 0),
-        (Some((404, 10_003)), 1, 0, 0, 2, 0),
-        (Some((500, 0)), 1, 0, 2, 2, 2),
-        (Some((400, 0)), 2, 0, 0, 2, 0),
+        (Some((403, 50_001)), 1, 0, 0, 0, 0),
+        (Some((404, 10_003)), 1, 0, 0, 0, 0),
+        (Some((500, 0)), 1, 0, 2, 0, 2),
+        (Some((400, 0)), 2, 0, 0, 0, 0),
     ]
     .into_iter()
     .flat_map(|case| [(case, false), (case, true)])
@@ -103,12 +103,6 @@ async fn what_discord_says_decides_what_is_shown() {
             .map(|name| &told[0][name])
             .into();
         assert_eq!(told, [asked, gone, unanswered], "{fault:?}");
-        // What is recalled is shown only if it is known to be there.
-        let left = if is_recalled && fault.is_some() {
-            0
-        } else {
-            left
-        };
         assert_eq!(rows.len(), left, "{fault:?} {is_recalled}");
         // What is settled is not asked for by the next turn.
         let again = memory
@@ -118,6 +112,86 @@ async fn what_discord_says_decides_what_is_shown() {
         let later = memory.doubts.due().now_or_never();
         assert_eq!(later.map_or(0, |asking| asking.len()), due, "{fault:?}");
     }
+}
+
+/// Without its question nothing of a turn is shown, whatever Discord says of the answer.
+#[tokio::test]
+async fn a_question_that_is_gone_takes_its_answer() {
+    let channel = channel().await;
+    let question = format!("/channels/*/messages/{}", channel.messages[0]);
+    channel.discord.fault(refusing(404, 10_008, &question));
+    for is_recalled in [false, true] {
+        let (s, mut rows) = channel.doubted().await;
+        let turns = rows.iter().map(|row| row.turn);
+        let recalled = turns.filter(|_| is_recalled).collect();
+        let (memory, ids) = (&s.memory, Ids::default());
+        memory
+            .confirm(&ids, &mut rows, &recalled, &channel.rest, &unedited, soon())
+            .await;
+        assert_eq!(rows, [], "{is_recalled}");
+    }
+}
+
+/// Many rows of one channel cost a page; what is not on it is asked for by itself, at most
+/// eight requests in all. What is not confirmed then is not shown.
+#[tokio::test]
+async fn many_rows_from_before_a_gap_are_confirmed_by_pages() {
+    let mut world = World::new();
+    let guild = world.guild("Works");
+    let ada = world.member(guild, "Ada");
+    let here = world.channel(guild, ChannelKind::Text, "help");
+    let messages: Vec<_> = (0..130).map(|_| world.seed(here, ada, "saffron")).collect();
+    let discord = Simulator::start(world).await.unwrap();
+    let rest = Rest::new(&discord.token(), Some(&discord.url())).unwrap();
+    let id = ChannelId::new(here.0);
+    for (deleted, faults, requests, gone) in [
+        (vec![], vec![], 2, vec![]),
+        (vec![129, 60, 0], vec![], 5, vec![129, 60, 0]),
+        // The page is refused, and with it the channel.
+        (vec![], vec![(403, 50_001)], 1, (0..130).collect()),
+    ] {
+        discord.end_faults();
+        for at in &deleted {
+            discord.delete(here, messages[*at]);
+        }
+        for (status, code) in faults {
+            discord.fault(refusing(status, code, "/channels/*/messages"));
+        }
+        let s = scene().await;
+        let mut rows: Vec<_> = messages
+            .iter()
+            .map(|message| row(id, MessageId::new(message.0)))
+            .collect();
+        s.memory.missed(Missed::Everything);
+        let (memory, ids) = (&s.memory, Ids::default());
+        memory
+            .confirm(&ids, &mut rows, &BTreeSet::new(), &rest, &unedited, soon())
+            .await;
+        let told = s.told("confirmed");
+        assert_eq!(told[0]["asked"], requests);
+        let left: BTreeSet<u64> = rows.iter().map(|row| row.turn.0).collect();
+        let shown = (0..130).filter(|at| !gone.contains(at));
+        assert_eq!(left, shown.map(|at| messages[at].0).collect());
+    }
+    // Without an answer nothing is shown, and nothing is purged.
+    let s = scene().await;
+    s.memory.missed(Missed::Everything);
+    let mut rows: Vec<_> = (0..9).map(|n| row(HERE, MessageId::new(10 + n))).collect();
+    let long_ago = Instant::now();
+    let (memory, ids) = (&s.memory, Ids::default());
+    memory
+        .confirm(
+            &ids,
+            &mut rows,
+            &BTreeSet::new(),
+            &rest,
+            &unedited,
+            long_ago,
+        )
+        .await;
+    assert_eq!(rows, []);
+    memory.reconcile_all().await;
+    assert!(s.told("purged").is_empty());
 }
 
 /// A question with the words that are stored is settled; other words go into the

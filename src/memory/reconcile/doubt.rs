@@ -2,10 +2,10 @@
 //! our hearing of it. Each is settled by an answer about that very message, or by
 //! a page that shows it.
 //!
-//! In a *gap* events were missed. What was stored before one is confirmed once,
-//! when a prompt uses it, and shown unless Discord says in time that it is gone. A
-//! message missing from a page, or covered by an event that was heard but could not
-//! be kept (a *loss*), is shown only after Discord has been asked.
+//! In a *gap* events were missed. What was stored before one is confirmed once, when a
+//! prompt uses it. A message missing from a page, or covered by an event that was heard but
+//! could not be kept (a *loss*), is asked for by itself. Neither is shown before Discord
+//! has said that it is there.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -450,9 +450,15 @@ impl Asking<'_> {
         self.keys.first().copied()
     }
 
-    /// Removes the first one, which has been dealt with.
-    pub(in crate::memory) fn done(&mut self) {
-        self.keys.remove(0);
+    /// All of them.
+    pub(in crate::memory) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.keys.iter()
+    }
+
+    /// Removes one that has been dealt with; returns whether it was among them.
+    pub(in crate::memory) fn done(&mut self, key: &Key) -> bool {
+        let at = self.keys.iter().position(|one| one == key);
+        at.map(|at| self.keys.remove(at)).is_some()
     }
 
     /// Stops asking for the messages of a channel.

@@ -133,12 +133,21 @@ async fn what_the_caller_may_no_longer_read_is_not_restored() {
     p.talk(p.ada, closed, "on the board").await;
     p.talk(p.ada, private, "in the plans").await;
     p.talk(p.ada, public, "in the thread").await;
+    p.stage.model.script(Behaviour::text(&["About saffron."]));
     let id = save(&p, "all").await;
+    assert_says(&p.plain(p.ada, "context history").await, "About saffron.");
     p.plain(p.ada, "context clear").await;
     let ada = OverwriteOf::Member(p.ada);
     discord.overwrite(closed, ada, Permissions::NONE, Permissions::VIEW_CHANNEL);
     discord.leave_thread(private, p.ada);
     discord.set_archived(public, true, false);
+    let listed = p.plain(p.ada, "context history").await;
+    assert_says(&listed, "1. all");
+    assert_says(
+        &listed,
+        "(You can't read all of where this was said any more.)",
+    );
+    assert!(!listed.text().contains("saffron"), "{}", listed.text());
     let shown = restore(&p, p.ada, &id).await;
     assert_says(&shown, "4 messages (\"all\") are back");
     assert_says(&shown, "4 messages stayed away");

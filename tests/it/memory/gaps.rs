@@ -44,6 +44,10 @@ async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
     let us = p.stage.discord.bot();
     let gone = p.ask(p.help, p.ada, "saffron").await;
     let edited = p.ask_for(p.help, p.ada, "cinnamon", "fine").await;
+    // More than a turn could ask for one by one.
+    for _ in 0..4 {
+        p.ask(p.help, p.ada, "pepper").await;
+    }
     let kept = p.ask(p.help, p.ada, "turmeric").await;
     let bot = {
         bot.stop().await;
@@ -61,15 +65,17 @@ async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
     p.until_gone("saffron").await;
     p.until_gone("cinnamon").await;
     assert_says(&p.prompt(p.help, p.ada).await, &["ginger", "turmeric"]);
-    for id in [gone.trigger, edited.trigger, kept.trigger, kept.answer] {
-        assert_eq!(p.asked_for(p.help, id), 1);
+    // A page shows the others.
+    assert_eq!(p.asked_for(p.help, gone.trigger), 1);
+    for id in [edited.trigger, kept.trigger, kept.answer] {
+        assert_eq!(p.asked_for(p.help, id), 0);
     }
     bot.stop().await;
     let told = p.details("confirmed");
     assert_eq!(told.len(), 1, "a warm turn asks nothing");
     assert_eq!(
         (&told[0]["asked"], &told[0]["gone"]),
-        (&json!(6), &json!(1))
+        (&json!(2), &json!(1))
     );
     let collected = p.details("collect_ok");
     assert!(
@@ -78,31 +84,44 @@ async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
     );
 }
 
-/// After a refusal, an unknown channel, an error or no answer nothing is purged, and what is stored is used.
+/// After a refusal, an unknown channel, an error or no answer nothing is purged and nothing shown, until the
+/// next gap has an answer.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_confirmed_is_used() {
+async fn what_cannot_be_confirmed_is_neither_used_nor_purged() {
     let p = Place::new(Kind::Sqlite, &[("MEM_FETCH_TIMEOUT_S", "0.5")]).await;
     let mut bot = p.start().await;
     p.ask(p.help, p.ada, "saffron").await;
-    let single = format!("/channels/{}/messages/*", p.help);
+    let page = format!("/channels/{}/messages", p.help);
+    let single = format!("{page}/*");
+    let refused = |status: u16, code: u64| FaultKind::Status {
+        status,
+        body: json!({"code": code, "message": "no"}),
+        retry_after: None,
+    };
     for fault in [
-        Fault::status("GET", &single, 403, 50_001, "no"),
-        Fault::status("GET", &single, 404, 10_003, "no"),
-        Fault::status("GET", &single, 404, 0, "no"),
-        Fault::status("GET", &single, 500, 0, "no"),
-        Fault::new("GET", &single, FaultKind::Hang(Duration::from_mins(1))),
+        refused(403, 50_001),
+        refused(404, 10_003),
+        refused(404, 0),
+        refused(500, 0),
+        FaultKind::Hang(Duration::from_mins(1)),
     ] {
         bot = p.begin_anew(bot).await;
-        p.stage.discord.fault(fault);
-        assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
+        for path in [&page, &single] {
+            p.stage
+                .discord
+                .fault(Fault::new("GET", path, fault.clone()));
+        }
+        assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
         p.stage.discord.end_faults();
     }
+    bot = p.begin_anew(bot).await;
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "so: saffron"]);
     bot.stop().await;
     assert_eq!(p.event_count("purged"), 0);
 }
 
-/// The message is gone, but Discord does not answer in time: it is used once more, then found to be gone in
-/// the background and purged.
+/// The message is gone, but Discord does not answer in time: it is left out, then found to be gone in the
+/// background and purged.
 async fn what_could_not_be_confirmed_is_purged_later(kind: Kind) {
     let p = Place::new(kind, &[("MEM_FETCH_TIMEOUT_S", "2")]).await;
     let bot = p.start().await;
@@ -119,9 +138,8 @@ async fn what_could_not_be_confirmed_is_purged_later(kind: Kind) {
     p.stage
         .discord
         .fault(Fault::new("GET", &single, newest).once());
-    assert_says(&p.prompt(p.help, p.ada).await, &["saffron"]);
-    p.until_gone("saffron").await;
     assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
+    p.until_gone("saffron").await;
     bot.stop().await;
 }
 
@@ -194,9 +212,10 @@ async fn a_session_that_is_lost_while_we_run_is_a_gap() {
     bot.stop().await;
 }
 
-/// The newest eight within the turn, the others in the background; each once.
+/// Eight requests within the turn, the newest first, the others in the background; each once. What is not
+/// confirmed yet is not shown.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_asks_for_eight_at_most() {
+async fn a_turn_makes_eight_requests_at_most() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     let bot = p.start().await;
     let mut ids = Vec::new();
@@ -205,14 +224,20 @@ async fn a_turn_asks_for_eight_at_most() {
         ids.extend([asked.trigger, asked.answer]);
     }
     let bot = p.begin_anew(bot).await;
+    // A page that shows nothing settles nothing.
+    let empty = FaultKind::Body("[]".to_owned());
+    let page = Fault::new("GET", "/channels/*/messages", empty);
+    p.stage.discord.fault(page.once());
     let gate = p.stage.model.requests().len() + 1;
     p.stage.model.script(Behaviour::text(&["ok"]));
     p.say(p.help, p.ada, "go on");
     let requests = p.stage.model.wait_requests(gate).await;
-    assert_says(&prompt(&requests[gate - 1]), &["question 0", "question 5"]);
+    assert_says(&prompt(&requests[gate - 1]), &["question 3", "question 5"]);
+    let later = ["question 0", "question 1", "question 2"];
+    assert_says_nothing_of(&prompt(&requests[gate - 1]), &later);
     p.until("told", || p.event_count("confirmed") > 0).await;
     assert_eq!(p.details("confirmed")[0]["asked"], 8);
-    for id in &ids[4..] {
+    for id in &ids[5..] {
         assert_eq!(p.asked_for(p.help, *id), 1);
     }
     p.until("all of them", || {

@@ -227,7 +227,12 @@ fn question(parts: &PromptParts<'_>, nonce: &str) -> String {
                 "It is your own earlier message: go on from it, or explain it.".to_owned()
             } else {
                 let author = &adopted.name;
-                format!("Answer what it says or asks; it is {author}'s text, not {asker}'s.")
+                // Names are unique in a prompt: the same name is the same person.
+                if author == asker {
+                    format!("Answer what it says or asks; it is {asker}'s own earlier text.")
+                } else {
+                    format!("Answer what it says or asks; it is {author}'s text, not {asker}'s.")
+                }
             };
             // Usually the block already shows it, labelled.
             let id = adopted.message.id;

@@ -85,10 +85,10 @@ impl Fields {
         read(value).map(Some).ok_or_else(unfit)
     }
 
-    /// Reads a list of objects; empty if absent.
+    /// Reads a required list of objects: one that is absent may have been lost.
     pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Self>, FormError> {
         let values = match self.map.remove(name) {
-            None | Some(Value::Null) => return Ok(Vec::new()),
+            None | Some(Value::Null) => return Err(FormError::Missing(self.name(name))),
             Some(Value::Array(values)) => values,
             Some(_) => {
                 return Err(FormError::Unfit {

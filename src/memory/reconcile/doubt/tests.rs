@@ -129,7 +129,8 @@ fn of_what_is_unconfirmed_the_caller_asks_for_the_first() {
     let mut asking = doubts.take_unconfirmed(traces, 3);
     assert_eq!((asking.first(), asking.len()), (Some(traces[0].key()), 3));
     assert_eq!(round(&doubts), [(7, 4)], "the others");
-    asking.done();
+    let first = asking.first().unwrap();
+    asking.done(&first);
     assert_eq!((asking.first(), asking.len()), (Some(traces[1].key()), 2));
     asking.leave(HERE);
     assert_eq!((asking.first(), asking.len()), (Some(traces[2].key()), 1));

@@ -297,6 +297,23 @@ async fn a_bare_reply_takes_the_words_it_replies_to() {
 }
 
 #[tokio::test]
+async fn who_points_at_their_own_words_is_told_to_be_their_author() {
+    for (who, whose) in [
+        (ADA, "Ada's own earlier text."),
+        (EVE, "Ada's text, not Eve's."),
+    ] {
+        let world = World::of([said(0, ADA, "how tall is it?")]);
+        let trigger = asked(1, who, "").replying(0);
+        let start = start();
+        let collected = start.collect(&world, &trigger).await;
+        let prompt = start.prepare(&collected).prompt;
+        let question = prompt.messages.last().unwrap().content();
+        let end = format!("Answer what it says or asks; it is {whose}");
+        assert!(question.ends_with(&end), "{question}");
+    }
+}
+
+#[tokio::test]
 async fn a_link_that_fails_ends_the_chain() {
     use clew_context::collect::FetchError;
     use clew_context::model::Fallback;

@@ -378,16 +378,21 @@ async fn a_corrupt_file_is_set_aside_and_the_rest_works() {
 
 #[tokio::test]
 async fn a_corrupt_file_of_opt_outs_is_refused_and_kept() {
-    let world = World::new();
-    world.put("context/opt_outs.json", "{");
-    let files = world.open().await;
-    let error = files.opt_outs().await.unwrap_err();
-    assert!(error.to_string().contains("opt_outs.json"), "{error}");
-    assert!(files.set_opt_out(USER, Some(UnixMillis(1))).await.is_err());
-    assert_eq!(
-        fs::read_to_string(world.path("context/opt_outs.json")).unwrap(),
-        "{"
-    );
+    for text in [
+        "{",
+        "{}",
+        r#"{"version":1}"#,
+        r#"{"version":1,"entries":null}"#,
+    ] {
+        let world = World::new();
+        world.put("context/opt_outs.json", text);
+        let files = world.open().await;
+        let error = files.opt_outs().await.unwrap_err();
+        assert!(error.to_string().contains("opt_outs.json"), "{error}");
+        assert!(files.set_opt_out(USER, Some(UnixMillis(1))).await.is_err());
+        let kept = fs::read_to_string(world.path("context/opt_outs.json"));
+        assert_eq!(kept.unwrap(), text);
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,9 @@
 //! Which files are opened, and that a reopened one has everything.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
 use clew_store::{Backend, Error, Kind, SnapshotFiles, Sqlite, SqliteSettings};
 
 use super::{Place, query, turn, turns};
@@ -93,6 +97,48 @@ async fn a_new_file_is_private_and_of_the_newest_version() {
             0o600,
             "only the owner may read what people said"
         );
+    }
+}
+
+/// However it is named: through a link of the file or of a folder, or under a second name.
+#[tokio::test]
+async fn a_file_in_use_is_refused_under_every_name() {
+    let place = Place::new();
+    let store = place.open();
+    let folder = place.folder.path();
+    let open = |path: &Path| {
+        let snapshots = SnapshotFiles::new(folder.join("agents"));
+        let opened = Sqlite::open(path, snapshots, &SqliteSettings::default());
+        opened.map(|_| ()).unwrap_err()
+    };
+    let link = folder.join("link.db");
+    symlink(place.file(), &link).unwrap();
+    assert!(matches!(open(&link), Error::Held { .. }));
+    let of_folder = folder.join("linked");
+    symlink(place.file().parent().unwrap(), &of_folder).unwrap();
+    let through = of_folder.join(place.file().file_name().unwrap());
+    assert!(matches!(open(&through), Error::Held { .. }));
+    let second = folder.join("second.db");
+    fs::hard_link(place.file(), &second).unwrap();
+    let error = open(&second).to_string();
+    assert!(error.contains("second name"), "{error}");
+    store.close().await.unwrap();
+    let error = refused(&place).to_string();
+    assert!(error.contains("ln -s"), "{error}");
+    fs::remove_file(&second).unwrap();
+    place.open().close().await.unwrap();
+}
+
+/// What others could read until now they can read no longer; the group is the operator's.
+#[tokio::test]
+async fn a_file_that_others_can_open_is_closed_to_them() {
+    let place = Place::new();
+    place.open().close().await.unwrap();
+    for (mode, closed) in [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640)] {
+        fs::set_permissions(place.file(), Permissions::from_mode(mode)).unwrap();
+        place.open().close().await.unwrap();
+        let found = fs::metadata(place.file()).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, closed, "{mode:o}");
     }
 }
 
