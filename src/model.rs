@@ -22,7 +22,7 @@ pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
 pub use noted::Noted;
 pub use price::{Cost, ModelPrice, Price, Prices};
 pub use receipt::{
-    CollectorReceipt, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
+    CollectorReceipt, CutBy, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
     RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, ToolReceipt,
 };
 pub use tokens::{Payer, Spender, TokenLimits};

@@ -2,6 +2,9 @@
 
 mod cut;
 mod fence;
+mod tables;
+
+pub use tables::{Readable, readable};
 
 use self::fence::{Fence, after_text};
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reqwest::Response;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::HeaderMap;
 use tokio::time::timeout;
 
 use super::Error;
@@ -174,13 +174,55 @@ fn limit(words: &str) -> Option<u32> {
     })
 }
 
-/// `retry-after-ms` (OpenAI, Azure), or `retry-after` in seconds; its other form, a
-/// date, is ignored.
+/// Headers that say how long to wait, in the order of how exactly, each with the seconds of
+/// its unit: OpenAI's and Azure's `retry-after-ms`, then `retry-after`. LiteLLM passes the
+/// headers of the service behind it on under names that begin with `llm_provider-`. The
+/// form of a date is ignored.
+const WAITS: [(&str, f64); 4] = [
+    ("retry-after-ms", 0.001),
+    ("llm_provider-retry-after-ms", 0.001),
+    ("retry-after", 1.0),
+    ("llm_provider-retry-after", 1.0),
+];
+
+/// How long until limits are over, if nothing else is said: `1s`, `6m0s`, `17ms` or seconds
+/// (OpenAI, Groq). Of two limits the later counts, since either may be the one that was hit.
+const RESETS: [&str; 4] = [
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-reset-tokens",
+    "llm_provider-x-ratelimit-reset-requests",
+    "llm_provider-x-ratelimit-reset-tokens",
+];
+
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    let seconds = number("retry-after-ms")
-        .map(|ms| ms / 1000.0)
-        .or_else(|| number(RETRY_AFTER.as_str()))?;
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let told = WAITS.iter().find_map(|(name, unit)| {
+        let number: f64 = text(name)?.parse().ok()?;
+        Duration::try_from_secs_f64(number * unit).ok()
+    });
+    let resets = || RESETS.iter().filter_map(|name| span(text(name)?)).max();
+    told.or_else(resets)
+}
+
+/// A time such as `6m0s`, `1.5s` or `20`, which is in seconds.
+fn span(text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let unit = after.find(|c: char| c.is_ascii_digit());
+        let (unit, after) = after.split_at(unit.unwrap_or(after.len()));
+        let unit = match unit {
+            "ms" => 0.001,
+            "s" | "" => 1.0,
+            "m" => 60.0,
+            "h" => 3_600.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * unit;
+        rest = after;
+    }
     Duration::try_from_secs_f64(seconds).ok()
 }
 
@@ -198,14 +240,14 @@ mod tests {
     fn a_status_alone() {
         for (status, reason) in [
             (302, "not_found"),
-            (400, "malformed"),
+            (400, "rejected"),
             (401, "unauthorized"),
             (402, "unauthorized"),
             (403, "unauthorized"),
             (404, "not_found"),
             (408, "unavailable"),
             (413, "context_too_long"),
-            (422, "malformed"),
+            (422, "rejected"),
             (429, "rate_limited"),
             (500, "unavailable"),
             (529, "unavailable"),
@@ -257,11 +299,11 @@ mod tests {
     #[test]
     fn a_fault_that_names_the_context_is_not_always_its_length() {
         for (status, message, reason) in [
-            (400, "context length must be positive", "malformed"),
-            (400, "unknown parameter: context_size", "malformed"),
+            (400, "context length must be positive", "rejected"),
+            (400, "unknown parameter: context_size", "rejected"),
             (500, "failed to allocate the context window", "unavailable"),
             (500, "out of memory", "unavailable"),
-            (400, "max_tokens is too large: 5000", "malformed"),
+            (400, "max_tokens is too large: 5000", "rejected"),
         ] {
             check(
                 status,
@@ -344,7 +386,7 @@ mod tests {
         check(
             403,
             r#"{"error":{"code":403,"message":"x/y requires moderation on Z. Your input was flagged for \"violence\"."}}"#,
-            "malformed",
+            "rejected",
         );
         check(403, r#"{"error":{"message":"Forbidden"}}"#, "unauthorized");
     }
@@ -380,6 +422,16 @@ mod tests {
             ("retry-after-ms", "40", Some(40)),
             ("retry-after", "-1", None),
             ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT", None),
+            ("llm_provider-retry-after", "3", Some(3000)),
+            ("llm_provider-retry-after-ms", "30", Some(30)),
+            ("x-ratelimit-reset-requests", "1s", Some(1000)),
+            ("x-ratelimit-reset-tokens", "6m0s", Some(360_000)),
+            ("x-ratelimit-reset-tokens", "17ms", Some(17)),
+            ("llm_provider-x-ratelimit-reset-tokens", "1.5s", Some(1500)),
+            ("x-ratelimit-reset-requests", "1h2m", Some(3_720_000)),
+            ("x-ratelimit-reset-requests", "20", Some(20_000)),
+            ("x-ratelimit-reset-requests", "soon", None),
+            ("x-ratelimit-reset-requests", "1d", None),
             ("x-other", "1", None),
         ] {
             let mut headers = HeaderMap::new();
@@ -387,8 +439,17 @@ mod tests {
             assert_eq!(
                 retry_after(&headers),
                 expected.map(Duration::from_millis),
-                "{value}"
+                "{name}: {value}"
             );
         }
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("x-ratelimit-reset-requests", "9s"),
+            ("retry-after", "2"),
+            ("retry-after-ms", "x"),
+        ] {
+            headers.insert(name, value.parse().unwrap());
+        }
+        assert_eq!(retry_after(&headers), Some(Duration::from_secs(2)));
     }
 }

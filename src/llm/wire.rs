@@ -353,15 +353,21 @@ fn arguments(json: &RawValue) -> String {
     serde_json::from_str(json.get()).unwrap_or_else(|_| json.get().to_owned())
 }
 
-/// Some servers send an empty string for "not yet".
+/// Some servers send an empty string for "not yet", and some their own words or those of the
+/// service behind them (Anthropic, Gemini, Cohere) in place of OpenAI's.
 fn finish_reason(name: &str) -> Option<FinishReason> {
-    match name {
-        "" => None,
-        "stop" => Some(FinishReason::Stop),
-        "length" => Some(FinishReason::Length),
-        "content_filter" => Some(FinishReason::ContentFilter),
-        _ => Some(FinishReason::Other),
-    }
+    Some(match name.to_ascii_lowercase().as_str() {
+        "" => return None,
+        "stop" | "end_turn" | "eos" | "complete" => FinishReason::Stop,
+        "length"
+        | "max_tokens"
+        | "max_output_tokens"
+        | "model_length"
+        | "model_context_window_exceeded" => FinishReason::Length,
+        "content_filter" | "content_filtered" | "safety" | "recitation" | "blocklist"
+        | "prohibited_content" | "spii" | "refusal" | "error_toxic" => FinishReason::ContentFilter,
+        _ => FinishReason::Other,
+    })
 }
 
 /// An error that a server reports.

@@ -164,6 +164,21 @@ pub struct ModelReceipt {
     /// From the trigger to the first words; none before.
     #[serde(with = "maybe_millis")]
     pub first_words: Option<Duration>,
+    /// What ended the answer before the model did; none if it was done.
+    #[serde(default)]
+    pub cut_by: Option<CutBy>,
+}
+
+/// What cut an answer off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CutBy {
+    /// The model's limit of tokens.
+    Tokens,
+    /// The provider's content filter.
+    Filter,
+    /// We did: it was too long, or did not end.
+    Length,
 }
 
 /// The images of a request.

@@ -79,8 +79,14 @@ async fn post_whole(
     if outcome != Outcome::Answered {
         return outcome.into();
     }
-    let is_cut = completion.end.finish_reason == FinishReason::CutOff && posted.cut().is_none();
-    let cut = is_cut.then_some(line::CUT_OFF);
+    let cut = match completion.end.finish_reason {
+        // It was cut once more by us, and says so.
+        _ if posted.cut().is_some() => None,
+        FinishReason::CutOff => Some(line::CUT_OFF),
+        FinishReason::Length => Some(line::TOKEN_LIMIT),
+        FinishReason::ContentFilter => Some(line::FILTERED),
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other => None,
+    };
     let closed = material.collected.links.closed.then_some(line::CLOSED_LINK);
     for note in [cut, closed].into_iter().flatten() {
         // The answer is fine without it.

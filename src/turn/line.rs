@@ -70,13 +70,13 @@ pub(super) fn noted(facts: usize) -> String {
 /// Why the model gave no answer.
 pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
     match reason {
-        LlmFailure::Unauthorized | LlmFailure::NotFound => {
-            "-# I cannot reach my model: its settings are wrong. The people who run this bot can \
-             see why in its log."
+        LlmFailure::Unauthorized => {
+            "-# The model is unavailable until the operator fixes its account."
         }
-        LlmFailure::RateLimited => {
-            "-# My model has too much to do right now. Please ask again in a minute."
+        LlmFailure::NotFound | LlmFailure::Rejected => {
+            "-# The model rejected this. Trying again won't help; the operator's log says why."
         }
+        LlmFailure::RateLimited => "-# The model is busy. Try again in a minute.",
         LlmFailure::ContextTooLong => {
             "-# This conversation is too long for my model, even shortened. Try asking in a new \
              one."
@@ -102,6 +102,10 @@ pub(super) const TOKENS_SPENT: &str =
 /// Added to what an agent run had said when it was ended.
 pub(super) const PART_OF_RUN: &str =
     "-# This is not the whole answer: I was stopped before it was complete.";
+/// Added to an answer that reached the model's limit of tokens.
+pub(super) const TOKEN_LIMIT: &str = "-# The answer ends here: it reached the model's token limit.";
+/// Added to an answer that the model's provider cut off.
+pub(super) const FILTERED: &str = "-# The answer ends here: the model's content filter cut it off.";
 /// Added to an answer that is longer than can be posted.
 pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off there.";
 /// Added if a link in the question leads to what not everybody here may read, or to

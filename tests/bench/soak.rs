@@ -22,7 +22,7 @@ const STEP: Duration = Duration::from_millis(400);
 /// Messages addressed to nobody, in each step.
 const CHATTER: u64 = 20;
 /// Steps between two new threads.
-const NEW_THREAD: u64 = 10;
+const NEW_THREAD: usize = 10;
 /// Threads at once; the oldest is deleted for a new one.
 const THREADS: usize = 100;
 const CHANNELS: usize = 40;
@@ -40,8 +40,13 @@ struct Guild {
     threads: Vec<Id>,
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment tells a bench how long it runs"
+)]
 pub(crate) fn print() {
-    let minutes = env::var("CLEW_SOAK_MINUTES").map_or(MINUTES, |text| text.parse().unwrap());
+    let minutes = env::var_os("CLEW_SOAK_MINUTES");
+    let minutes = minutes.map_or(MINUTES, |text| text.to_str().unwrap().parse().unwrap());
     println!("\nA busy server for {minutes} minutes, SQLite");
     println!(
         "{:>7}{:>10}{:>10}{:>7}{:>9}{:>11}{:>9}{:>12}",
@@ -92,7 +97,8 @@ fn busy(world: &mut World) -> Guild {
 }
 
 /// Messages of people whom nobody has seen before, in all channels.
-fn chatter(bot: &Bot, guild: &Guild, step: u64) {
+fn chatter(bot: &Bot, guild: &Guild, step: usize) {
+    let step = step as u64;
     let first = FIRST_ID + step * (CHATTER << 22);
     let each = |place: Place| {
         // The author is made from the id: moved on, it is somebody new.
@@ -108,9 +114,9 @@ fn chatter(bot: &Bot, guild: &Guild, step: u64) {
 }
 
 /// A question in a thread, as a reply or in a channel; some are edited or deleted afterwards.
-async fn ask(bot: &Bot, guild: &mut Guild, step: u64) {
-    let person = guild.people[step as usize % PEOPLE];
-    let channel = guild.channels[step as usize % CHANNELS];
+async fn ask(bot: &Bot, guild: &mut Guild, step: usize) {
+    let person = guild.people[step % PEOPLE];
+    let channel = guild.channels[step % CHANNELS];
     let place = match step % 3 {
         0 => channel,
         _ => thread(bot, guild, step, person),
@@ -131,9 +137,9 @@ async fn ask(bot: &Bot, guild: &mut Guild, step: u64) {
 }
 
 /// The newest thread, or a new one in its turn.
-fn thread(bot: &Bot, guild: &mut Guild, step: u64, owner: Id) -> Id {
+fn thread(bot: &Bot, guild: &mut Guild, step: usize, owner: Id) -> Id {
     if step % NEW_THREAD == 1 || guild.threads.is_empty() {
-        let channel = guild.channels[step as usize % CHANNELS];
+        let channel = guild.channels[step % CHANNELS];
         let start = bot.discord.post(channel, owner, "the pump is leaking");
         let title = format!("pump failure {step}");
         let new = bot.discord.thread_from(channel, start, &title, owner);
@@ -146,7 +152,7 @@ fn thread(bot: &Bot, guild: &mut Guild, step: u64, owner: Id) -> Id {
     guild.threads[newest]
 }
 
-fn row(bot: &Bot, rows: u32, asked: u64) {
+fn row(bot: &Bot, rows: u32, asked: usize) {
     let process = bot.process();
     println!(
         "{:>7}{:>10.1}{:>10.1}{:>7}{:>9}{:>11.1}{:>9}{:>12.1}",

@@ -347,12 +347,12 @@ async fn refusals_are_classified() {
     .await;
     check_error(
         status(400, "I got 'where is the way out?'"),
-        "malformed",
+        "rejected",
         "",
         1,
     )
     .await;
-    check_error(status(400, &"long ".repeat(5000)), "malformed", "", 1).await;
+    check_error(status(400, &"long ".repeat(5000)), "rejected", "", 1).await;
     check_error(
         vec![Behaviour::context_too_long()],
         "context_too_long",
@@ -591,7 +591,7 @@ async fn rejected_parameters_are_renamed_or_left_out() {
         );
     }
     server.script(Behaviour::status(400, tokens));
-    assert_eq!(ask(&client).await.0.unwrap_err().reason(), "malformed");
+    assert_eq!(ask(&client).await.0.unwrap_err().reason(), "rejected");
 }
 
 #[test]

@@ -285,7 +285,7 @@ words! {
 
     /// Why the model gave no answer.
     LlmFailure {
-        /// It refuses the key.
+        /// It refuses the key, or the account (401, 402, 403).
         Unauthorized = "unauthorized",
         /// It limits our rate, or a quota is used up.
         RateLimited = "rate_limited",
@@ -295,7 +295,9 @@ words! {
         Unavailable = "unavailable",
         /// No such model or endpoint.
         NotFound = "not_found",
-        /// One side could not read the other.
+        /// It refuses the request for another reason, as it would again.
+        Rejected = "rejected",
+        /// We could not read its answer.
         Malformed = "malformed",
         /// It does not take the images.
         ImagesRefused = "images_refused",

@@ -2,7 +2,7 @@
 //! show that.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
@@ -22,6 +22,8 @@ use crate::turn::{Turn, extract};
 
 /// Calls of one answer that are run; models that mean it make a few.
 const MAX_CALLS: usize = 8;
+/// The rounds that may repeat a call; a repeated call is never run.
+const MAX_REPETITIONS: usize = 2;
 /// How many of them run at the same time.
 const MAX_AT_ONCE: usize = 4;
 /// The most bytes of a call's arguments.
@@ -40,8 +42,8 @@ pub(super) struct ToolLoop<'a> {
     material: &'a TurnMaterial,
     offered: Vec<ToolDefinition>,
     rounds: Vec<Round>,
-    /// Calls that were run, by name and arguments.
-    called: HashSet<(String, String)>,
+    /// Calls, by name and arguments, with the rounds in which the model made them.
+    called: HashMap<(String, String), BTreeSet<usize>>,
     /// What the prompt is made from elsewhere.
     shown: BTreeSet<ContentSource>,
     /// What the results were made from.
@@ -89,17 +91,19 @@ impl<'a> ToolLoop<'a> {
             shown,
             offered: agent.map_or_else(Vec::new, |one| offered(turn, &one.agent)),
             rounds: Vec::new(),
-            called: HashSet::new(),
+            called: HashMap::new(),
             sources: BTreeSet::new(),
             fetches: 0,
             max_chars: settings.max_prompt_chars,
         }
     }
 
-    /// The tools that the next request offers; none after the last round.
+    /// The tools that the next request offers; none after the last round, and none once the
+    /// model makes the same call again and again.
     pub(super) fn offered(&self) -> &[ToolDefinition] {
         let turn = self.turn;
-        if self.rounds.len() < turn.max_tool_rounds() && !turn.tokens_run_low() {
+        let has_rounds = self.rounds.len() < turn.max_tool_rounds();
+        if has_rounds && !self.goes_in_circles() && !turn.tokens_run_low() {
             &self.offered
         } else {
             &[]
@@ -205,13 +209,24 @@ impl<'a> ToolLoop<'a> {
         }
         let text = Some(&call.arguments).filter(|text| text.len() <= MAX_ARGUMENTS);
         let arguments = text.and_then(|text| Arguments::parse(text));
-        let arguments = arguments.ok_or(ToolError::Arguments)?;
-        let key = (call.name.clone(), arguments.canonical());
-        if self.called.insert(key) {
-            Ok(arguments)
-        } else {
-            Err(ToolError::Repeated)
+        // Of arguments that cannot be read the beginning tells them apart.
+        let unread = || call.arguments.chars().take(MAX_NAME).collect();
+        let canonical = arguments.as_ref().map_or_else(unread, Arguments::canonical);
+        let rounds = self.called.entry((call.name.clone(), canonical));
+        let rounds = rounds.or_default();
+        let is_new = rounds.is_empty();
+        rounds.insert(self.rounds.len());
+        match arguments {
+            None => Err(ToolError::Arguments),
+            Some(_) if !is_new => Err(ToolError::Repeated),
+            Some(arguments) => Ok(arguments),
         }
+    }
+
+    /// Whether a call was repeated so often that another round would bring no more.
+    fn goes_in_circles(&self) -> bool {
+        let mut rounds = self.called.values();
+        rounds.any(|rounds| rounds.len() > MAX_REPETITIONS)
     }
 
     /// What came of each call, and the REST calls made for them.

@@ -169,7 +169,8 @@ impl<'a> PostedAnswer<'a> {
 
     /// The part of an answer that is in the messages or the file.
     pub(in crate::turn) fn shown<'t>(&self, text: &'t str) -> &'t str {
-        self.cut_at.map_or(text, |end| text[..end].trim_end())
+        let end = self.cut_at.map(|end| text.floor_char_boundary(end));
+        end.map_or(text, |end| text[..end].trim_end())
     }
 
     /// Makes the posted messages match `text`, which only ever grows. Until it is
@@ -179,10 +180,11 @@ impl<'a> PostedAnswer<'a> {
             Some(_) => Overflow::Cut,
             None => Overflow::Attached,
         };
-        let delivery = deliver::split(text, self.max_messages(), overflow);
+        let readable = deliver::readable(text, done);
+        let delivery = deliver::split(&readable.text, self.max_messages(), overflow);
         let last = delivery.messages.len().saturating_sub(1);
         let overflow = delivery.overflow.as_ref().filter(|_| done);
-        let file = overflow.map(|text| (ATTACHMENT_NAME.to_owned(), text.clone().into_bytes()));
+        let file = overflow.map(|_| (ATTACHMENT_NAME.to_owned(), text.as_bytes().to_vec()));
         for (index, content) in delivery.messages.iter().enumerate() {
             let file = file.as_ref().filter(|_| index == last);
             let waits =
@@ -196,7 +198,7 @@ impl<'a> PostedAnswer<'a> {
             self.attached |= file.is_some();
         }
         if done {
-            self.cut_at = delivery.cut_at;
+            self.cut_at = delivery.cut_at.map(|end| readable.original(end));
         }
         Ok(())
     }

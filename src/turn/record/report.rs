@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
-use crate::model::{ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
+use crate::model::{CutBy, ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
 use crate::runs::Doing;
 use crate::telemetry::event::{
     AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
@@ -142,6 +142,7 @@ impl<'a> TurnReport<'a> {
         };
         let waited = first_words.map(|first| first - self.came);
         model.first_words = model.first_words.or(waited);
+        model.cut_by = cut_by(end.finish_reason);
         if let Some(usage) = end.usage {
             let prompt = model.prompt_tokens.saturating_add(usage.prompt_tokens);
             let answer = &mut model.completion_tokens;
@@ -280,6 +281,15 @@ fn log(ids: &Ids, done: &TurnDone) {
         ms_to_model = done.ms_to_model.map(Ms::whole),
         "a turn is over"
     );
+}
+
+const fn cut_by(reason: llm::FinishReason) -> Option<CutBy> {
+    match reason {
+        llm::FinishReason::Length => Some(CutBy::Tokens),
+        llm::FinishReason::ContentFilter => Some(CutBy::Filter),
+        llm::FinishReason::CutOff => Some(CutBy::Length),
+        llm::FinishReason::Stop | llm::FinishReason::ToolCalls | llm::FinishReason::Other => None,
+    }
 }
 
 fn finish(reason: llm::FinishReason) -> Finish {

@@ -72,7 +72,7 @@ async fn if_no_server_answers_one_line_says_so() {
     spare.script(Behaviour::rate_limited("600"));
     let said = answer(&place).await;
     assert!(
-        said.starts_with("-# ") && said.contains("too much to do"),
+        said.starts_with("-# ") && said.contains("The model is busy"),
         "{said}"
     );
     let lines = place.still_works(bot).await;

@@ -41,9 +41,20 @@ fn twice(behaviour: fn() -> Behaviour) -> Vec<Behaviour> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_model_is_reported_in_one_line() {
     let unauthorized = vec![Behaviour::status(401, "bad key")];
-    check("401", unauthorized, "settings are wrong", "unauthorized").await;
+    let fixes = "The model is unavailable until the operator fixes its account.";
+    check("401", unauthorized, fixes, "unauthorized").await;
+    let unpaid = vec![Behaviour::status(402, "no credit")];
+    check("402", unpaid, fixes, "unauthorized").await;
+    let rejected = vec![Behaviour::status(422, "no such parameter")];
+    check("422", rejected, "The model rejected this.", "rejected").await;
     let limited = vec![Behaviour::rate_limited("600")];
-    check("429", limited, "too much to do", "rate_limited").await;
+    check(
+        "429",
+        limited,
+        "The model is busy. Try again in a minute.",
+        "rate_limited",
+    )
+    .await;
     let broken = twice(|| Behaviour::status(500, "broken"));
     check("500", broken, "not available", "unavailable").await;
     let empty = twice(Behaviour::empty);

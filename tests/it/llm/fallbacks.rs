@@ -109,8 +109,8 @@ async fn a_server_that_is_silent_before_the_first_word_is_passed() {
 async fn what_the_prompt_causes_is_for_the_caller() {
     for (what, fault, reason) in [
         ("length", Behaviour::context_too_long(), "context_too_long"),
-        ("400", Behaviour::status(400, "no"), "malformed"),
-        ("422", Behaviour::status(422, "no"), "malformed"),
+        ("400", Behaviour::status(400, "no"), "rejected"),
+        ("422", Behaviour::status(422, "no"), "rejected"),
         ("no words", Behaviour::empty(), "empty"),
     ] {
         let pair = pair(PATIENT).await;

@@ -117,7 +117,7 @@ async fn a_model_that_fails_is_said_in_the_thread() {
     p.ended(run, "it could not be finished.").await;
     let said = p.texts(run.channel);
     assert!(
-        said[1].starts_with("-# I cannot reach my model"),
+        said[1].starts_with("-# The model is unavailable until the operator"),
         "{said:?}"
     );
     let lines = bot.stop().await;

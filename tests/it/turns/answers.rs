@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Place, assert_in_order, only, place, place_with};
 use crate::support::bot::details;
-use crate::support::model::Behaviour;
+use crate::support::model::{Behaviour, text_event};
 
 /// The bodies of messages posted to channels so far.
 fn posts(p: &Place) -> Vec<Value> {
@@ -80,6 +80,62 @@ async fn a_long_answer_is_split_and_its_code_stays_code() {
     );
     assert_eq!(answers[1].reference, None, "only the first is a reply");
     assert_eq!(only(&lines, "sent")["messages"], 2);
+}
+
+/// What the provider ended is said to be no whole answer, in small print, in telemetry and in the receipt.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_the_model_did_not_end_says_so() {
+    let limit = "it reached the model's token limit.";
+    let filter = "the model's content filter cut it off.";
+    for (reason, line, finish) in [
+        ("length", limit, "length"),
+        ("MAX_TOKENS", limit, "length"),
+        ("content_filter", filter, "content_filter"),
+        ("SAFETY", filter, "content_filter"),
+    ] {
+        let p = place(&[]).await;
+        let bot = p.start().await;
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
+        let body = format!("{}data: {end}\n\ndata: [DONE]\n\n", text_event("Half of"));
+        p.stage
+            .model
+            .script(Behaviour::Raw("text/event-stream", body.into_bytes()));
+        p.post(p.channel, p.ada, p.to_us("all of it"));
+        let note = p.answer(p.channel, 2).await;
+        assert_eq!(note, format!("-# The answer ends here: {line}"));
+        let answers = p.stage.discord.answers(p.channel);
+        assert_eq!(answers[0].content, "Half of");
+        let lines = bot.stop().await;
+        assert_eq!(only(&lines, "request_ok")["finish"], finish);
+    }
+}
+
+/// Discord shows no tables: an aligned code block stands in their place, whole at once; what is stored and
+/// attached are the model's words.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_becomes_a_code_block() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (behaviour, gate) = Behaviour::gated(&[
+        "Here:\n| what | bar |\n",
+        "|---|--:|\n| inlet | 4 |\n",
+        "| outlet | 12 |\n",
+        "\nDone.",
+    ]);
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("readings?"));
+    gate.step(2);
+    p.wait_for(p.channel, "Here:").await;
+    gate.open();
+    let table = "```\nwhat    bar\n------  ---\ninlet     4\noutlet   12\n```";
+    p.wait_for(p.channel, &format!("Here:\n{table}\n\nDone."))
+        .await;
+    p.post(p.channel, p.ada, p.to_us("and then?"));
+    p.answer(p.channel, 2).await;
+    bot.stop().await;
+    let requests = p.stage.model.requests();
+    let prompt = requests[1]["messages"].to_string();
+    assert!(prompt.contains("| inlet | 4 |"), "{prompt}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,6 +42,32 @@ async fn a_tool_that_fails_says_so() {
     assert_eq!(details(&lines, "tool_called")[0]["outcome"], "failed");
 }
 
+/// Two repetitions, then it has to answer with what it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_goes_in_circles_is_asked_for_its_answer() {
+    for call in [
+        ("made_up", "{}"),
+        ("list_thread", "{\"before"),
+        ("search_messages", r#"{"words": "pump"}"#),
+    ] {
+        let p = place(&[]).await;
+        let bot = p.start().await;
+        for _ in 0..3 {
+            p.stage.model.script(Behaviour::calls("", &[call]));
+        }
+        p.post(p.channel, p.ada, p.to_us("well?"));
+        assert_eq!(p.answer(p.channel, 1).await, "ok");
+        let requests = p.stage.model.requests();
+        let offer = requests.iter().map(|one| one.get("tools").is_some());
+        assert_eq!(
+            offer.collect::<Vec<_>>(),
+            [true, true, true, false],
+            "{call:?}"
+        );
+        bot.stop().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_make_no_sense_are_answered() {
     let p = place(&[]).await;

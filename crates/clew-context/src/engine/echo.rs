@@ -1,12 +1,17 @@
-//! Removes lines that repeat the prompt's frames from a streamed answer: small
-//! models produce such lines.
+//! Removes what repeats the prompt's frames from a streamed answer: small models produce
+//! such lines. The frame goes, the words beside it stay.
 
 use super::frame;
 
-/// Bytes of a line that are held back until they cannot contain a mark. A line
-/// with a mark within them is dropped; in a longer one, whose beginning has
-/// already been shown, the rest is dropped from the mark on.
+/// Bytes at the beginning of a line that are held back as long as no word is among them: if
+/// a frame follows, they go with it.
 const HELD_BYTES: usize = 48;
+
+/// The most bytes that are dropped after a mark, looking for the end of its tag or header.
+const DROPPED_BYTES: usize = 200;
+
+/// How the header of a question ends; what follows on its line are words.
+const HEADER_END: &str = "asks you:";
 
 /// An answer that ends with at least this many bytes of a mark was cut off within
 /// the mark; a shorter match is taken for coincidence.
@@ -19,7 +24,28 @@ pub struct Echo {
     marks: Vec<MarkMatcher>,
     /// The part of the current line that is held back.
     held: String,
-    state: LineState,
+    line: Line,
+    dropping: Option<Dropping>,
+}
+
+/// What is known of the current line.
+#[derive(Debug, Default, Clone, Copy)]
+struct Line {
+    /// Whether any of it was let through.
+    has_begun: bool,
+    /// Whether what was let through ends with a blank.
+    ends_blank: bool,
+    /// Whether a frame was cut out of it.
+    is_cut: bool,
+    /// Whether a blank is wanted in place of a frame that was just cut out.
+    is_joint: bool,
+}
+
+/// What is dropped now, at most to the end of the line.
+#[derive(Debug)]
+struct Dropping {
+    end: MarkMatcher,
+    dropped: usize,
 }
 
 /// A mark, and how much of it the text ends with (Knuth, Morris and Pratt).
@@ -52,6 +78,9 @@ impl MarkMatcher {
     /// Takes the text's next byte. Returns whether the text ends with the mark now.
     fn advance(&mut self, byte: u8) -> bool {
         let byte = byte.to_ascii_lowercase();
+        if self.matched == self.text.len() {
+            self.matched = 0;
+        }
         while self.matched > 0 && self.text[self.matched] != byte {
             self.matched = self.borders[self.matched];
         }
@@ -60,26 +89,15 @@ impl MarkMatcher {
     }
 }
 
-/// The state of the current line.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum LineState {
-    /// All of it is held back.
-    #[default]
-    Held,
-    /// Its beginning was let through.
-    Begun,
-    /// A mark was found: the rest is dropped.
-    Dropped,
-}
-
 impl Echo {
     /// A filter for the answer to a prompt whose frames contain `nonce`.
     pub fn of(nonce: &str) -> Self {
-        let tags = frame::TAGS
-            .iter()
-            .flat_map(|tag| [format!("<{tag}"), format!("</{tag}")]);
+        let tags = frame::TAGS.iter().map(|tag| (*tag).to_owned());
+        let with_nonce = frame::ALL_TAGS.iter().map(|tag| format!("{tag} {nonce}"));
+        let tags = tags.chain(with_nonce);
         Self {
             marks: tags
+                .flat_map(|tag| [format!("<{tag}"), format!("</{tag}")])
                 .chain([format!("[{nonce}"), nonce.to_owned()])
                 .map(|text| MarkMatcher::new(&text))
                 .collect(),
@@ -94,12 +112,11 @@ impl Echo {
             return piece.to_owned();
         }
         let mut shown = String::new();
-        for part in piece.split_inclusive('\n') {
-            if self.state != LineState::Dropped {
-                self.take(part, &mut shown);
-            }
-            if part.ends_with('\n') {
-                self.state = LineState::Held;
+        for character in piece.chars() {
+            if character == '\n' {
+                self.end_line(&mut shown);
+            } else if !self.is_dropped(character) {
+                self.take(character, &mut shown);
             }
         }
         shown
@@ -107,31 +124,57 @@ impl Echo {
 
     /// The remaining text, once the answer has ended.
     pub fn finish(&mut self) -> String {
-        let mut shown = String::new();
         let broken = self.broken_mark();
         if broken >= MIN_BROKEN_BYTES {
-            self.cut(self.held.len() - broken, &mut shown);
+            self.held.truncate(self.held.len() - broken);
+            self.line.is_cut = true;
         }
-        shown.push_str(&self.held);
-        self.forget();
+        let mut shown = String::new();
+        if !self.is_frame_alone() {
+            shown.push_str(&self.held);
+        }
+        self.begin_line();
         shown
     }
 
+    /// Whether the character belongs to a frame that has begun.
+    fn is_dropped(&mut self, character: char) -> bool {
+        let Some(dropping) = &mut self.dropping else {
+            return false;
+        };
+        let mut bytes = [0; 4];
+        let bytes = character.encode_utf8(&mut bytes).bytes();
+        let has_ended = bytes.fold(false, |ended, byte| dropping.end.advance(byte) || ended);
+        dropping.dropped += character.len_utf8();
+        if has_ended || dropping.dropped >= DROPPED_BYTES {
+            self.dropping = None;
+        }
+        true
+    }
+
     /// Takes more of the current line, and lets through what contains no mark.
-    fn take(&mut self, part: &str, shown: &mut String) {
-        let before = self.held.len();
-        self.held.push_str(part);
-        for (index, byte) in part.bytes().enumerate() {
+    fn take(&mut self, character: char, shown: &mut String) {
+        if self.line.is_joint {
+            // What stood on both sides of a frame must not grow together: it could be a mark.
+            if !character.is_whitespace() {
+                self.held.push(' ');
+            }
+            self.line.is_joint = false;
+        }
+        self.held.push(character);
+        let mut bytes = [0; 4];
+        for byte in character.encode_utf8(&mut bytes).bytes() {
             if let Some(length) = self.ended_mark(byte) {
-                self.cut(before + index + 1 - length, shown);
+                self.cut(length);
                 return;
             }
         }
         let safe = self.held.len() - self.broken_mark();
-        let is_long = self.state == LineState::Begun || safe >= HELD_BYTES;
-        if safe > 0 && (is_long || part.ends_with('\n')) {
+        let has_words = self.line.has_begun || !is_blank(&self.held[..safe]);
+        if safe > 0 && (has_words || safe >= HELD_BYTES) {
+            self.line.ends_blank = self.held[..safe].ends_with(char::is_whitespace);
+            self.line.has_begun = true;
             shown.extend(self.held.drain(..safe));
-            self.state = LineState::Begun;
         }
     }
 
@@ -142,19 +185,50 @@ impl Echo {
         ended.max()
     }
 
-    /// Drops the rest of the line from a mark at `at` on, or the whole line if none
-    /// of it was shown.
-    fn cut(&mut self, at: usize, shown: &mut String) {
-        if self.state == LineState::Begun || at >= HELD_BYTES {
-            shown.push_str(&self.held[..at]);
-            shown.push('\n');
-        }
-        self.forget();
-        self.state = LineState::Dropped;
+    /// Drops a mark of that length, which has just ended, and what belongs to it: the rest
+    /// of a tag, the rest of a header.
+    fn cut(&mut self, length: usize) {
+        let mark = self.held.split_off(self.held.len() - length);
+        let end = match mark.as_bytes().first() {
+            Some(b'<') => Some(">"),
+            Some(b'[') => Some(HEADER_END),
+            _ => None,
+        };
+        self.dropping = end.map(|end| Dropping {
+            end: MarkMatcher::new(end),
+            dropped: 0,
+        });
+        let ends_blank = if self.held.is_empty() {
+            !self.line.has_begun || self.line.ends_blank
+        } else {
+            self.held.ends_with(char::is_whitespace)
+        };
+        self.line.is_joint = !ends_blank;
+        self.line.is_cut = true;
+        self.forget_marks();
     }
 
-    fn forget(&mut self) {
+    fn end_line(&mut self, shown: &mut String) {
+        if !self.is_frame_alone() {
+            shown.push_str(&self.held);
+            shown.push('\n');
+        }
+        self.begin_line();
+    }
+
+    /// Whether nothing stands on this line but a frame.
+    fn is_frame_alone(&self) -> bool {
+        self.line.is_cut && !self.line.has_begun && is_blank(&self.held)
+    }
+
+    fn begin_line(&mut self) {
         self.held.clear();
+        self.line = Line::default();
+        self.dropping = None;
+        self.forget_marks();
+    }
+
+    fn forget_marks(&mut self) {
         for mark in &mut self.marks {
             mark.matched = 0;
         }
@@ -165,6 +239,12 @@ impl Echo {
         let matched = self.marks.iter().map(|mark| mark.matched);
         matched.max().unwrap_or(0)
     }
+}
+
+/// Whether there is no word: white space and marks of quotes, lists and emphasis.
+fn is_blank(text: &str) -> bool {
+    let is_mark = |character: char| "><`*_-#|".contains(character);
+    text.chars().all(|one| one.is_whitespace() || is_mark(one))
 }
 
 #[cfg(test)]
@@ -190,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_with_a_mark_are_dropped() {
+    fn a_frame_goes_and_the_words_beside_it_stay() {
         let header = format!("[{NONCE}] Ada | 12:00 UTC");
         check("", "");
         check("plain", "plain");
@@ -200,12 +280,29 @@ mod tests {
         check(&format!("One.\n{header}\n\nTwo."), "One.\n\nTwo.");
         check(
             &format!("It says {} here.\nTwo.\n", NONCE.to_uppercase()),
-            "Two.\n",
+            "It says  here.\nTwo.\n",
         );
         check(
-            &format!("<memory {NONCE}>\n- likes tea\n</memory {NONCE}>\n"),
+            &format!("<pointed-at-message {NONCE}>\n- likes tea\n</pointed-at-message {NONCE}>\n"),
             "- likes tea\n",
         );
+        check(
+            &format!("<discord-context {NONCE}>Four.</discord-context {NONCE}>\nTwo."),
+            "Four.\nTwo.",
+        );
+        check(
+            &format!("Four.</discord-context {NONCE}> And more."),
+            "Four. And more.",
+        );
+        check(
+            &format!("{header} | asks you: Seal it.\nTwo."),
+            " Seal it.\nTwo.",
+        );
+        check(
+            &format!("Right: {header} | asks you:\nSeal it."),
+            "Right: \nSeal it.",
+        );
+        check(&format!("a{NONCE}b"), "a b");
         check("> <Discord-Context 99>\na\n</discord-context>\r\nb", "a\nb");
         check("<pointed-at-message ...>\n</pointed-at-message", "");
     }
@@ -225,17 +322,29 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_ends_before_the_mark() {
+    fn nothing_waits_once_a_line_has_a_word() {
         let long = "word ".repeat(40);
         check(
             &format!("{long}[{NONCE}] Ada\nnext"),
             &format!("{long}\nnext"),
         );
         let mut echo = Echo::of(NONCE);
-        assert_eq!(echo.strip(&long), long, "it need not wait for its end");
-        assert_eq!(echo.strip("0a1b"), "");
+        assert_eq!(echo.strip("word"), "word", "it need not wait for its end");
+        assert_eq!(echo.strip(" 0a1b"), " ");
         assert_eq!(echo.strip("c"), "0a1bc");
         assert_eq!(Echo::default().strip(NONCE), NONCE);
+    }
+
+    /// A tag without an end hides no more than its bound.
+    #[test]
+    fn a_tag_without_an_end_drops_a_bounded_part() {
+        let mut echo = Echo::of(NONCE);
+        let text = format!("<discord-context {}", "word ".repeat(100));
+        let shown = echo.strip(&text) + &echo.finish();
+        assert_eq!(
+            shown.len(),
+            text.len() - "<discord-context".len() - DROPPED_BYTES
+        );
     }
 
     proptest! {

@@ -48,6 +48,16 @@ impl FrameKind {
     }
 }
 
+/// The tags of all frames, which with their nonce identify a frame line.
+pub(super) const ALL_TAGS: [&str; 6] = [
+    FrameKind::Context.tag(),
+    FrameKind::PointedAt.tag(),
+    FrameKind::Memory.tag(),
+    FrameKind::ToolResult.tag(),
+    FrameKind::Images.tag(),
+    FrameKind::Recalled.tag(),
+];
+
 /// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`],
 /// [`FrameKind::ToolResult`], [`FrameKind::Images`] and [`FrameKind::Recalled`] are not among
 /// them: other texts use tags of those names.

@@ -25,7 +25,7 @@ async fn a_reopened_store_has_everything() {
     }
     store.close().await.unwrap();
     assert!(store.window(&query(1, 1)).await.is_err(), "it is closed");
-    let files = std::fs::read_dir(place.file().parent().unwrap()).unwrap();
+    let files = fs::read_dir(place.file().parent().unwrap()).unwrap();
     let mut names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(
@@ -46,8 +46,8 @@ async fn reading_beside_another_process_changes_nothing() {
     store.append(&turn(1, 1, "kept")).await.unwrap();
     // As if the other process were saving.
     let half = place.folder.path().join("agents/default/sessions");
-    std::fs::create_dir_all(&half).unwrap();
-    std::fs::write(half.join(".x.clew-tmp"), "{").unwrap();
+    fs::create_dir_all(&half).unwrap();
+    fs::write(half.join(".x.clew-tmp"), "{").unwrap();
     let look = || {
         let snapshots = SnapshotFiles::new(place.folder.path().join("agents"));
         Sqlite::look(&place.file(), snapshots, &SqliteSettings::default())
@@ -70,8 +70,8 @@ async fn reading_beside_another_process_changes_nothing() {
 #[tokio::test]
 async fn a_new_file_is_private_and_of_the_newest_version() {
     let place = Place::new();
-    std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
-    std::fs::write(place.file(), "").unwrap();
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    fs::write(place.file(), "").unwrap();
     place.open().close().await.unwrap();
     let file = place.beside();
     let pragma = |name: &str| {
@@ -85,13 +85,9 @@ async fn a_new_file_is_private_and_of_the_newest_version() {
     assert_eq!(pragma("user_version"), 4);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
         let fresh = Place::new();
         let _store = fresh.open();
-        let mode = std::fs::metadata(fresh.file())
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = fs::metadata(fresh.file()).unwrap().permissions().mode();
         assert_eq!(
             mode & 0o777,
             0o600,
@@ -150,7 +146,7 @@ async fn a_newer_file_is_refused_and_left_unchanged() {
         .beside()
         .pragma_update(None, "user_version", 99)
         .unwrap();
-    let before = std::fs::read(place.file()).unwrap();
+    let before = fs::read(place.file()).unwrap();
     let error = refused(&place);
     assert!(
         matches!(
@@ -163,39 +159,39 @@ async fn a_newer_file_is_refused_and_left_unchanged() {
         ),
         "{error}"
     );
-    assert_eq!(std::fs::read(place.file()).unwrap(), before);
+    assert_eq!(fs::read(place.file()).unwrap(), before);
 }
 
 #[test]
 fn another_programs_database_is_refused_and_left_unchanged() {
     let place = Place::new();
-    std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     place
         .beside()
         .execute_batch("CREATE TABLE theirs (id)")
         .unwrap();
-    let before = std::fs::read(place.file()).unwrap();
+    let before = fs::read(place.file()).unwrap();
     let error = refused(&place);
     assert!(matches!(error, Error::Open { .. }));
     assert!(error.to_string().contains("another program"), "{error}");
     assert!(error.to_string().contains("clew.db"), "{error}");
-    assert_eq!(std::fs::read(place.file()).unwrap(), before);
+    assert_eq!(fs::read(place.file()).unwrap(), before);
 }
 
 #[test]
 fn a_file_that_is_not_a_database_is_refused() {
     let place = Place::new();
-    std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     for text in ["short", &"not a database ".repeat(999)] {
-        std::fs::write(place.file(), text).unwrap();
+        fs::write(place.file(), text).unwrap();
         let error = refused(&place);
         assert!(
             error.to_string().contains("not an SQLite database"),
             "{error}"
         );
-        assert_eq!(std::fs::read_to_string(place.file()).unwrap(), text);
+        assert_eq!(fs::read_to_string(place.file()).unwrap(), text);
     }
-    std::fs::remove_file(place.file()).unwrap();
+    fs::remove_file(place.file()).unwrap();
     std::fs::create_dir(place.file()).unwrap();
     let error = refused(&place);
     assert!(

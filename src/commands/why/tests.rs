@@ -1,0 +1,190 @@
+//! What a receipt says, within Discord's limits.
+
+use clew_context::model::{Fallback, TurnId, UnixMillis, UserId};
+use clew_store::model::Scope;
+
+use super::*;
+use crate::model::{CollectorReceipt, ImagesSent, ModelReceipt, OmittedMessage, ReadSource};
+
+const HERE: ChannelId = ChannelId::new(u64::MAX - 1);
+
+const READ: ReadSource = ReadSource {
+    channel: HERE,
+    message: Some(MessageId::new(u64::MAX)),
+};
+const OMITTED: OmittedMessage = OmittedMessage {
+    channel: HERE,
+    id: MessageId::new(u64::MAX),
+    author: UserId::new(1),
+    reason: OmitReason::Msgs,
+};
+
+fn message(id: u64, place: BlockPlace) -> ShownMessage {
+    ShownMessage {
+        channel: HERE,
+        id: MessageId::new(u64::MAX - 5_000 + id),
+        author: UserId::new(1),
+        place,
+        cut: false,
+    }
+}
+
+fn stored() -> StoredReceipt {
+    StoredReceipt {
+        turn: TurnId(1),
+        scope: Scope::User(UserId::new(1)),
+        guild: Some(GuildId::new(u64::MAX)),
+        channel: HERE,
+        owner: UserId::new(1),
+        is_private: false,
+        trigger: Some(MessageId::new(u64::MAX)),
+        messages: vec![MessageId::new(u64::MAX)],
+        at: UnixMillis(0),
+        sources: Vec::new(),
+        body: String::new(),
+    }
+}
+
+fn receipt(shown: Vec<ShownMessage>) -> Receipt {
+    let left_out = |reason| LeftOut {
+        reason,
+        seen: 1_000,
+        all: 5_000,
+    };
+    let every = [OmitReason::Msgs, OmitReason::App, OmitReason::OptedOut];
+    Receipt {
+        scene: Scene::Thread,
+        agent: Some("x".repeat(64)),
+        target: Some(MessageId::new(u64::MAX)),
+        adopted: true,
+        is_private: false,
+        collected_in: Duration::from_secs(5),
+        collectors: Stage::ALL
+            .iter()
+            .map(|stage| CollectorReceipt {
+                stage: *stage,
+                fetches: 8,
+                took: Duration::from_secs(5),
+            })
+            .collect(),
+        missing: Stage::ALL
+            .iter()
+            .map(|stage| (*stage, Fallback::FetchBudget))
+            .collect(),
+        tools: Vec::new(),
+        read: vec![READ; 300],
+        prompt: PromptReceipt {
+            shown,
+            left_out: every.map(left_out).to_vec(),
+            omitted: vec![OMITTED; 100],
+            ..PromptReceipt::default()
+        },
+        model: Some(ModelReceipt {
+            name: "m".repeat(100),
+            ..ModelReceipt::default()
+        }),
+        took: Duration::from_secs(99),
+    }
+}
+
+#[test]
+fn it_says_why_messages_belong_to_a_conversation() {
+    let named = message(1, BlockPlace::Conversation(Tie::Named));
+    let topic = message(2, BlockPlace::Conversation(Tie::SameTopic));
+    let text = embed(&stored(), &receipt(vec![named, topic]), 0).description;
+    let named = text.find("**In your conversation, named** [1](");
+    assert!(named.is_some(), "{text}");
+    assert!(
+        text.contains("**In your conversation, same topic** [2]("),
+        "{text}"
+    );
+}
+
+/// Discord's limits cut nothing that we wrote.
+#[test]
+fn a_long_receipt_is_cut_by_us_and_says_so() {
+    let mut shown: Vec<ShownMessage> = (1..1_000)
+        .map(|id| message(id, BlockPlace::History))
+        .collect();
+    shown.insert(0, message(0, BlockPlace::Starter));
+    let embed = embed(&stored(), &receipt(shown), 3);
+    assert_eq!(embed.fitted(), embed);
+    let text = &embed.description;
+    assert!(
+        text.starts_with("1000 messages read\n**Starter** [1]("),
+        "{text}"
+    );
+    assert!(text.contains("[1000]("), "the newest are shown: {text}");
+    let (shown, read) = text.split_once("\n**Read by tools** ").unwrap();
+    let links = shown.matches("https://").count();
+    assert!(
+        shown.ends_with(&format!("and {} older messages", 1_000 - links)),
+        "{text}"
+    );
+    let links = read.matches("https://").count();
+    assert!(
+        read.ends_with(&format!(" and {} more", 300 - links)),
+        "{text}"
+    );
+    let mut fields = embed.fields.iter();
+    let (_, left_out) = fields.find(|(name, _)| name == "Left out").unwrap();
+    assert!(left_out.matches("https://").count() >= 8, "{left_out}");
+    assert!(embed.footer.starts_with("3 messages not shown"));
+}
+
+#[test]
+fn what_cut_the_answer_off_is_told_and_older_receipts_have_none() {
+    let mut receipt = receipt(Vec::new());
+    for (cut, told) in [
+        (CutBy::Tokens, " · cut off by the model's token limit · "),
+        (CutBy::Filter, " · cut off by its content filter · "),
+        (CutBy::Length, " · cut off by its length · "),
+    ] {
+        receipt.model.as_mut().unwrap().cut_by = Some(cut);
+        assert!(model(&receipt).contains(told), "{}", model(&receipt));
+    }
+    let mut json = serde_json::to_value(&receipt).unwrap();
+    json["model"].as_object_mut().unwrap().remove("cut_by");
+    let older: Receipt = serde_json::from_value(json).unwrap();
+    assert!(!model(&older).contains("cut off"));
+}
+
+#[test]
+fn images_are_counted_and_older_receipts_have_none() {
+    let mut receipt = receipt(Vec::new());
+    receipt.model.as_mut().unwrap().images = ImagesSent {
+        count: 2,
+        bytes: 4_001,
+    };
+    let told = model(&receipt);
+    assert!(told.contains(" · 2 images of 5 kB · "), "{told}");
+    let mut json = serde_json::to_value(&receipt).unwrap();
+    json["model"].as_object_mut().unwrap().remove("images");
+    let older: Receipt = serde_json::from_value(json).unwrap();
+    assert!(!model(&older).contains("image"));
+}
+
+#[test]
+fn a_receipt_comes_back_from_its_json() {
+    let ties = [Tie::Reply, Tie::Named, Tie::Answers, Tie::SameTopic];
+    let places = ties.map(BlockPlace::Conversation).into_iter();
+    let places = (1..).zip(places.chain([BlockPlace::Linked]));
+    let receipt = receipt(places.map(|(id, place)| message(id, place)).collect());
+    let json = serde_json::to_string(&receipt).unwrap();
+    assert_eq!(serde_json::from_str::<Receipt>(&json).unwrap(), receipt);
+}
+
+#[test]
+fn an_answer_is_named_by_its_link_or_id() {
+    let id = |channel, message| Some((ChannelId::new(channel), MessageId::new(message)));
+    for (text, expected) in [
+        ("12", id(7, 12)),
+        ("https://discord.com/channels/1/2/3", id(2, 3)),
+        ("<https://ptb.discord.com/channels/@me/2/3>", id(2, 3)),
+        ("https://discord.com/channels/1/2", id(1, 2)),
+        ("the last one", None),
+        ("a/3", None),
+    ] {
+        assert_eq!(address(text, ChannelId::new(7)), expected, "{text}");
+    }
+}

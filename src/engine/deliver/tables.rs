@@ -1,0 +1,219 @@
+//! Tables of Markdown as Discord can show them: it has none, so an aligned code block stands
+//! in their place, or a list if that would be too wide.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::fence::{Fence, after_line};
+
+/// The most columns of characters that a line of a code block has room for on a screen.
+const WIDEST: usize = 80;
+
+/// A text with its tables made readable.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Readable {
+    /// The text.
+    pub text: String,
+    /// Where lines of the text begin, here and in the original, in bytes.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Readable {
+    /// How much of the original is shown by that much of the text, in bytes: whole tables,
+    /// and lines up to the byte.
+    pub fn original(&self, end: usize) -> usize {
+        let after = self.lines.partition_point(|(here, _)| *here <= end);
+        let Some((here, there)) = after.checked_sub(1).map(|at| self.lines[at]) else {
+            return 0;
+        };
+        let next = self.lines.get(after).map(|(_, there)| *there);
+        next.map_or(there + end - here, |next| (there + end - here).min(next))
+    }
+}
+
+/// Makes the tables of a text readable, outside code blocks. Of a text that still grows
+/// (`done` is false), a last table and what may become the head of one are left out until
+/// something follows: its columns may yet grow.
+pub fn readable(text: &str, done: bool) -> Readable {
+    let mut shown = Readable {
+        text: String::with_capacity(text.len()),
+        lines: Vec::new(),
+    };
+    let mut open: Option<Fence> = None;
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        if open.is_none()
+            && let Some(table) = Table::at(rest)
+        {
+            // The line after it may yet become a row.
+            if !done && !rest[table.bytes..].contains('\n') {
+                break;
+            }
+            shown.lines.push((shown.text.len(), at));
+            table.write(&mut shown.text);
+            at += table.bytes;
+            continue;
+        }
+        if open.is_none() && !done && may_become_table(rest) {
+            break;
+        }
+        let line = line_of(rest);
+        shown.lines.push((shown.text.len(), at));
+        shown.text.push_str(line);
+        open = after_line(open, line.trim_end_matches('\n'));
+        at += line.len();
+    }
+    shown.lines.push((shown.text.len(), at));
+    shown
+}
+
+/// A table: its rows, the head first, each with a cell for each column.
+struct Table {
+    rows: Vec<Vec<String>>,
+    right: Vec<bool>,
+    /// How much of the text it is.
+    bytes: usize,
+}
+
+impl Table {
+    /// The table that a text begins with: a line of cells, a line of dashes with as many,
+    /// and the lines with cells that follow (GitHub Flavored Markdown, "Tables").
+    fn at(text: &str) -> Option<Self> {
+        let head = line_of(text);
+        let dashes = line_of(&text[head.len()..]);
+        let titles = cells(head)?;
+        let right = alignments(dashes)?;
+        if titles.len() != right.len() {
+            return None;
+        }
+        let mut bytes = head.len() + dashes.len();
+        let mut rows = vec![titles];
+        loop {
+            let line = line_of(&text[bytes..]);
+            let Some(mut row) = cells(line) else { break };
+            row.resize(right.len(), String::new());
+            rows.push(row);
+            bytes += line.len();
+        }
+        Some(Self { rows, right, bytes })
+    }
+
+    fn write(&self, text: &mut String) {
+        let width = |row: &Vec<String>, column: usize| row[column].width();
+        let columns = 0..self.right.len();
+        let widest = |column| self.rows.iter().map(|row| width(row, column)).max();
+        let widths: Vec<usize> = columns.map(|column| widest(column).unwrap_or(0)).collect();
+        if widths.iter().map(|width| width + 2).sum::<usize>() > WIDEST + 2 {
+            return self.write_list(text);
+        }
+        text.push_str("```\n");
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).zip(&self.right);
+            let cells = cells.map(|((cell, width), right)| {
+                let blanks = " ".repeat(width - cell.width());
+                if *right {
+                    blanks + cell
+                } else {
+                    cell.clone() + &blanks
+                }
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            text.push_str(line.trim_end());
+            text.push('\n');
+            if number == 0 {
+                let dashes = widths.iter().map(|width| "-".repeat(*width));
+                text.push_str(&dashes.collect::<Vec<_>>().join("  "));
+                text.push('\n');
+            }
+        }
+        text.push_str("```\n");
+    }
+
+    /// A line for each row: its first cell, then the others with their titles.
+    fn write_list(&self, text: &mut String) {
+        let Some((titles, rows)) = self.rows.split_first() else {
+            return;
+        };
+        for row in rows {
+            let mut parts = Vec::new();
+            for (number, (title, cell)) in titles.iter().zip(row).enumerate() {
+                match (number, cell.is_empty(), title.is_empty()) {
+                    (_, true, _) => {}
+                    (0, ..) => parts.push(format!("**{cell}**")),
+                    (_, _, true) => parts.push(cell.clone()),
+                    _ => parts.push(format!("{title}: {cell}")),
+                }
+            }
+            if !parts.is_empty() {
+                text.push_str(&format!("- {}\n", parts.join(" · ")));
+            }
+        }
+    }
+}
+
+/// The first line, with its break.
+fn line_of(text: &str) -> &str {
+    text.find('\n').map_or(text, |end| &text[..=end])
+}
+
+/// The cells of a line; none if it has no bar, or is indented as code is.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let line = line.trim_end();
+    if !line.contains('|') || line.starts_with("    ") || line.starts_with('\t') {
+        return None;
+    }
+    let line = line.trim_start();
+    let line = line.strip_prefix('|').unwrap_or(line);
+    let mut cells = vec![String::new()];
+    let (mut is_escaped, mut ends_with_bar) = (false, false);
+    for character in line.chars() {
+        ends_with_bar = character == '|' && !is_escaped;
+        if ends_with_bar {
+            cells.push(String::new());
+        } else if let Some(cell) = cells.last_mut() {
+            if character == '|' {
+                cell.pop();
+            }
+            cell.push(character);
+        }
+        is_escaped = character == '\\' && !is_escaped;
+    }
+    if ends_with_bar {
+        cells.pop();
+    }
+    let cells = cells.into_iter().map(|cell| plain(cell.trim()));
+    Some(cells.collect())
+}
+
+/// A cell without the markup that a code block would show.
+fn plain(cell: &str) -> String {
+    let cell = cell
+        .replace("**", "")
+        .replace("<br>", " ")
+        .replace("<br/>", " ");
+    cell.replace('`', "")
+}
+
+/// Whether each column is aligned to the right; none if it is no line of dashes.
+fn alignments(line: &str) -> Option<Vec<bool>> {
+    let is_column = |cell: &String| {
+        let dashes = cell.strip_prefix(':').unwrap_or(cell);
+        let dashes = dashes.strip_suffix(':').unwrap_or(dashes);
+        !dashes.is_empty() && dashes.bytes().all(|byte| byte == b'-')
+    };
+    let cells = cells(line).filter(|cells| cells.iter().all(is_column))?;
+    let is_right = |cell: &String| cell.ends_with(':') && !cell.starts_with(':');
+    Some(cells.iter().map(is_right).collect())
+}
+
+/// Whether a text that still grows may begin with a table: its last line has cells, or its
+/// last two a head and the beginning of a line of dashes.
+fn may_become_table(text: &str) -> bool {
+    let head = line_of(text);
+    let dashes = &text[head.len()..];
+    let may_be_dashes = |byte: u8| matches!(byte, b'|' | b'-' | b':' | b' ');
+    cells(head).is_some() && !dashes.contains('\n') && dashes.bytes().all(may_be_dashes)
+}
+
+#[cfg(test)]
+mod tests;
