@@ -192,7 +192,7 @@ fn a_file_that_is_not_a_database_is_refused() {
         assert_eq!(fs::read_to_string(place.file()).unwrap(), text);
     }
     fs::remove_file(place.file()).unwrap();
-    std::fs::create_dir(place.file()).unwrap();
+    fs::create_dir(place.file()).unwrap();
     let error = refused(&place);
     assert!(
         error.to_string().contains("a folder stands in its place"),
