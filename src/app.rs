@@ -351,7 +351,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         shutdown,
         reports,
         deliveries,
-        rest: services.rest.clone(),
+        services: Arc::clone(services),
         connection: tracker.spawn(async move { gateway::run(gateway, &rest).await }),
     };
     if let Some(monitor) = monitor {
@@ -373,7 +373,11 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     if ended.is_ok() {
         let _ = tokio::time::timeout(CLOSE, &mut sources.connection).await;
     }
-    let patience = config.turns.shutdown_timeout;
+    // Whoever has our store has our questions: nothing more is answered here.
+    let patience = match &ended {
+        Err(Error::Store(_)) => Duration::ZERO,
+        _ => config.turns.shutdown_timeout,
+    };
     let stopping = drain(&mut dispatcher, &mut sources.reports, patience).await;
     tracing::info!(
         drained = stopping.drained,
@@ -429,6 +433,7 @@ async fn serve(
         match sources.next(dispatcher.due()).await {
             LoopEvent::Stop => return Ok(()),
             LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
+            LoopEvent::StoreLost(held) => return Err(held.into()),
             LoopEvent::Discord(delivery) => {
                 // Discord's first event or the session file tells who we are. Only
                 // this once the loop waits: nothing may be read from or written to
@@ -471,12 +476,15 @@ async fn drain(
     patience: Duration,
 ) -> Stopping {
     dispatcher.close();
-    let before = dispatcher.running();
-    let _ = tokio::time::timeout(patience, finish(dispatcher, reports)).await;
+    let mut drained = 0;
+    let finishing = finish(dispatcher, reports, &mut drained);
+    let _ = tokio::time::timeout(patience, finishing).await;
     let abandoned = dispatcher.running();
     if abandoned > 0 {
         dispatcher.abandon();
-        let _ = tokio::time::timeout(ABANDON, finish(dispatcher, reports)).await;
+        let mut taken_back = 0;
+        let taking_back = finish(dispatcher, reports, &mut taken_back);
+        let _ = tokio::time::timeout(ABANDON, taking_back).await;
     }
     dispatcher.settle(SETTLE).await;
     while let Ok(loop_event) = reports.try_recv() {
@@ -487,16 +495,21 @@ async fn drain(
         }
     }
     dispatcher.settle(SETTLE).await;
-    Stopping {
-        drained: before - abandoned,
-        abandoned,
-    }
+    Stopping { drained, abandoned }
 }
 
-async fn finish(dispatcher: &mut Dispatcher, reports: &mut mpsc::UnboundedReceiver<LoopEvent>) {
+/// Waits for what runs, also for runs that begin meanwhile, and counts what ended.
+async fn finish(
+    dispatcher: &mut Dispatcher,
+    reports: &mut mpsc::UnboundedReceiver<LoopEvent>,
+    ended: &mut usize,
+) {
     while dispatcher.running() > 0 {
         match reports.recv().await {
-            Some(LoopEvent::TurnEnded(end)) => dispatcher.turn_ended(end),
+            Some(LoopEvent::TurnEnded(end)) => {
+                *ended += 1;
+                dispatcher.turn_ended(end);
+            }
             Some(LoopEvent::Ask(request)) => dispatcher.ask(*request),
             Some(LoopEvent::Run(request, slot)) => dispatcher.start_run(*request, slot),
             Some(LoopEvent::StopRun(id)) => dispatcher.stop_run(id),

@@ -132,6 +132,8 @@ pub struct Memory {
     circuits: [circuit::Circuit; 2],
     /// Notified when a store failed or a turn could not be stored.
     recovery: tokio::sync::Notify,
+    /// Which store another process has taken, and which process.
+    lost: tokio::sync::watch::Sender<Option<(String, String)>>,
     /// The longest rolling window used so far, in milliseconds.
     longest_window: AtomicI64,
     /// Our application id, once Discord has told us.
@@ -194,6 +196,7 @@ impl Memory {
             recall: recall::Recall::default(),
             circuits: <[circuit::Circuit; 2]>::default(),
             recovery: tokio::sync::Notify::new(),
+            lost: tokio::sync::watch::Sender::default(),
             application: OnceLock::new(),
             longest_window: AtomicI64::new(0),
         })
@@ -285,6 +288,9 @@ impl Memory {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");
         self.tell_failed(ids, operation, error.is_passing());
+        if let Some(side) = circuit::Side::of(operation) {
+            self.note_failure(side, error);
+        }
     }
 
     fn tell_failed(&self, ids: &Ids, operation: StoreOperation, transient: bool) {

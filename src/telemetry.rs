@@ -129,7 +129,7 @@ impl Telemetry {
     /// # Errors
     /// If the folder cannot be created or written to.
     pub fn start(settings: &TelemetrySettings, clock: Clock) -> Result<(Self, Guard), Error> {
-        let files = writer::daily_files(settings)?;
+        let files = writer::DailyFiles::open(settings)?;
         let (plain, guard) = Self::start_with(files, QUEUE_LINES, &settings.log_subsys, clock);
         let telemetry = Self {
             ids: settings.ids.clone(),

@@ -1,6 +1,7 @@
 //! What the main loop waits for.
 
 use std::future::pending;
+use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -10,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use crate::runs::RunSlot;
 use crate::telemetry::LoopGauges;
 use crate::telemetry::event::Outcome;
+use crate::turn::Services;
 use clew_context::model::{ChannelId, ChannelKind, InteractionId, MessageId, TurnRequest};
 use clew_discord::event::{FatalReason, ShardEvent};
-use clew_discord::rest::Rest;
 use clew_discord::session::Mark;
 
 /// One thing that happened; `app::serve` matches them all.
@@ -36,6 +37,8 @@ pub(super) enum LoopEvent {
     LookedUp(LookedUp),
     /// A turn is over.
     TurnEnded(TurnEnd),
+    /// Another process has taken the store.
+    StoreLost(clew_store::Error),
     /// The monitor asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
 }
@@ -71,8 +74,8 @@ pub(super) struct EventSources {
     pub(super) reports: mpsc::UnboundedReceiver<LoopEvent>,
     /// Events in the order of the gateway.
     pub(super) deliveries: mpsc::Receiver<ShardEvent>,
-    /// The REST client, which learns if Discord refuses the token.
-    pub(super) rest: Rest,
+    /// The REST client learns if Discord refuses the token, memory if the store is lost.
+    pub(super) services: Arc<Services>,
     /// The gateway's tasks.
     pub(super) connection: JoinHandle<Result<(), FatalReason>>,
 }
@@ -90,10 +93,11 @@ impl EventSources {
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => LoopEvent::Stop,
+            held = self.services.memory.lost() => LoopEvent::StoreLost(held),
             Some(loop_event) = self.reports.recv() => loop_event,
             () = is_due => LoopEvent::Due,
             Some(delivery) = self.deliveries.recv() => LoopEvent::Discord(delivery),
-            () = self.rest.reader().token_refused() => {
+            () = self.services.rest.reader().token_refused() => {
                 LoopEvent::Disconnected(Err(FatalReason::TokenRefused))
             }
             ended = &mut self.connection => {

@@ -29,7 +29,7 @@ use crate::turn::Services;
 /// What those who ask may take.
 const BOUNDS: Bounds = Bounds {
     connections: 16,
-    head: Duration::from_secs(5),
+    head: Duration::from_secs(2),
     connection: Some(Duration::from_secs(10)),
 };
 /// How long the loop may take to answer. It does so in microseconds unless it hangs.

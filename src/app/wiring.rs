@@ -357,6 +357,8 @@ pub(super) fn fatal(reason: &FatalReason) -> event::FatalReason {
         FatalReason::IntentsRefused { .. } => event::FatalReason::DisallowedIntents,
         FatalReason::IntentsInvalid => event::FatalReason::InvalidIntents,
         FatalReason::ShardingRefused(_) => event::FatalReason::Sharding,
-        FatalReason::Closed(_) | FatalReason::Broken => event::FatalReason::Other,
+        FatalReason::Closed(_) | FatalReason::Broken | FatalReason::AnotherUser { .. } => {
+            event::FatalReason::Other
+        }
     }
 }

@@ -175,7 +175,7 @@ fn limit(words: &str) -> Option<u32> {
 }
 
 /// Headers that say how long to wait, in the order of how exactly, each with the seconds of
-/// its unit: OpenAI's and Azure's `retry-after-ms`, then `retry-after`. LiteLLM passes the
+/// its unit: OpenAI's and Azure's `retry-after-ms`, then `retry-after`. `LiteLLM` passes the
 /// headers of the service behind it on under names that begin with `llm_provider-`. The
 /// form of a date is ignored.
 const WAITS: [(&str, f64); 4] = [

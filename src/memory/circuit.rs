@@ -17,6 +17,17 @@ pub(super) enum Side {
     Write,
 }
 
+impl Side {
+    /// What an operation does to a store; none for files beside it.
+    pub(super) const fn of(operation: StoreOperation) -> Option<Self> {
+        match operation {
+            StoreOperation::Transcript => None,
+            StoreOperation::Read => Some(Self::Read),
+            _ => Some(Self::Write),
+        }
+    }
+}
+
 /// A store's breaker.
 #[derive(Debug, Default)]
 pub(super) struct Circuit(Mutex<Sides>);
@@ -43,7 +54,7 @@ impl Default for Sides {
 pub(super) enum Trouble {
     /// It did not answer within [`Settings::patience`](super::Settings).
     Hung,
-    /// It is locked, full or gone.
+    /// It is locked, full, broken, gone or another process's.
     Gone(clew_store::Error),
     /// It answers, but refuses this request.
     Refused(clew_store::Error),
@@ -58,15 +69,39 @@ impl Sides {
                 read: CircuitState::Open,
                 write: CircuitState::Open,
             },
-            (Trouble::Gone(_), Side::Read) => Self {
-                read: CircuitState::Failing,
-                ..self
-            },
-            (Trouble::Gone(_), Side::Write) => Self {
-                write: CircuitState::Failing,
-                ..self
-            },
+            (Trouble::Gone(_), side) => self.set(side, CircuitState::Failing),
             (Trouble::Refused(_), _) => self,
+        }
+    }
+
+    /// After a failure beside turns: it opens and closes nothing.
+    fn failing(self, side: Side) -> Self {
+        let now = match side {
+            Side::Read => self.read,
+            Side::Write => self.write,
+        };
+        self.set(side, now.max(CircuitState::Failing))
+    }
+
+    fn set(self, side: Side, state: CircuitState) -> Self {
+        match side {
+            Side::Read => Self {
+                read: state,
+                ..self
+            },
+            Side::Write => Self {
+                write: state,
+                ..self
+            },
+        }
+    }
+
+    /// What a check found, but for sides that changed while it ran.
+    fn found(self, before: Self, found: Self) -> Self {
+        let side = |now, before, found| if now == before { found } else { now };
+        Self {
+            read: side(self.read, before.read, found.read),
+            write: side(self.write, before.write, found.write),
         }
     }
 }
@@ -138,9 +173,50 @@ impl Memory {
     ) -> Result<T, Trouble> {
         match tokio::time::timeout(self.settings.patience, work).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) if error.is_passing() => Err(Trouble::Gone(error)),
-            Ok(Err(error)) => Err(Trouble::Refused(error)),
+            Ok(Err(error)) => {
+                self.look_for_holder(&error);
+                Err(if error.is_of_store() {
+                    Trouble::Gone(error)
+                } else {
+                    Trouble::Refused(error)
+                })
+            }
             Err(_) => Err(Trouble::Hung),
+        }
+    }
+
+    /// Notes the failure of what did not go through [`Memory::attempt`].
+    pub(super) fn note_failure(&self, side: Side, error: &clew_store::Error) {
+        self.look_for_holder(error);
+        if !error.is_of_store() {
+            return;
+        }
+        let circuit = self.circuit(&self.stores.lasting);
+        if let Some(now) = circuit.change(|now| now.failing(side)) {
+            self.tell_circuit(now);
+            self.recovery.notify_one();
+        }
+    }
+
+    fn look_for_holder(&self, error: &clew_store::Error) {
+        if let clew_store::Error::Held { place, holder } = error {
+            let held = (place.clone(), holder.clone());
+            self.lost.send_if_modified(|lost| {
+                let is_news = lost.is_none();
+                lost.get_or_insert(held);
+                is_news
+            });
+        }
+    }
+
+    /// Waits until another process has taken the store from us. It is not given back.
+    pub async fn lost(&self) -> clew_store::Error {
+        let mut lost = self.lost.subscribe();
+        let held = lost.wait_for(Option::is_some).await;
+        match held.ok().and_then(|held| held.clone()) {
+            Some((place, holder)) => clew_store::Error::Held { place, holder },
+            // The sender is our own.
+            None => std::future::pending().await,
         }
     }
 
@@ -178,9 +254,10 @@ impl Memory {
         }
     }
 
-    /// Notes the state that a check of a store found.
-    pub(super) fn found(&self, store: &Arc<Store>, sides: Sides) {
-        let Some(now) = self.circuit(store).change(|_| sides) else {
+    /// Notes what a check of a store found that began when it was as `before`.
+    pub(super) fn found(&self, store: &Arc<Store>, before: Sides, sides: Sides) {
+        let found = |now: Sides| now.found(before, sides);
+        let Some(now) = self.circuit(store).change(found) else {
             return;
         };
         if now == Sides::default() {

@@ -38,11 +38,11 @@ impl Memory {
             } => noted.deleted(*guild, *channel, ids),
             DiscordChange::Unknown { channel, ids } => noted.deleted(None, *channel, ids),
             DiscordChange::ChannelDeleted(channel) => {
-                noted.gone(Purge::Channel(*channel), self.now());
+                noted.gone(&Purge::Channel(*channel), self.now());
             }
             DiscordChange::MemberLeft { guild, user } => {
                 let (guild, user) = (*guild, *user);
-                noted.gone(Purge::Member { guild, user }, self.now());
+                noted.gone(&Purge::Member { guild, user }, self.now());
             }
             // Nobody told us what happened before.
             DiscordChange::Connected { shard, shards, .. } => {
@@ -165,7 +165,7 @@ impl Memory {
             }
             Err(error) => {
                 self.failed(&Ids::default(), StoreOperation::Purge, &error);
-                !matches!(error, clew_store::Error::Unavailable { .. })
+                !error.is_of_store()
             }
         }
     }
@@ -212,7 +212,7 @@ impl Memory {
             self.extractions.purged();
         }
         if matches!(purge, Purge::User(_)) {
-            self.changes.noted.gone(purge.clone(), self.now());
+            self.changes.noted.gone(purge, self.now());
         }
         self.unsaved.purge(purge);
         // Boxed: the future is large, and purges are rare.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Memory;
 use super::circuit::{Side, Sides, Trouble};
 use crate::telemetry::Ids;
-use crate::telemetry::event::StoreOperation;
+use crate::telemetry::event::{CircuitState, StoreOperation};
 use clew_context::model::{UnixMillis, UserId};
 use clew_store::model::{AgentName, Scope, Subject};
 use clew_store::{Asker, Store, WindowQuery};
@@ -60,29 +60,29 @@ impl Memory {
         }
     }
 
-    async fn look_after(&self) {
+    pub(super) async fn look_after(&self) {
         for (_, store) in self.stores.all() {
-            let mut sides = self.circuit(store).now();
-            if sides != Sides::default() {
-                if let Err(trouble @ (Trouble::Hung | Trouble::Gone(_))) = self.look(store).await {
-                    self.found(store, sides.after(Side::Read, &trouble));
+            let before = self.circuit(store).now();
+            let mut sides = Sides::default();
+            if before != sides {
+                if let Err(still) = self.look(store, before).await {
+                    self.found(store, before, still);
                     continue;
                 }
                 self.reconcile_all().await;
-                sides = Sides::default();
             }
             if Arc::ptr_eq(store, &self.stores.conversations)
                 && let Err(trouble) = self.save_turns(|_| true).await
             {
                 sides = sides.after(Side::Write, &trouble);
             }
-            self.found(store, sides);
+            self.found(store, before, sides);
         }
     }
 
-    /// Reads what turns read. There is nothing to find, but it shows whether the
-    /// store is locked or gone.
-    async fn look(&self, store: &Arc<Store>) -> Result<(), Trouble> {
+    /// Reads what turns read, where there is nothing to find, and writes if writing failed.
+    /// Returns what still does not work.
+    async fn look(&self, store: &Arc<Store>, before: Sides) -> Result<(), Sides> {
         let query = WindowQuery {
             scope: Scope::Direct(NOBODY),
             agent: AgentName::default_agent(),
@@ -98,7 +98,18 @@ impl Memory {
             store.window(&query).await?;
             store.facts(Subject::User(NOBODY)).await.map(drop)
         };
-        self.attempt(reading).await
+        if let Err(trouble @ (Trouble::Hung | Trouble::Gone(_))) = self.attempt(reading).await {
+            return Err(before.after(Side::Read, &trouble));
+        }
+        if before.write == CircuitState::Closed {
+            return Ok(());
+        }
+        match self.attempt(store.try_writing()).await {
+            Err(trouble @ (Trouble::Hung | Trouble::Gone(_))) => {
+                Err(Sides::default().after(Side::Write, &trouble))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns once the shutdown has waited long enough for a failing store.

@@ -389,7 +389,8 @@ async fn facts_that_may_not_be_read_are_not_told() {
     let readable = s.memory.read_facts(&ids, &here).await;
     assert_eq!(s.told("store_failed").len(), 1);
     let lasting = &s.memory.stores.lasting;
-    s.memory.found(lasting, circuit::Sides::default());
+    let now = s.memory.circuit(lasting).now();
+    s.memory.found(lasting, now, circuit::Sides::default());
     let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
     assert!(profiles.user.is_empty() && profiles.server.is_empty());
     assert_eq!(s.told("store_failed").len(), 1);
@@ -479,7 +480,11 @@ async fn a_turn_waits_for_a_store_that_hung() {
         write: CircuitState::Open,
         ..circuit::Sides::default()
     };
-    memory.found(&memory.stores.conversations, hung);
+    memory.found(
+        &memory.stores.conversations,
+        circuit::Sides::default(),
+        hung,
+    );
     s.ask(&here, 20, "ginger").await;
     assert!(memory.recovery.notified().now_or_never().is_some());
     assert_eq!(memory.unsaved.len(), 1);

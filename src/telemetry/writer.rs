@@ -2,6 +2,8 @@
 //! lines in it and counts those lost because the queue was full or the disk failed.
 
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,6 +20,9 @@ use clew_context::model::Clock;
 /// The most lines that wait for the disk: about 3 MB of text, or seconds of a
 /// busy bot's events.
 pub const QUEUE_LINES: usize = 8_192;
+/// How the names of files begin and end; the day is between.
+const PREFIX: &str = "clew";
+const SUFFIX: &str = "jsonl";
 /// How long lines are gathered before they are written: a turn emits several
 /// in quick succession, and waking the thread costs more than writing a line.
 const GATHERING: Duration = Duration::from_millis(50);
@@ -124,23 +129,116 @@ impl SharedQueue {
     }
 }
 
-/// One file per day. tracing-appender counts today's file among those it keeps, and
-/// makes room for it even if it exists, hence one more.
-pub(super) fn daily_files(settings: &TelemetrySettings) -> Result<RollingFileAppender, Error> {
-    let dir = &settings.dir;
+/// One file per day, made again when it is removed under us.
+#[derive(Debug)]
+pub(super) struct DailyFiles {
+    dir: PathBuf,
+    keep_days: usize,
+    appender: RollingFileAppender,
+    /// The file that is written to, as far as a look at the folder tells.
+    file: Option<OpenFile>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct OpenFile {
+    path: PathBuf,
+    /// Device and inode.
+    id: (u64, u64),
+    /// Its bytes before the last write.
+    bytes: u64,
+}
+
+impl OpenFile {
+    fn look(path: &Path) -> Option<Self> {
+        let found = std::fs::metadata(path).ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            id: (found.dev(), found.ino()),
+            bytes: found.len(),
+        })
+    }
+
+    /// The newest in a folder: its name is a day.
+    fn newest(dir: &Path) -> Option<Self> {
+        let names = std::fs::read_dir(dir).ok()?.flatten();
+        let ours = names.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let is_ours = name.starts_with(PREFIX) && name.ends_with(SUFFIX);
+            is_ours.then(|| entry.path())
+        });
+        Self::look(&ours.max()?)
+    }
+}
+
+impl DailyFiles {
+    /// # Errors
+    /// If the folder cannot be created or written to.
+    pub(super) fn open(settings: &TelemetrySettings) -> Result<Self, Error> {
+        let appender = appender(&settings.dir, settings.keep_days)?;
+        Ok(Self {
+            file: OpenFile::newest(&settings.dir),
+            dir: settings.dir.clone(),
+            keep_days: settings.keep_days,
+            appender,
+        })
+    }
+
+    /// Opens the file again if it is no longer in the folder. If the last write did not reach
+    /// it, another day has begun.
+    fn look_after(&mut self) -> io::Result<()> {
+        if let Some(before) = &self.file
+            && let Some(now) = OpenFile::look(&before.path)
+            && now.id == before.id
+        {
+            if now.bytes > before.bytes {
+                self.file = Some(now);
+                return Ok(());
+            }
+            let newest = OpenFile::newest(&self.dir);
+            if newest
+                .as_ref()
+                .is_some_and(|newest| newest.path >= now.path)
+            {
+                self.file = newest;
+                return Ok(());
+            }
+        }
+        self.file = None;
+        self.appender = appender(&self.dir, self.keep_days).map_err(io::Error::other)?;
+        self.file = OpenFile::newest(&self.dir);
+        tracing::warn!(dir = %self.dir.display(),
+            "today's telemetry file was removed or replaced: a new one is written");
+        Ok(())
+    }
+}
+
+impl Write for DailyFiles {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.look_after()?;
+        self.appender.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.appender.flush()
+    }
+}
+
+/// tracing-appender counts today's file among those it keeps, and makes room for it even if
+/// it exists, hence one more.
+fn appender(dir: &Path, keep_days: usize) -> Result<RollingFileAppender, Error> {
     std::fs::create_dir_all(dir).map_err(|source| Error::CreateFolder {
-        dir: dir.clone(),
+        dir: dir.to_owned(),
         source,
     })?;
     let mut files = RollingFileAppender::builder()
         .rotation(Rotation::DAILY)
-        .filename_prefix("clew")
-        .filename_suffix("jsonl");
-    if settings.keep_days > 0 {
-        files = files.max_log_files(settings.keep_days.saturating_add(1));
+        .filename_prefix(PREFIX)
+        .filename_suffix(SUFFIX);
+    if keep_days > 0 {
+        files = files.max_log_files(keep_days.saturating_add(1));
     }
     files.build(dir).map_err(|source| Error::OpenFile {
-        dir: dir.clone(),
+        dir: dir.to_owned(),
         source,
     })
 }

@@ -242,6 +242,18 @@ pub enum FatalReason {
          at the start"
     )]
     ShardingRefused(u16),
+    /// READY names another user than the one we are.
+    #[error(
+        "Discord says that this connection is of user {says}, and it was of {was} before: a \
+         DISCORD_TOKEN is one user's for ever, so look at what DISCORD_GATEWAY_URL leads to, and \
+         reset the token if it changed hands"
+    )]
+    AnotherUser {
+        /// Who we are.
+        was: UserId,
+        /// Whom READY names.
+        says: UserId,
+    },
     /// One of our own tasks failed.
     #[error(
         "the connection to Discord ended by a fault of this program, of which the log tells: \

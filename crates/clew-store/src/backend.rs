@@ -168,6 +168,12 @@ pub trait Backend: Send + Sync {
     /// [`Error::Owned`] if another application owns it.
     async fn claim(&self, application: ApplicationId) -> Result<(), Error>;
 
+    /// Writes something that changes nothing, to learn whether the store takes what is written.
+    ///
+    /// # Errors
+    /// Like any other write.
+    async fn try_writing(&self) -> Result<(), Error>;
+
     /// Appends one turn to its conversation, all rows or none, and returns its
     /// ordinal. All rows share one scope, agent and turn. A turn that this scope
     /// and agent already have is replaced and keeps its ordinal.

@@ -1,5 +1,6 @@
 //! Why a store call failed.
 
+use std::io;
 use std::path::PathBuf;
 
 use crate::model::StoreAddress;
@@ -9,9 +10,24 @@ use clew_context::model::ApplicationId;
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
 impl Error {
-    /// Whether a retry may help.
-    pub const fn is_passing(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::NotReady { .. })
+    /// Whether a retry may help, without anybody's doing: the store is locked, starting or
+    /// unreachable, or its disk is full.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::NotReady { .. } => true,
+            Self::Io { source, .. } => is_full(source),
+            _ => false,
+        }
+    }
+
+    /// Whether the store fails whatever it is asked, and not this request alone: what is passing,
+    /// a disk that is broken or may only be read, and another process that has the store.
+    pub fn is_of_store(&self) -> bool {
+        match self {
+            Self::Held { .. } => true,
+            Self::Io { source, .. } => is_full(source) || is_of_disk(source),
+            _ => self.is_passing(),
+        }
     }
 
     /// Whether the application that asks owns the store.
@@ -29,6 +45,31 @@ impl Error {
             asked,
         })
     }
+}
+
+/// No room on the disk, or no more than is allowed to us.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// EIO, ENFILE and EMFILE have no kind of their own.
+const OF_DISK: [i32; 3] = [5, 23, 24];
+
+fn is_of_disk(error: &io::Error) -> bool {
+    let is_known = matches!(
+        error.kind(),
+        io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::StaleNetworkFileHandle
+            | io::ErrorKind::TimedOut
+            | io::ErrorKind::OutOfMemory
+    );
+    is_known
+        || error
+            .raw_os_error()
+            .is_some_and(|number| OF_DISK.contains(&number))
 }
 
 /// Why a store call failed. `Display` names the place and, where a person can
@@ -132,7 +173,7 @@ pub enum Error {
         path: PathBuf,
         /// The underlying error.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Any other database error.
     #[error("cannot {operation}")]

@@ -189,6 +189,10 @@ impl Backend for Files {
         .await
     }
 
+    async fn try_writing(&self) -> Result<(), Error> {
+        self.run("try to write", StoreFolder::try_writing).await
+    }
+
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         let turn = turn.to_vec();
         self.run("append a turn", move |folder| folder.append(&turn))

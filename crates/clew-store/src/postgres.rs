@@ -267,6 +267,15 @@ impl Backend for Postgres {
             hold::claim(&transaction, &self.place, application))
     }
 
+    async fn try_writing(&self) -> Result<(), Error> {
+        within!(self, PATIENCE, "try to write", transaction => async {
+            transaction
+                .execute("UPDATE clew.owner SET application_id = application_id", &[])
+                .await?;
+            Outcome::Ok(())
+        })
+    }
+
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         within!(self, PATIENCE, "store a turn", transaction =>
             messages::append(&transaction, turn))

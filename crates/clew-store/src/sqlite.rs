@@ -214,6 +214,13 @@ impl Backend for Sqlite {
         .await
     }
 
+    async fn try_writing(&self) -> Result<(), Error> {
+        self.grouped("try to write", |session| {
+            lists::try_writing(&session.connection)
+        })
+        .await
+    }
+
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         let turn = turn.to_vec();
         self.grouped("append a turn", move |session| {

@@ -3,6 +3,7 @@
 use std::future::{pending, ready};
 
 use clew_store::Error;
+use futures_util::FutureExt;
 
 use super::*;
 use crate::memory::tests::scene;
@@ -17,10 +18,113 @@ fn gone() -> Asked {
 }
 
 fn refused() -> Asked {
-    Err(Error::Held {
+    Err(Error::Corrupt {
+        operation: "read",
+        place: "here".to_owned(),
+        source: None,
+    })
+}
+
+fn held() -> Error {
+    Error::Held {
         place: "here".to_owned(),
         holder: "somebody".to_owned(),
-    })
+    }
+}
+
+/// A file that the system refuses to write or read, with one of its error numbers.
+fn file(number: i32) -> Error {
+    Error::Io {
+        operation: "write",
+        path: "guilds/1/7/10.json".into(),
+        source: std::io::Error::from_raw_os_error(number),
+    }
+}
+
+/// EIO, ENFILE, EMFILE, ENOSPC, EROFS and EDQUOT.
+const OF_THE_DISK: [i32; 6] = [5, 23, 24, 28, 30, 122];
+
+/// What a full, broken or read-only disk refuses is not the fault of what was asked.
+#[tokio::test]
+async fn a_disk_that_refuses_is_a_store_that_fails() {
+    for number in OF_THE_DISK {
+        let s = scene().await;
+        let (memory, ids) = (&s.memory, Ids::default());
+        let store = &memory.stores.lasting;
+        let asked: Asked = Err(file(number));
+        assert_eq!(memory.ask(&ids, store, ready(asked)).await, None);
+        assert_eq!(memory.store_state().read, CircuitState::Failing, "{number}");
+        memory.failed(&ids, StoreOperation::Flush, &file(number));
+        assert_eq!(
+            memory.store_state().write,
+            CircuitState::Failing,
+            "{number}"
+        );
+    }
+}
+
+/// Whatever asks: also what no turn waits for counts as the last outcome.
+#[tokio::test]
+async fn a_write_that_fails_beside_turns_is_told_until_writing_works() {
+    let s = scene().await;
+    let memory = &s.memory;
+    memory.failed(&Ids::default(), StoreOperation::Purge, &gone().unwrap_err());
+    assert_eq!(memory.store_state().write, CircuitState::Failing);
+    memory.look_after().await;
+    assert!(memory.is_well(), "the store writes: it was tried");
+}
+
+/// Only somebody else's content, or a fault of ours, is left.
+#[tokio::test]
+async fn one_refused_entry_is_no_store_that_fails() {
+    let s = scene().await;
+    let (memory, ids) = (&s.memory, Ids::default());
+    let store = &memory.stores.lasting;
+    assert_eq!(memory.ask(&ids, store, ready(refused())).await, None);
+    memory.failed(&ids, StoreOperation::Flush, &refused().unwrap_err());
+    memory.failed(&ids, StoreOperation::Transcript, &file(28));
+    assert!(memory.is_well());
+}
+
+/// The check began while reading failed; meanwhile a turn met a hang.
+#[tokio::test]
+async fn a_check_does_not_close_what_opened_while_it_ran() {
+    let s = scene().await;
+    let (memory, ids) = (&s.memory, Ids::default());
+    let store = &memory.stores.lasting;
+    assert_eq!(memory.ask(&ids, store, ready(gone())).await, None);
+    let before = memory.circuit(store).now();
+    let hung = Trouble::Hung;
+    memory.trouble(&ids, StoreOperation::Read, store, Side::Read, &hung);
+    memory.found(store, before, Sides::default());
+    assert!(memory.circuit(store).is_open(Side::Read));
+    let now = memory.circuit(store).now();
+    memory.found(store, now, Sides::default());
+    assert!(memory.is_well());
+}
+
+#[tokio::test]
+async fn a_store_that_another_process_holds_is_lost_and_not_well() {
+    let s = scene().await;
+    let (memory, ids) = (&s.memory, Ids::default());
+    let store = &memory.stores.lasting;
+    let lost = || memory.lost().now_or_never();
+    assert!(lost().is_none());
+    let asked: Asked = Err(held());
+    assert_eq!(memory.ask(&ids, store, ready(asked)).await, None);
+    assert_eq!(memory.store_state().read, CircuitState::Failing);
+    let told = lost().expect("it is told at once");
+    assert!(told.to_string().contains("somebody"), "{told}");
+}
+
+/// A write that nobody waits for finds it out as well.
+#[tokio::test]
+async fn a_save_finds_out_that_the_store_is_lost() {
+    let s = scene().await;
+    let memory = &s.memory;
+    memory.failed(&Ids::default(), StoreOperation::Flush, &held());
+    assert!(memory.lost().now_or_never().is_some());
+    assert!(!memory.is_well());
 }
 
 /// Not until it is found to be back; the other store is still asked.
@@ -47,7 +151,7 @@ async fn a_store_that_hung_is_not_asked_again() {
     );
     assert_eq!(s.told("store_failed").len(), 1, "told once");
     assert_eq!(s.told("circuit"), told);
-    memory.found(lasting, Sides::default());
+    memory.found(lasting, memory.circuit(lasting).now(), Sides::default());
     assert_eq!(memory.ask(&ids, lasting, fine()).await, Some(1));
     assert!(memory.is_well());
 }
@@ -97,6 +201,6 @@ async fn a_shutdown_gives_up_on_a_store_that_fails_alone() {
         read: CircuitState::Open,
         ..Sides::default()
     };
-    memory.found(&memory.stores.lasting, failing);
+    memory.found(&memory.stores.lasting, Sides::default(), failing);
     assert!(given_up().await.is_ok());
 }

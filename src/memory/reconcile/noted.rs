@@ -146,8 +146,8 @@ impl Noted {
     }
 
     /// Notes what is gone with a channel, member or user.
-    pub(super) fn gone(&self, purge: Purge, now: UnixMillis) {
-        let party = match &purge {
+    pub(super) fn gone(&self, purge: &Purge, now: UnixMillis) {
+        let party = match purge {
             Purge::Channel(channel) => Party::Channel(*channel),
             Purge::Member { guild, .. } | Purge::Guild(guild) => Party::Guild(*guild),
             Purge::User(user) => Party::User(*user),
@@ -156,7 +156,7 @@ impl Noted {
         self.note(|notes| {
             let number = notes.push(party, What::Gone(purge.clone(), now));
             if let Purge::Channel(channel) = purge {
-                notes.channels.insert(channel, number);
+                notes.channels.insert(*channel, number);
             }
         });
     }

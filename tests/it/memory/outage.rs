@@ -4,6 +4,9 @@
 use std::fs;
 use std::process::Command;
 
+use clew::app;
+use clew_context::model::Secret;
+use clew_store::{Backend as _, Postgres as PostgresStore, SnapshotFiles};
 use serde_json::json;
 
 use super::place::{Kind, Place, assert_says, assert_says_nothing_of};
@@ -157,6 +160,45 @@ async fn a_clear_during_a_lock_is_refused_or_takes_effect() {
     let asked = p.prompt(p.help, p.ada).await;
     assert_says_nothing_of(&asked, &["one", "two", "three"]);
     bot.stop().await;
+}
+
+/// The server ends the bot's connections and with them its hold, and somebody else takes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bot_whose_database_another_process_took_ends_and_answers_nothing_more() {
+    let server = Postgres::own();
+    let p = place(&server, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "one").await;
+    let database = p.database.as_ref().unwrap();
+    let snapshots = SnapshotFiles::new(p.stage.folder.path().join("others_agents"));
+    let url = Secret::new(database.url.clone());
+    let opening = PostgresStore::open(&url, snapshots);
+    let ending = async {
+        loop {
+            let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                 WHERE datname = current_database() AND pid <> pg_backend_pid() \
+                 AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_stat_activity.pid \
+                 AND l.locktype = 'advisory' AND l.mode = 'ShareLock')";
+            query(&database.admin_url, end).await;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let other = tokio::select! {
+        opened = opening => opened.unwrap(),
+        () = ending => unreachable!("it never ends"),
+    };
+    let before = p.stage.discord.answers(p.help).len();
+    let us = p.stage.discord.bot();
+    p.stage
+        .discord
+        .post(p.help, p.ada, format!("<@{us}> are you there?").as_str());
+    let ended = bot.ended().await.unwrap_err();
+    assert!(
+        matches!(ended, app::Error::Store(clew_store::Error::Held { .. })),
+        "{ended:?}"
+    );
+    assert_eq!(p.stage.discord.answers(p.help).len(), before);
+    other.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

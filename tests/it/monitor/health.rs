@@ -14,6 +14,11 @@ use crate::support::model::Behaviour;
 
 /// More than the bot accepts at once.
 const CONNECTIONS: usize = 20;
+/// Many times as many.
+const SLOW_CONNECTIONS: usize = 100;
+/// How long a health check may take before whoever asks gives up: systemd's and Docker's usual
+/// limits are longer.
+const SOON: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Keeps everybody else from writing to an SQLite store until it is dropped.
 fn lock(folder: &Path) -> Connection {
@@ -147,6 +152,25 @@ async fn odd_requests_are_refused_and_idle_connections_keep_nobody_out() {
         .await
         .unwrap();
     assert_eq!(answer(posts).await.status, 405);
+    bot.stop().await;
+}
+
+/// Each sends its request a letter at a time, so that it is never idle and never done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_slow_connections_keep_nobody_out() {
+    let p = Place::new(&[]).await;
+    let bot = p.stage.start().await;
+    let mut slow = Vec::new();
+    for _ in 0..SLOW_CONNECTIONS {
+        let mut stream = TcpStream::connect(p.address).await.unwrap();
+        stream
+            .write_all(b"GET /healthz HTTP/1.1\r\nx:")
+            .await
+            .unwrap();
+        slow.push(stream);
+    }
+    let asked = tokio::time::timeout(SOON, p.get("/healthz")).await;
+    assert_eq!(asked.expect("the check is answered soon").status, 200);
     bot.stop().await;
 }
 

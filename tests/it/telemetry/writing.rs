@@ -13,6 +13,9 @@ use serde_json::Value;
 use super::samples::{one_of_each, trigger, turn_ids};
 use crate::support::schema::{validate_dir, validate_lines};
 
+/// How long to wait for the writing thread before a test fails.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
 fn settings(dir: &Path) -> TelemetrySettings {
     TelemetrySettings {
         dir: dir.to_owned(),
@@ -305,6 +308,42 @@ fn a_full_disk_costs_one_line_which_is_counted() {
     assert_eq!(names, ["dropped", "trigger", "trigger"]);
     let dropped = lines.iter().find(|line| line["event"] == "dropped");
     assert_eq!(dropped.unwrap()["detail"]["count"], 1);
+}
+
+/// Waits until the folder's files hold so many lines.
+fn until_written(dir: &Path, lines: usize) {
+    let until = std::time::Instant::now() + PATIENCE;
+    while !dir.exists() || validate_dir(dir).len() < lines {
+        assert!(std::time::Instant::now() < until, "{lines} lines in time");
+        std::thread::yield_now();
+    }
+}
+
+/// Somebody removes the folder or today's file, or puts another file in its place.
+#[test]
+fn what_is_removed_under_it_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("telemetry");
+    let (telemetry, guard) = start(&settings(&dir));
+    let emit = |turn| telemetry.emit(&turn_ids(turn), trigger(Scene::Lone));
+    emit(1);
+    until_written(&dir, 1);
+    std::fs::remove_dir_all(&dir).unwrap();
+    emit(2);
+    until_written(&dir, 1);
+    let file = dir.join(&file_names(&dir)[0]);
+    std::fs::remove_file(&file).unwrap();
+    emit(3);
+    until_written(&dir, 1);
+    std::fs::rename(&file, dir.join("aside")).unwrap();
+    std::fs::write(&file, "").unwrap();
+    emit(4);
+    until_written(&dir, 1);
+    guard.close();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines = validate_lines(&text);
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["msg_id"], "1004");
 }
 
 #[test]

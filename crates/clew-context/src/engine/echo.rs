@@ -35,10 +35,19 @@ struct Line {
     has_begun: bool,
     /// Whether what was let through ends with a blank.
     ends_blank: bool,
-    /// Whether a frame was cut out of it.
-    is_cut: bool,
-    /// Whether a blank is wanted in place of a frame that was just cut out.
-    is_joint: bool,
+    cut: Cut,
+}
+
+/// Whether a frame was cut out of a line.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    #[default]
+    None,
+    /// Just now, and what follows must not grow together with what stood before: it could
+    /// be a mark.
+    Joint,
+    /// Earlier, or with a blank at its place.
+    Done,
 }
 
 /// What is dropped now, at most to the end of the line.
@@ -127,7 +136,7 @@ impl Echo {
         let broken = self.broken_mark();
         if broken >= MIN_BROKEN_BYTES {
             self.held.truncate(self.held.len() - broken);
-            self.line.is_cut = true;
+            self.line.cut = Cut::Done;
         }
         let mut shown = String::new();
         if !self.is_frame_alone() {
@@ -144,7 +153,7 @@ impl Echo {
         };
         let mut bytes = [0; 4];
         let bytes = character.encode_utf8(&mut bytes).bytes();
-        let has_ended = bytes.fold(false, |ended, byte| dropping.end.advance(byte) || ended);
+        let has_ended = { bytes }.any(|byte| dropping.end.advance(byte));
         dropping.dropped += character.len_utf8();
         if has_ended || dropping.dropped >= DROPPED_BYTES {
             self.dropping = None;
@@ -154,12 +163,11 @@ impl Echo {
 
     /// Takes more of the current line, and lets through what contains no mark.
     fn take(&mut self, character: char, shown: &mut String) {
-        if self.line.is_joint {
-            // What stood on both sides of a frame must not grow together: it could be a mark.
+        if self.line.cut == Cut::Joint {
             if !character.is_whitespace() {
                 self.held.push(' ');
             }
-            self.line.is_joint = false;
+            self.line.cut = Cut::Done;
         }
         self.held.push(character);
         let mut bytes = [0; 4];
@@ -203,8 +211,7 @@ impl Echo {
         } else {
             self.held.ends_with(char::is_whitespace)
         };
-        self.line.is_joint = !ends_blank;
-        self.line.is_cut = true;
+        self.line.cut = if ends_blank { Cut::Done } else { Cut::Joint };
         self.forget_marks();
     }
 
@@ -218,7 +225,7 @@ impl Echo {
 
     /// Whether nothing stands on this line but a frame.
     fn is_frame_alone(&self) -> bool {
-        self.line.is_cut && !self.line.has_begun && is_blank(&self.held)
+        self.line.cut != Cut::None && !self.line.has_begun && is_blank(&self.held)
     }
 
     fn begin_line(&mut self) {

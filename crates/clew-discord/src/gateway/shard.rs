@@ -20,7 +20,9 @@ use super::Gateway;
 use super::backoff::Backoff;
 use super::plan::Identifies;
 use super::read::{self, Dispatch, Frame};
-use crate::event::{Disconnect, DisconnectReason, Event, FatalReason, ShardEvent, UnreadableEvent};
+use crate::event::{
+    Disconnect, DisconnectReason, Event, FatalReason, Ready, ShardEvent, UnreadableEvent,
+};
 use crate::session::ShardSession;
 
 /// From the start of a connection to HELLO. twilight gives up connecting after
@@ -142,7 +144,7 @@ impl ShardTask {
         let mut last_close = None;
         loop {
             match self.next(shard).await {
-                NextFrame::Text(text) => self.receive(shard, &text).await,
+                NextFrame::Text(text) => self.receive(shard, &text).await?,
                 NextFrame::Unreadable => self.report_unreadable(shard).await,
                 NextFrame::Ended(code) => {
                     last_close = code;
@@ -290,15 +292,20 @@ impl ShardTask {
         }
     }
 
-    async fn receive(&mut self, shard: &mut Shard<Identifies>, text: &str) {
+    async fn receive(
+        &mut self,
+        shard: &mut Shard<Identifies>,
+        text: &str,
+    ) -> Result<(), FatalReason> {
         match read::frame(text) {
             Some(Frame::Hello) => self.hello(shard).await,
             Some(Frame::Reconnect) => self.announced = Some(DisconnectReason::Reconnect),
             Some(Frame::InvalidSession) => self.announced = Some(DisconnectReason::InvalidSession),
-            Some(Frame::Dispatch(dispatch)) => self.dispatch(shard, &dispatch).await,
+            Some(Frame::Dispatch(dispatch)) => self.dispatch(shard, &dispatch).await?,
             Some(Frame::Other) => {}
             None => self.report_unreadable(shard).await,
         }
+        Ok(())
     }
 
     /// Reports a lost frame, which may have held a message of any channel.
@@ -322,10 +329,14 @@ impl ShardTask {
         self.greeted = true;
     }
 
-    async fn dispatch(&mut self, shard: &mut Shard<Identifies>, dispatch: &Dispatch<'_>) {
+    async fn dispatch(
+        &mut self,
+        shard: &mut Shard<Identifies>,
+        dispatch: &Dispatch<'_>,
+    ) -> Result<(), FatalReason> {
         let sequence = dispatch.sequence;
         match dispatch.event_type {
-            "READY" => self.ready(shard, dispatch).await,
+            "READY" => return self.ready(shard, dispatch).await,
             "RESUMED" => {
                 self.connected();
                 self.forward(sequence, Event::Resumed).await;
@@ -335,6 +346,7 @@ impl ShardTask {
                 None => self.context.progress().seen(self.id.number(), sequence),
             },
         }
+        Ok(())
     }
 
     /// Reads an event; a very large one (a server with thousands of channels)
@@ -357,14 +369,20 @@ impl ShardTask {
         reading.await.ok().flatten()
     }
 
-    async fn ready(&mut self, shard: &mut Shard<Identifies>, dispatch: &Dispatch<'_>) {
+    async fn ready(
+        &mut self,
+        shard: &mut Shard<Identifies>,
+        dispatch: &Dispatch<'_>,
+    ) -> Result<(), FatalReason> {
         let Some(ready) = read::ready(dispatch.data) else {
             tracing::error!(shard = self.id.number(), "READY could not be read");
             // The session is a fresh one, so messages may have been missed.
             let event = UnreadableEvent::new(dispatch.event_type, dispatch.data, Vec::new());
             let event = Event::MessagesMissed(event);
-            return self.forward(dispatch.sequence, event).await;
+            self.forward(dispatch.sequence, event).await;
+            return Ok(());
         };
+        self.is_us(&ready)?;
         self.connected();
         let (number, shards) = (self.id.number(), self.id.total());
         if let Some(session) = shard.session() {
@@ -386,6 +404,20 @@ impl ShardTask {
         self.had_session = true;
         self.forward(dispatch.sequence, Event::Ready(Box::new(ready)))
             .await;
+        Ok(())
+    }
+
+    /// Who we are does not change: what is remembered, claimed and allowed is this user's.
+    fn is_us(&self, ready: &Ready) -> Result<(), FatalReason> {
+        let us = self.context.guild_state.current_user();
+        match us.map(|us| us.user).filter(|user| *user != ready.user) {
+            None => Ok(()),
+            Some(was) => {
+                let says = ready.user;
+                tracing::error!(%was, %says, "READY names another user: it is refused");
+                Err(FatalReason::AnotherUser { was, says })
+            }
+        }
     }
 
     fn connected(&mut self) {
@@ -505,7 +537,7 @@ mod tests {
             sequence: 1,
             data: r#"{"user":{"id":[]},"guilds":[]}"#,
         };
-        task.dispatch(&mut shard, &ready).await;
+        task.dispatch(&mut shard, &ready).await.unwrap();
         let Some(Event::MessagesMissed(found)) = told.recv().await.map(|next| next.event) else {
             panic!("it was read");
         };

@@ -272,6 +272,26 @@ async fn close_codes_that_only_a_person_can_fix_say_what_to_do() {
     check(4014, "DISCORD_MESSAGE_CONTENT=off").await;
 }
 
+/// Whoever sends it, what we remember and may do is ours and not another's.
+#[tokio::test]
+async fn a_second_ready_that_names_another_user_is_refused() {
+    let place = place(|_| {}).await;
+    let mut bot = Bot::new(&place);
+    bot.available().await;
+    let us = bot.guild_state.current_user().unwrap();
+    let ready = r#"{"v":10,"user":{"id":"4242","username":"mallory"},"guilds":[],
+        "session_id":"s","resume_gateway_url":"ws://127.0.0.1:1","shard":[0,1],
+        "application":{"id":"4242","flags":0}}"#;
+    place.simulator.dispatch_raw("READY", ready);
+    let reason = timeout(PATIENCE, bot.task).await.unwrap().unwrap();
+    let reason = reason.unwrap_err().to_string();
+    for part in ["4242", &us.user.to_string(), "DISCORD_TOKEN"] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+    assert_eq!(bot.guild_state.current_user(), Some(us));
+    assert_eq!(bot.guild_state.guilds(), [place.guild]);
+}
+
 #[tokio::test]
 async fn a_refused_intent_and_a_refused_token_end_the_start() {
     let place = place(|world| world.settings.disallowed_intents = 1 << 15).await;

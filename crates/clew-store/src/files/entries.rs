@@ -242,6 +242,17 @@ impl StoreFolder {
         rank::Ranker::default().best(&texts, words, limit)
     }
 
+    /// See [`Backend::try_writing`](crate::Backend::try_writing). More than one block, so that
+    /// a file system cannot keep it in a name's place.
+    pub(super) fn try_writing(&self) -> Result<(), Error> {
+        let path = self.dir.join("trial");
+        self.alone(&path, || {
+            let written = disk::write(&path, &[0; 8 << 10]);
+            let removed = disk::remove(&path);
+            written.and(removed).map(drop)
+        })
+    }
+
     /// See [`Backend::claim`](crate::Backend::claim).
     pub(super) fn claim(&self, application: ApplicationId) -> Result<(), Error> {
         let path = self.dir.join("owner.json");

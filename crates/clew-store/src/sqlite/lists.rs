@@ -27,6 +27,16 @@ pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(),
     Ok(Error::unless_owned(&session.place, owner, application)?)
 }
 
+/// See [`super::super::Backend::try_writing`]: a row that is taken back writes its page.
+pub(super) fn try_writing(connection: &Connection) -> Result<(), Fault> {
+    connection.execute(
+        "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES ('', 0, 0, '')",
+        [],
+    )?;
+    connection.execute("DELETE FROM markers WHERE agent_name = ''", [])?;
+    Ok(())
+}
+
 /// Moves a marker forward.
 pub(super) fn clear(connection: &Connection, key: &ClearKey, at: UnixMillis) -> Result<(), Fault> {
     let mut clear = connection.prepare_cached(
