@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+use rustix::fs::Mode;
 use tokio::runtime::Runtime;
 use tracing::level_filters::LevelFilter;
 
@@ -86,6 +87,9 @@ enum CliCommand {
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    // What we write is about people: telemetry, exports, copies and state are for our account
+    // alone.
+    rustix::process::umask(Mode::from_raw_mode(0o077));
     // One thread: a bot computes for 6 microseconds per event and a millisecond
     // per turn, and each further thread would take memory of its own.
     let runtime = match tokio::runtime::Builder::new_current_thread()

@@ -10,6 +10,18 @@ use super::check::Checker;
 use super::endpoint::Endpoint;
 use super::variable as var;
 
+/// The names of the other subsystems.
+pub(crate) const OTHER_SUBSYS: [&str; 9] = [
+    "mem.thread",
+    "route",
+    "llm",
+    "tools",
+    "discord",
+    "store",
+    "memory",
+    "command",
+    "process",
+];
 /// The longest name that `MEM_LOG_SUBSYS` accepts, in bytes.
 const LONGEST_SUBSYS: usize = 32;
 
@@ -109,7 +121,8 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
             .optional(
                 &var::MEM_LOG_SUBSYS,
                 raw.mem_log_subsys,
-                "lower-case letters, digits, `_` and dots, at most 32",
+                "lower-case letters, digits, `_` and dots, at most 32, and not the name of another \
+                 subsystem",
                 subsys,
             )
             .unwrap_or_default(),
@@ -144,11 +157,13 @@ pub(super) fn state_dir(check: &mut Checker) -> PathBuf {
     check.path(&var::STATE_DIR, raw.state_dir)
 }
 
-/// The form that `telemetry/schema.json` requires of every subsystem's name.
+/// The form that `telemetry/schema.json` requires of every subsystem's name. What is called
+/// as another one could not be told apart from it.
 fn subsys(text: &str) -> Option<String> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let parts = text
         .split('.')
         .all(|part| !part.is_empty() && part.bytes().all(allowed));
-    (parts && text.len() <= LONGEST_SUBSYS).then(|| text.to_owned())
+    let is_free = !OTHER_SUBSYS.contains(&text);
+    (parts && is_free && text.len() <= LONGEST_SUBSYS).then(|| text.to_owned())
 }

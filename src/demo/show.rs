@@ -128,7 +128,7 @@ impl<'a> DemoPage<'a> {
         let went = format!("{good} of {all} went as expected, in {seconds:.1} s. What next:");
         self.line(Style::Bold, &went)?;
         let mut next = vec![
-            ("demo --scene 4 --verbose", "all about one of 13 scenes"),
+            ("demo --scene 4 --verbose", "all about one scene"),
             ("demo --ask \"...\"", "ask something else in the first"),
             ("playground", "try it yourself, in the browser"),
             ("tune EXPORT.json", "limits that suit your own channel"),

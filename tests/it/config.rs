@@ -232,6 +232,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("THREAD_SELECT", "oldest", "newest, conversation"),
     ("MEM_INCLUDE_POINTED_APPS", "y", "true, false"),
     ("MEM_LOG_SUBSYS", "mem..ctx", "lower-case"),
+    ("MEM_LOG_SUBSYS", "mem.thread", "another subsystem"),
     ("WINDOW_PER_CHANNEL", "10001", "from 0 to 10000"),
     ("WINDOW_MAX_MB", "0", "MiB"),
     ("TURN_QUEUE_PER_CHANNEL", "three", "from 0 to 100"),

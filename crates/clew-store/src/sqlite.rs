@@ -7,6 +7,7 @@
 
 mod facts;
 mod fault;
+mod file;
 mod lists;
 mod messages;
 mod purge;
@@ -22,9 +23,7 @@ mod texts;
 mod worker;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -78,8 +77,8 @@ impl Sqlite {
         snapshots: SnapshotFiles,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
-        make_file(path)?;
-        let hold = disk::hold(&lock_of(path)?)?.map_err(|holder| Error::Held {
+        file::make(path)?;
+        let hold = disk::hold(&file::lock_of(path)?)?.map_err(|holder| Error::Held {
             place: path.display().to_string(),
             holder,
         })?;
@@ -532,70 +531,5 @@ impl Backend for Sqlite {
                 .take(),
         );
         Ok(())
-    }
-}
-
-/// The lock file of a database: beside the file itself, whichever links lead to it. A file
-/// with a second name has a second place for it, so that two processes would not see each
-/// other. The database file is not locked: closing it would drop the locks that SQLite has
-/// on it.
-fn lock_of(path: &Path) -> Result<PathBuf, Error> {
-    let file = fs::canonicalize(path).map_err(|source| Error::Io {
-        operation: "find",
-        path: path.to_owned(),
-        source,
-    })?;
-    let names = fs::metadata(&file).map_or(1, |file| file.nlink());
-    if names > 1 {
-        return Err(Error::Open {
-            place: path.display().to_string(),
-            remedy: "it has a second name (a hard link), under which another process could \
-                     use it: remove that, or link by `ln -s`"
-                .to_owned(),
-            source: None,
-        });
-    }
-    let mut name = file.into_os_string();
-    name.push(".lock");
-    Ok(name.into())
-}
-
-/// Takes what others may do from a database and the files beside it.
-fn close_to_others(path: &Path) -> Result<(), Error> {
-    for end in ["", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        let file = PathBuf::from(name);
-        if disk::close_to_others(&file)? {
-            tracing::warn!(file = %file.display(),
-                "other accounts could open the database: closed to them now");
-        }
-    }
-    Ok(())
-}
-
-/// Creates the file and its folder, readable only by us, since it holds what people said;
-/// closes to others one that is there. The error says if there is a folder in its place.
-fn make_file(path: &Path) -> Result<(), Error> {
-    let refused = |remedy: &str, source: Option<std::io::Error>| Error::Open {
-        place: path.display().to_string(),
-        remedy: remedy.to_owned(),
-        source: source.map(Into::into),
-    };
-    if path.is_dir() {
-        return Err(refused("a folder stands in its place; name a file", None));
-    }
-    if path.exists() {
-        return close_to_others(path);
-    }
-    let folder = path.parent().unwrap_or(Path::new(""));
-    disk::create_folders(folder)?;
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(refused("the file cannot be made", Some(error)))
-        }
-        _ => Ok(()),
     }
 }

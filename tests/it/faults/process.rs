@@ -1,6 +1,7 @@
 //! The program itself: signals, exit codes and its output.
 
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -117,6 +118,36 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What it writes is about people: store, telemetry and state are for its own account.
+#[tokio::test(flavor = "multi_thread")]
+async fn its_files_are_closed_to_other_accounts() {
+    let place = Place::new(&[]).await;
+    let _bot = Process::start(&place.stage, &[]);
+    place.stage.discord.wait_ready().await.unwrap();
+    place.ask(place.thread, "what is it about?");
+    place.answers(place.thread, 1).await;
+    let mut folders = vec![place.stage.folder.path().to_owned()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            // Made by this test.
+            if entry.file_name().to_string_lossy().starts_with("stderr") {
+                continue;
+            }
+            let found = entry.metadata().unwrap();
+            let mode = found.permissions().mode() & 0o077;
+            assert_eq!(mode, 0, "{}", entry.path().display());
+            if found.is_dir() {
+                folders.push(entry.path());
+            } else {
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 2, "{files}");
 }
 
 /// A store that is not available when the bot starts.

@@ -1,10 +1,35 @@
 //! Slash commands, the choices for their options, and the buttons under their answers.
 
+use std::time::Duration;
+
+use clew::playground::Playground;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use super::client::Page;
 use super::opened;
+
+/// How long the bot may take to register its commands.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A playground whose bot has registered its commands, and its page.
+async fn with_commands() -> (Playground, Page) {
+    let (playground, page) = opened(&[]).await;
+    let (boats, mira) = (page.channel("boats"), page.person("mira"));
+    let path = format!("/api/channels/{boats}/commands?author={mira}");
+    let registered = async {
+        while page.get(&path).await.as_array().unwrap().is_empty() {
+            sleep(LOOK).await;
+        }
+    };
+    timeout(PATIENCE, registered)
+        .await
+        .expect("commands are registered");
+    (playground, page)
+}
 
 /// What people are told of a call: the first answer to it with this text.
 async fn told(page: &mut Page, text: &str) -> Value {
@@ -32,7 +57,7 @@ fn is_for_one(message: &Value) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_are_called_as_in_a_client() {
-    let (playground, mut page) = opened(&[]).await;
+    let (playground, mut page) = with_commands().await;
     let (boats, mira) = (page.channel("boats"), page.person("mira"));
     let offered = page
         .get(&format!("/api/channels/{boats}/commands?author={mira}"))
@@ -107,7 +132,7 @@ async fn commands_are_called_as_in_a_client() {
 /// A button is for whom its message is.
 #[tokio::test(flavor = "multi_thread")]
 async fn buttons_are_pressed_by_whom_they_are_for() {
-    let (playground, mut page) = opened(&[]).await;
+    let (playground, mut page) = with_commands().await;
     let (boats, mira) = (page.channel("boats"), page.person("mira"));
     let noor = page.person("noor");
     call(&page, &boats, &mira, "privacy erase", json!({})).await;
@@ -141,7 +166,7 @@ async fn buttons_are_pressed_by_whom_they_are_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_client_would_call_is_refused_with_its_reason() {
-    let (playground, page) = opened(&[]).await;
+    let (playground, page) = with_commands().await;
     let (boats, mira) = (page.channel("boats"), page.person("mira"));
     let lotte = page.person("lotte");
     let path = format!("/api/channels/{boats}/commands");
