@@ -4,7 +4,7 @@ mod cut;
 mod fence;
 mod tables;
 
-pub use tables::{Readable, readable};
+pub use tables::readable;
 
 use self::fence::{Fence, after_text};
 

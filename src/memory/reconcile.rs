@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use change::{DiscordChange, Edit, Fetched};
 pub use doubt::Missed;
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
-pub use noted::{Became, UnderWay};
+pub use noted::UnderWay;
 pub(super) use queue::ChangeQueue;
 
+use noted::Became;
 use queue::Overflow;
 
 use super::{Memory, Stores};
