@@ -16,13 +16,12 @@ pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
 pub use noted::UnderWay;
 pub(super) use queue::ChangeQueue;
 
-use noted::Became;
 use queue::Overflow;
 
 use super::{Memory, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, Message, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis};
 use clew_store::model::{StoredMessage, StoredReceipt, Subject};
 use clew_store::{Kind, Purge, Purged, Reach};
 
@@ -75,11 +74,6 @@ impl Memory {
     pub fn changed(&self, guild: Option<GuildId>, channel: ChannelId, message: MessageId) {
         let key = (channel, message);
         self.changes.noted.unread(guild, key, self.now());
-    }
-
-    /// What became of a message that a turn of this server, if it is one's, read.
-    pub fn became(&self, turn: TurnId, guild: Option<GuildId>, message: &Message) -> Became {
-        self.changes.noted.became(turn, guild, message)
     }
 
     /// Notes that events were missed there: what was stored before is confirmed

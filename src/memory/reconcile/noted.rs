@@ -10,9 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Edit;
 use super::queue::Party;
 use crate::memory::Place;
-use clew_context::model::{
-    ChannelId, ContentSource, GuildId, Message, MessageId, TurnId, UnixMillis,
-};
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis};
 use clew_store::Purge;
 use clew_store::model::{StoredMessage, StoredReceipt};
 
@@ -37,6 +35,7 @@ pub struct UnderWay {
     since: u64,
 }
 
+#[cfg(test)]
 /// What became of a message after a turn read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Became {
@@ -265,12 +264,13 @@ impl Noted {
         own.chain(made_of).chain(of_receipt).any(lost)
     }
 
+    #[cfg(test)]
     /// What became of a message that a turn read.
     pub(in crate::memory) fn became(
         &self,
         turn: TurnId,
         guild: Option<GuildId>,
-        message: &Message,
+        message: &clew_context::model::Message,
     ) -> Became {
         let notes = self.lock();
         let (key, since) = ((message.channel, message.id), notes.began(turn));
