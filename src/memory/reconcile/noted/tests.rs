@@ -1,7 +1,7 @@
 //! What stays noted, and for whom.
 
 use super::*;
-use clew_context::model::{Author, MessageFlags, MessageKind, Referenced, UserId};
+use clew_context::model::{Author, Message, MessageFlags, MessageKind, Referenced, UserId};
 use clew_store::model::{AgentName, Scope, StoredRole};
 
 const HERE: ChannelId = ChannelId::new(7);
