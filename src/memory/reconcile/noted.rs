@@ -38,7 +38,7 @@ pub struct UnderWay {
 #[cfg(test)]
 /// What became of a message after a turn read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Became {
+pub(in crate::memory) enum Became {
     /// Nothing, as far as we were told.
     Unchanged,
     /// It was deleted, or its channel was.
