@@ -95,7 +95,8 @@ pub struct ModelSettings {
 /// What happens next in an answer.
 #[derive(Debug)]
 pub enum AnswerStep {
-    /// The request failed and is made again, before anything else has come.
+    /// The request failed, and is made again next unless the stream is dropped. Comes
+    /// before anything else.
     Retry(Error),
     /// The next piece of text, never empty. The first does not start with white
     /// space.

@@ -306,7 +306,8 @@ async fn typing(turn: &Turn<'_>) -> Infallible {
 async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Order> {
     turn.report.enters(TurnStage::Gather);
     let calls = NotedCalls::default();
-    let (material, input) = match control.unless_ordered(Box::pin(gather(turn, &calls))).await {
+    let gathering = Box::pin(gather(turn, &calls));
+    let (mut material, input) = match control.unless_ordered(gathering).await {
         Ok(gathered) => gathered,
         Err(order) => {
             deliver::interrupted(turn, &order).await;
@@ -316,9 +317,9 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
     turn.report.gathered(turn, &material);
     observe::gathered(turn, &material, input, &calls);
     turn.report.enters(TurnStage::Ask);
-    let target = material.collected.target.reply_to.as_deref();
-    let mut posted = PostedAnswer::new(turn, target);
-    let ended = answer(turn, &material, &mut posted, control).await;
+    let target = material.collected.target.reply_to.clone();
+    let mut posted = PostedAnswer::new(turn, target.as_deref());
+    let ended = answer(turn, &mut material, &mut posted, control).await;
     turn.report.left_out(&posted);
     let order = match ended {
         Ok(ended) => match control.revoked() {
@@ -336,7 +337,7 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
 /// afterwards only the deletion of the trigger matters.
 async fn answer(
     turn: &Turn<'_>,
-    material: &TurnMaterial,
+    material: &mut TurnMaterial,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
 ) -> Result<EndedTurn, Order> {

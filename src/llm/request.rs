@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::answer::ArrivingAnswer;
 use super::meter::{Charge, TokenAccount};
@@ -39,8 +39,8 @@ pub(super) struct ModelRequest<'a> {
     account: Option<&'a TokenAccount>,
     /// Counts the tokens of what was sent last.
     charge: Option<Charge<'a>>,
-    /// When to send it again after an error that may pass; done only once.
-    retry_at: Option<Instant>,
+    /// Whether it was sent again after an error that may pass; done only once.
+    has_retried: bool,
     state: RequestState,
     answer: ArrivingAnswer,
 }
@@ -70,7 +70,7 @@ impl<'a> ModelRequest<'a> {
             limits,
             account,
             charge: None,
-            retry_at: None,
+            has_retried: false,
             state: RequestState::Sending,
             answer: ArrivingAnswer::of_at_most(settings.max_answer_bytes, echo),
         }
@@ -99,7 +99,7 @@ impl<'a> ModelRequest<'a> {
     }
 
     /// Sends the question, or reads one piece. Returns the error because of which the
-    /// question will be sent again.
+    /// question is sent again at once.
     async fn advance(&mut self) -> Result<Option<Error>, Error> {
         match &mut self.state {
             RequestState::Sending => return self.send().await,
@@ -126,9 +126,6 @@ impl<'a> ModelRequest<'a> {
             capabilities,
             ..
         } = self.client;
-        if let Some(retry_at) = self.retry_at {
-            sleep_until(retry_at).await;
-        }
         let dialect = capabilities.dialect(&settings.model);
         let charge = |account| Charge::new(account, self.prompt);
         self.charge = self.account.map(charge);
@@ -153,8 +150,9 @@ impl<'a> ModelRequest<'a> {
         }
         let error = self.blamed(error);
         match self.retry_delay(&error) {
-            Some(delay) if self.retry_at.is_none() => {
-                self.retry_at = Some(Instant::now() + delay);
+            Some(delay) if !self.has_retried => {
+                self.has_retried = true;
+                sleep(delay).await;
                 Ok(Some(error))
             }
             _ => Err(error),

@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use change::{DiscordChange, Edit, Fetched};
 pub use doubt::Missed;
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
-pub use noted::UnderWay;
+pub use noted::{Became, NotedSince, UnderWay};
 pub(super) use queue::ChangeQueue;
 
 use queue::Overflow;
 
-use super::{Memory, Stores};
+use super::{Memory, Place, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis};
@@ -68,6 +68,21 @@ impl Memory {
     /// A turn begins: what is deleted or edited from now on is noted until it is over.
     pub fn under_way(&self, turn: TurnId) -> UnderWay {
         self.changes.noted.begins(Some(turn))
+    }
+
+    /// What was noted after the number was this, for a turn that was under way by then.
+    pub fn noted_after(&self, revision: u64) -> NotedSince<'_> {
+        self.changes.noted.after(revision)
+    }
+
+    /// Another number whenever a deletion, an edit or the like was noted.
+    pub fn noted_revision(&self) -> u64 {
+        self.changes.noted.revision()
+    }
+
+    /// Whether a conversation, or its asker, has gone since then.
+    pub fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
+        self.changes.noted.is_gone(place, since)
     }
 
     /// A message was edited or deleted by an event that nobody could read.

@@ -29,6 +29,10 @@ pub(super) use tools::ToolsUsed;
 use stream::{Said, Streamed, TurnRequest, show, stream};
 use tools::ToolLoop;
 
+/// How often a turn asks anew where a request would have been repeated with what has
+/// changed by then.
+const MAX_CHANGES: u32 = 3;
+
 /// The words of a turn, and what they were made with.
 pub(super) struct Asked {
     pub(super) answer: TurnAnswer,
@@ -72,15 +76,16 @@ enum Round {
 
 /// A request to the model, and what happened before.
 #[derive(Clone)]
-struct NextRequest<'a> {
-    prompt: Cow<'a, FittedPrompt>,
+struct NextRequest {
+    /// None for the turn's own.
+    prompt: Option<FittedPrompt>,
     /// Whether the request before brought no text.
     after_nothing: bool,
 }
 
-impl<'a> NextRequest<'a> {
+impl NextRequest {
     /// The first request to a server.
-    fn of(turn: &Turn<'_>, material: &'a TurnMaterial, client: &llm::Client) -> Self {
+    fn of(turn: &Turn<'_>, material: &TurnMaterial, client: &llm::Client) -> Self {
         Self {
             prompt: prompt::for_server(turn, material, client),
             after_nothing: false,
@@ -91,23 +96,25 @@ impl<'a> NextRequest<'a> {
 /// Gets the words of a turn. What the model says is shown as it arrives.
 pub(super) async fn ask<'a>(
     turn: &'a Turn<'a>,
-    material: &'a TurnMaterial,
+    material: &'a mut TurnMaterial,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
 ) -> Result<Asked, Order> {
+    material.recheck(turn).await;
     if let Some(line) = refusal(material) {
         return Ok(TurnAnswer::Line(line.into(), Outcome::Refused).into());
     }
-    let Some(model) = &material.model else {
+    let Some(model) = material.model.clone() else {
         return Ok(TurnAnswer::Inspected(inspector::answer(material)).into());
     };
     let mut asking = Asking {
         turn,
-        material,
         servers: model.attempts(),
         tools: ToolLoop::new(turn, material),
+        material,
         without_images: false,
         attempt: 1,
+        changes: 0,
         said: String::new(),
     };
     let answer = match asking.rounds(posted, control).await {
@@ -142,13 +149,15 @@ fn refusal(material: &TurnMaterial) -> Option<&'static str> {
 /// A turn that asks the model, perhaps several times.
 struct Asking<'a> {
     turn: &'a Turn<'a>,
-    material: &'a TurnMaterial,
+    material: &'a mut TurnMaterial,
     servers: llm::ServerAttempts<'a>,
     tools: ToolLoop<'a>,
     /// Whether images were refused, or left no room.
     without_images: bool,
     /// The number of the next request, from 1.
     attempt: u32,
+    /// How often a request was not repeated since what it shows had changed.
+    changes: u32,
     /// What the model has said so far: all of it is shown as it grows; of an agent run only
     /// the last words are.
     said: String,
@@ -176,7 +185,9 @@ impl Asking<'_> {
                 return Ok(TurnAnswer::Unpostable(error));
             }
             let server = self.servers.server();
-            self.tools.run(server, own, calls, control).await?;
+            self.tools
+                .run(self.material, server, own, calls, control)
+                .await?;
             if let Some(line) = self.turn.spent() {
                 return Ok(self.broken_off(line.clone(), line));
             }
@@ -216,13 +227,18 @@ impl Asking<'_> {
         posted: &mut PostedAnswer<'_>,
         control: &mut Control,
     ) -> Result<Round, Order> {
-        let (turn, material) = (self.turn, self.material);
-        let mut next = NextRequest::of(turn, material, self.servers.client());
+        let turn = self.turn;
+        let mut next = NextRequest::of(turn, self.material, self.servers.client());
         loop {
+            if let Some(refused) = self.recheck(&mut next).await {
+                return Ok(Round::Over(refused));
+            }
+            let material = &*self.material;
             let client = self.servers.client();
-            let (prepared, server) = (&next.prompt.prepared, self.servers.server());
+            let prompt = next.prompt.as_ref().unwrap_or(&material.prompt);
+            let (prepared, server) = (&prompt.prepared, self.servers.server());
             let nonce = &prepared.prompt.nonce;
-            let messages = self.with_images(prepared, client);
+            let messages = with_images(material, prepared, self.without_images, client);
             let messages = self
                 .tools
                 .messages(messages, nonce, client.prompt_room(), server);
@@ -237,15 +253,22 @@ impl Asking<'_> {
                 nonce,
                 before: if posted.grows() { &self.said } else { "" },
             };
-            let attempt = &mut self.attempt;
-            let on_retry = |error: &llm::Error| {
+            let (attempt, tools) = (&mut self.attempt, &self.tools);
+            let may_repeat = |error: &llm::Error| {
                 turn.report.request_failed(failure(error), *attempt, true);
                 *attempt += 1;
+                material.stands(turn) && tools.stands()
             };
-            let asked = stream(&mut self.servers, &request, posted, control, on_retry);
+            let asked = stream(&mut self.servers, &request, posted, control, may_repeat);
             let (streamed, times) = asked.await;
             let chars = request.chars();
             let (said, error) = match streamed {
+                Streamed::Changed(error) if self.changes < MAX_CHANGES => {
+                    tracing::info!(%error, "a request is not repeated: what it shows has changed");
+                    self.changes += 1;
+                    continue;
+                }
+                Streamed::Changed(error) => (Said::default(), error),
                 Streamed::Ordered(said, order) => {
                     self.gave_up(LlmFailure::Cancelled);
                     self.note(said);
@@ -275,13 +298,7 @@ impl Asking<'_> {
                 None
             };
             let Some(again) = again else {
-                tracing::warn!(error = %with_sources(&error), "the model gave no answer");
-                let reason = failure(&error);
-                self.gave_up(reason);
-                self.note(said);
-                let alone = line::model_failed(reason).into();
-                let answer = self.broken_off(line::BROKE_OFF.into(), alone);
-                return Ok(Round::Over(answer));
+                return Ok(Round::Over(self.failed(said, &error)));
             };
             turn.report
                 .request_failed(failure(&error), self.attempt, true);
@@ -290,25 +307,45 @@ impl Asking<'_> {
         }
     }
 
-    /// The prompt's messages, with images if the server's model takes them.
-    fn with_images<'p>(
-        &self,
-        prepared: &'p Prepared,
-        client: &llm::Client,
-    ) -> Cow<'p, [ChatMessage]> {
-        let TurnMaterial {
-            collected, images, ..
-        } = self.material;
-        if images.images.is_empty() || self.without_images || !client.takes_images() {
-            return Cow::Borrowed(&prepared.prompt.messages);
+    /// Judges once more what a request shows. Returns the answer if nothing is asked any more.
+    async fn recheck(&mut self, next: &mut NextRequest) -> Option<TurnAnswer> {
+        self.tools.recheck();
+        if !self.material.recheck(self.turn).await {
+            return None;
         }
-        Cow::Owned(images::with_images(collected, prepared, &images.images))
+        next.prompt = prompt::for_server(self.turn, self.material, self.servers.client());
+        let line = refusal(self.material)?;
+        Some(TurnAnswer::Line(line.into(), Outcome::Refused))
+    }
+
+    /// The answer after a last request that failed.
+    fn failed(&mut self, said: Said, error: &llm::Error) -> TurnAnswer {
+        tracing::warn!(error = %with_sources(error), "the model gave no answer");
+        let reason = failure(error);
+        self.gave_up(reason);
+        self.note(said);
+        let alone = line::model_failed(reason).into();
+        self.broken_off(line::BROKE_OFF.into(), alone)
     }
 
     /// Reports that the last request has no answer, and no other follows.
     fn gave_up(&self, reason: LlmFailure) {
         self.turn.report.request_failed(reason, self.attempt, false);
     }
+}
+
+/// The prompt's messages, with images if the server's model takes them.
+fn with_images<'p>(
+    material: &TurnMaterial,
+    prepared: &'p Prepared,
+    without: bool,
+    client: &llm::Client,
+) -> Cow<'p, [ChatMessage]> {
+    let images = &material.images.images;
+    if images.is_empty() || without || !client.takes_images() {
+        return Cow::Borrowed(&prepared.prompt.messages);
+    }
+    Cow::Owned(images::with_images(&material.collected, prepared, images))
 }
 
 fn ended(said: Said, calls: Vec<ToolCall>, end: AnswerEnd) -> Round {
@@ -320,16 +357,16 @@ fn ended(said: Said, calls: Vec<ToolCall>, end: AnswerEnd) -> Round {
     }
 }
 
-impl<'a> Asking<'a> {
+impl Asking<'_> {
     /// What to ask next after an error without text, if that may help: another server, the
     /// same without images, less after a prompt that was too long, else the same.
     fn again(
         &mut self,
-        tried: &NextRequest<'a>,
+        tried: &NextRequest,
         error: &llm::Error,
         images: ImagesSent,
-    ) -> Option<NextRequest<'a>> {
-        let (turn, material) = (self.turn, self.material);
+    ) -> Option<NextRequest> {
+        let (turn, material) = (self.turn, &*self.material);
         if self.servers.move_on(error) {
             return Some(NextRequest::of(turn, material, self.servers.client()));
         }
@@ -347,9 +384,10 @@ impl<'a> Asking<'a> {
             llm::Error::ContextTooLong { .. } if self.tools.shorten() => Some(tried.clone()),
             llm::Error::ContextTooLong { limit, .. } => {
                 let client = self.servers.client();
-                let smaller = prompt::smaller(turn, material, client, &tried.prompt, *limit)?;
+                let tried_prompt = tried.prompt.as_ref().unwrap_or(&material.prompt);
+                let smaller = prompt::smaller(turn, material, client, tried_prompt, *limit)?;
                 Some(NextRequest {
-                    prompt: Cow::Owned(smaller),
+                    prompt: Some(smaller),
                     after_nothing: tried.after_nothing,
                 })
             }

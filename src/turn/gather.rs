@@ -7,6 +7,7 @@ mod confirm;
 mod images;
 mod names;
 pub(super) mod prompt;
+mod recheck;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub(super) use background::Background;
 pub use channels::{TurnChannels, is_for_asker_only};
 pub(super) use images::TurnImages;
 pub(super) use names::TurnNames;
+pub(super) use recheck::Judged;
 
 use names::access_to;
 use prompt::FittedPrompt;
@@ -49,6 +51,7 @@ pub(super) struct TurnMaterial {
     pub(super) prompt: FittedPrompt,
     /// Beside the prompt's question, for servers whose models take them.
     pub(super) images: TurnImages,
+    judged: Judged,
 }
 
 impl TurnMaterial {
@@ -100,6 +103,7 @@ pub(super) async fn gather(
     let kind = input.channel_kind();
     let parent = input.channel.as_ref().and_then(|one| one.parent);
     let began = Instant::now();
+    let judged = Judged::now(services);
     let parents = |id| services.guild_state.parent(id);
     let others = TurnChannels {
         services,
@@ -128,14 +132,7 @@ pub(super) async fn gather(
     let deadline = began + collected.turn.limits.fetch_timeout;
     confirm::confirm(turn, background.as_mut(), &collected, deadline).await;
     if let Some(background) = &mut background {
-        background.inherit();
-    }
-    // An agent run starts clean: what it needs it asks for.
-    if let Some(background) = &mut background
-        && turn.job.run.is_none()
-    {
-        background::add_profiles(turn, background, &collected).await;
-        background::add_offers(turn, background).await;
+        background.complete(turn, &collected).await;
     }
     let model = background.as_ref().and_then(|background| {
         let model = services.model.as_ref()?;
@@ -152,6 +149,7 @@ pub(super) async fn gather(
         model,
         prompt,
         images,
+        judged,
     };
     (material, observed)
 }

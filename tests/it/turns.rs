@@ -19,6 +19,7 @@ mod proxy_holds;
 mod purged;
 mod queue;
 mod recall_leaks;
+mod recheck;
 mod refused;
 mod tokens;
 mod tool_faults;

@@ -29,7 +29,7 @@ use futures_util::future::join;
 
 use crate::engine::chain::ChainLink;
 use crate::engine::eligible::is_blank;
-use crate::engine::links::{GatheredLink, GatheredLinks};
+use crate::engine::links::GatheredLinks;
 use crate::engine::route;
 use crate::engine::select::{Gathered, recent_wants_more, tail_wants_more};
 use crate::engine::target::Target;
@@ -103,24 +103,13 @@ pub async fn collect<S: Source>(
         links::collect(&fetcher, &mut collected).await;
     }
     files::inline_linked(&fetcher, &mut collected).await;
-    withhold_again(&mut collected, &opted_out);
-    untitle(&mut collected, &opted_out);
+    // A forward may have been held or fetched before its original was seen to be from
+    // somebody who opted out.
+    collected.withhold(&opted_out);
     collected.fetches = fetcher.used();
     collected.stages = fetcher.stages();
     collected.fallbacks = fetcher.failures();
     collected
-}
-
-/// Clears the titles of threads whose owner opted out: the owner wrote them.
-fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
-    let linked = collected.links.targets.iter_mut();
-    let linked = linked.filter_map(|link| link.channel.as_mut());
-    for channel in collected.turn.channel.iter_mut().chain(linked) {
-        let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
-        if owner.is_some_and(|owner| opted_out.contains(owner)) {
-            channel.name.clear();
-        }
-    }
 }
 
 /// Removes from a message what it includes or forwards of people who opted out;
@@ -128,37 +117,6 @@ fn untitle(collected: &mut Collected, opted_out: &OptedOut) {
 fn withhold_others(message: &mut Arc<Message>, opted_out: &OptedOut) {
     if opted_out.concerns_others(message) {
         opted_out.withhold_others(Arc::make_mut(message));
-    }
-}
-
-/// Withholds again at the end: a forward may have been held or fetched before its
-/// original was seen to be from somebody who opted out.
-fn withhold_again(collected: &mut Collected, opted_out: &OptedOut) {
-    let Collected {
-        turn,
-        gathered,
-        links,
-        target,
-        window_update,
-        ..
-    } = collected;
-    let linked = links.targets.iter_mut();
-    let linked = linked.flat_map(GatheredLink::messages_mut);
-    let shown = gathered.messages_mut().into_iter();
-    let targets = [&mut target.reply_to, &mut target.adopted];
-    let targets = targets.into_iter().flatten();
-    let pages = window_update.pages.iter_mut();
-    let pages = pages.flat_map(|one| &mut one.messages);
-    let single = window_update.single.iter_mut().map(|(_, message)| message);
-    let fetched = pages.chain(single);
-    let trigger = [&mut turn.request.trigger];
-    for message in shown
-        .chain(linked)
-        .chain(targets)
-        .chain(fetched)
-        .chain(trigger)
-    {
-        withhold_others(message, opted_out);
     }
 }
 

@@ -5,7 +5,8 @@
 //! [`recall`] which earlier exchanges match it. [`prepare`]
 //! makes the prompt of what was collected: [`render`] and [`block`] turn messages
 //! into text within the caps, [`assemble`] puts it together. [`status`] describes
-//! our other turns, [`images`] puts images beside the question, and [`echo`] removes
+//! our other turns, [`recheck`] judges what was collected once more, [`images`] puts
+//! images beside the question, and [`echo`] removes
 //! repeated frames from the answer.
 //!
 //! Invariant: `engine` imports `model` only, does no IO, and reads no clock,
@@ -30,6 +31,7 @@ pub mod meaning;
 pub mod nonce;
 pub mod prepare;
 pub mod recall;
+pub mod recheck;
 pub mod render;
 pub mod route;
 pub mod sanitise;

@@ -14,6 +14,7 @@ mod partial;
 mod readers;
 mod start_thread;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use partial::{PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole};
@@ -30,6 +31,8 @@ use guilds::Guilds;
 #[derive(Debug, Default)]
 pub struct GuildState {
     guilds: RwLock<Guilds>,
+    /// How often servers, channels, roles or members may have changed.
+    revision: AtomicU64,
 }
 
 /// Who we are.
@@ -52,6 +55,11 @@ impl GuildState {
     /// Sets who we are (from READY or the session file).
     pub fn set_current_user(&self, us: CurrentUser) {
         self.write().us = Some(us);
+    }
+
+    /// Another number whenever rights or names may have changed.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
     }
 
     /// What a thread's object does not say about its parent channel.
@@ -219,6 +227,11 @@ impl GuildState {
                 guilds.remove(guild);
             }
         }
+        self.changed();
+    }
+
+    fn changed(&self) {
+        self.revision.fetch_add(1, Ordering::Release);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Guilds> {

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Edit;
 use super::queue::Party;
 use crate::memory::Place;
-use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, Message, MessageId, TurnId, UnixMillis,
+};
 use clew_store::Purge;
 use clew_store::model::{StoredMessage, StoredReceipt};
 
@@ -35,18 +37,22 @@ pub struct UnderWay {
     since: u64,
 }
 
-#[cfg(test)]
 /// What became of a message after a turn read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::memory) enum Became {
+pub enum Became {
     /// Nothing, as far as we were told.
     Unchanged,
-    /// It was deleted, or its channel was.
-    Deleted,
-    /// It was edited; at that time, if it is known.
-    Edited(Option<UnixMillis>),
-    /// Notes of its server were lost.
-    Unknown,
+    /// It was edited at that time.
+    Edited(UnixMillis),
+    /// It was deleted, or its channel was, or nobody knows what it says now.
+    Gone,
+}
+
+/// What was noted since some time. Holds the notes: nothing can be noted meanwhile.
+#[derive(Debug)]
+pub struct NotedSince<'a> {
+    notes: MutexGuard<'a, Notes>,
+    since: u64,
 }
 
 #[derive(Debug, Default)]
@@ -264,29 +270,57 @@ impl Noted {
         own.chain(made_of).chain(of_receipt).any(lost)
     }
 
-    #[cfg(test)]
-    /// What became of a message that a turn read.
-    pub(in crate::memory) fn became(
-        &self,
-        turn: TurnId,
-        guild: Option<GuildId>,
-        message: &clew_context::model::Message,
-    ) -> Became {
-        let notes = self.lock();
-        let (key, since) = ((message.channel, message.id), notes.began(turn));
-        if notes.is_deleted(key) || notes.channels.contains_key(&message.channel) {
-            return Became::Deleted;
+    /// Another number whenever something was noted.
+    pub(in crate::memory) fn revision(&self) -> u64 {
+        self.lock().count
+    }
+
+    /// What was noted after the number was this.
+    pub(in crate::memory) fn after(&self, revision: u64) -> NotedSince<'_> {
+        NotedSince {
+            notes: self.lock(),
+            since: revision,
         }
+    }
+}
+
+impl NotedSince<'_> {
+    /// What became of a message that was read by then.
+    pub fn became(&self, guild: Option<GuildId>, message: &Message) -> Became {
+        let (notes, key) = (&self.notes, (message.channel, message.id));
         let fate = notes.messages.get(&key);
-        if fate.is_some_and(|fate| since.is_some() && fate.unread >= since) {
-            return Became::Edited(None);
-        }
+        let is_unread = fate.is_some_and(|fate| fate.unread > Some(self.since));
         let guild = message.guild.or(guild);
-        if since.is_some_and(|since| notes.has_lost(guild, message.channel, since)) {
-            return Became::Unknown;
+        let is_gone = notes.is_deleted(key)
+            || notes.channels.contains_key(&message.channel)
+            || notes.has_lost(guild, message.channel, self.since);
+        if is_unread || is_gone {
+            return Became::Gone;
         }
         let edited = fate.filter(|fate| fate.unread.is_none() && fate.edited > message.edited);
-        edited.map_or(Became::Unchanged, |fate| Became::Edited(fate.edited))
+        let edited = edited.and_then(|fate| fate.edited);
+        edited.map_or(Became::Unchanged, Became::Edited)
+    }
+
+    /// Whether a row's messages, or what it was made from, changed.
+    pub fn changed_row(&self, row: &StoredMessage) -> bool {
+        let mut made_of = row.made_of();
+        made_of.any(|key| self.changed_message(key))
+            || row.sources.iter().any(|one| self.changed(one))
+    }
+
+    /// Whether what a text was made from changed.
+    pub fn changed(&self, source: &ContentSource) -> bool {
+        let channel = source.channel;
+        let message = source.message.map(|id| (channel, id));
+        message.is_some_and(|key| self.changed_message(key))
+            || self.notes.channels.contains_key(&channel)
+            || self.notes.has_lost(source.guild, channel, self.since)
+    }
+
+    fn changed_message(&self, key: (ChannelId, MessageId)) -> bool {
+        let fate = self.notes.messages.get(&key);
+        fate.is_some_and(|fate| fate.number > self.since)
     }
 }
 

@@ -36,6 +36,9 @@ pub(super) enum Streamed {
         calls: Vec<ToolCall>,
         end: Result<AnswerEnd, llm::Error>,
     },
+    /// The same request would have been repeated after this error, and what it shows may
+    /// not be shown any more.
+    Changed(llm::Error),
     /// An order came after these words.
     Ordered(Said, Order),
     /// Discord refuses the answer for good.
@@ -100,13 +103,14 @@ pub(in crate::turn) struct AnswerTimes {
     pub(in crate::turn) first_words: Option<Instant>,
 }
 
-/// Asks the model and shows its words at a steady pace.
+/// Asks the model and shows its words at a steady pace. After an error that may pass the
+/// request is repeated if it may be.
 pub(super) async fn stream(
     servers: &mut llm::ServerAttempts<'_>,
     request: &TurnRequest<'_>,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
-    mut on_retry: impl FnMut(&llm::Error),
+    mut may_repeat: impl FnMut(&llm::Error) -> bool,
 ) -> (Streamed, AnswerTimes) {
     let max_shown = max_shown(posted);
     let asked = Instant::now();
@@ -121,7 +125,9 @@ pub(super) async fn stream(
             biased;
             order = control.ordered() => break Streamed::Ordered(said, order),
             Some(step) = steps.next() => match step {
-                Ok(AnswerStep::Retry(error)) => on_retry(&error),
+                Ok(AnswerStep::Retry(error)) => if !may_repeat(&error) {
+                    break Streamed::Changed(error);
+                },
                 Ok(AnswerStep::Text(piece)) => {
                     said.add(&piece);
                     if first_words.is_none() {

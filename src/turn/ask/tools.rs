@@ -17,7 +17,7 @@ use clew_context::engine::frame::{self, FrameKind};
 use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, ToolCall};
 
 use crate::turn::control::{Control, Order};
-use crate::turn::gather::{Background, TurnMaterial, TurnNames};
+use crate::turn::gather::{Background, Judged, TurnMaterial, TurnNames};
 use crate::turn::{Turn, extract};
 
 /// Calls of one answer that are run; models that mean it make a few.
@@ -35,17 +35,16 @@ const MAX_NAME: usize = 64;
 const MAX_SOURCES: usize = 300;
 /// Below this, tool text is not shortened further to fit a model.
 const MIN_PROMPT_CHARS: usize = 2_000;
+/// What is shown of a result that may not be shown any more.
+const GONE: &str = "(What this showed was changed or removed.)";
 
 /// The tools of a turn, as far as they have been called.
 pub(super) struct ToolLoop<'a> {
     turn: &'a Turn<'a>,
-    material: &'a TurnMaterial,
     offered: Vec<ToolDefinition>,
     rounds: Vec<Round>,
     /// Calls, by name and arguments, with the rounds in which the model made them.
     called: HashMap<(String, String), BTreeSet<usize>>,
-    /// What the prompt is made from elsewhere.
-    shown: BTreeSet<ContentSource>,
     /// What the results were made from.
     sources: BTreeSet<ContentSource>,
     /// REST calls made so far.
@@ -60,12 +59,16 @@ struct Round {
     server: usize,
     said: String,
     calls: Vec<Called>,
+    /// By what its results were judged last.
+    judged: Judged,
 }
 
 /// A call and what came of it.
 struct Called {
     call: ToolCall,
     text: String,
+    /// What the text was made from.
+    sources: Vec<ContentSource>,
     /// Where all of it is kept.
     output: Option<OutputId>,
 }
@@ -79,16 +82,12 @@ pub(in crate::turn) struct ToolsUsed {
 }
 
 impl<'a> ToolLoop<'a> {
-    pub(super) fn new(turn: &'a Turn<'a>, material: &'a TurnMaterial) -> Self {
+    pub(super) fn new(turn: &'a Turn<'a>, material: &TurnMaterial) -> Self {
         let settings = &turn.services.settings.tools;
         let background = material.background.as_ref();
         let agent = background.filter(|_| settings.is_on);
-        let mut shown = material.linked(turn);
-        shown.extend(background.iter().flat_map(|one| one.inherited.sources()));
         Self {
             turn,
-            material,
-            shown,
             offered: agent.map_or_else(Vec::new, |one| offered(turn, &one.agent)),
             rounds: Vec::new(),
             called: HashMap::new(),
@@ -158,12 +157,13 @@ impl<'a> ToolLoop<'a> {
     /// Runs the calls of a server's answer, unless an order comes.
     pub(super) async fn run(
         &mut self,
+        material: &TurnMaterial,
         server: usize,
         said: String,
         calls: Vec<ToolCall>,
         control: &mut Control,
     ) -> Result<(), Order> {
-        let Some(background) = &self.material.background else {
+        let Some(background) = &material.background else {
             return Ok(());
         };
         let before: usize = self.rounds.iter().map(|round| round.calls.len()).sum();
@@ -176,7 +176,8 @@ impl<'a> ToolLoop<'a> {
         let names = names.filter_map(|(call, _)| ToolName::from_word(&call.name));
         let activity = &self.turn.job.activity;
         activity.calls(&names.collect::<Vec<_>>());
-        let running = Box::pin(self.results(background, &checked));
+        let judged = Judged::now(self.turn.services);
+        let running = Box::pin(self.results(material, background, &checked));
         let (results, fetches) = control.unless_ordered(running).await?;
         activity.called();
         self.fetches += fetches;
@@ -190,8 +191,36 @@ impl<'a> ToolLoop<'a> {
             server,
             said,
             calls,
+            judged,
         });
         Ok(())
+    }
+
+    /// Judges results once more, right before a request: of what changed, was deleted or may
+    /// not be shown any more only a line stays.
+    pub(super) fn recheck(&mut self) {
+        let now = Judged::now(self.turn.services);
+        for round in &mut self.rounds {
+            let may_show = round.judged.may_show(self.turn, &now);
+            let calls = round.calls.iter_mut();
+            for called in calls.filter(|called| !called.sources.iter().all(&may_show)) {
+                GONE.clone_into(&mut called.text);
+                called.sources.clear();
+                called.output = None;
+            }
+            drop(may_show);
+            round.judged = now.clone();
+        }
+    }
+
+    /// Whether all results may still be shown as they are.
+    pub(super) fn stands(&self) -> bool {
+        let now = Judged::now(self.turn.services);
+        self.rounds.iter().all(|round| {
+            let may_show = round.judged.may_show(self.turn, &now);
+            let mut sources = round.calls.iter().flat_map(|called| &called.sources);
+            sources.all(may_show)
+        })
     }
 
     /// What is stored of the turn.
@@ -232,10 +261,11 @@ impl<'a> ToolLoop<'a> {
     /// What came of each call, and the REST calls made for them.
     async fn results(
         &self,
+        material: &TurnMaterial,
         background: &Background,
         calls: &[(ToolCall, Result<Arguments, ToolError>)],
     ) -> (Vec<ToolResult>, usize) {
-        let (turn, material) = (self.turn, self.material);
+        let turn = self.turn;
         let services = turn.services;
         turn.refresh_roles().await;
         let live = Live::new(services.rest.reader());
@@ -259,7 +289,8 @@ impl<'a> ToolLoop<'a> {
             }
         };
         let read = elsewhere(self.sources.iter().copied(), here);
-        let seen: BTreeSet<ContentSource> = read.chain(self.shown.iter().copied()).collect();
+        let mut seen = material.linked(turn);
+        seen.extend(background.inherited.sources().chain(read));
         let asker = Asker {
             ids: turn.ids,
             place: &background.place,
@@ -309,10 +340,11 @@ impl<'a> ToolLoop<'a> {
     /// Takes a result with its sources.
     fn take(&mut self, call: ToolCall, result: ToolResult) -> Called {
         let result = unless_too_much(&self.sources, result);
-        self.sources.extend(result.sources);
+        self.sources.extend(&result.sources);
         Called {
             call,
             text: result.text,
+            sources: result.sources,
             output: result.output,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::names::{TurnNames, access_to};
+use super::recheck::Judged;
 use crate::engine::sources::{Inherited, elsewhere, place_of, retain_readable};
 use crate::memory::{Memory, Place, Readable};
 use crate::model::{Agent, ToolName};
@@ -50,9 +51,63 @@ impl Background {
         }
     }
 
-    /// Takes over what the history was made from; leaves out what is made from too much.
-    pub(super) fn inherit(&mut self) {
+    /// Leaves out what was said before and may not be shown any more, whole turns. Returns
+    /// whether there was any.
+    pub(super) fn leave_out_changed(
+        &mut self,
+        turn: &Turn<'_>,
+        since: &Judged,
+        now: &Judged,
+    ) -> bool {
+        let memory = &turn.services.memory;
+        let before = self.rows.len();
+        let opted_out = &now.opted_out;
+        let asker = turn.job.request.asker();
+        if opted_out.contains(asker) || memory.is_gone(&self.place, turn.asked) {
+            self.rows.clear();
+            self.facts = None;
+            self.profiles = Profiles::default();
+        }
+        let noted = memory.noted_after(since.noted);
+        let is_changed = |row: &&StoredMessage| {
+            let mut authors = row.sources.iter().filter_map(|source| source.author);
+            opted_out.contains(row.owner)
+                || authors.any(|author| opted_out.contains(author))
+                || noted.changed_row(row)
+        };
+        let changed = self.rows.iter().filter(is_changed);
+        let changed: BTreeSet<TurnId> = changed.map(|row| row.turn).collect();
+        drop(noted);
+        self.rows.retain(|row| !changed.contains(&row.turn));
+        if since.rights != now.rights {
+            self.retain_readable(turn);
+        }
+        self.rows.len() < before
+    }
+
+    /// Leaves the rows that everybody who will read the answer may read, and what they were
+    /// made from.
+    fn retain_readable(&mut self, turn: &Turn<'_>) {
+        retain_readable(
+            &mut self.rows,
+            |row| place_of(row, turn.ids.guild),
+            |row| &row.sources,
+            |channel| turn.readers(channel),
+        );
+    }
+
+    /// Makes anew what follows from the rows and from what was collected.
+    pub(super) async fn complete(&mut self, turn: &Turn<'_>, collected: &Collected) {
+        self.inherited = Inherited::new(self.place.channel);
         self.inherited.take_rows(&mut self.rows);
+        if turn.proxy().is_none() {
+            self.status = status_elsewhere(turn, &self.agent);
+        }
+        // An agent run starts clean: what it needs it asks for.
+        if turn.job.run.is_none() {
+            add_profiles(turn, self, collected).await;
+            add_offers(turn, self).await;
+        }
     }
 
     /// The facts in the prompt.
@@ -170,11 +225,7 @@ fn question(turn: &Turn<'_>) -> String {
 }
 
 /// Adds the facts that match what was asked and collected.
-pub(super) async fn add_profiles(
-    turn: &Turn<'_>,
-    background: &mut Background,
-    collected: &Collected,
-) {
+async fn add_profiles(turn: &Turn<'_>, background: &mut Background, collected: &Collected) {
     let Some(facts) = background.facts else {
         return;
     };
@@ -195,11 +246,12 @@ pub(super) async fn add_profiles(
 /// Names the results of tools that match what was asked, if the agent can read them and
 /// everybody who reads the answer may. An agent run starts without any, and so does who
 /// asks through an app.
-pub(super) async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
+async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     let settings = &turn.services.settings.tools;
     let offered = tools::offered(&background.agent);
     let can_read = offered.iter().any(|tool| tool.name == ToolName::ReadOutput);
-    let owns_none = turn.job.run.is_some() || turn.proxy().is_some();
+    background.offers.clear();
+    let owns_none = turn.proxy().is_some() || background.facts.is_none();
     if owns_none || !settings.is_on || !can_read || settings.max_offers == 0 {
         return;
     }

@@ -1,7 +1,5 @@
 //! The prompt, shortened until it fits the model.
 
-use std::borrow::Cow;
-
 use super::TurnMaterial;
 use super::background::Background;
 use super::names::TurnNames;
@@ -39,22 +37,21 @@ pub(in crate::turn) fn first(
     fitted(halved(0), halved, model)
 }
 
-/// The prompt for a server that may not be the one it was made for at first.
-pub(in crate::turn) fn for_server<'a>(
+/// The prompt for a server that may not be the one it was made for at first; none if that
+/// one fits.
+pub(in crate::turn) fn for_server(
     turn: &Turn<'_>,
-    material: &'a TurnMaterial,
+    material: &TurnMaterial,
     client: &llm::Client,
-) -> Cow<'a, FittedPrompt> {
+) -> Option<FittedPrompt> {
     let prompt = &material.prompt;
-    let fits = client
-        .prompt_room()
-        .is_none_or(|room| prompt.size() <= room);
+    let room = client.prompt_room();
+    let fits = room.is_none_or(|room| prompt.size() <= room);
     if fits && prompt.halvings == 0 {
-        return Cow::Borrowed(prompt);
+        return None;
     }
     let background = material.background.as_ref();
-    let (collected, client) = (&material.collected, Some(client));
-    Cow::Owned(first(turn, collected, background, client))
+    Some(first(turn, &material.collected, background, Some(client)))
 }
 
 /// The next smaller prompt that may fit, after the model said that one was too long.

@@ -33,7 +33,7 @@ impl GuildState {
     }
 
     fn try_apply(&self, event_type: &str, data: &str) -> Result<Option<Event>, serde_json::Error> {
-        Ok(match event_type {
+        let event = match event_type {
             "GUILD_CREATE" => {
                 let availability: Availability = read(data)?;
                 Some(if availability.unavailable == Some(true) {
@@ -73,8 +73,10 @@ impl GuildState {
                 let (guild, member) = in_guild(data)?;
                 guild.and_then(|guild| self.member_updated(guild, member))
             }
-            _ => None,
-        })
+            _ => return Ok(None),
+        };
+        self.changed();
+        Ok(event)
     }
 
     fn guild_created(&self, guild: PartialGuild) -> Event {

@@ -156,15 +156,19 @@ fn what_became_of_a_message_is_told_by_its_last_edit() {
         edited: edited.map(UnixMillis),
         ..blank(id)
     };
-    let became = |id, edited| noted.became(TURN, Some(GUILD), &message(id, edited));
     noted.edited(Some(GUILD), HERE, &[edit(2, Some(9)), edit(3, None)]);
     noted.unread(Some(GUILD), (HERE, MessageId::new(4)), UnixMillis(20));
     let _turn = noted.begins(Some(TURN));
+    let began = noted.revision();
+    let became = |id, edited| {
+        let noted = noted.after(began);
+        noted.became(Some(GUILD), &message(id, edited))
+    };
     noted.deleted(Some(GUILD), HERE, &ids(1, 1));
     noted.unread(Some(GUILD), (HERE, MessageId::new(5)), UnixMillis(20));
-    let at = |at| Became::Edited(Some(UnixMillis(at)));
+    let at = |at| Became::Edited(UnixMillis(at));
     for (id, edited, expected) in [
-        (1, None, Became::Deleted),
+        (1, None, Became::Gone),
         (2, None, at(9)),
         (2, Some(8), at(9)),
         // It was read with its new words.
@@ -173,11 +177,11 @@ fn what_became_of_a_message_is_told_by_its_last_edit() {
         (3, None, Became::Unchanged),
         // The turn began afterwards.
         (4, None, Became::Unchanged),
-        (5, None, Became::Edited(None)),
+        (5, None, Became::Gone),
         (6, None, Became::Unchanged),
     ] {
         assert_eq!(became(id, edited), expected, "{id} {edited:?}");
     }
     noted.gone(&Purge::Channel(HERE), UnixMillis(9));
-    assert_eq!(became(6, None), Became::Deleted);
+    assert_eq!(became(6, None), Became::Gone);
 }

@@ -14,6 +14,7 @@ fn called(chars: usize) -> Called {
             extra: None,
         },
         text: "x".repeat(chars),
+        sources: Vec::new(),
         output: None,
     }
 }
@@ -26,6 +27,7 @@ fn shown(rounds: &[&[usize]], room: usize) -> Vec<Option<usize>> {
             server: 0,
             said: String::new(),
             calls: calls.iter().copied().map(called).collect(),
+            judged: Judged::default(),
         })
         .collect();
     let shown = fitting(&rounds, room);

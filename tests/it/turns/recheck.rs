@@ -1,0 +1,190 @@
+//! What was collected is judged once more right before each request: whatever is deleted,
+//! edited, opted out of or closed by then does not reach the model.
+
+use clew_simulator::{ChannelKind, Draft, Fault, File, Gate as Held, Id, OverwriteOf, Permissions};
+use serde_json::json;
+
+use super::{Place, place_with};
+use crate::support::model::Behaviour;
+
+/// In Boris' messages.
+const MARK: &str = "kumquat";
+
+fn image(name: &str) -> File {
+    File {
+        name: name.to_owned(),
+        content_type: "image/gif".to_owned(),
+        bytes: b"GIF89a and more".to_vec(),
+        description: None,
+    }
+}
+
+/// Boris' messages: one in the channel, one elsewhere.
+struct Theirs {
+    here: Id,
+    elsewhere: Id,
+    news: Id,
+}
+
+async fn with_theirs() -> (Place, Theirs) {
+    place_with(&[], |world, seeds| {
+        let news = world.channel(seeds.guild, ChannelKind::Text, "news");
+        let draft = |text: &str| Draft::new(format!("{text} {MARK}")).attachment(image("b.gif"));
+        let here = world.seed(seeds.channel, seeds.boris, draft("here"));
+        let elsewhere = world.seed(news, seeds.boris, draft("elsewhere"));
+        Theirs {
+            here,
+            elsewhere,
+            news,
+        }
+    })
+    .await
+}
+
+impl Place {
+    /// Ada replies to Boris and links to what he wrote elsewhere; her own image is not there
+    /// until the gate opens.
+    fn asks_while_an_image_comes(&self, theirs: &Theirs) -> Held {
+        let (fault, gate) = Fault::held("GET", "/a.gif");
+        self.stage.discord.fault(fault.once());
+        let link = format!(
+            "https://discord.com/channels/{}/{}/{}",
+            self.guild, theirs.news, theirs.elsewhere
+        );
+        let question = Draft::new(self.to_us(&format!("and this? {link}")));
+        let question = question.reply_to(theirs.here).attachment(image("a.gif"));
+        self.post(self.channel, self.ada, question);
+        gate
+    }
+
+    /// All of the `number`th request to the model, from 1.
+    async fn request(&self, number: usize) -> String {
+        let requests = self.stage.model.wait_requests(number).await;
+        requests[number - 1].to_string()
+    }
+
+    async fn opts_out(&self, who: Id) {
+        let discord = &self.stage.discord;
+        let called = discord.call(who, self.channel, "privacy opt-out", json!({}));
+        let asked = called.await.unwrap().answer().await.unwrap();
+        let pressed = discord.press(who, asked.message, "Opt out and erase");
+        pressed.answer().await.unwrap();
+    }
+}
+
+/// What the model is asked if this happens while an image is fetched.
+async fn asked_after(happens: impl AsyncFnOnce(&Place, &Theirs)) -> String {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    let gate = p.asks_while_an_image_comes(&theirs);
+    let fetched = p.stage.discord.wait_request("GET", "/a.gif", 1).await;
+    fetched.unwrap();
+    happens(&p, &theirs).await;
+    p.seen().await;
+    gate.open();
+    p.answer(p.channel, 1).await;
+    let requests = p.stage.model.requests();
+    bot.stop().await;
+    assert_eq!(requests.len(), 1);
+    requests[0].to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stays_is_asked_with() {
+    let asked = asked_after(async |_, _| ()).await;
+    assert_eq!(asked.matches(MARK).count(), 2, "{asked}");
+    assert_eq!(asked.matches("image_url\":{").count(), 3, "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_while_an_image_is_fetched_is_not_asked_with() {
+    let asked = asked_after(async |p, theirs| {
+        p.stage.discord.delete(p.channel, theirs.here);
+        p.stage.discord.delete(theirs.news, theirs.elsewhere);
+    })
+    .await;
+    assert!(!asked.contains(MARK) && !asked.contains("b.gif"), "{asked}");
+    assert!(asked.contains("and this?"), "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_edited_while_an_image_is_fetched_is_asked_with_as_it_reads_then() {
+    let asked = asked_after(async |p, theirs| {
+        p.stage.discord.edit(p.channel, theirs.here, "pears");
+        p.stage.discord.edit(theirs.news, theirs.elsewhere, "plums");
+    })
+    .await;
+    assert!(!asked.contains(MARK), "{asked}");
+    assert!(
+        asked.contains("pears") && asked.contains("plums"),
+        "{asked}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_opts_out_while_an_image_is_fetched_is_not_asked_with() {
+    let asked = asked_after(async |p, _| p.opts_out(p.boris).await).await;
+    assert!(!asked.contains(MARK) && !asked.contains("b.gif"), "{asked}");
+    assert!(asked.contains("and this?"), "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_that_closes_while_an_image_is_fetched_is_not_asked_with() {
+    let asked = asked_after(async |p, theirs| {
+        let everyone = OverwriteOf::Role(p.guild);
+        let (none, view) = (Permissions::NONE, Permissions::VIEW_CHANNEL);
+        p.stage.discord.overwrite(theirs.news, everyone, none, view);
+        let us = OverwriteOf::Member(p.us);
+        p.stage.discord.overwrite(theirs.news, us, view, none);
+    })
+    .await;
+    assert_eq!(asked.matches(MARK).count(), 1, "{asked}");
+    assert!(!asked.contains("elsewhere"), "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_between_rounds_is_not_asked_with_again() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    let read = |id: Id| {
+        let arguments = json!({"message": id.to_string()}).to_string();
+        Behaviour::calls("", &[("get_message", &arguments)])
+    };
+    p.stage.model.script(read(theirs.here));
+    let (second, gate) = read(theirs.elsewhere).held();
+    p.stage.model.script(second);
+    let question = Draft::new(p.to_us("what of it?")).reply_to(theirs.here);
+    p.post(p.channel, p.ada, question);
+    let before = p.request(2).await;
+    assert_eq!(before.matches("here kumquat").count(), 2, "{before}");
+    p.stage.discord.delete(p.channel, theirs.here);
+    p.seen().await;
+    gate.step(1);
+    let after = p.request(3).await;
+    assert!(!after.contains("here kumquat"), "{after}");
+    assert!(
+        after.contains("(What this showed was changed or removed.)"),
+        "{after}"
+    );
+    p.answer(p.channel, 1).await;
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_before_a_retry_is_not_asked_with_again() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    let busy = Behaviour::Status(503, "{}".to_owned(), vec![("retry-after", "2".to_owned())]);
+    p.stage.model.script(busy);
+    let question = Draft::new(p.to_us("what of it?")).reply_to(theirs.here);
+    p.post(p.channel, p.ada, question);
+    let before = p.request(1).await;
+    assert!(before.contains(MARK), "{before}");
+    p.stage.discord.delete(p.channel, theirs.here);
+    p.answer(p.channel, 1).await;
+    let requests = p.stage.model.requests();
+    assert_eq!(requests.len(), 2);
+    let after = requests[1].to_string();
+    assert!(!after.contains(MARK), "{after}");
+    bot.stop().await;
+}
