@@ -292,18 +292,10 @@ impl Asking<'_> {
                     Err(error) => (said, error),
                 },
             };
-            let again = if said.own().is_empty() {
-                self.again(&next, &error, images)
-            } else {
-                None
+            next = match self.after(&next, said, &error, images) {
+                Ok(again) => again,
+                Err(failed) => return Ok(Round::Over(failed)),
             };
-            let Some(again) = again else {
-                return Ok(Round::Over(self.failed(said, &error)));
-            };
-            turn.report
-                .request_failed(failure(&error), self.attempt, true);
-            self.attempt += 1;
-            next = again;
         }
     }
 
@@ -318,14 +310,28 @@ impl Asking<'_> {
         Some(TurnAnswer::Line(line.into(), Outcome::Refused))
     }
 
-    /// The answer after a last request that failed.
-    fn failed(&mut self, said: Said, error: &llm::Error) -> TurnAnswer {
+    /// What to ask after an error, or the answer if nothing more is asked.
+    fn after(
+        &mut self,
+        tried: &NextRequest,
+        said: Said,
+        error: &llm::Error,
+        images: ImagesSent,
+    ) -> Result<NextRequest, TurnAnswer> {
+        if said.own().is_empty()
+            && let Some(again) = self.again(tried, error, images)
+        {
+            let report = &self.turn.report;
+            report.request_failed(failure(error), self.attempt, true);
+            self.attempt += 1;
+            return Ok(again);
+        }
         tracing::warn!(error = %with_sources(error), "the model gave no answer");
         let reason = failure(error);
         self.gave_up(reason);
         self.note(said);
         let alone = line::model_failed(reason).into();
-        self.broken_off(line::BROKE_OFF.into(), alone)
+        Err(self.broken_off(line::BROKE_OFF.into(), alone))
     }
 
     /// Reports that the last request has no answer, and no other follows.

@@ -33,6 +33,9 @@ pub(in crate::turn) struct Background {
     pub(super) profiles: Profiles,
     /// What was said before, oldest first: what is recalled, then the history.
     pub(in crate::turn) rows: Vec<StoredMessage>,
+    /// The number of what was noted of deletions and edits when the rows were last judged
+    /// by it.
+    noted: u64,
     /// The turns of what is recalled.
     recalled: BTreeSet<TurnId>,
     /// What the answer is made from because earlier texts are.
@@ -49,6 +52,11 @@ impl Background {
         if matches!(self.place.scope, Scope::Thread { .. }) {
             self.rows.clear();
         }
+    }
+
+    /// Notes that the rows are as Discord shows them now.
+    pub(super) fn confirmed(&mut self, memory: &Memory) {
+        self.noted = memory.noted_revision();
     }
 
     /// Leaves out what was said before and may not be shown any more, whole turns. Returns
@@ -68,7 +76,7 @@ impl Background {
             self.facts = None;
             self.profiles = Profiles::default();
         }
-        let noted = memory.noted_after(since.noted);
+        let noted = memory.noted_after(self.noted);
         let is_changed = |row: &&StoredMessage| {
             let mut authors = row.sources.iter().filter_map(|source| source.author);
             opted_out.contains(row.owner)
@@ -78,6 +86,7 @@ impl Background {
         let changed = self.rows.iter().filter(is_changed);
         let changed: BTreeSet<TurnId> = changed.map(|row| row.turn).collect();
         drop(noted);
+        self.noted = now.noted;
         self.rows.retain(|row| !changed.contains(&row.turn));
         if since.rights != now.rights {
             self.retain_readable(turn);
@@ -170,6 +179,7 @@ pub(super) async fn remembered(
             agent,
             place,
             rows: Vec::new(),
+            noted: 0,
             recalled: BTreeSet::new(),
         });
     }
@@ -207,6 +217,7 @@ pub(super) async fn remembered(
         agent,
         place,
         rows,
+        noted: 0,
         recalled,
     })
 }

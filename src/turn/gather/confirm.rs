@@ -39,6 +39,7 @@ pub(super) async fn confirm(
     let edit_of = |message: &_| turn.services.edit_of(message);
     // Boxed to keep the future of a turn small.
     Box::pin(memory.confirm(&turn.ids, rows, recalled, rest, &edit_of, deadline)).await;
+    background.confirmed(memory);
 }
 
 /// What a page shows to have been edited while we were away, and what may have been
