@@ -177,20 +177,24 @@ impl Dispatcher {
                 });
             }
             Event::MessagesMissed(lost) => {
-                self.missed(lost.channel);
+                self.missed(lost.guild, lost.channel);
                 if let (Some(channel), Some(message)) = (lost.channel, lost.message) {
                     self.changed(lost.guild, channel, message);
                 }
                 self.unreadable(lost);
             }
             Event::Unreadable(lost) => self.unreadable(lost),
-            Event::ChannelDeleted { channel, threads } => {
-                self.channel_gone(channel);
+            Event::ChannelDeleted {
+                guild,
+                channel,
+                threads,
+            } => {
+                self.channel_gone(guild, channel);
                 for thread in threads {
-                    self.channel_gone(thread);
+                    self.channel_gone(guild, thread);
                 }
             }
-            Event::ThreadDeleted(thread) => self.channel_gone(thread),
+            Event::ThreadDeleted { guild, thread } => self.channel_gone(guild, thread),
             Event::MemberLeft { guild, user } => {
                 self.cancel_runs(|run| run.guild == Some(guild) && run.asker == user);
                 self.reconcile(DiscordChange::MemberLeft { guild, user });
@@ -256,11 +260,11 @@ impl Dispatcher {
         }
     }
 
-    fn channel_gone(&self, channel: ChannelId) {
+    fn channel_gone(&self, guild: Option<GuildId>, channel: ChannelId) {
         self.cancel_runs(|run| run.place().is_some_and(|at| at.channel == channel));
         self.services.window().forget(channel);
         self.services.negative_cache.forget(channel);
-        self.reconcile(DiscordChange::ChannelDeleted(channel));
+        self.reconcile(DiscordChange::ChannelDeleted { guild, channel });
     }
 
     fn guild_lost(&self, guild: GuildId) {
@@ -270,10 +274,13 @@ impl Dispatcher {
     }
 
     /// An unreadable event may have been any message: the window has a gap there.
-    fn missed(&self, channel: Option<ChannelId>) {
+    fn missed(&self, guild: Option<GuildId>, channel: Option<ChannelId>) {
         if let Some(channel) = channel {
             self.services.window().break_channel(channel);
-            self.services.memory.missed(Missed::Channel(channel));
+            let guild = guild.or_else(|| self.services.guild_state.guild_of(channel));
+            self.services
+                .memory
+                .missed(Missed::Channel { guild, channel });
         } else {
             self.services.window().break_where(|_, _| true);
             self.services.memory.missed(Missed::Everything);
@@ -289,7 +296,11 @@ impl Dispatcher {
         let mut window = self.services.window();
         window.break_where(|channel, _| hidden.contains(&channel));
         for channel in hidden {
-            self.services.memory.missed(Missed::Channel(*channel));
+            let missed = Missed::Channel {
+                guild: Some(guild),
+                channel: *channel,
+            };
+            self.services.memory.missed(missed);
         }
     }
 

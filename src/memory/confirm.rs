@@ -163,7 +163,7 @@ impl Memory {
                         asking.done(&key);
                     }
                     Answer::Refused => {
-                        self.doubts.refused(key.0);
+                        self.doubts.refused(key.0, self.now());
                         asking.leave(key.0);
                     }
                     Answer::Unclear => {
@@ -211,7 +211,8 @@ impl Memory {
         let links = self.facts.links(page.channel);
         lacking.extend(links.filter(|id| page.lacks((page.channel, *id))));
         self.doubts.settle(page.channel, shown, page.at);
-        self.doubts.lacking(page.channel, lacking, page.at);
+        self.doubts
+            .lacking((page.guild, page.channel), lacking, page.at);
         for edit in &page.edited {
             reword(rows, page.channel, edit);
         }
@@ -262,7 +263,7 @@ impl Memory {
         traces(row).any(|trace| self.doubts.hides(&trace)) || is_deleted()
     }
 
-    /// In the background: asks for what is in doubt, channel by channel in turn.
+    /// In the background: asks for what is in doubt, a round for each channel in turn.
     pub(super) async fn settle_doubts(
         &self,
         rest: &Rest,
@@ -279,8 +280,10 @@ impl Memory {
                             again = Instant::now() + AGAIN;
                             unanswered.extend(left);
                         }
-                        for (channel, from) in self.doubts.unfinished() {
-                            self.reconcile(DiscordChange::Recheck { channel, from });
+                        if let Some((guild, (channel, from))) = self.doubts.unfinished() {
+                            let recheck = DiscordChange::Recheck { guild, channel, from };
+                            self.reconcile(recheck);
+                            sleep(PACE).await;
                         }
                     }
                     () = sleep_until(again), if !unanswered.is_empty() => {
@@ -317,7 +320,7 @@ impl Memory {
                 Answer::Unanswered => unanswered.push(key),
                 Answer::Unclear | Answer::Page { .. } => self.doubts.unclear(key),
                 Answer::Refused => {
-                    self.doubts.refused(key.0);
+                    self.doubts.refused(key.0, self.now());
                     asking.leave(key.0);
                     continue;
                 }

@@ -150,6 +150,11 @@ fn words(rows: &[StoredMessage]) -> Vec<&str> {
     rows.iter().map(|row| row.content.as_str()).collect()
 }
 
+fn channel_deleted(channel: ChannelId) -> DiscordChange {
+    let guild = Some(GUILD);
+    DiscordChange::ChannelDeleted { guild, channel }
+}
+
 fn deleted(id: u64) -> DiscordChange {
     DiscordChange::Deleted {
         guild: Some(GUILD),
@@ -214,7 +219,7 @@ async fn what_waits_for_its_store_is_mended_at_once() {
     for (change, left) in [
         (deleted(10), vec![]),
         (DiscordChange::Unknown { channel, ids }, vec!["saffron"]),
-        (DiscordChange::ChannelDeleted(HERE), vec![]),
+        (channel_deleted(HERE), vec![]),
         (DiscordChange::MemberLeft { guild, user }, vec![]),
         (
             DiscordChange::Edited {

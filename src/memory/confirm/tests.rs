@@ -261,7 +261,7 @@ async fn who_does_not_answer_is_left_in_peace() {
         some(&silent, 500, 0);
         some(&gone, 404, 10_008);
         let ids = channel.messages.iter().copied();
-        memory.doubts.lacking(channel.id, ids, memory.now());
+        memory.doubts.lacking((None, channel.id), ids, memory.now());
         let round = memory.doubts.due().await;
         let left = memory.ask_round(&channel.rest, round, &unedited).await;
         let keys = |at: &[usize]| -> Vec<Key> {
