@@ -47,6 +47,9 @@ use turns::{ActiveTurn, WaitingTrigger};
 const CHANNELS_REMEMBERED: usize = 10_000;
 /// How many refusals one person gets per minute.
 const REFUSALS_A_MINUTE: usize = 1;
+/// How many refusals are posted in one channel per minute: a twelfth of what Discord lets us
+/// post there, and the rest is for answers.
+const REFUSALS_OF_A_CHANNEL: usize = 5;
 
 /// The state of the loop.
 pub(super) struct Dispatcher {
@@ -62,8 +65,9 @@ pub(super) struct Dispatcher {
     connected: BTreeSet<u32>,
     queues: Queues<WaitingTrigger>,
     active: HashMap<MessageId, ActiveTurn>,
-    question_rate: Option<RateLimiter>,
-    refusal_rate: RateLimiter,
+    question_rate: Option<RateLimiter<Spender>>,
+    refusal_rate: RateLimiter<Spender>,
+    refusals_here: RateLimiter<ChannelId>,
     bot_turns: BotTurns,
     /// Channels that were told that we only see mentions.
     told_to_mention: HashSet<ChannelId>,
@@ -106,6 +110,7 @@ impl Dispatcher {
             active: HashMap::new(),
             question_rate: per_minute.map(RateLimiter::new),
             refusal_rate: RateLimiter::new(REFUSALS_A_MINUTE),
+            refusals_here: RateLimiter::new(REFUSALS_OF_A_CHANNEL),
             bot_turns: BotTurns::default(),
             told_to_mention: HashSet::new(),
             told_spent: HashSet::new(),
