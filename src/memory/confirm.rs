@@ -250,6 +250,18 @@ impl Memory {
         });
     }
 
+    /// Whether the question of a turn is among the rows, and known to stand. If a gap lies
+    /// behind it, it is asked for in the background.
+    pub(super) fn is_question_confirmed(&self, rows: &[StoredMessage], turn: TurnId) -> bool {
+        let mut rows = rows.iter();
+        let question = rows.find(|row| row.turn == turn && row.role == StoredRole::User);
+        let is_open = |row: &StoredMessage| {
+            drop(self.doubts.take_unconfirmed(traces(row), 0));
+            traces(row).any(|one| self.doubts.is_unconfirmed(&one))
+        };
+        question.is_some_and(|row| !is_open(row))
+    }
+
     fn leave_out_edited(&self, rows: &mut Vec<StoredMessage>) {
         for purge in self.changes.noted.edits_of(rows) {
             let before = rows.clone();
