@@ -47,6 +47,9 @@ use turns::{ActiveTurn, WaitingTrigger};
 const CHANNELS_REMEMBERED: usize = 10_000;
 /// How many refusals one person gets per minute.
 const REFUSALS_A_MINUTE: usize = 1;
+/// How many refusals are posted in one channel per minute: a twelfth of what Discord lets us
+/// post there, and the rest is for answers.
+const REFUSALS_OF_A_CHANNEL: usize = 5;
 
 /// The state of the loop.
 pub(super) struct Dispatcher {
@@ -62,8 +65,9 @@ pub(super) struct Dispatcher {
     connected: BTreeSet<u32>,
     queues: Queues<WaitingTrigger>,
     active: HashMap<MessageId, ActiveTurn>,
-    question_rate: Option<RateLimiter>,
-    refusal_rate: RateLimiter,
+    question_rate: Option<RateLimiter<Spender>>,
+    refusal_rate: RateLimiter<Spender>,
+    refusals_here: RateLimiter<ChannelId>,
     bot_turns: BotTurns,
     /// Channels that were told that we only see mentions.
     told_to_mention: HashSet<ChannelId>,
@@ -106,6 +110,7 @@ impl Dispatcher {
             active: HashMap::new(),
             question_rate: per_minute.map(RateLimiter::new),
             refusal_rate: RateLimiter::new(REFUSALS_A_MINUTE),
+            refusals_here: RateLimiter::new(REFUSALS_OF_A_CHANNEL),
             bot_turns: BotTurns::default(),
             told_to_mention: HashSet::new(),
             told_spent: HashSet::new(),
@@ -177,20 +182,24 @@ impl Dispatcher {
                 });
             }
             Event::MessagesMissed(lost) => {
-                self.missed(lost.channel);
+                self.missed(lost.guild, lost.channel);
                 if let (Some(channel), Some(message)) = (lost.channel, lost.message) {
                     self.changed(lost.guild, channel, message);
                 }
                 self.unreadable(lost);
             }
             Event::Unreadable(lost) => self.unreadable(lost),
-            Event::ChannelDeleted { channel, threads } => {
-                self.channel_gone(channel);
+            Event::ChannelDeleted {
+                guild,
+                channel,
+                threads,
+            } => {
+                self.channel_gone(guild, channel);
                 for thread in threads {
-                    self.channel_gone(thread);
+                    self.channel_gone(guild, thread);
                 }
             }
-            Event::ThreadDeleted(thread) => self.channel_gone(thread),
+            Event::ThreadDeleted { guild, thread } => self.channel_gone(guild, thread),
             Event::MemberLeft { guild, user } => {
                 self.cancel_runs(|run| run.guild == Some(guild) && run.asker == user);
                 self.reconcile(DiscordChange::MemberLeft { guild, user });
@@ -256,11 +265,11 @@ impl Dispatcher {
         }
     }
 
-    fn channel_gone(&self, channel: ChannelId) {
+    fn channel_gone(&self, guild: Option<GuildId>, channel: ChannelId) {
         self.cancel_runs(|run| run.place().is_some_and(|at| at.channel == channel));
         self.services.window().forget(channel);
         self.services.negative_cache.forget(channel);
-        self.reconcile(DiscordChange::ChannelDeleted(channel));
+        self.reconcile(DiscordChange::ChannelDeleted { guild, channel });
     }
 
     fn guild_lost(&self, guild: GuildId) {
@@ -270,10 +279,13 @@ impl Dispatcher {
     }
 
     /// An unreadable event may have been any message: the window has a gap there.
-    fn missed(&self, channel: Option<ChannelId>) {
+    fn missed(&self, guild: Option<GuildId>, channel: Option<ChannelId>) {
         if let Some(channel) = channel {
             self.services.window().break_channel(channel);
-            self.services.memory.missed(Missed::Channel(channel));
+            let guild = guild.or_else(|| self.services.guild_state.guild_of(channel));
+            self.services
+                .memory
+                .missed(Missed::Channel { guild, channel });
         } else {
             self.services.window().break_where(|_, _| true);
             self.services.memory.missed(Missed::Everything);
@@ -289,7 +301,11 @@ impl Dispatcher {
         let mut window = self.services.window();
         window.break_where(|channel, _| hidden.contains(&channel));
         for channel in hidden {
-            self.services.memory.missed(Missed::Channel(*channel));
+            let missed = Missed::Channel {
+                guild: Some(guild),
+                channel: *channel,
+            };
+            self.services.memory.missed(missed);
         }
     }
 

@@ -1,9 +1,12 @@
 //! Conversation queues: turns of one thread, direct conversation or channel
 //! member run one after the other, a few may wait, and all together stay under
-//! a limit. [`Shares`] decides which waiting turn runs next and which one is
-//! refused when too many wait. Pure.
+//! a limit. A channel never has all places, since what Discord's limits for a channel hold
+//! up would keep others waiting. [`Shares`] decides which waiting turn runs next and which
+//! one is refused when too many wait. Pure.
 
 use std::collections::{HashMap, VecDeque};
+
+use tokio::time::Instant;
 
 use super::shares::{Requester, Shares};
 use crate::model::Spender;
@@ -17,6 +20,9 @@ const SERVERS_PART: usize = 2;
 /// A person may have this part of them in one server, or in direct messages: an
 /// eighth.
 const PERSONS_PART: usize = 8;
+/// A channel may have this part of the places that other channels leave free, and at least
+/// one: a half.
+const CHANNELS_PART: usize = 2;
 
 /// Turns with the same key run one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -109,14 +115,16 @@ impl<T> Queues<T> {
             waiting: 0,
             tickets: 0,
             by_key: HashMap::new(),
-            shares: Shares::default(),
+            shares: Shares::new(),
         }
     }
 
+    /// Submits what came now.
     pub(super) fn submit(
         &mut self,
         queue: QueueKey,
         requester: Requester,
+        now: Instant,
         work: T,
     ) -> Submitted<T> {
         self.tickets += 1;
@@ -131,8 +139,8 @@ impl<T> Queues<T> {
             work,
         });
         self.waiting += 1;
-        self.shares.waits(requester);
-        // While there are free places, nothing else waits for one.
+        self.shares.waits(requester, now);
+        // Nothing else waits for a place that it may have.
         if let Some((_, work)) = self.next() {
             return Submitted::Starts(work);
         }
@@ -146,32 +154,39 @@ impl<T> Queues<T> {
         }
     }
 
-    /// What the newest one of `requester` in `queue` makes too full, the narrowest
-    /// limit first, and which one gives way: the newest of whoever takes up most.
+    /// What the newest one of `requester` in `queue` makes too full, and which one gives way:
+    /// of those that are in all that is too full, the newest of whoever takes up most.
     fn overflow(&self, queue: QueueKey, requester: Requester) -> Option<(Full, u64)> {
         let limits = self.limits;
         let state = self.by_key.get(&queue)?;
         let behind = state.waiting.len() - usize::from(state.runs.is_none());
         let (of_tenant, of_person) = self.shares.waiting(requester);
-        let all = || self.by_key.values().flat_map(|state| &state.waiting);
-        let heaviest = |one: &&QueuedItem<T>| (self.shares.load(one.requester), one.ticket);
-        let (full, gives_way) = if behind > limits.queue {
-            (Full::Queue, state.waiting.iter().max_by_key(heaviest))
-        } else if of_person > limits.person {
-            let of_person = all().filter(|one| one.requester == requester);
-            (Full::Room, of_person.max_by_key(heaviest))
-        } else if of_tenant > limits.tenant {
-            let of_tenant = all().filter(|one| one.requester.tenant == requester.tenant);
-            (Full::Room, of_tenant.max_by_key(heaviest))
-        } else if self.waiting > limits.waiting {
-            (Full::Room, all().max_by_key(heaviest))
-        } else {
+        let (queue_is_full, person_is_full) = (behind > limits.queue, of_person > limits.person);
+        let tenant_is_full = of_tenant > limits.tenant;
+        let is_full = queue_is_full || person_is_full || tenant_is_full;
+        if !is_full && self.waiting <= limits.waiting {
             return None;
+        }
+        let is_concerned = |of: QueueKey, one: Requester| {
+            (!queue_is_full || of == queue)
+                && (!person_is_full || one.person() == requester.person())
+                && (!tenant_is_full || one.tenant == requester.tenant)
         };
-        gives_way.map(|one| (full, one.ticket))
+        let all = self.by_key.iter();
+        let all = all.flat_map(|(of, state)| state.waiting.iter().map(|one| (*of, one)));
+        let concerned = all.filter(|(of, one)| is_concerned(*of, one.requester));
+        let gives_way =
+            concerned.max_by_key(|(_, one)| (self.shares.load(one.requester), one.ticket));
+        let full = if queue_is_full {
+            Full::Queue
+        } else {
+            Full::Room
+        };
+        gives_way.map(|(_, one)| (full, one.ticket))
     }
 
-    /// Ends what ran in a queue. Returns what runs next, in whichever queue.
+    /// Ends what ran in a queue. Returns what runs next, in whichever queue; more may, see
+    /// [`Queues::next`].
     pub(super) fn finished(&mut self, queue: QueueKey) -> Option<(QueueKey, T)> {
         let state = self.by_key.get_mut(&queue)?;
         let requester = state.runs.take()?;
@@ -183,12 +198,11 @@ impl<T> Queues<T> {
         self.next()
     }
 
-    fn next(&mut self) -> Option<(QueueKey, T)> {
-        if self.running >= self.limits.running {
-            return None;
-        }
+    /// Starts one that waits, if it may.
+    pub(super) fn next(&mut self) -> Option<(QueueKey, T)> {
         let ready = self.by_key.iter();
         let ready = ready.filter_map(|(queue, state)| Some((*queue, state.ready()?)));
+        let ready = ready.filter(|(_, one)| self.has_place(one.requester.channel));
         let (queue, _) =
             ready.min_by_key(|(_, one)| (self.shares.rank(one.requester), one.ticket))?;
         let state = self.by_key.get_mut(&queue)?;
@@ -200,6 +214,13 @@ impl<T> Queues<T> {
         self.waiting -= 1;
         self.shares.starts(requester);
         Some((queue, work))
+    }
+
+    /// Whether one more may run in a channel.
+    fn has_place(&self, channel: ChannelId) -> bool {
+        let here = self.shares.running_in(channel);
+        let left = (self.limits.running + here).saturating_sub(self.running);
+        self.running < self.limits.running && here < left.div_ceil(CHANNELS_PART)
     }
 
     /// Everything that waits.

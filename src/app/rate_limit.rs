@@ -1,40 +1,44 @@
-//! How often a person is served: turns per minute, refusals per minute.
+//! How often something happens within a minute: questions and refusals of a person,
+//! refusals in a channel.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::Spender;
-
 /// The span that rates are counted over.
 const MINUTE: Duration = Duration::from_mins(1);
-/// How many people are remembered before those without recent activity are removed.
+/// How many are remembered before those without recent activity are removed.
 const MANY: usize = 1_024;
 
-/// Counts events within the last minute, by person.
+/// Counts events within the last minute, by person or channel.
 #[derive(Debug)]
-pub(super) struct RateLimiter {
+pub(super) struct RateLimiter<K> {
     most: usize,
-    times: HashMap<Spender, VecDeque<Instant>>,
+    times: HashMap<K, VecDeque<Instant>>,
+    /// From how many on those without recent activity are removed.
+    tidy_at: usize,
 }
 
-impl RateLimiter {
+impl<K: Eq + Hash> RateLimiter<K> {
     /// Allows at most `most` per minute.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
             times: HashMap::new(),
+            tidy_at: MANY,
         }
     }
 
     /// Counts one more and returns true, unless that would be too many.
-    pub(super) fn take(&mut self, spender: Spender, now: Instant) -> bool {
-        if self.times.len() >= MANY {
+    pub(super) fn take(&mut self, key: K, now: Instant) -> bool {
+        if self.times.len() >= self.tidy_at {
             self.times
                 .retain(|_, times| times.back().is_some_and(|last| now - *last < MINUTE));
+            self.tidy_at = MANY.max(2 * self.times.len());
         }
-        let times = self.times.entry(spender).or_default();
+        let times = self.times.entry(key).or_default();
         while times.front().is_some_and(|first| now - *first >= MINUTE) {
             times.pop_front();
         }
@@ -44,13 +48,29 @@ impl RateLimiter {
         }
         allowed
     }
+
+    /// How many were counted within the last minute.
+    pub(super) fn counted(&self, key: &K, now: Instant) -> usize {
+        let times = self.times.get(key).into_iter().flatten();
+        times.filter(|time| now - **time < MINUTE).count()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::model::Spender;
     use clew_context::model::UserId;
 
-    use super::*;
+    /// However many come, no more are remembered than were active within a minute or two.
+    #[test]
+    fn who_is_long_gone_is_forgotten() {
+        let (mut rate, start) = (RateLimiter::new(2), Instant::now());
+        for n in 0..40 * MANY {
+            rate.take(n, start + MINUTE * (n / (2 * MANY)) as u32);
+        }
+        assert!(rate.times.len() <= 8 * MANY, "{}", rate.times.len());
+    }
 
     #[test]
     fn a_minute_slides() {
@@ -65,5 +85,7 @@ mod tests {
         );
         assert!(rate.take(user, at(60)));
         assert!(!rate.take(user, at(61)));
+        assert_eq!(rate.counted(&user, at(89)), 2);
+        assert_eq!(rate.counted(&user, at(90)), 1);
     }
 }

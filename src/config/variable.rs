@@ -242,7 +242,7 @@ variables! {
 
     /// How many triggers may wait behind a running turn of the same conversation.
     TURN_QUEUE_PER_CHANNEL = "3", "turns", Turns;
-    /// How many turns may run at once; while more wait, servers get equal shares, and so do the people within a server.
+    /// How many turns may run at once, at most half of them in one channel; while more wait, servers get equal shares, and so do the people and channels within a server.
     MAX_CONCURRENT_TURNS = "32", "turns", Turns;
     /// Turns per user and minute, restarts after an edit included; 0 for no limit.
     USER_TURNS_PER_MIN = "10", "turns", Turns;

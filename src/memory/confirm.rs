@@ -163,7 +163,7 @@ impl Memory {
                         asking.done(&key);
                     }
                     Answer::Refused => {
-                        self.doubts.refused(key.0);
+                        self.doubts.refused(key.0, self.now());
                         asking.leave(key.0);
                     }
                     Answer::Unclear => {
@@ -211,7 +211,8 @@ impl Memory {
         let links = self.facts.links(page.channel);
         lacking.extend(links.filter(|id| page.lacks((page.channel, *id))));
         self.doubts.settle(page.channel, shown, page.at);
-        self.doubts.lacking(page.channel, lacking, page.at);
+        self.doubts
+            .lacking((page.guild, page.channel), lacking, page.at);
         for edit in &page.edited {
             reword(rows, page.channel, edit);
         }
@@ -249,6 +250,18 @@ impl Memory {
         });
     }
 
+    /// Whether the question of a turn is among the rows, and known to stand. If a gap lies
+    /// behind it, it is asked for in the background.
+    pub(super) fn is_question_confirmed(&self, rows: &[StoredMessage], turn: TurnId) -> bool {
+        let mut rows = rows.iter();
+        let question = rows.find(|row| row.turn == turn && row.role == StoredRole::User);
+        let is_open = |row: &StoredMessage| {
+            drop(self.doubts.take_unconfirmed(traces(row), 0));
+            traces(row).any(|one| self.doubts.is_unconfirmed(&one))
+        };
+        question.is_some_and(|row| !is_open(row))
+    }
+
     fn leave_out_edited(&self, rows: &mut Vec<StoredMessage>) {
         for purge in self.changes.noted.edits_of(rows) {
             let before = rows.clone();
@@ -262,7 +275,7 @@ impl Memory {
         traces(row).any(|trace| self.doubts.hides(&trace)) || is_deleted()
     }
 
-    /// In the background: asks for what is in doubt, channel by channel in turn.
+    /// In the background: asks for what is in doubt, a round for each channel in turn.
     pub(super) async fn settle_doubts(
         &self,
         rest: &Rest,
@@ -279,8 +292,10 @@ impl Memory {
                             again = Instant::now() + AGAIN;
                             unanswered.extend(left);
                         }
-                        for (channel, from) in self.doubts.unfinished() {
-                            self.reconcile(DiscordChange::Recheck { channel, from });
+                        if let Some((guild, (channel, from))) = self.doubts.unfinished() {
+                            let recheck = DiscordChange::Recheck { guild, channel, from };
+                            self.reconcile(recheck);
+                            sleep(PACE).await;
                         }
                     }
                     () = sleep_until(again), if !unanswered.is_empty() => {
@@ -317,7 +332,7 @@ impl Memory {
                 Answer::Unanswered => unanswered.push(key),
                 Answer::Unclear | Answer::Page { .. } => self.doubts.unclear(key),
                 Answer::Refused => {
-                    self.doubts.refused(key.0);
+                    self.doubts.refused(key.0, self.now());
                     asking.leave(key.0);
                     continue;
                 }

@@ -119,8 +119,10 @@ impl Memory {
         profiles
     }
 
-    /// Whether the message that it was learnt from is deleted, or may be.
+    /// Whether the message that it was learnt from is deleted, or may be. If a gap lies
+    /// behind it, it is asked for in the background.
     fn is_doubtful(&self, fact: &Fact) -> bool {
+        drop(self.doubts.take_unconfirmed(trace_of_fact(fact), 0));
         trace_of_fact(fact).is_some_and(|trace| self.doubts.hides(&trace))
             || self.changes.noted.is_any_deleted(fact.link)
     }

@@ -125,7 +125,18 @@ impl Memory {
 
     fn of_prompt(&self, mut rows: Vec<StoredMessage>) -> Vec<StoredMessage> {
         self.leave_out_opted_out(&mut rows);
-        history::window(&rows, &self.limits()).to_vec()
+        let kept = history::window(&rows, &self.limits()).len();
+        let mut kept = rows.split_off(rows.len() - kept);
+        // The window may begin within a turn, whose question says whether it may be shown.
+        if let Some(turn) = kept
+            .first()
+            .filter(|row| !is_question(row))
+            .map(|row| row.turn)
+            && !self.is_question_confirmed(&rows, turn)
+        {
+            kept.retain(|row| row.turn != turn);
+        }
+        kept
     }
 
     /// Others may have opted out since: in a shared thread, or whose messages an
@@ -155,6 +166,14 @@ impl Memory {
         let mut rows = self.newest(place, MAX_SEARCHED).await?;
         rows.retain(|row| row.owner == place.asker);
         self.leave_out_opted_out(&mut rows);
+        // What was read may begin within a turn.
+        if let Some(turn) = rows
+            .first()
+            .filter(|row| !is_question(row))
+            .map(|row| row.turn)
+        {
+            rows.retain(|row| row.turn != turn);
+        }
         self.leave_out_unconfirmed(&mut rows);
         Ok(rows)
     }
@@ -336,6 +355,10 @@ impl Memory {
             started: self.started,
         }
     }
+}
+
+fn is_question(row: &StoredMessage) -> bool {
+    row.role == StoredRole::User
 }
 
 /// What is stored of a trigger's words.

@@ -24,6 +24,9 @@ const MOST_OF_ONE: usize = 32 << 20;
 pub(super) const MOST_OF_ALL: usize = 64 << 20;
 /// Rows read at a time: an answer may have 32,000 characters.
 const PAGE: usize = 200;
+/// The most turns that may be stored in a conversation before its index is looked at again:
+/// beyond, it is made anew.
+const MOST_STORED: usize = 4_096;
 /// How long a turn goes on reading older rows of a conversation that is not wholly
 /// indexed; the next turn continues.
 const READING: Duration = Duration::from_millis(300);
@@ -173,8 +176,13 @@ impl Recall {
     /// Notes a turn that was stored: if it is indexed with former words, the index is made
     /// again.
     pub(super) fn stored(&self, scope: Scope, agent: &AgentName, turn: TurnId) {
-        if let Some(held) = self.lock().held.get_mut(&(scope, agent.clone())) {
-            held.stored.push(turn);
+        let (mut indexes, key) = (self.lock(), (scope, agent.clone()));
+        let Some(held) = indexes.held.get_mut(&key) else {
+            return;
+        };
+        held.stored.push(turn);
+        if held.stored.len() > MOST_STORED {
+            indexes.remove_if(|one, _| *one == key);
         }
     }
 }

@@ -6,6 +6,7 @@
 mod change;
 mod doubt;
 mod noted;
+mod party;
 mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
 pub use noted::{Became, NotedSince, UnderWay};
 pub(super) use queue::ChangeQueue;
 
+use party::Party;
 use queue::Overflow;
 
 use super::{Memory, Place, Stores};
@@ -37,12 +39,14 @@ impl Memory {
                 ids,
             } => noted.deleted(*guild, *channel, ids),
             DiscordChange::Unknown { channel, ids } => noted.deleted(None, *channel, ids),
-            DiscordChange::ChannelDeleted(channel) => {
-                noted.gone(&Purge::Channel(*channel), self.now());
+            DiscordChange::ChannelDeleted { guild, channel } => {
+                let party = Party::of(*guild, *channel);
+                noted.gone(party, &Purge::Channel(*channel), self.now());
             }
             DiscordChange::MemberLeft { guild, user } => {
                 let (guild, user) = (*guild, *user);
-                noted.gone(&Purge::Member { guild, user }, self.now());
+                let left = Purge::Member { guild, user };
+                noted.gone(Party::Guild(guild), &left, self.now());
             }
             // Nobody told us what happened before.
             DiscordChange::Connected { shard, shards, .. } => {
@@ -100,7 +104,11 @@ impl Memory {
     /// If deletions and edits were dropped for lack of room, nothing of the
     /// channels concerned is shown until Discord has been asked for each message.
     fn make_up_for(&self, overflow: Overflow) {
-        let Overflow { changes, channels } = overflow;
+        let Overflow {
+            changes,
+            channels,
+            guilds,
+        } = overflow;
         if changes == 0 {
             return;
         }
@@ -109,10 +117,17 @@ impl Memory {
             channels: channels.len(),
         };
         self.telemetry.emit(&Ids::default(), event);
-        let from = MessageId::new(0);
-        for channel in channels {
-            self.doubts.lost(Missed::Channel(channel), self.now());
-            self.changes.push(DiscordChange::Recheck { channel, from });
+        for guild in guilds {
+            self.doubts.lost(Missed::Guild(guild), self.now());
+        }
+        for (channel, guild) in channels {
+            let lost = Missed::Channel { guild, channel };
+            self.doubts.lost(lost, self.now());
+            self.changes.push(DiscordChange::Recheck {
+                guild,
+                channel,
+                from: MessageId::new(0),
+            });
         }
     }
 
@@ -124,7 +139,7 @@ impl Memory {
                 channel: *channel,
                 ids: ids.clone(),
             },
-            DiscordChange::ChannelDeleted(channel) => Purge::Channel(*channel),
+            DiscordChange::ChannelDeleted { channel, .. } => Purge::Channel(*channel),
             DiscordChange::MemberLeft { guild, user } => Purge::Member {
                 guild: *guild,
                 user: *user,
@@ -184,7 +199,7 @@ impl Memory {
         match change {
             DiscordChange::Deleted { channel, ids, .. }
             | DiscordChange::Unknown { channel, ids } => self.deleted(channel, ids).await,
-            DiscordChange::ChannelDeleted(channel) => {
+            DiscordChange::ChannelDeleted { channel, .. } => {
                 let purged = self.purge(&Purge::Channel(channel)).await?;
                 self.doubts.forget(channel);
                 Ok(purged)
@@ -201,7 +216,11 @@ impl Memory {
                 guilds,
             } => self.left_unseen(shard, shards, &guilds).await,
             DiscordChange::Fetched(page) => self.compare(page).await,
-            DiscordChange::Recheck { channel, from } => self.recheck(channel, from).await,
+            DiscordChange::Recheck {
+                guild,
+                channel,
+                from,
+            } => self.recheck((guild, channel), from).await,
         }
     }
 
@@ -221,8 +240,9 @@ impl Memory {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.extractions.purged();
         }
-        if matches!(purge, Purge::User(_)) {
-            self.changes.noted.gone(purge, self.now());
+        if let Purge::User(user) = purge {
+            let noted = &self.changes.noted;
+            noted.gone(Party::User(*user), purge, self.now());
         }
         self.unsaved.purge(purge);
         // Boxed: the future is large, and purges are rare.
@@ -306,6 +326,8 @@ impl Memory {
         };
         let mut held = self.held(channel, *first, *last).await?;
         held.retain(|id| ids.contains(id));
+        self.doubts.drop_questions(channel, &ids);
+        let settled = held.clone();
         let purged = if held.is_empty() {
             // A tool may be reading one of them.
             let ids = ids.clone();
@@ -315,7 +337,7 @@ impl Memory {
             let held = held.into_iter().collect();
             self.purge(&Purge::Messages { channel, ids: held }).await?
         };
-        self.doubts.settle(channel, ids, self.now());
+        self.doubts.settle(channel, settled, self.now());
         Ok(purged)
     }
 
@@ -407,18 +429,18 @@ impl Memory {
         let (shown, lacking): (Vec<_>, Vec<_>) =
             held.into_iter().partition(|id| page.present.contains(id));
         self.doubts.settle(channel, shown, page.at);
-        self.doubts.lacking(channel, lacking, page.at);
+        self.doubts.lacking((page.guild, channel), lacking, page.at);
         Ok(Purged::default())
     }
 
     /// Asks for all that is kept of a channel from some message on.
     async fn recheck(
         &self,
-        channel: ChannelId,
+        (guild, channel): (Option<GuildId>, ChannelId),
         from: MessageId,
     ) -> Result<Purged, clew_store::Error> {
         let held = self.held(channel, from, MessageId::new(u64::MAX)).await?;
-        self.doubts.lacking(channel, held, self.now());
+        self.doubts.lacking((guild, channel), held, self.now());
         Ok(Purged::default())
     }
 
@@ -548,7 +570,7 @@ fn together(changes: Vec<DiscordChange>) -> Vec<DiscordChange> {
 const fn cause(change: &DiscordChange) -> PurgeCause {
     match change {
         DiscordChange::Deleted { .. } | DiscordChange::Edited { .. } => PurgeCause::Deleted,
-        DiscordChange::ChannelDeleted(_) => PurgeCause::Channel,
+        DiscordChange::ChannelDeleted { .. } => PurgeCause::Channel,
         DiscordChange::GuildLeft(_)
         | DiscordChange::GuildJoined(_)
         | DiscordChange::Connected { .. } => PurgeCause::Guild,

@@ -150,6 +150,11 @@ fn words(rows: &[StoredMessage]) -> Vec<&str> {
     rows.iter().map(|row| row.content.as_str()).collect()
 }
 
+fn channel_deleted(channel: ChannelId) -> DiscordChange {
+    let guild = Some(GUILD);
+    DiscordChange::ChannelDeleted { guild, channel }
+}
+
 fn deleted(id: u64) -> DiscordChange {
     DiscordChange::Deleted {
         guild: Some(GUILD),
@@ -214,7 +219,7 @@ async fn what_waits_for_its_store_is_mended_at_once() {
     for (change, left) in [
         (deleted(10), vec![]),
         (DiscordChange::Unknown { channel, ids }, vec!["saffron"]),
-        (DiscordChange::ChannelDeleted(HERE), vec![]),
+        (channel_deleted(HERE), vec![]),
         (DiscordChange::MemberLeft { guild, user }, vec![]),
         (
             DiscordChange::Edited {
@@ -366,6 +371,11 @@ async fn facts_of_a_server_are_those_that_may_be_told() {
     let readable = s.memory.read_facts(&ids, &here).await;
     let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
     assert_eq!(profiles.server, ["fact 10"]);
+    // After a gap their messages are asked for.
+    s.memory.missed(Missed::Everything);
+    s.memory.profiles(&ids, &here, readable, "words").await;
+    let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
+    assert_eq!(due, [10, 12].map(|id| (HERE, MessageId::new(id))));
 }
 
 /// Facts that could not be read, or whose user has opted out since, are not asked for

@@ -14,7 +14,7 @@ use tracing_appender::rolling::{RollingFileAppender, Rotation};
 
 use super::event::{Dropped, Event};
 use super::line::{self, Ids};
-use super::{Error, TelemetrySettings};
+use super::{Error, TelemetrySettings, with_sources};
 use clew_context::model::Clock;
 
 /// The most lines that wait for the disk: about 3 MB of text, or seconds of a
@@ -137,6 +137,8 @@ pub(super) struct DailyFiles {
     appender: RollingFileAppender,
     /// The file that is written to, as far as a look at the folder tells.
     file: Option<OpenFile>,
+    /// Whether it was told that there is none and none can be made.
+    is_lost: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -177,6 +179,7 @@ impl DailyFiles {
         let appender = appender(&settings.dir, settings.keep_days)?;
         Ok(Self {
             file: OpenFile::newest(&settings.dir),
+            is_lost: false,
             dir: settings.dir.clone(),
             keep_days: settings.keep_days,
             appender,
@@ -204,11 +207,23 @@ impl DailyFiles {
             }
         }
         self.file = None;
-        self.appender = appender(&self.dir, self.keep_days).map_err(io::Error::other)?;
-        self.file = OpenFile::newest(&self.dir);
-        tracing::warn!(dir = %self.dir.display(),
-            "today's telemetry file was removed or replaced: a new one is written");
-        Ok(())
+        match appender(&self.dir, self.keep_days) {
+            Ok(appender) => {
+                self.appender = appender;
+                self.file = OpenFile::newest(&self.dir);
+                self.is_lost = false;
+                tracing::warn!(dir = %self.dir.display(),
+                    "today's telemetry file was removed or replaced: a new one is written");
+                Ok(())
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_lost, true) {
+                    tracing::warn!(error = %with_sources(&error),
+                        "today's telemetry file was removed and cannot be made again: lines are lost");
+                }
+                Err(io::Error::other(error))
+            }
+        }
     }
 }
 
@@ -366,4 +381,63 @@ fn write_most(writer: &mut impl Write, bytes: &[u8]) -> usize {
         }
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::IdStyle;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Once when it is made again, and once while it cannot be.
+    #[test]
+    fn a_folder_that_disappears_is_told() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone());
+        // A second one keeps tracing from taking what other tests want for all.
+        let _other = tracing::Dispatch::new(tracing_subscriber::registry());
+        let _logged = tracing::subscriber::set_default(subscriber.finish());
+        let warnings = || {
+            let told = String::from_utf8(std::mem::take(&mut *log.0.lock().unwrap())).unwrap();
+            let warnings = told.lines().filter(|line| line.contains("WARN"));
+            warnings.count()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("telemetry");
+        let settings = TelemetrySettings {
+            dir: dir.clone(),
+            keep_days: 30,
+            log_subsys: "mem.ctx".to_owned(),
+            ids: IdStyle::Plain,
+        };
+        let mut files = DailyFiles::open(&settings).unwrap();
+        files.write_all(b"1\n").unwrap();
+        assert_eq!(warnings(), 0);
+        std::fs::remove_dir_all(&dir).unwrap();
+        files.write_all(b"2\n").unwrap();
+        files.write_all(b"3\n").unwrap();
+        assert_eq!(warnings(), 1);
+        std::fs::remove_dir_all(&dir).unwrap();
+        std::fs::write(&dir, "in its place").unwrap();
+        for _ in 0..3 {
+            assert!(files.write_all(b"4\n").is_err());
+        }
+        assert_eq!(warnings(), 1, "told once");
+        std::fs::remove_file(&dir).unwrap();
+        files.write_all(b"5\n").unwrap();
+        assert_eq!(warnings(), 1);
+    }
 }

@@ -52,6 +52,8 @@ pub enum Event {
     MessagesMissed(UnreadableEvent),
     /// A channel was deleted, with its threads. Discord does not list those.
     ChannelDeleted {
+        /// Its server, if it is known.
+        guild: Option<GuildId>,
         /// The channel.
         channel: ChannelId,
         /// Its threads, as far as we knew them.
@@ -65,7 +67,12 @@ pub enum Event {
         newly_created: bool,
     },
     /// A thread was deleted.
-    ThreadDeleted(ChannelId),
+    ThreadDeleted {
+        /// Its server, if it is known.
+        guild: Option<GuildId>,
+        /// The thread.
+        thread: ChannelId,
+    },
     /// An outage at Discord: events of this server may be lost.
     GuildUnavailable(GuildId),
     /// We are no longer in this server.

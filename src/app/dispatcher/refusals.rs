@@ -45,12 +45,12 @@ impl Dispatcher {
         }
     }
 
-    /// Sends one line, at most once per user and minute; that tokens are used up, once
-    /// per day in a channel.
+    /// Sends one line, at most once per user and minute and a few in a channel; that tokens
+    /// are used up, once per day in a channel.
     pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
         let ids = self.ids(message);
         self.emit_refused(&ids, reason, None);
-        let now = self.services.memory.now();
+        let (now, at) = (self.services.memory.now(), Instant::now());
         let Some(line) = turn::refusal(reason, now) else {
             return;
         };
@@ -60,7 +60,8 @@ impl Dispatcher {
         let told = (now.day(), message.channel, spender);
         if access.forbids(|rights| rights.send)
             || of_day && self.told_spent.contains(&told)
-            || !self.refusal_rate.take(spender, Instant::now())
+            || !self.refusal_rate.take(spender, at)
+            || !self.refusals_here.take(message.channel, at)
         {
             return;
         }

@@ -90,13 +90,14 @@ impl Dispatcher {
         }
         let requester = self.requester(&request);
         let queue = queue(&request, requester.spender);
+        let came = Instant::now();
         let waiting = WaitingTrigger {
             under_way: self.services.memory.under_way(request.turn()),
             request,
-            came: Instant::now(),
+            came,
             mark,
         };
-        match self.queues.submit(queue, requester, waiting) {
+        match self.queues.submit(queue, requester, came, waiting) {
             Submitted::Starts(waiting) => self.start(queue, waiting, waited),
             Submitted::Waits => {}
             Submitted::Refused(waiting, full) => {
@@ -117,7 +118,11 @@ impl Dispatcher {
     fn requester(&self, request: &TurnRequest) -> Requester {
         let Payer { spender, guild } = self.payer(request);
         let tenant = guild.map_or(Tenant::Person(spender), Tenant::Guild);
-        Requester { tenant, spender }
+        Requester {
+            tenant,
+            spender,
+            channel: request.trigger.channel,
+        }
     }
 
     fn payer(&self, request: &TurnRequest) -> Payer {
@@ -283,7 +288,7 @@ impl Dispatcher {
         others
     }
 
-    /// Handles the end of a turn; the next one that waits starts.
+    /// Handles the end of a turn; what waits for its place starts.
     pub(in crate::app) fn turn_ended(&mut self, end: TurnEnd) {
         let Some(active) = self.active.remove(&end.trigger) else {
             return;
@@ -301,7 +306,9 @@ impl Dispatcher {
         while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
             let payer = self.payer(&waiting.request);
             let Some(spent) = self.services.tokens_spent(payer) else {
-                return self.start(queue, waiting, true);
+                self.start(queue, waiting, true);
+                next = self.queues.next();
+                continue;
             };
             self.refuse_request(&waiting.request, spent);
             if let Some(mark) = waiting.mark {

@@ -1,6 +1,7 @@
 //! The rules of queues and shares, and that they hold in any history.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use clew_context::model::{GuildId, UserId};
 use proptest::prelude::*;
@@ -16,7 +17,19 @@ const fn requester(guild: u64, user: u64) -> Requester {
     Requester {
         tenant: Tenant::Guild(GuildId::new(guild)),
         spender: Spender::User(UserId::new(user)),
+        channel: ChannelId::new(0),
     }
+}
+
+/// Submits a question in a thread.
+fn submit<T>(queues: &mut Queues<T>, channel: u64, requester: Requester, work: T) -> Submitted<T> {
+    let channel = ChannelId::new(channel);
+    let requester = Requester {
+        channel,
+        ..requester
+    };
+    let queue = QueueKey::Conversation(channel);
+    queues.submit(queue, requester, Instant::now(), work)
 }
 
 const ADA: Requester = requester(1, 1);
@@ -26,16 +39,16 @@ const ELSEWHERE: Requester = requester(2, 3);
 #[test]
 fn a_lane_runs_one_after_the_other_and_refuses_what_is_too_much() {
     let mut queues = Queues::new(8, 2);
-    let mut submit = |queue, work| queues.submit(thread(queue), ADA, work);
-    assert_eq!(submit(1, 'a'), Submitted::Starts('a'));
-    assert_eq!(submit(1, 'b'), Submitted::Waits);
-    assert_eq!(submit(1, 'c'), Submitted::Waits);
-    assert_eq!(submit(1, 'd'), Submitted::Refused('d', Full::Queue));
-    assert_eq!(submit(2, 'e'), Submitted::Starts('e'));
+    let mut ask = |work| submit(&mut queues, 1, ADA, work);
+    assert_eq!(ask('a'), Submitted::Starts('a'));
+    assert_eq!(ask('b'), Submitted::Waits);
+    assert_eq!(ask('c'), Submitted::Waits);
+    assert_eq!(ask('d'), Submitted::Refused('d', Full::Queue));
+    assert_eq!(submit(&mut queues, 2, ADA, 'e'), Submitted::Starts('e'));
     assert_eq!(queues.finished(thread(1)), Some((thread(1), 'b')));
     assert_eq!(queues.finished(thread(1)), Some((thread(1), 'c')));
     assert_eq!(queues.finished(thread(1)), None);
-    let again = queues.submit(thread(1), ADA, 'f');
+    let again = submit(&mut queues, 1, ADA, 'f');
     assert_eq!(again, Submitted::Starts('f'));
 }
 
@@ -43,9 +56,9 @@ fn a_lane_runs_one_after_the_other_and_refuses_what_is_too_much() {
 fn a_thread_is_not_filled_by_one_of_its_people() {
     let mut queues = Queues::new(8, 2);
     for work in ['a', 'b', 'c'] {
-        queues.submit(thread(1), ADA, work);
+        submit(&mut queues, 1, ADA, work);
     }
-    let newcomer = queues.submit(thread(1), BORIS, 'd');
+    let newcomer = submit(&mut queues, 1, BORIS, 'd');
     assert_eq!(newcomer, Submitted::Displaces('c', Full::Queue));
 }
 
@@ -53,20 +66,20 @@ fn a_thread_is_not_filled_by_one_of_its_people() {
 fn one_alone_may_use_everything() {
     let mut queues = Queues::new(8, 3);
     for queue in 1..=8 {
-        let submitted = queues.submit(thread(queue), ADA, queue);
+        let submitted = submit(&mut queues, queue, ADA, queue);
         assert_eq!(submitted, Submitted::Starts(queue));
     }
-    assert_eq!(queues.submit(thread(9), ADA, 9), Submitted::Waits);
+    assert_eq!(submit(&mut queues, 9, ADA, 9), Submitted::Waits);
 }
 
 #[test]
 fn a_free_place_goes_to_the_server_and_the_person_with_the_fewest() {
     let mut queues = Queues::new(3, 3);
     for queue in 1..=6 {
-        queues.submit(thread(queue), ADA, "ada's");
+        submit(&mut queues, queue, ADA, "ada's");
     }
-    queues.submit(thread(7), BORIS, "boris'");
-    queues.submit(thread(8), ELSEWHERE, "another server's");
+    submit(&mut queues, 7, BORIS, "boris'");
+    submit(&mut queues, 8, ELSEWHERE, "another server's");
     let mut next = |queue| queues.finished(thread(queue)).unwrap().1;
     assert_eq!(next(1), "another server's");
     assert_eq!(next(2), "boris'");
@@ -77,10 +90,10 @@ fn a_free_place_goes_to_the_server_and_the_person_with_the_fewest() {
 fn servers_take_turns_when_there_is_one_place() {
     let mut queues = Queues::new(1, 9);
     for queue in 1..=4 {
-        queues.submit(thread(queue), ADA, 1);
+        submit(&mut queues, queue, ADA, 1);
     }
     for queue in 5..=6 {
-        queues.submit(thread(queue), ELSEWHERE, 2);
+        submit(&mut queues, queue, ELSEWHERE, 2);
     }
     let mut queue = thread(1);
     let order = std::iter::from_fn(|| {
@@ -99,7 +112,7 @@ fn who_fills_the_room_is_sent_away_and_not_the_newcomer() {
     let mut sent_away = 0;
     for question in 0..70 {
         let requester = requester(1, 1 + question % 7);
-        match queues.submit(thread(question + 1), requester, 1) {
+        match submit(&mut queues, question + 1, requester, 1) {
             Submitted::Starts(_) | Submitted::Waits => {}
             Submitted::Refused(..) | Submitted::Displaces(..) => sent_away += 1,
         }
@@ -108,9 +121,10 @@ fn who_fills_the_room_is_sent_away_and_not_the_newcomer() {
     let direct = Requester {
         tenant: Tenant::Person(Spender::User(UserId::new(9))),
         spender: Spender::User(UserId::new(9)),
+        channel: ChannelId::new(0),
     };
     for (queue, newcomer) in [(71, ELSEWHERE), (72, direct)] {
-        assert_eq!(queues.submit(thread(queue), newcomer, 2), Submitted::Waits);
+        assert_eq!(submit(&mut queues, queue, newcomer, 2), Submitted::Waits);
     }
     let running = [1, 2].map(thread);
     let next = running.map(|queue| queues.finished(queue).unwrap().1);
@@ -120,25 +134,107 @@ fn who_fills_the_room_is_sent_away_and_not_the_newcomer() {
 #[test]
 fn a_full_room_sends_away_the_newest_of_who_takes_up_most() {
     let mut queues = Queues::new(1, 0);
-    queues.submit(thread(1), ADA, 'a');
-    assert_eq!(queues.submit(thread(2), ADA, 'b'), Submitted::Waits);
-    let submitted = queues.submit(thread(3), BORIS, 'c');
+    submit(&mut queues, 1, ADA, 'a');
+    assert_eq!(submit(&mut queues, 2, ADA, 'b'), Submitted::Waits);
+    let submitted = submit(&mut queues, 3, BORIS, 'c');
     assert_eq!(submitted, Submitted::Displaces('b', Full::Room));
-    let submitted = queues.submit(thread(4), ELSEWHERE, 'd');
+    let submitted = submit(&mut queues, 4, ELSEWHERE, 'd');
     assert_eq!(submitted, Submitted::Displaces('c', Full::Room));
-    let submitted = queues.submit(thread(5), requester(3, 4), 'e');
+    let submitted = submit(&mut queues, 5, requester(3, 4), 'e');
     assert_eq!(submitted, Submitted::Refused('e', Full::Room), "as much");
     assert_eq!(queues.finished(thread(1)), Some((thread(4), 'd')));
     assert_eq!(queues.finished(thread(4)), None);
     assert_eq!(queues.running(), 0);
 }
 
+/// A raid: hundreds of accounts ask in one channel of a server, each twice. It never has all
+/// places; others of the server find a place in other channels, and in the raided one
+/// whoever has asked less than the raiders.
+#[test]
+fn a_raid_shuts_out_nobody_of_its_server() {
+    let mut queues = Queues::new(8, 3);
+    let mut ask = |channel, user, seconds| {
+        let channel = ChannelId::new(channel);
+        let requester = Requester {
+            channel,
+            ..requester(1, user)
+        };
+        let queue = QueueKey::Member(channel, requester.spender);
+        let now = Instant::now() + Duration::from_secs(seconds);
+        queues.submit(queue, requester, now, (channel.get(), user))
+    };
+    let raid = (0..2).flat_map(|_| 100..700).map(|user| ask(1, user, 0));
+    let raid: Vec<_> = raid.collect();
+    let count = |of: &dyn Fn(&Submitted<_>) -> bool| raid.iter().filter(|one| of(one)).count();
+    assert_eq!(count(&|one| matches!(one, Submitted::Starts(_))), 4, "half");
+    assert_eq!(
+        count(&|one| *one == Submitted::Waits),
+        16,
+        "half of the room"
+    );
+    for (channel, starts) in [(2, true), (3, true), (4, true), (5, true), (6, false)] {
+        let submitted = ask(channel, channel, 1);
+        match submitted {
+            Submitted::Starts(_) => assert!(starts, "{channel}"),
+            Submitted::Displaces((1, 100..700), Full::Room) => assert!(!starts, "{channel}"),
+            other => panic!("{channel}: {other:?}"),
+        }
+    }
+    let here = ask(1, 7, 1);
+    assert!(
+        matches!(here, Submitted::Displaces((1, 100..700), Full::Room)),
+        "{here:?}"
+    );
+    let late = ask(1, 800, 2);
+    assert!(
+        matches!(late, Submitted::Displaces((1, 100..700), _)),
+        "{late:?}"
+    );
+    let again = ask(1, 800, 2);
+    assert!(
+        matches!(again, Submitted::Refused(..)),
+        "like the others: {again:?}"
+    );
+    let mut finish = |channel, user| {
+        let queue = QueueKey::Member(ChannelId::new(channel), Spender::User(UserId::new(user)));
+        queues.finished(queue).map(|(_, work)| work)
+    };
+    assert_eq!(finish(1, 100), Some((6, 6)), "where least runs");
+    // The raided channel has a half of what others leave free.
+    assert_eq!([finish(1, 101), finish(2, 2)], [None, None]);
+    assert_eq!(finish(3, 3), Some((1, 7)), "who has asked least");
+}
+
+/// What was asked more than a minute ago counts no more.
+#[test]
+fn who_has_asked_less_lately_goes_first() {
+    for (seconds, first) in [(59, "boris'"), (61, "ada's")] {
+        let mut queues = Queues::new(2, 3);
+        let (start, channel) = (Instant::now(), ChannelId::new(1));
+        let queue = |of: Requester| QueueKey::Member(channel, of.spender);
+        let ask = |queues: &mut Queues<_>, of: Requester, seconds, work| {
+            let now = start + Duration::from_secs(seconds);
+            queues.submit(queue(of), Requester { channel, ..of }, now, work)
+        };
+        let someone = requester(1, 9);
+        let before = ask(&mut queues, ADA, 0, "before");
+        assert_eq!(before, Submitted::Starts("before"));
+        assert_eq!(queues.finished(queue(ADA)), None);
+        let starts = ask(&mut queues, someone, seconds, "someone's");
+        assert_eq!(starts, Submitted::Starts("someone's"));
+        for (of, work) in [(ADA, "ada's"), (BORIS, "boris'")] {
+            assert_eq!(ask(&mut queues, of, seconds, work), Submitted::Waits);
+        }
+        assert_eq!(queues.finished(queue(someone)).unwrap().1, first);
+    }
+}
+
 #[test]
 fn what_waits_can_be_taken_out() {
     let mut queues = Queues::new(1, 2);
-    queues.submit(thread(1), ADA, 'a');
-    queues.submit(thread(1), ADA, 'b');
-    queues.submit(thread(2), ADA, 'c');
+    submit(&mut queues, 1, ADA, 'a');
+    submit(&mut queues, 1, ADA, 'b');
+    submit(&mut queues, 2, ADA, 'c');
     assert_eq!(queues.remove_waiting(|work| *work == 'c'), ['c']);
     assert_eq!(queues.finished(thread(1)), Some((thread(1), 'b')));
     assert_eq!(queues.finished(thread(1)), None);
@@ -169,6 +265,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Queues, and what is known of them from outside.
 struct Watched {
     queues: Queues<(u64, Requester)>,
+    start: Instant,
     tickets: u64,
     running: HashMap<QueueKey, Requester>,
     /// How many starts by others each tenant may still see before its own.
@@ -178,10 +275,9 @@ struct Watched {
 impl Watched {
     fn submit(&mut self, queue: QueueKey, requester: Requester) {
         self.tickets += 1;
-        match self
-            .queues
-            .submit(queue, requester, (self.tickets, requester))
-        {
+        let now = self.start + Duration::from_secs(self.tickets);
+        let work = (self.tickets, requester);
+        match self.queues.submit(queue, requester, now, work) {
             Submitted::Starts(_) => {
                 assert!(
                     self.running.insert(queue, requester).is_none(),
@@ -191,7 +287,6 @@ impl Watched {
             Submitted::Displaces((_, other), _) => {
                 let taken_up = |of| self.queues.shares.load(of).0;
                 assert!(taken_up(other) + 1 >= taken_up(requester), "{other:?}");
-                assert_ne!(other, requester);
                 self.patience.remove(&other.tenant);
             }
             Submitted::Waits | Submitted::Refused(..) => {}
@@ -209,12 +304,17 @@ impl Watched {
         };
         self.running.remove(&queue);
         let waited = self.ready_but(queue);
-        if let Some((queue, (_, requester))) = self.queues.finished(queue) {
-            self.fair(requester, &waited);
+        let mut next = self.queues.finished(queue);
+        let mut waited = Some(waited);
+        while let Some((queue, (_, requester))) = next {
+            if let Some(waited) = waited.take() {
+                self.fair(requester, &waited);
+            }
             assert!(
                 self.running.insert(queue, requester).is_none(),
                 "one a queue"
             );
+            next = self.queues.next();
         }
     }
 
@@ -223,23 +323,36 @@ impl Watched {
         let ready = self.queues.by_key.iter().filter(|(one, _)| **one != queue);
         ready
             .filter_map(|(_, state)| Some(state.ready()?.requester))
+            .filter(|one| self.has_place(one.channel))
             .collect()
     }
 
-    /// No server that waited has fewer turns running, nor a person of the same server.
+    /// Whether one more may run in a channel.
+    fn has_place(&self, channel: ChannelId) -> bool {
+        let (limit, all) = (self.queues.limits.running, self.running.len());
+        let here = self.running.values().filter(|one| one.channel == channel);
+        let here = here.count();
+        all < limit && here < (limit - (all - here)).div_ceil(2)
+    }
+
+    /// No server that waited has fewer turns running, nor a person of the same server whose
+    /// channel has no more.
     fn fair(&mut self, chosen: Requester, waited: &HashSet<Requester>) {
         let running = |fits: &dyn Fn(&Requester) -> bool| {
             self.running.values().filter(|one| fits(one)).count()
         };
         let of_tenant = |tenant| running(&|one| one.tenant == tenant);
-        let of_person = |requester| running(&|one| *one == requester);
+        let weight = |of: Requester| {
+            let of_person = running(&|one| one.person() == of.person());
+            of_person.max(running(&|one| one.channel == of.channel))
+        };
         for other in waited {
             assert!(
                 of_tenant(chosen.tenant) <= of_tenant(other.tenant),
                 "{waited:?}"
             );
             if chosen.tenant == other.tenant {
-                assert!(of_person(chosen) <= of_person(*other), "{waited:?}");
+                assert!(weight(chosen) <= weight(*other), "{waited:?}");
             }
         }
         self.patience.remove(&chosen.tenant);
@@ -264,11 +377,9 @@ impl Watched {
             by_key,
             ..
         } = &self.queues;
-        let ready = by_key.values().any(|state| state.ready().is_some());
-        assert!(
-            *running == limits.running || !ready,
-            "a place is left unused"
-        );
+        let mut ready = by_key.values().filter_map(|state| state.ready());
+        let may_run = |one: &QueuedItem<_>| self.has_place(one.requester.channel);
+        assert!(!ready.any(may_run), "a place is left unused");
         assert_eq!(*running, self.running.len());
         let all: Vec<Requester> = by_key
             .values()
@@ -292,6 +403,7 @@ proptest! {
     ) {
         let mut watched = Watched {
             queues: Queues::new(places, behind),
+            start: Instant::now(),
             tickets: 0,
             running: HashMap::new(),
             patience: HashMap::new(),
@@ -299,8 +411,14 @@ proptest! {
         for step in steps {
             match step {
                 Step::Submit { tenant, user, queue } => {
-                    // A thread belongs to one server.
-                    watched.submit(thread(tenant * 10 + queue), requester(tenant, user));
+                    // A channel belongs to one server. Half of them are threads.
+                    let channel = ChannelId::new(tenant * 10 + queue);
+                    let requester = Requester { channel, ..requester(tenant, user) };
+                    let queue = match queue % 2 {
+                        0 => QueueKey::Conversation(channel),
+                        _ => QueueKey::Member(channel, requester.spender),
+                    };
+                    watched.submit(queue, requester);
                 }
                 Step::Finish(at) => watched.finish(at),
                 Step::Remove(at) => {

@@ -5,8 +5,8 @@ use clew_simulator::{ChannelKind, Fault, Simulator, World};
 use futures_util::FutureExt;
 
 use super::*;
-use crate::memory::Missed;
-use crate::memory::tests::{ADA, GUILD, HERE, Scene, place, scene};
+use crate::memory::tests::{ADA, GUILD, HERE, Scene, place, scene, scene_with, settings};
+use crate::memory::{Missed, Settings};
 
 /// A channel on the simulator, with messages in it.
 struct Channel {
@@ -261,7 +261,7 @@ async fn who_does_not_answer_is_left_in_peace() {
         some(&silent, 500, 0);
         some(&gone, 404, 10_008);
         let ids = channel.messages.iter().copied();
-        memory.doubts.lacking(channel.id, ids, memory.now());
+        memory.doubts.lacking((None, channel.id), ids, memory.now());
         let round = memory.doubts.due().await;
         let left = memory.ask_round(&channel.rest, round, &unedited).await;
         let keys = |at: &[usize]| -> Vec<Key> {
@@ -402,4 +402,33 @@ async fn what_the_window_shows_is_not_asked_for() {
     let traces = rows.iter().flat_map(traces);
     let asking = s.memory.doubts.take_unconfirmed(traces, 9);
     assert_eq!(asking.hand_over(), [(HERE, MessageId::new(11))]);
+}
+
+/// LOAD_PAST_CONVERSATIONS counts rows, and may leave an answer alone. Its question decides
+/// all the same whether it is shown.
+#[tokio::test]
+async fn an_answer_alone_is_shown_once_its_question_is_confirmed() {
+    let load_past = 1;
+    let s = scene_with(Settings {
+        load_past,
+        ..settings()
+    })
+    .await;
+    let here = place(GUILD, HERE, ADA);
+    s.pass(-1_000);
+    s.ask(&here, 10, "saffron").await;
+    s.pass(2_000);
+    let shown = async || {
+        let rows = s.rows(&here).await.into_iter();
+        rows.map(|row| row.content).collect::<Vec<_>>()
+    };
+    assert_eq!(shown().await, ["so: saffron"]);
+    s.memory.missed(Missed::Everything);
+    assert_eq!(shown().await, [""; 0]);
+    let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
+    assert_eq!(due, [(HERE, MessageId::new(10))]);
+    s.memory
+        .doubts
+        .settle(HERE, [MessageId::new(10)], s.memory.now());
+    assert_eq!(shown().await, ["so: saffron"]);
 }

@@ -35,7 +35,12 @@ pub enum DiscordChange {
         edit: Edit,
     },
     /// `CHANNEL_DELETE` or `THREAD_DELETE`.
-    ChannelDeleted(ChannelId),
+    ChannelDeleted {
+        /// The server; none of a direct conversation.
+        guild: Option<GuildId>,
+        /// The channel or thread.
+        channel: ChannelId,
+    },
     /// `GUILD_DELETE`, not for an outage.
     GuildLeft(GuildId),
     /// We are in this server.
@@ -61,6 +66,8 @@ pub enum DiscordChange {
     Fetched(Fetched),
     /// Whether a channel's messages from some id on still exist is in doubt.
     Recheck {
+        /// The server; none of a direct conversation, or if it is not known.
+        guild: Option<GuildId>,
         /// The channel.
         channel: ChannelId,
         /// The first message in doubt.
@@ -97,8 +104,46 @@ impl Edit {
         })
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.words.as_ref().map_or(0, String::len)
+    }
+}
+
+impl DiscordChange {
+    /// The memory that it takes, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        let texts = |edits: &[Edit]| -> usize {
+            let one = |edit: &Edit| size_of::<Edit>() + edit.bytes();
+            edits.iter().map(one).sum()
+        };
+        size_of::<Self>()
+            + match self {
+                Self::Deleted { ids, .. } | Self::Unknown { ids, .. } => size_of_val(&**ids),
+                Self::Edited { edit, .. } => edit.bytes(),
+                Self::Connected { guilds, .. } => size_of_val(&**guilds),
+                Self::Fetched(page) => {
+                    // A set takes about twice the size of its elements.
+                    2 * page.present.len() * size_of::<MessageId>() + texts(&page.edited)
+                }
+                Self::ChannelDeleted { .. }
+                | Self::GuildLeft(_)
+                | Self::GuildJoined(_)
+                | Self::MemberLeft { .. }
+                | Self::Recheck { .. } => 0,
+            }
+    }
+
+    /// Whether it says all that an earlier one still has to say, of the same server or
+    /// shard.
+    pub(super) fn replaces(&self, earlier: &Self) -> bool {
+        match (self, earlier) {
+            (
+                Self::GuildLeft(guild) | Self::GuildJoined(guild),
+                Self::GuildLeft(same) | Self::GuildJoined(same),
+            ) => guild == same,
+            (Self::Connected { shard, .. }, Self::Connected { shard: same, .. }) => shard == same,
+            _ => false,
+        }
     }
 }
 

@@ -7,49 +7,32 @@
 //! could not be kept (a *loss*), is asked for by itself. Neither is shown before Discord
 //! has said that it is there.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+mod questions;
+mod since;
+
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::party::{Party, Shared};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
 use clew_store::model::{Fact, Origin, StoredMessage};
 
-/// The most messages to be asked for, over all channels and in one channel.
-const MOST_QUESTIONS: usize = 4_096;
-const MOST_OF_A_CHANNEL: usize = 256;
-/// The most messages asked for in one round, over all channels and in one channel,
-/// so that no channel waits long for another.
-const A_ROUND: usize = 64;
-const A_ROUND_OF_A_CHANNEL: usize = 8;
-/// The most channels and servers with gaps of their own; beyond, one gap covers all.
-/// The same for losses.
-const MOST_MISSED: usize = 8_192;
+use questions::{A_ROUND, Progress, Question, Questions};
+pub use since::Missed;
+use since::Since;
+
 /// The most messages remembered as settled; beyond, the older half is forgotten
 /// and asked for once more if needed.
 const MOST_SETTLED: usize = 32_768;
+/// The most channels of which it is remembered that they would not say, and of which some
+/// messages wait for room. Those forgotten are asked about when next used.
+const MOST_REFUSED: usize = 8_192;
+const MOST_UNFINISHED: usize = 8_192;
 
 /// A message, by its channel and id.
 pub(in crate::memory) type Key = (ChannelId, MessageId);
-
-/// Where events were missed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missed {
-    /// Everywhere.
-    Everything,
-    /// In the servers of a shard; direct messages are those of shard 0.
-    Shard {
-        /// The shard.
-        shard: u32,
-        /// The total number of shards.
-        shards: u32,
-    },
-    /// In a server.
-    Guild(GuildId),
-    /// In a channel.
-    Channel(ChannelId),
-}
 
 /// A message that something stored was made from.
 #[derive(Debug, Clone, Copy)]
@@ -92,24 +75,10 @@ impl Trace {
     pub(in crate::memory) const fn key(&self) -> Key {
         self.key
     }
-}
 
-/// How far a question has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// Still to be asked.
-    Due,
-    /// Being asked, or known to be gone and being purged.
-    Asking,
-    /// Discord would not say. A change of permissions or another page reopens it.
-    Refused,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Question {
-    progress: Progress,
-    /// Whether nothing made from the message is shown in the meantime.
-    hidden: bool,
+    fn party(&self) -> Party {
+        Party::of(self.guild, self.key.0)
+    }
 }
 
 /// The messages in doubt.
@@ -119,64 +88,42 @@ pub(in crate::memory) struct Doubts {
     due: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
-    questions: BTreeMap<Key, Question>,
+    questions: Questions,
     gaps: Since,
     losses: Since,
     /// When Discord last showed a message, by its id, which is unique across channels.
     settled: HashMap<MessageId, UnixMillis>,
-    /// Channels with more in doubt than there is room for, with the last message
-    /// that was noted.
-    unfinished: BTreeMap<ChannelId, MessageId>,
+    /// Channels that we may not read, and whether anything of theirs is hidden for that.
+    /// A change of permissions or another page reopens them.
+    refused: Shared<ChannelId, bool>,
+    /// Channels with more in doubt than there is room for.
+    unfinished: Shared<ChannelId, Unfinished>,
+    /// How many have become unfinished.
+    count: u64,
 }
 
-/// The last time something happened, by place.
-#[derive(Debug, Default)]
-struct Since {
-    everything: Option<UnixMillis>,
-    shards: HashMap<(u32, u32), UnixMillis>,
-    guilds: HashMap<GuildId, UnixMillis>,
-    channels: HashMap<ChannelId, UnixMillis>,
+/// A channel with more in doubt than there is room for.
+#[derive(Debug, Clone, Copy)]
+struct Unfinished {
+    /// Its number: the one that waits longest is next.
+    number: u64,
+    /// The last message that was noted.
+    from: MessageId,
 }
 
-impl Since {
-    fn note(&mut self, missed: Missed, now: UnixMillis) {
-        if self.guilds.len() + self.channels.len() >= MOST_MISSED {
-            self.guilds.clear();
-            self.channels.clear();
-            self.everything = Some(now);
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            questions: Questions::default(),
+            gaps: Since::default(),
+            losses: Since::default(),
+            settled: HashMap::new(),
+            refused: Shared::new(MOST_REFUSED),
+            unfinished: Shared::new(MOST_UNFINISHED),
+            count: 0,
         }
-        match missed {
-            Missed::Everything => self.everything = Some(now),
-            Missed::Shard { shard, shards } => {
-                self.shards.insert((shard, shards), now);
-            }
-            Missed::Guild(guild) => {
-                self.guilds.insert(guild, now);
-            }
-            Missed::Channel(channel) => {
-                self.channels.insert(channel, now);
-            }
-        }
-    }
-
-    /// The latest time that concerns a message. A server belongs to shard
-    /// `(id >> 22) % shards` (Discord's reference, "Sharding").
-    fn latest(&self, trace: &Trace) -> Option<UnixMillis> {
-        let id = trace.guild.map_or(0, |guild| guild.get() >> 22);
-        let of_shard = self
-            .shards
-            .iter()
-            .filter(|((shard, shards), _)| id % u64::from(*shards).max(1) == u64::from(*shard));
-        let of_guild = trace.guild.and_then(|guild| self.guilds.get(&guild));
-        of_shard
-            .map(|(_, at)| at)
-            .chain(of_guild)
-            .chain(self.channels.get(&trace.key.0))
-            .chain(&self.everything)
-            .max()
-            .copied()
     }
 }
 
@@ -189,18 +136,20 @@ impl Inner {
             .is_some_and(|at| trace.at < at && settled.is_none_or(|settled| *settled < at))
     }
 
-    /// Returns whether there was room.
-    fn ask(&mut self, key: Key, hidden: bool) -> bool {
-        if self.questions.len() >= MOST_QUESTIONS {
-            return false;
-        }
-        let of_channel = (key.0, MessageId::new(0))..=(key.0, MessageId::new(u64::MAX));
-        if self.questions.range(of_channel).count() >= MOST_OF_A_CHANNEL {
-            return false;
-        }
-        let progress = Progress::Due;
-        self.questions.insert(key, Question { progress, hidden });
-        true
+    /// Asks for a message, unless its channel would not say or there is no room. Returns
+    /// whether it does.
+    fn ask(&mut self, key: Key, party: Party, hidden: bool) -> bool {
+        self.refused.get(&key.0).is_none() && self.questions.ask(key, party, hidden)
+    }
+
+    fn unfinished(&mut self, party: Party, channel: ChannelId, from: MessageId) {
+        self.count += 1;
+        let number = self.count;
+        let before = self.unfinished.get(&channel).copied();
+        let from = before.map_or(from, |before| before.from.min(from));
+        let number = before.map_or(number, |before| before.number);
+        self.unfinished
+            .insert(party, channel, Unfinished { number, from });
     }
 }
 
@@ -214,9 +163,10 @@ impl Doubts {
     pub(in crate::memory) fn missed(&self, missed: Missed, now: UnixMillis) {
         let mut inner = self.lock();
         inner.gaps.note(missed, now);
+        inner.refused.retain(|_, hides| *hides);
         inner
             .questions
-            .retain(|_, question| question.hidden || question.progress != Progress::Refused);
+            .retain(|_, question| question.hidden || question.progress != Progress::Unclear);
     }
 
     /// Notes a loss: events were heard and could not be kept.
@@ -229,31 +179,27 @@ impl Doubts {
     /// and is noted later, see [`Doubts::unfinished`].
     pub(in crate::memory) fn lacking(
         &self,
-        channel: ChannelId,
+        (guild, channel): (Option<GuildId>, ChannelId),
         ids: impl IntoIterator<Item = MessageId>,
         at: UnixMillis,
     ) {
         let mut inner = self.lock();
+        let party = Party::of(guild, channel);
+        inner.refused.remove(&channel);
         let mut last = MessageId::new(0);
         for id in ids {
             if inner.settled.get(&id).is_some_and(|settled| *settled >= at) {
                 continue;
             }
-            match inner.questions.entry((channel, id)) {
-                Entry::Occupied(mut question) => {
-                    let question = question.get_mut();
-                    question.hidden = true;
-                    if question.progress == Progress::Refused {
-                        question.progress = Progress::Due;
-                    }
+            if let Some(question) = inner.questions.get_mut(&(channel, id)) {
+                question.hidden = true;
+                if question.progress == Progress::Unclear {
+                    question.progress = Progress::Due;
                 }
-                Entry::Vacant(_) => {
-                    if !inner.ask((channel, id), true) {
-                        inner.unfinished.entry(channel).or_insert(last);
-                        inner.losses.note(Missed::Channel(channel), at);
-                        break;
-                    }
-                }
+            } else if !inner.ask((channel, id), party, true) {
+                inner.unfinished(party, channel, last);
+                inner.losses.note(Missed::Channel { guild, channel }, at);
+                break;
             }
             last = id;
         }
@@ -278,6 +224,17 @@ impl Doubts {
             let middle = times[times.len() / 2];
             inner.settled.retain(|_, at| *at > middle);
         }
+        if !inner.unfinished.is_empty() {
+            self.due.notify_one();
+        }
+    }
+
+    /// Drops the questions about deleted messages.
+    pub(in crate::memory) fn drop_questions(&self, channel: ChannelId, ids: &[MessageId]) {
+        let mut inner = self.lock();
+        for id in ids {
+            inner.questions.remove(&(channel, *id));
+        }
     }
 
     /// Drops the doubts of a channel that is gone, with all that was kept of it.
@@ -285,6 +242,7 @@ impl Doubts {
         let mut inner = self.lock();
         inner.questions.retain(|(of, _), _| *of != channel);
         inner.unfinished.remove(&channel);
+        inner.refused.remove(&channel);
     }
 
     /// Whether nothing made from the message may be shown now. A message affected
@@ -296,7 +254,7 @@ impl Doubts {
             question.hidden |= is_lost;
             return question.hidden;
         }
-        if is_lost && inner.ask(trace.key, true) {
+        if is_lost && inner.ask(trace.key, trace.party(), true) {
             self.due.notify_one();
         }
         is_lost
@@ -318,13 +276,13 @@ impl Doubts {
         let mut inner = self.lock();
         let mut keys = Vec::new();
         for trace in traces {
-            let is_asked = inner.questions.contains_key(&trace.key);
+            let is_asked = inner.questions.contains(&trace.key);
             if is_asked || !inner.is_open(&inner.gaps, &trace) {
                 continue;
             }
-            let has_room = inner.ask(trace.key, false);
-            if keys.len() < most && has_room {
-                inner.progress(trace.key, Progress::Asking);
+            let asks = inner.ask(trace.key, trace.party(), false);
+            if keys.len() < most && asks {
+                inner.questions.progress(trace.key, Progress::Asking);
                 keys.push(trace.key);
             }
         }
@@ -332,13 +290,16 @@ impl Doubts {
         Asking { doubts: self, keys }
     }
 
-    /// Waits until there are messages to ask for, and returns some, grouped by
-    /// channel.
+    /// Waits until there are messages to ask for, and returns some of a channel; or until
+    /// an unfinished channel has room, and returns none.
     pub(in crate::memory) async fn due(&self) -> Asking<'_> {
         loop {
-            let keys = self.lock().take_round();
-            if !keys.is_empty() {
-                return Asking { doubts: self, keys };
+            {
+                let mut inner = self.lock();
+                let keys = inner.questions.take_round();
+                if !keys.is_empty() || inner.next_unfinished().is_some() {
+                    return Asking { doubts: self, keys };
+                }
             }
             self.due.notified().await;
         }
@@ -346,37 +307,59 @@ impl Doubts {
 
     /// The message is gone: hides it until it is purged.
     pub(in crate::memory) fn gone(&self, key: Key) {
+        let mut inner = self.lock();
+        let asked = inner.questions.get_mut(&key).map(|question| question.party);
         let question = Question {
+            party: asked.unwrap_or(Party::Channel(key.0)),
             progress: Progress::Asking,
             hidden: true,
         };
-        self.lock().questions.insert(key, question);
+        inner.questions.put(key, question);
     }
 
     /// Discord's answer did not settle it.
     pub(in crate::memory) fn unclear(&self, key: Key) {
-        self.lock().progress(key, Progress::Refused);
+        self.lock().questions.progress(key, Progress::Unclear);
     }
 
     /// We may not read the channel: it is not asked about again for now, since
-    /// refused requests count towards a ban.
-    pub(in crate::memory) fn refused(&self, channel: ChannelId) {
+    /// refused requests count towards a ban, and its messages take no room. What was hidden
+    /// stays so, with all that is stored of the channel.
+    pub(in crate::memory) fn refused(&self, channel: ChannelId, now: UnixMillis) {
         let mut inner = self.lock();
-        let of_channel = inner
-            .questions
-            .iter_mut()
-            .filter(|((of, _), _)| *of == channel);
-        for (_, question) in of_channel {
-            question.progress = Progress::Refused;
+        let of_channel = inner.questions.of_channel(channel).map(|(_, one)| *one);
+        let (party, hides) = of_channel.fold((None, false), |(_, hides), one| {
+            (Some(one.party), hides || one.hidden)
+        });
+        let party = party.unwrap_or(Party::Channel(channel));
+        if hides {
+            let guild = party.guild();
+            inner.losses.note(Missed::Channel { guild, channel }, now);
         }
+        inner.questions.retain(|(of, _), _| *of != channel);
+        let hides = hides || inner.refused.get(&channel).is_some_and(|hides| *hides);
+        inner.refused.insert(party, channel, hides);
     }
 
-    /// Messages that were refused are asked for once more.
+    /// Messages that Discord would not tell of are asked for once more.
     pub(in crate::memory) fn ask_refused(&self, which: impl Fn(ChannelId) -> bool) {
         let mut inner = self.lock();
-        for ((channel, _), question) in &mut inner.questions {
-            if question.progress == Progress::Refused && which(*channel) {
+        for ((channel, _), question) in inner.questions.iter_mut() {
+            if question.progress == Progress::Unclear && which(*channel) {
                 question.progress = Progress::Due;
+            }
+        }
+        let reopened = inner
+            .refused
+            .iter()
+            .filter(|(_, channel, _)| which(**channel));
+        let reopened: Vec<_> = reopened
+            .map(|(party, channel, hides)| (party, *channel, *hides))
+            .collect();
+        for (party, channel, hides) in reopened {
+            inner.refused.remove(&channel);
+            if hides {
+                inner.unfinished(party, channel, MessageId::new(0));
             }
         }
         self.due.notify_one();
@@ -386,53 +369,31 @@ impl Doubts {
     pub(in crate::memory) fn ask_again(&self, keys: &[Key]) {
         let mut inner = self.lock();
         for key in keys {
-            inner.progress(*key, Progress::Due);
+            inner.questions.progress(*key, Progress::Due);
         }
         self.due.notify_one();
     }
 
-    /// Channels that have room again, each with the last message that was noted
+    /// A channel that has room again, with its server and the last message that was noted
     /// before the room ran out.
-    pub(in crate::memory) fn unfinished(&self) -> Vec<Key> {
+    pub(in crate::memory) fn unfinished(&self) -> Option<(Option<GuildId>, Key)> {
         let mut inner = self.lock();
-        let is_busy = |inner: &Inner, channel: ChannelId| {
-            let of_channel = (channel, MessageId::new(0))..=(channel, MessageId::new(u64::MAX));
-            inner.questions.range(of_channel).next().is_some()
-        };
-        let ready: Vec<Key> = inner
-            .unfinished
-            .iter()
-            .filter(|(channel, _)| !is_busy(&inner, **channel))
-            .map(|(channel, from)| (*channel, *from))
-            .collect();
-        for (channel, _) in &ready {
-            inner.unfinished.remove(channel);
-        }
-        ready
+        let (party, channel) = inner.next_unfinished()?;
+        let unfinished = inner.unfinished.remove(&channel)?;
+        Some((party.guild(), (channel, unfinished.from)))
     }
 }
 
 impl Inner {
-    fn progress(&mut self, key: Key, progress: Progress) {
-        if let Some(question) = self.questions.get_mut(&key) {
-            question.progress = progress;
-        }
-    }
-
-    fn take_round(&mut self) -> Vec<Key> {
-        let (mut keys, mut of_channel) = (Vec::<Key>::new(), 0);
-        let due = self.questions.iter_mut();
-        for (key, question) in due.filter(|(_, one)| one.progress == Progress::Due) {
-            of_channel = match keys.last() {
-                Some((last, _)) if *last == key.0 => of_channel + 1,
-                _ => 1,
-            };
-            if of_channel <= A_ROUND_OF_A_CHANNEL && keys.len() < A_ROUND {
-                question.progress = Progress::Asking;
-                keys.push(*key);
-            }
-        }
-        keys
+    /// The channel that has waited longest of those of which nothing else is asked for, and
+    /// whose server has room for a round.
+    fn next_unfinished(&self) -> Option<(Party, ChannelId)> {
+        let all = self.unfinished.iter();
+        let ready = all.filter(|(party, channel, _)| {
+            self.questions.room(*party) >= A_ROUND && !self.questions.is_asked(**channel)
+        });
+        let next = ready.min_by_key(|(_, _, unfinished)| unfinished.number);
+        next.map(|(party, channel, _)| (party, *channel))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Edit;
-use super::queue::Party;
+use super::party::{Party, largest};
 use crate::memory::Place;
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, Message, MessageId, TurnId, UnixMillis,
@@ -151,13 +151,7 @@ impl Noted {
     }
 
     /// Notes what is gone with a channel, member or user.
-    pub(super) fn gone(&self, purge: &Purge, now: UnixMillis) {
-        let party = match purge {
-            Purge::Channel(channel) => Party::Channel(*channel),
-            Purge::Member { guild, .. } | Purge::Guild(guild) => Party::Guild(*guild),
-            Purge::User(user) => Party::User(*user),
-            Purge::Messages { .. } | Purge::Edited { .. } | Purge::Before(_) => return,
-        };
+    pub(super) fn gone(&self, party: Party, purge: &Purge, now: UnixMillis) {
         self.note(|notes| {
             let number = notes.push(party, What::Gone(purge.clone(), now));
             if let Purge::Channel(channel) = purge {
@@ -384,12 +378,7 @@ impl Notes {
 
     /// Drops the notes of the server or conversation that has most.
     fn drop_largest(&mut self) {
-        let mut parties: HashMap<Party, usize> = HashMap::new();
-        for note in &self.order {
-            *parties.entry(note.party).or_default() += 1;
-        }
-        let largest = parties.into_iter().max_by_key(|(_, notes)| *notes);
-        let Some((largest, _)) = largest else {
+        let Some(largest) = largest(self.order.iter().map(|note| (note.party, 1))) else {
             return;
         };
         let (dropped, kept) = std::mem::take(&mut self.order)

@@ -1,12 +1,13 @@
 //! The queue of changes, and what they say to turns under way.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::DiscordChange;
 use super::noted::{Noted, UnderWay};
-use super::{DiscordChange, Edit};
+use super::party::{Party, Shared};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 /// The most members for whom it is remembered when they were last looked up.
@@ -15,9 +16,14 @@ const MEMBERS_REMEMBERED: usize = 10_000;
 const A_DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// The most that may wait for a store that is gone or slow, in bytes, over all servers.
 const MOST_BYTES: usize = 4 << 20;
+/// The most deleted channels that may wait beside them, and the most to be rechecked.
+const MOST_CHANNELS: usize = 65_536;
+const MOST_RECHECKS: usize = 4_096;
 
 /// The changes that wait: at most [`MOST_BYTES`]. Beyond, those who take most lose
-/// what is known about single messages, until half of the room is free.
+/// what is known about single messages, until half of the room is free. What nothing makes
+/// up for takes nobody's room: there is one such change a server, shard or channel, and of
+/// deleted channels there are at most [`MOST_CHANNELS`].
 #[derive(Debug, Default)]
 pub(in crate::memory) struct ChangeQueue {
     waiting: Mutex<WaitingChanges>,
@@ -32,55 +38,34 @@ pub(in crate::memory) struct ChangeQueue {
     member_due: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct WaitingChanges {
     changes: Vec<DiscordChange>,
+    /// What those that may be dropped take.
     bytes: usize,
+    deleted: Shared<ChannelId, ()>,
+    /// The channels to recheck, from some message on.
+    rechecks: Shared<ChannelId, MessageId>,
     /// What is noted of them stays noted until all are carried out.
     under_way: Option<UnderWay>,
 }
 
-/// Who a change counts against when room is shared out: a server, a direct
-/// conversation, or somebody of whom nothing is kept any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Party {
-    Guild(GuildId),
-    Channel(ChannelId),
-    User(UserId),
-}
-
-impl Party {
-    pub(super) fn of(guild: Option<GuildId>, channel: ChannelId) -> Self {
-        guild.map_or(Self::Channel(channel), Self::Guild)
+impl Default for WaitingChanges {
+    fn default() -> Self {
+        Self {
+            changes: Vec::new(),
+            bytes: 0,
+            deleted: Shared::new(MOST_CHANNELS),
+            rechecks: Shared::new(MOST_RECHECKS),
+            under_way: None,
+        }
     }
 }
 
 impl DiscordChange {
-    /// The memory that it takes, roughly.
-    fn bytes(&self) -> usize {
-        let texts = |edits: &[Edit]| -> usize {
-            let one = |edit: &Edit| size_of::<Edit>() + edit.bytes();
-            edits.iter().map(one).sum()
-        };
-        // There is at most one per channel.
-        if let Self::Recheck { .. } = self {
-            return 0;
-        }
-        size_of::<Self>()
-            + match self {
-                Self::Deleted { ids, .. } | Self::Unknown { ids, .. } => size_of_val(&**ids),
-                Self::Edited { edit, .. } => edit.bytes(),
-                Self::Connected { guilds, .. } => size_of_val(&**guilds),
-                Self::Fetched(page) => {
-                    // A set takes about twice the size of its elements.
-                    2 * page.present.len() * size_of::<MessageId>() + texts(&page.edited)
-                }
-                Self::ChannelDeleted(_)
-                | Self::GuildLeft(_)
-                | Self::GuildJoined(_)
-                | Self::MemberLeft { .. }
-                | Self::Recheck { .. } => 0,
-            }
+    /// What counts towards [`MOST_BYTES`].
+    fn shared_bytes(&self) -> usize {
+        self.droppable().map_or(0, |_| self.bytes())
     }
 
     /// Whose it is and in which channel, if it may be dropped because something
@@ -94,7 +79,7 @@ impl DiscordChange {
             Self::Fetched(page) => Some((Party::of(page.guild, page.channel), Some(page.channel))),
             Self::Unknown { channel, .. } => Some((Party::Channel(*channel), Some(*channel))),
             Self::MemberLeft { guild, .. } => Some((Party::Guild(*guild), None)),
-            Self::ChannelDeleted(_)
+            Self::ChannelDeleted { .. }
             | Self::GuildLeft(_)
             | Self::GuildJoined(_)
             | Self::Connected { .. }
@@ -108,17 +93,55 @@ impl DiscordChange {
 pub(super) struct Overflow {
     /// Changes that were dropped.
     pub(super) changes: usize,
-    /// The channels of the messages concerned.
-    pub(super) channels: BTreeSet<ChannelId>,
+    /// The channels of the messages concerned, with their servers.
+    pub(super) channels: BTreeMap<ChannelId, Option<GuildId>>,
+    /// The servers that deleted too many channels.
+    pub(super) guilds: BTreeSet<GuildId>,
 }
 
 impl WaitingChanges {
+    /// Adds one, behind the others.
+    fn add(&mut self, change: DiscordChange, overflow: &mut Overflow) {
+        match change {
+            DiscordChange::ChannelDeleted { guild, channel } => {
+                let party = Party::of(guild, channel);
+                let Some((most, lost)) = self.deleted.insert(party, channel, ()) else {
+                    return;
+                };
+                overflow.changes += lost.len();
+                match most.guild() {
+                    Some(guild) => overflow.guilds.extend([guild]),
+                    None => overflow
+                        .channels
+                        .extend(lost.into_iter().map(|one| (one, None))),
+                }
+            }
+            // Without it the channel's messages are asked for when next used.
+            DiscordChange::Recheck {
+                guild,
+                channel,
+                from,
+            } => {
+                let before = self.rechecks.get(&channel).copied();
+                let from = before.map_or(from, |before| before.min(from));
+                let party = Party::of(guild, channel);
+                self.rechecks.insert(party, channel, from);
+            }
+            change => {
+                self.bytes += change.shared_bytes();
+                if change.droppable().is_none() {
+                    self.changes.retain(|earlier| !change.replaces(earlier));
+                }
+                self.changes.push(change);
+            }
+        }
+    }
+
     /// Drops changes of single messages, starting with those who have most, until
     /// half of the room is free.
-    fn make_room(&mut self) -> Overflow {
-        let mut overflow = Overflow::default();
+    fn make_room(&mut self, overflow: &mut Overflow) {
         if self.bytes <= MOST_BYTES {
-            return overflow;
+            return;
         }
         let mut parties: HashMap<Party, usize> = HashMap::new();
         for change in &self.changes {
@@ -140,13 +163,35 @@ impl WaitingChanges {
         self.changes.retain(|change| match change.droppable() {
             Some((party, place)) if dropped.contains(&party) => {
                 overflow.changes += 1;
+                let place = place.map(|channel| (channel, party.guild()));
                 overflow.channels.extend(place);
                 false
             }
             _ => true,
         });
-        self.bytes = self.changes.iter().map(DiscordChange::bytes).sum();
-        overflow
+        self.bytes = self.changes.iter().map(DiscordChange::shared_bytes).sum();
+    }
+
+    /// Takes all out: deleted channels first, after which nothing of theirs is left to do.
+    fn take(&mut self) -> Vec<DiscordChange> {
+        self.bytes = 0;
+        let deleted = self.deleted.take();
+        let deleted = deleted.map(|(party, channel, ())| DiscordChange::ChannelDeleted {
+            guild: party.guild(),
+            channel,
+        });
+        let rechecks = self.rechecks.take();
+        let rechecks = rechecks.map(|(party, channel, from)| DiscordChange::Recheck {
+            guild: party.guild(),
+            channel,
+            from,
+        });
+        let changes = std::mem::take(&mut self.changes);
+        deleted.chain(changes).chain(rechecks).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.deleted.is_empty() && self.rechecks.is_empty()
     }
 }
 
@@ -162,29 +207,27 @@ impl ChangeQueue {
     }
 
     pub(super) fn push(&self, change: DiscordChange) -> Overflow {
-        let mut waiting = self.waiting();
+        let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
         self.came.notify_one();
-        if matches!(change, DiscordChange::Recheck { .. }) && waiting.changes.contains(&change) {
-            return Overflow::default();
-        }
-        waiting.bytes += change.bytes();
-        waiting.changes.push(change);
-        waiting.make_room()
+        waiting.add(change, &mut overflow);
+        waiting.make_room(&mut overflow);
+        overflow
     }
 
     /// Puts changes that could not be carried out back in front of those that have
     /// arrived since; wakes nobody.
     pub(super) fn put_back(&self, changes: impl IntoIterator<Item = DiscordChange>) -> Overflow {
-        let mut waiting = self.waiting();
-        waiting.changes.splice(0..0, changes);
-        waiting.bytes = waiting.changes.iter().map(DiscordChange::bytes).sum();
-        waiting.make_room()
+        let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
+        let since = waiting.take();
+        for change in changes.into_iter().chain(since) {
+            waiting.add(change, &mut overflow);
+        }
+        waiting.make_room(&mut overflow);
+        overflow
     }
 
     pub(super) fn take(&self) -> Vec<DiscordChange> {
-        let mut waiting = self.waiting();
-        waiting.bytes = 0;
-        std::mem::take(&mut waiting.changes)
+        self.waiting().take()
     }
 
     /// A change that waits is noted until all are carried out.
@@ -195,7 +238,7 @@ impl ChangeQueue {
     /// All that was taken is carried out.
     pub(super) fn carried_out(&self) {
         let mut waiting = self.waiting();
-        if waiting.changes.is_empty() {
+        if waiting.is_empty() {
             waiting.under_way = None;
         }
     }

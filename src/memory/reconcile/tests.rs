@@ -101,7 +101,7 @@ fn what_is_gone_is_gone_for_turns_that_began_before() {
         (Purge::User(USER), false, [false, true, true]),
     ] {
         let noted = Noted::default();
-        noted.gone(&purge, UnixMillis(9));
+        noted.gone(Party::Channel(HERE), &purge, UnixMillis(9));
         for (place, reached) in [&in_channel, &of_member, &of_user].into_iter().zip(reached) {
             let gone = |since| noted.is_gone(place, UnixMillis(since));
             assert_eq!(gone(8), reached, "{purge:?} {place:?}");

@@ -138,7 +138,7 @@ async fn what_happens_to_a_source_while_the_turn_runs_is_not_missed() {
                 ids: vec![SOURCE],
             },
             1 => edited(Some("ginger"), Some(s.memory.now())),
-            _ => DiscordChange::ChannelDeleted(ELSEWHERE),
+            _ => channel_deleted(ELSEWHERE),
         };
         s.reconcile(change).await;
         s.pass(1);
@@ -170,7 +170,10 @@ async fn a_source_from_before_a_gap_is_asked_for() {
     let here = place(GUILD, HERE, ADA);
     s.told_of(&here, 10).await;
     s.pass(1);
-    s.memory.missed(Missed::Channel(ELSEWHERE));
+    s.memory.missed(Missed::Channel {
+        guild: Some(GUILD),
+        channel: ELSEWHERE,
+    });
     let mut rows = s.rows(&here).await;
     let traces = rows.iter().flat_map(traces);
     let asking = s.memory.doubts.take_unconfirmed(traces, 9);

@@ -263,3 +263,35 @@ async fn a_run_that_comes_too_late_is_interrupted() {
     assert_eq!(ends(&done), ["interrupted"]);
     assert_eq!(p.stage.model.requests().len(), 0);
 }
+
+/// A run that begins while a turn is waited for counts with it: more may be left over than ran
+/// when the process was told to end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_begins_during_the_last_wait_counts_too() {
+    let (p, bot) = place(&[("SHUTDOWN_TIMEOUT_S", "1.5")]).await;
+    let discord = &p.stage.discord;
+    let slow = |method: &str, path: &str, ms| {
+        let latency = clew_simulator::FaultKind::Latency(Duration::from_millis(ms));
+        discord.fault(clew_simulator::Fault::new(method, path, latency));
+    };
+    slow("POST", "/channels/*/threads", 700);
+    // The run's last words are still on their way when the wait is over.
+    slow("PATCH", "/channels/*/messages/*", 2_000);
+    let _gate = p.hold("never said");
+    let question = format!("<@{}> how many pumps?", p.us);
+    discord.post(p.channel, p.boris, question.as_str());
+    p.stage.model.wait_requests(1).await;
+    let task = json!({"task": "count the pumps"});
+    let _called = discord
+        .call(p.ada, p.channel, "agent run", task)
+        .await
+        .unwrap();
+    discord
+        .wait_request("POST", "/channels/*/threads", 1)
+        .await
+        .unwrap();
+    let done = bot.stop().await;
+    let stopping = details(&done, "stopping").remove(0);
+    assert_eq!(stopping["drained"], 0, "{stopping}");
+    assert_eq!(stopping["abandoned"], 2, "{stopping}");
+}

@@ -1,6 +1,8 @@
 //! Which turns wait for each other, and which questions are refused.
 
-use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Use, World};
+use std::time::Duration;
+
+use clew_simulator::{ChannelKind, Fault, FaultKind, Id, Limit, Message, Use, World};
 
 use super::{assert_in_order, place, place_with};
 use crate::support::bot::details;
@@ -243,7 +245,7 @@ async fn triggers_at_once_are_each_their_own_target() {
 async fn typing_shows_from_the_start_and_holds_nothing_up() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let hang = FaultKind::Hang(std::time::Duration::from_secs(4));
+    let hang = FaultKind::Hang(Duration::from_secs(4));
     p.stage.discord.fault(Fault::new("POST", "/typing", hang));
     let gate = p.hold("slowly");
     p.post(p.channel, p.ada, p.to_us("why?"));
@@ -336,4 +338,53 @@ async fn commands_that_wait_at_a_stop_are_told() {
         refused.iter().any(|one| one["reason"] == "stopping"),
         "{refused:?}"
     );
+}
+
+/// A raid: six hundred accounts mention us twice each in one channel, which takes five posts in
+/// five seconds. Somebody who asks in another channel is answered meanwhile, and so is who
+/// asks once in the raided channel; few of the raiders are told why they are not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raid_keeps_nobody_else_of_its_server_waiting() {
+    let settings = [("MAX_CONCURRENT_TURNS", "4"), ("USER_TURNS_PER_MIN", "0")];
+    let (p, (raided, raiders)) = place_with(&settings, |world, seeds| {
+        let raided = world.channel(seeds.guild, ChannelKind::Text, "raided");
+        let raider = |name: usize| world.member(seeds.guild, &format!("R{name}"));
+        (raided, (0..600).map(raider).collect::<Vec<Id>>())
+    })
+    .await;
+    p.stage.discord.limit(Limit {
+        method: "POST".to_owned(),
+        path: "/channels/*/messages".to_owned(),
+        calls: 5,
+        window: Duration::from_secs(5),
+    });
+    let bot = p.start().await;
+    let gates: Vec<Gate> = (0..2).map(|_| p.hold("at last")).collect();
+    for _ in 0..2 {
+        for raider in &raiders {
+            p.post(raided, *raider, p.to_us("now!"));
+        }
+    }
+    p.seen().await;
+    assert_eq!(p.stage.model.requests().len(), 2, "half of the places");
+    p.post(p.channel, p.boris, p.to_us("is anybody there?"));
+    assert_eq!(p.answer(p.channel, 1).await, "ok");
+    assert_eq!(p.stage.model.requests().len(), 3);
+    let asked = p.post(raided, p.ada, p.to_us("what is going on?"));
+    p.seen().await;
+    gates[0].open();
+    assert!(p.prompt(4).await.ends_with("what is going on?"));
+    gates[1].open();
+    let is_adas = |message: &Message| {
+        message
+            .reference
+            .is_some_and(|of| of.message == Some(asked))
+    };
+    let answer = p.stage.discord.wait_for_message(raided, is_adas).await;
+    assert_eq!(answer.unwrap().content, "ok");
+    let refusals = p.stage.discord.answers(raided);
+    let refusals = refusals.iter().filter(|one| one.content.starts_with("-# "));
+    assert_eq!(refusals.count(), 5, "the rest of the posts is for answers");
+    let lines = bot.stop().await;
+    assert!(details(&lines, "refused").len() > 1_100, "all are counted");
 }

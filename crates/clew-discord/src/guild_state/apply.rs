@@ -61,8 +61,10 @@ impl GuildState {
             }
             "THREAD_DELETE" => {
                 let ChannelDelete { id: thread } = read(data)?;
-                self.write().remove_channel(thread);
-                Some(Event::ThreadDeleted(thread))
+                let mut guilds = self.write();
+                let guild = guilds.guild_of(thread);
+                guilds.remove_channel(thread);
+                Some(Event::ThreadDeleted { guild, thread })
             }
             "THREAD_LIST_SYNC" => Some(self.threads_synced(read(data)?)),
             "THREAD_MEMBER_UPDATE" => self.joined_thread(&read(data)?),
@@ -122,6 +124,7 @@ impl GuildState {
         guilds.remove_channel(channel);
         let threads = guild.map(|guild| guilds.remove_threads(guild, Some(&[channel])));
         Event::ChannelDeleted {
+            guild,
             channel,
             threads: threads.unwrap_or_default(),
         }

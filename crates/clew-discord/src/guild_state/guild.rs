@@ -52,6 +52,13 @@ impl KnownGuild {
         threads.map(|thread| thread.id).collect()
     }
 
+    /// The oldest archived thread, or the oldest of all if none is archived.
+    pub(super) fn oldest_thread(&self) -> Option<ChannelId> {
+        let threads = self.channels.values().filter(|one| one.kind().is_thread());
+        let oldest = threads.min_by_key(|one| (!one.thread_metadata.archived, one.id));
+        oldest.map(|thread| thread.id)
+    }
+
     /// As the session file holds it: threads among the channels, and of the
     /// members only ourselves.
     pub(super) fn to_partial(&self, id: GuildId, ourselves: Option<PartialMember>) -> PartialGuild {

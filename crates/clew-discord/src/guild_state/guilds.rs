@@ -13,6 +13,10 @@ const NAMES_PER_GUILD: usize = 500;
 /// markers may be off a little.
 const THREADS_COUNTED: usize = 10_000;
 
+/// Channels and threads of a server. Discord has at most 500 channels and 1,000 threads that
+/// are not archived; the rest is for archived ones, which only grow in number.
+const CHANNELS_PER_GUILD: usize = 2_500;
+
 type Names = HashMap<GuildId, HashMap<UserId, Box<str>>>;
 
 /// Everything known.
@@ -103,7 +107,8 @@ impl Guilds {
     }
 
     /// Inserts or replaces a channel or thread, and returns the previous one.
-    /// An unknown server becomes known by it, without a name or an owner.
+    /// An unknown server becomes known by it, without a name or an owner. Where there are too
+    /// many, the oldest archived thread is forgotten, as all are by a new session.
     pub(super) fn put_channel(
         &mut self,
         guild: GuildId,
@@ -113,6 +118,10 @@ impl Guilds {
         self.of_channel.insert(channel.id, guild);
         let known = self.by_id.entry(guild).or_default();
         known.channels.insert(channel.id, channel);
+        let too_many = known.channels.len() > CHANNELS_PER_GUILD;
+        if let Some(thread) = too_many.then(|| known.oldest_thread()).flatten() {
+            self.remove_channel(thread);
+        }
         before
     }
 
@@ -186,5 +195,38 @@ impl Guilds {
         if is_us && let Some(known) = self.guild_mut(guild) {
             known.our_roles = Some(member.roles);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(id: u64, kind: u8, archived: bool) -> PartialChannel {
+        let text =
+            format!(r#"{{"id":"{id}","type":{kind},"thread_metadata":{{"archived":{archived}}}}}"#);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Discord never deletes archived threads, and tells of them for ever.
+    #[test]
+    fn old_archived_threads_are_forgotten() {
+        let (mut guilds, guild) = (Guilds::default(), GuildId::new(1));
+        let mut put = |id, kind, archived| {
+            guilds.put_channel(guild, channel(id, kind, archived));
+            guilds.guild(guild).unwrap().channels.len()
+        };
+        put(2, 0, false);
+        put(3, 11, false);
+        let last = 2 + CHANNELS_PER_GUILD as u64;
+        for id in 4..last {
+            put(id, 11, true);
+        }
+        assert_eq!(put(last, 11, false), CHANNELS_PER_GUILD);
+        assert_eq!(put(last, 11, true), CHANNELS_PER_GUILD, "known");
+        assert_eq!(put(last + 1, 0, false), CHANNELS_PER_GUILD);
+        let is_known = |id| guilds.guild_of(ChannelId::new(id)).is_some();
+        assert!(is_known(2) && is_known(3) && is_known(last) && is_known(last + 1));
+        assert!(!is_known(4) && !is_known(5) && is_known(6));
     }
 }

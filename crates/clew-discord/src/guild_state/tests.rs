@@ -201,16 +201,28 @@ fn changes_of_permissions_are_told_and_others_are_not() {
 fn what_is_deleted_is_forgotten_with_its_threads() {
     let state = known();
     let gone = state.apply("CHANNEL_DELETE", r#"{"id":"11","guild_id":"1","type":0}"#);
-    let Some(Event::ChannelDeleted { channel, threads }) = gone else {
+    let Some(Event::ChannelDeleted {
+        guild,
+        channel,
+        threads,
+    }) = gone
+    else {
         panic!("{gone:?}");
     };
-    assert_eq!((channel, threads), (id(11), vec![id(21)]));
+    assert_eq!(
+        (guild, channel, threads),
+        (Some(GUILD), id(11), vec![id(21)])
+    );
     assert!(state.channel(id(11)).is_none() && state.channel(id(21)).is_none());
     assert_eq!(state.guild_of(id(21)), None);
-    state.apply(
+    let gone = state.apply(
         "THREAD_DELETE",
         r#"{"id":"20","guild_id":"1","type":11,"parent_id":"12"}"#,
     );
+    let Some(Event::ThreadDeleted { guild, thread }) = gone else {
+        panic!("{gone:?}");
+    };
+    assert_eq!((guild, thread), (Some(GUILD), id(20)));
     assert!(state.channel(id(20)).is_none());
     let outage = state.apply("GUILD_DELETE", r#"{"id":"1","unavailable":true}"#);
     assert!(matches!(outage, Some(Event::GuildUnavailable(GUILD))));

@@ -95,7 +95,7 @@ fn what_comes_while_a_turn_is_under_way_stays_noted() {
     let note_all = || {
         noted.deleted(Some(GUILD), HERE, &ids(1, 2));
         noted.edited(Some(GUILD), HERE, &[edit(3, Some(9)), edit(4, None)]);
-        noted.gone(&Purge::Channel(HERE), UnixMillis(9));
+        noted.gone(Party::Channel(HERE), &Purge::Channel(HERE), UnixMillis(9));
     };
     let turn = noted.begins(Some(TURN));
     note_all();
@@ -182,6 +182,6 @@ fn what_became_of_a_message_is_told_by_its_last_edit() {
     ] {
         assert_eq!(became(id, edited), expected, "{id} {edited:?}");
     }
-    noted.gone(&Purge::Channel(HERE), UnixMillis(9));
+    noted.gone(Party::Channel(HERE), &Purge::Channel(HERE), UnixMillis(9));
     assert_eq!(became(6, None), Became::Gone);
 }

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::super::Fetched;
+use super::super::{Edit, Fetched};
 use super::*;
 
 const HERE: ChannelId = ChannelId::new(7);
@@ -21,6 +21,26 @@ fn edited(guild: u64, bytes: usize) -> DiscordChange {
         guild: Some(GuildId::new(guild)),
         channel: ChannelId::new(guild),
         edit: edit(bytes),
+    }
+}
+
+fn dropped(changes: usize, channels: BTreeMap<ChannelId, Option<GuildId>>) -> Overflow {
+    Overflow {
+        changes,
+        channels,
+        guilds: BTreeSet::new(),
+    }
+}
+
+/// The channel of [`edited`] in that server.
+fn channel_of(guild: u64) -> (ChannelId, Option<GuildId>) {
+    (ChannelId::new(guild), Some(GuildId::new(guild)))
+}
+
+fn channel_deleted(guild: u64, channel: u64) -> DiscordChange {
+    DiscordChange::ChannelDeleted {
+        guild: Some(GuildId::new(guild)),
+        channel: ChannelId::new(channel),
     }
 }
 
@@ -82,12 +102,11 @@ fn what_waits_is_bounded_by_its_bytes() {
             "{waiting} of {bytes} bytes"
         );
         let channels = match change {
-            DiscordChange::MemberLeft { .. } => BTreeSet::new(),
-            DiscordChange::Edited { channel, .. } => BTreeSet::from([channel]),
-            _ => BTreeSet::from([HERE]),
+            DiscordChange::MemberLeft { .. } => BTreeMap::new(),
+            DiscordChange::Edited { channel, guild, .. } => BTreeMap::from([(channel, guild)]),
+            _ => BTreeMap::from([(HERE, None)]),
         };
-        let changes = waiting;
-        assert_eq!(overflow, Overflow { changes, channels });
+        assert_eq!(overflow, dropped(waiting, channels));
         assert_eq!(queue.take(), []);
     }
 }
@@ -100,18 +119,8 @@ fn who_has_most_makes_room() {
     for (guild, bytes) in [(2, part * 2), (9, part * 3), (4, part), (8, half - part)] {
         assert_eq!(queue.push(edited(guild, bytes)), Overflow::default());
     }
-    // Nothing makes up for a deleted channel, so it stays.
-    let gone = DiscordChange::ChannelDeleted(HERE);
-    assert_eq!(queue.push(gone.clone()), Overflow::default());
     let overflow = queue.push(edited(8, part * 4));
-    let channels = BTreeSet::from([ChannelId::new(8)]);
-    assert_eq!(
-        overflow,
-        Overflow {
-            changes: 2,
-            channels
-        }
-    );
+    assert_eq!(overflow, dropped(2, BTreeMap::from([channel_of(8)])));
     // Half of the room is free again.
     let more = edited(1, half - part);
     assert_eq!(queue.push(more.clone()), Overflow::default());
@@ -119,51 +128,82 @@ fn who_has_most_makes_room() {
         edited(2, part * 2),
         edited(9, part * 3),
         edited(4, part),
-        gone,
         more,
     ];
     assert_eq!(queue.take(), left);
     assert_eq!(queue.put_back(left), Overflow::default());
-    let channels = [1, 3].map(ChannelId::new).into();
+    let channels = [1, 3].map(channel_of).into();
     let overflow = queue.put_back([edited(3, part * 4)]);
-    assert_eq!(
-        overflow,
-        Overflow {
-            changes: 2,
-            channels
-        }
-    );
+    assert_eq!(overflow, dropped(2, channels));
 }
 
-/// A server left, joined and left again. Only a channel to be rechecked is
-/// queued once.
+/// Nothing makes up for a deleted channel, so it stays, and pushes out nobody else's. Who
+/// deletes more than can be kept is in doubt as a whole.
 #[test]
-fn what_happens_twice_waits_twice() {
-    let guild = GuildId::new(1);
-    let (left, joined) = (
-        DiscordChange::GuildLeft(guild),
-        DiscordChange::GuildJoined(guild),
+fn deleted_channels_take_nobodys_room() {
+    let queue = ChangeQueue::default();
+    let others = edited(2, 100_000);
+    assert_eq!(queue.push(others.clone()), Overflow::default());
+    let other = channel_deleted(2, 1);
+    assert_eq!(queue.push(other.clone()), Overflow::default());
+    for channel in 2..=MOST_CHANNELS as u64 {
+        assert_eq!(queue.push(channel_deleted(1, channel)), Overflow::default());
+    }
+    assert_eq!(
+        queue.push(channel_deleted(1, 2)),
+        Overflow::default(),
+        "twice"
     );
+    let overflow = queue.push(channel_deleted(3, 70_000));
+    let expected = Overflow {
+        changes: MOST_CHANNELS - 1,
+        channels: BTreeMap::new(),
+        guilds: BTreeSet::from([GuildId::new(1)]),
+    };
+    assert_eq!(overflow, expected);
+    assert_eq!(queue.take(), [other, channel_deleted(3, 70_000), others]);
+}
+
+/// A server left, joined and left again: the last counts. A channel is rechecked once,
+/// from the first message in doubt on, when all else is done.
+#[test]
+fn of_what_happens_twice_the_last_counts() {
+    let (guild, other) = (GuildId::new(1), GuildId::new(2));
+    let connected = |shard, guilds| DiscordChange::Connected {
+        shard,
+        shards: 2,
+        guilds,
+    };
     let recheck = |from| DiscordChange::Recheck {
+        guild: Some(guild),
         channel: HERE,
         from: MessageId::new(from),
     };
-    let all = [
-        left.clone(),
-        joined,
-        recheck(1),
-        left,
-        recheck(1),
-        recheck(2),
-    ];
     let queue = ChangeQueue::default();
     assert!(queue.came().now_or_never().is_none());
-    for change in all.clone() {
+    for change in [
+        connected(0, vec![guild]),
+        connected(1, vec![guild]),
+        DiscordChange::GuildLeft(guild),
+        DiscordChange::GuildJoined(guild),
+        recheck(2),
+        DiscordChange::GuildJoined(other),
+        DiscordChange::GuildLeft(guild),
+        recheck(1),
+        connected(0, vec![other]),
+        recheck(3),
+    ] {
         assert_eq!(queue.push(change), Overflow::default());
     }
     assert!(queue.came().now_or_never().is_some());
-    let [left, joined, first, again, _, second] = all;
-    assert_eq!(queue.take(), [left, joined, first, again, second]);
+    let left = [
+        connected(1, vec![guild]),
+        DiscordChange::GuildJoined(other),
+        DiscordChange::GuildLeft(guild),
+        connected(0, vec![other]),
+        recheck(1),
+    ];
+    assert_eq!(queue.take(), left);
     assert_eq!(queue.take(), []);
 }
 

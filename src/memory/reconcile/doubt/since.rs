@@ -1,0 +1,103 @@
+//! When something happened last, by place.
+
+use std::collections::HashMap;
+
+use super::super::party::{Party, Shared};
+use super::Trace;
+use clew_context::model::{ChannelId, GuildId, UnixMillis};
+
+/// The most channels with a time of their own: beyond, the server with most of them has one
+/// time for all, or everything has.
+pub(super) const MOST_CHANNELS: usize = 8_192;
+/// The same for servers.
+const MOST_GUILDS: usize = 8_192;
+
+/// Where events were missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// Everywhere.
+    Everything,
+    /// In the servers of a shard; direct messages are those of shard 0.
+    Shard {
+        /// The shard.
+        shard: u32,
+        /// The total number of shards.
+        shards: u32,
+    },
+    /// In a server.
+    Guild(GuildId),
+    /// In a channel.
+    Channel {
+        /// Its server; none of a direct conversation, or if it is not known.
+        guild: Option<GuildId>,
+        /// The channel.
+        channel: ChannelId,
+    },
+}
+
+/// The last time something happened, by place.
+#[derive(Debug)]
+pub(super) struct Since {
+    everything: Option<UnixMillis>,
+    shards: HashMap<(u32, u32), UnixMillis>,
+    guilds: HashMap<GuildId, UnixMillis>,
+    channels: Shared<ChannelId, UnixMillis>,
+}
+
+impl Default for Since {
+    fn default() -> Self {
+        Self {
+            everything: None,
+            shards: HashMap::new(),
+            guilds: HashMap::new(),
+            channels: Shared::new(MOST_CHANNELS),
+        }
+    }
+}
+
+impl Since {
+    pub(super) fn note(&mut self, missed: Missed, now: UnixMillis) {
+        match missed {
+            Missed::Everything => self.everything = Some(now),
+            Missed::Shard { shard, shards } => {
+                self.shards.insert((shard, shards), now);
+            }
+            Missed::Guild(guild) => self.note_guild(guild, now),
+            Missed::Channel { guild, channel } => {
+                let party = Party::of(guild, channel);
+                if let Some((most, _)) = self.channels.insert(party, channel, now) {
+                    match most.guild() {
+                        Some(guild) => self.note_guild(guild, now),
+                        None => self.everything = Some(now),
+                    }
+                }
+            }
+        }
+    }
+
+    fn note_guild(&mut self, guild: GuildId, now: UnixMillis) {
+        self.guilds.insert(guild, now);
+        if self.guilds.len() > MOST_GUILDS {
+            self.guilds.clear();
+            self.everything = Some(now);
+        }
+    }
+
+    /// The latest time that concerns a message. A server belongs to shard
+    /// `(id >> 22) % shards` (Discord's reference, "Sharding").
+    pub(super) fn latest(&self, trace: &Trace) -> Option<UnixMillis> {
+        let id = trace.guild.map_or(0, |guild| guild.get() >> 22);
+        let of_shard = self
+            .shards
+            .iter()
+            .filter(|((shard, shards), _)| id % u64::from(*shards).max(1) == u64::from(*shard));
+        let of_guild = trace.guild.and_then(|guild| self.guilds.get(&guild));
+        of_shard
+            .map(|(_, at)| at)
+            .chain(of_guild)
+            .chain(self.channels.get(&trace.key.0))
+            .chain(&self.everything)
+            .max()
+            .copied()
+    }
+}
