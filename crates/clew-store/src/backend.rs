@@ -281,8 +281,9 @@ pub trait Backend: Send + Sync {
     /// Removes the receipts beyond these limits. Returns how many.
     async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error>;
 
-    /// All facts about a user or a server, oldest first.
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error>;
+    /// The facts about a user or a server, oldest first; of more than `most` the most
+    /// useful. What is longer than [`MAX_FACT_BYTES`](crate::model::MAX_FACT_BYTES) is left out.
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error>;
 
     /// At most `limit` of a server's facts that match `words`, which may be any
     /// text; best first (by BM25, or PostgreSQL's own ranking).

@@ -298,8 +298,8 @@ impl Backend for Files {
         Ok(0)
     }
 
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
-        self.run("read facts", move |folder| folder.facts(subject))
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
+        self.run("read facts", move |folder| folder.facts(subject, most))
             .await
     }
 

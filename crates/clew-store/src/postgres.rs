@@ -375,8 +375,8 @@ impl Backend for Postgres {
             receipts::expire(&transaction, limits))
     }
 
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
-        within!(self, PATIENCE, "read facts", transaction => facts::of(&transaction, subject))
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
+        within!(self, PATIENCE, "read facts", transaction => facts::of(&transaction, subject, most))
     }
 
     async fn matching_facts(

@@ -367,9 +367,11 @@ impl Backend for Sqlite {
         .await
     }
 
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
-        self.read("read facts", move |session| facts::about(session, subject))
-            .await
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
+        self.read("read facts", move |session| {
+            facts::about(session, subject, most)
+        })
+        .await
     }
 
     async fn matching_facts(

@@ -8,7 +8,7 @@ use super::super::json::Fields;
 use super::super::{Error, FormError, Kind, Record, RecordKey, disk, rank};
 use super::folder::{StoreFolder, Unread, ids_in};
 use super::{VERSION, check_agent};
-use crate::model::{AgentName, ClearKey, Fact, FactId, Subject};
+use crate::model::{AgentName, ClearKey, Fact, FactId, MAX_MATCHED, Subject};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
 /// Largest size of the owner file, in bytes.
@@ -194,16 +194,14 @@ impl StoreFolder {
         })
     }
 
-    /// Facts about a user or server, oldest first.
-    pub(super) fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
+    /// See [`Backend::facts`](crate::Backend::facts).
+    pub(super) fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
         let entries = self.entries(&self.profile(subject))?;
         let facts = entries.into_iter().filter_map(|entry| match entry {
             Record::Fact(fact) if fact.subject == subject => Some(fact),
             _ => None,
         });
-        let mut facts: Vec<Fact> = facts.collect();
-        facts.sort_by_key(|fact| (fact.at, fact.id));
-        Ok(facts)
+        Ok(Fact::most_useful(facts.collect(), most))
     }
 
     /// See [`Backend::remove`](crate::Backend::remove).
@@ -234,7 +232,7 @@ impl StoreFolder {
         words: &str,
         limit: usize,
     ) -> Result<Vec<FactId>, Error> {
-        let facts = self.facts(Subject::Server(guild))?;
+        let facts = self.facts(Subject::Server(guild), MAX_MATCHED)?;
         let texts: Vec<(FactId, &str)> = facts
             .iter()
             .map(|fact| (fact.id, fact.text.as_str()))

@@ -361,7 +361,10 @@ async fn a_corrupt_file_is_set_aside_and_the_rest_works() {
     world.put("users/99999.json", "null");
     let files = world.open().await;
     assert_eq!(texts(&files, HERE).await, Vec::<String>::new());
-    assert_eq!(files.facts(Subject::User(USER)).await.unwrap(), []);
+    assert_eq!(
+        files.facts(Subject::User(USER), usize::MAX).await.unwrap(),
+        []
+    );
     files.append(&turn(HERE, 1)).await.unwrap();
     assert_eq!(
         world.files(),
@@ -502,7 +505,14 @@ async fn concurrent_writers_lose_nothing() {
         assert_eq!(kept.len(), 14, "{kept:?}");
         assert_eq!(kept[13], "question 7");
     }
-    assert_eq!(files.facts(Subject::Server(GUILD)).await.unwrap().len(), 28);
+    assert_eq!(
+        files
+            .facts(Subject::Server(GUILD), usize::MAX)
+            .await
+            .unwrap()
+            .len(),
+        28
+    );
 }
 
 #[tokio::test]
@@ -626,7 +636,7 @@ async fn facts_are_in_the_profile_folders_and_removed_with_their_message() {
     assert_eq!(world.files(), ["servers/12345.json", "users/99999.json"]);
     files.close().await.unwrap();
     let files = world.open().await;
-    let found = files.facts(Subject::User(USER)).await.unwrap();
+    let found = files.facts(Subject::User(USER), usize::MAX).await.unwrap();
     assert_eq!(found, [about_user]);
     let matching = files.matching_facts(GUILD, "why does the pump leak?", 5);
     assert_eq!(matching.await.unwrap(), [FactId(1)]);
