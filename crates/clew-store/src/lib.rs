@@ -37,6 +37,7 @@ pub use backend::{
 };
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
 pub use erasure::Erasure;
+pub use disk::close_files;
 pub use error::Error;
 pub use files::Files;
 pub use import::{Import, Imported};

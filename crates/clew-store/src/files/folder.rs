@@ -91,7 +91,7 @@ impl StoreFolder {
             locks.push(lock(folder)?);
         }
         for folder in [&dir, &users, &servers] {
-            disk::sweep_temporary(folder)?;
+            disk::take_over(folder)?;
             disk::files_below(folder, &mut |file| {
                 if disk::is_set_aside(file) {
                     index.aside.insert(file.to_owned());

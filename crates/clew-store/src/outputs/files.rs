@@ -62,7 +62,7 @@ impl FileSystem for Disk {
             ),
             source: None,
         })?;
-        disk::sweep_temporary(folder)?;
+        disk::take_over(folder)?;
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = Some(hold);
         Ok(())
     }

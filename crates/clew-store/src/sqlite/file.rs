@@ -32,18 +32,21 @@ pub(super) fn lock_of(path: &Path) -> Result<PathBuf, Error> {
     Ok(name.into())
 }
 
-/// Takes what others may do from a database and the files beside it.
-fn close_to_others(path: &Path) -> Result<(), Error> {
-    for end in ["", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        let file = PathBuf::from(name);
-        if disk::close_to_others(&file)? {
-            tracing::warn!(file = %file.display(),
-                "other accounts could open the database: closed to them now");
-        }
-    }
-    Ok(())
+/// Whether the last process that wrote a database did not close it.
+pub(super) fn has_log(path: &Path) -> bool {
+    beside(path, "-wal").exists()
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// The files of a database that are there.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let all = ["", "-wal", "-shm"].map(|end| beside(path, end));
+    all.into_iter().filter(|file| file.exists()).collect()
 }
 
 /// Creates the file and its folder, readable only by us, since it holds what people said;
@@ -58,7 +61,8 @@ pub(super) fn make(path: &Path) -> Result<(), Error> {
         return Err(refused("a folder stands in its place; name a file", None));
     }
     if path.exists() {
-        return close_to_others(path);
+        disk::close_files(path.parent().unwrap_or(path), files_of(path));
+        return Ok(());
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     disk::create_folders(folder)?;
