@@ -223,7 +223,9 @@ impl OpenedStore {
             Some(dir) => Some(Transcripts::open(dir, memory.max_log_bytes).await?),
             None => None,
         };
-        Self::with(config, store, transcripts).await
+        let opened = Self::with(config, store, transcripts).await?;
+        opened.outputs.hold().await?;
+        Ok(opened)
     }
 
     /// Opens it for reading, even while the bot runs (except for files).

@@ -200,6 +200,39 @@ async fn a_database_tells_its_version_without_being_changed() {
     );
 }
 
+/// What only reads does not wait for the bot to end, and what waits says so.
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_beside_a_bot_waits_for_nobody() {
+    let database = crate::support::postgres::Postgres::shared()
+        .fresh_database()
+        .await;
+    let home = Home::new(&database.url);
+    home.fill(&plain()).await;
+    let bot = home.open_own().await;
+    let waits = "another process uses the store: waiting for it to end";
+    for arguments in [
+        &["stats"][..],
+        &["export"],
+        &["backup", "all"],
+        &["erase", "--user", "7"],
+    ] {
+        let (code, out, errors) = home.run(arguments);
+        assert!(
+            [0, 3].contains(&code) && !out.is_empty(),
+            "{arguments:?}: {errors}"
+        );
+        assert!(!errors.contains(waits), "{errors}");
+    }
+    let (code, out, errors) = home.run(&["erase", "--user", "7", "--yes"]);
+    assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+    assert!(
+        errors.contains(waits) && errors.contains("is in use by another process"),
+        "{errors}"
+    );
+    bot.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_vacuum_keeps_everything() {
     let home = sqlite_home().await;
