@@ -193,7 +193,8 @@ impl Error {
             | Self::Store(
                 clew_store::Error::Open { .. }
                 | clew_store::Error::Held { .. }
-                | clew_store::Error::Newer { .. },
+                | clew_store::Error::Newer { .. }
+                | clew_store::Error::Damaged { .. },
             )
             | Self::Copy(CopyError::NotEmpty { .. }) => CANNOT,
             Self::Store(_)
@@ -215,7 +216,7 @@ struct OpenedStore {
 }
 
 impl OpenedStore {
-    /// Opens it for changes; refused while the bot runs.
+    /// Opens it for changes, all that may be changed; refused while the bot runs.
     async fn of(config: &Config) -> Result<Self, Error> {
         let store = there(&config.memory.store, config).await?;
         let memory = &config.memory;

@@ -13,6 +13,15 @@ use clew_context::model::{
     ApplicationId, ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId,
 };
 
+/// What looking for damage found: no damage, in what was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// All of it was looked at.
+    Whole,
+    /// Looking took too long.
+    InPart,
+}
+
 /// Selects rows of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowQuery {
@@ -367,6 +376,16 @@ pub trait Backend: Send + Sync {
     /// blocking other calls. Called every minute.
     async fn tidy(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Looks whether the store is damaged, for at most this long. Databases with a server
+    /// of their own check themselves, and files are checked as they are read.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    async fn check(&self, most: Duration) -> Result<Checked, Error> {
+        let _ = most;
+        Ok(Checked::Whole)
     }
 
     /// Returns unused space to the file system.

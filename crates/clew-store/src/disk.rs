@@ -197,19 +197,19 @@ pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
 /// Returns how many were removed.
 pub(super) fn take_over(folder: &Path) -> Result<u64, Error> {
     let mut swept = 0;
+    let mut kept = Vec::new();
     files_below(folder, &mut |file| {
-        if is_temporary(file) && remove(file)? {
-            swept += 1;
+        if is_temporary(file) {
+            swept += u64::from(remove(file)?);
+        } else if is_open_to_others(file) {
+            kept.push(file.to_owned());
         }
         Ok(())
     })?;
+    close_files(folder, kept);
     Ok(swept)
 }
 
-    close_files(folder, kept);
-/// Visits every file in a folder and its subfolders.
-pub(super) fn files_below(
-    folder: &Path,
 /// Closes these files of a folder to accounts outside their group, which could open them until
 /// now, and says so. Where that is not ours to do, it says what to do instead.
 pub fn close_files(folder: &Path, files: impl IntoIterator<Item = PathBuf>) {
@@ -237,6 +237,9 @@ fn is_open_to_others(file: &Path) -> bool {
     found.is_ok_and(|file| file.is_file() && file.permissions().mode() & OTHERS != 0)
 }
 
+/// Visits every file in a folder and its subfolders.
+pub(super) fn files_below(
+    folder: &Path,
     visit: &mut dyn FnMut(&Path) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut folders = vec![folder.to_owned()];
@@ -389,9 +392,6 @@ mod tests {
         assert!(kept.exists() && folder.path().join(".profile").exists());
     }
 
-    #[test]
-    fn a_file_where_a_folder_should_be_is_named() {
-        let folder = tempfile::tempdir().unwrap();
     /// The group is the operator's, and what a link leads to somebody's.
     #[test]
     fn what_others_could_open_is_closed_to_them() {
@@ -413,6 +413,9 @@ mod tests {
         assert_eq!(mode(elsewhere.path()), 0o644);
     }
 
+    #[test]
+    fn a_file_where_a_folder_should_be_is_named() {
+        let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
         let error = write(&file.join("x.json"), b"1").unwrap_err();

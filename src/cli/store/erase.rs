@@ -79,7 +79,7 @@ async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, E
 
 async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Error> {
     let purge = erasure.purge();
-    // If one fails the others are purged all the same, and what was removed is reported.
+    // If one fails the others are purged all the same.
     let from_store = opened.store.purge(&purge).await;
     let from_logs = match &opened.transcripts {
         Some(transcripts) => transcripts.purge(&purge).await,

@@ -480,6 +480,18 @@ async fn a_store_that_cannot_be_opened_is_named_with_what_to_do() {
         &["newer.db", "99", "update the program"],
     )
     .await;
+    for (name, lost) in [
+        ("opt_outs.json", r#"{"version":1}"#),
+        ("settings/11.json", ""),
+    ] {
+        let file = path("files").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, lost).unwrap();
+        let files = format!("files:{}", path("files").display());
+        check(&stage, &files, &[name, "restore it from a backup"]).await;
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), lost);
+        std::fs::remove_file(&file).unwrap();
+    }
     assert_eq!(stage.discord.sessions_begun(), 0);
 }
 

@@ -3,8 +3,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use clew::app::system_clock;
 use clew_context::model::{ChannelId, UserId};
+use clew_store::outputs::{Disk, OutputSettings, ToolOutputs};
 use clew_store::{Erasure, Purged, Record};
 
 use super::world::{
@@ -164,9 +167,6 @@ async fn results_of_tools_are_erased_whatever_the_bot_keeps_now() {
     assert!(!holds(&left, MARKER) && holds(&left, "Grace"), "{out}");
 }
 
-/// The bytes of all files below a folder.
-fn bytes_below(folder: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
 /// What cannot all be erased is not erased in part, and not called erased.
 #[tokio::test]
 async fn nothing_is_erased_while_a_bot_has_any_of_it() {
@@ -185,6 +185,9 @@ async fn nothing_is_erased_while_a_bot_has_any_of_it() {
     bot.close().await.unwrap();
 }
 
+/// The bytes of all files below a folder.
+fn bytes_below(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

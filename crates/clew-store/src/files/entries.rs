@@ -60,15 +60,20 @@ impl StoreFolder {
         self.alone(path, || self.entries_alone(path))
     }
 
-    /// Opt-outs must never be lost: an unreadable file is refused rather than
-    /// set aside.
     fn entries_alone(&self, path: &Path) -> Result<Vec<Record>, Error> {
-        let entries = if path.ends_with("opt_outs.json") {
+        let entries = if self.forbids(path) {
             self.load_or_refuse(path, parse)?
         } else {
             self.load(path, parse)?
         };
         Ok(entries.unwrap_or_default())
+    }
+
+    /// Whether a file says what must not be kept or shown: opt-outs, clears and what servers
+    /// switched off. Set aside as others are, an unreadable one would count as consent.
+    fn forbids(&self, path: &Path) -> bool {
+        let all = ["opt_outs.json", "settings", "markers"];
+        all.iter().any(|name| path.starts_with(self.dir.join(name)))
     }
 
     /// Changes a file's entries; a file left without any is removed.

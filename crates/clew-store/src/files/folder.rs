@@ -152,6 +152,10 @@ impl StoreFolder {
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
         let _folder_stays = self.tidying.read().unwrap_or_else(PoisonError::into_inner);
+        // Work of many files ends with the store, not after it.
+        if self.is_released() {
+            return Err(super::closed("use a file"));
+        }
         let stripes = STRIPES as u64;
         let stripe = usize::try_from(self.hasher.hash_one(path) % stripes).unwrap_or_default();
         let stripe = &self.stripes[stripe];

@@ -2,6 +2,7 @@
 //! call reads the files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::files::{Disk, FileSystem as _};
 use super::{ContextPointer, StoredContext};

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use super::super::error::is_full;
 use super::super::{Error, disk};
 
 /// The lock file of a database: beside the file itself, whichever links lead to it. A file
@@ -27,9 +28,7 @@ pub(super) fn lock_of(path: &Path) -> Result<PathBuf, Error> {
             source: None,
         });
     }
-    let mut name = file.into_os_string();
-    name.push(".lock");
-    Ok(name.into())
+    Ok(beside(&file, ".lock"))
 }
 
 /// Whether the last process that wrote a database did not close it.
@@ -69,9 +68,13 @@ pub(super) fn make(path: &Path) -> Result<(), Error> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     match options.open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(refused("the file cannot be made", Some(error)))
-        }
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) if is_full(&source) => Err(Error::Io {
+            operation: "make",
+            path: path.to_owned(),
+            source,
+        }),
+        Err(error) => Err(refused("the file cannot be made", Some(error))),
     }
 }

@@ -3,8 +3,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::time::Duration;
 
-use clew_store::{Backend, Error, Kind, SnapshotFiles, Sqlite, SqliteSettings};
+use rusqlite::config::DbConfig;
+
+use clew_store::{Backend, Checked, Error, Kind, SnapshotFiles, Sqlite, SqliteSettings};
 
 use super::{Place, query, turn, turns};
 
@@ -138,9 +141,6 @@ async fn a_file_that_others_can_open_is_closed_to_them() {
     }
 }
 
-#[tokio::test]
-async fn a_newer_file_is_refused_and_left_unchanged() {
-    let place = Place::new();
 /// A page that the disk zeroed or changed.
 fn damage(place: &Place, table: &str) {
     let sql = format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'");
@@ -260,6 +260,9 @@ fn a_full_disk_or_a_lock_at_the_start_may_pass() {
     drop(place.open());
 }
 
+#[tokio::test]
+async fn a_newer_file_is_refused_and_left_unchanged() {
+    let place = Place::new();
     place.open().close().await.unwrap();
     place
         .beside()
