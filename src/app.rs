@@ -4,6 +4,7 @@
 //! Invariant: the loop never waits for work; whatever takes time is a tracked task
 //! that reports back.
 
+mod begin;
 mod clock;
 mod dispatcher;
 mod holds;
@@ -29,11 +30,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, TelemetryIds};
+use crate::config::Config;
 use crate::telemetry::event::{Fatal, Stopping};
 #[cfg(feature = "otel")]
 use crate::telemetry::{Exporter, Traces};
-use crate::telemetry::{Guard, IdStyle, Ids, LineTap, Metrics, Telemetry, with_sources};
+use crate::telemetry::{Guard, Ids, LineTap, Metrics, Telemetry, with_sources};
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
@@ -45,6 +46,7 @@ use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress};
 pub use clock::system_clock;
 pub use wiring::{folders, model_settings};
 
+use begin::{Begun, begin, once_there_is_room};
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
 use monitor::Monitor;
@@ -154,18 +156,20 @@ pub async fn run_observed(
         return Err(Error::NoToken { meant });
     };
     let session_path = config.state_dir.join(SESSION_FILE);
-    let _lock = claim(&config)?;
-    let secret = key(&config, secret::FRAME_KEY)?;
-    let ids = match config.telemetry.ids {
-        TelemetryIds::Plain => IdStyle::Plain,
-        TelemetryIds::Keyed => IdStyle::keyed(key(&config, secret::PSEUDONYM_KEY)?),
+    let begun = once_there_is_room(|| begin(&config, &clock));
+    let Some(begun) = shutdown.run_until_cancelled(begun).await else {
+        return Ok(());
     };
-    let settings = wiring::telemetry(&config, ids);
+    let Begun {
+        lock: _lock,
+        secret,
+        mut telemetry,
+        guard,
+    } = begun?;
     let listener = match config.telemetry.metrics {
         Some(address) => Some(Monitor::listen(address).await?),
         None => None,
     };
-    let (mut telemetry, guard) = Telemetry::start(&settings, Arc::clone(&clock))?;
     let monitor = listener.map(|listener| {
         let metrics = Arc::new(Metrics::new(clock()));
         telemetry = telemetry.clone().counted(Arc::clone(&metrics));
@@ -220,14 +224,6 @@ pub async fn run_observed(
     }
     end(monitor, guard).await;
     result
-}
-
-/// A key in `STATE_DIR`, made at the first start.
-fn key(config: &Config, file: &str) -> Result<Vec<u8>, Error> {
-    secret::load(&config.state_dir, file).map_err(|source| Error::State {
-        path: config.state_dir.clone(),
-        source,
-    })
 }
 
 /// Has telemetry make traces, if they are to go somewhere.

@@ -37,6 +37,7 @@ pub use metrics::{CONTENT_TYPE, Gauges, LoopGauges, Metrics};
 pub use stages::{StageTimes, Stopwatch, TurnStage};
 #[cfg(feature = "otel")]
 pub use traces::{Exporter, SetupError, Traces};
+pub(crate) use writer::is_of_ours;
 pub use writer::{Guard, QUEUE_LINES};
 
 /// The handle through which the whole bot emits events. Clones share one sink.

@@ -9,7 +9,7 @@ use super::state_file;
 use crate::runs::{OpenRuns, Runs};
 
 /// The file in the state folder.
-const FILE: &str = "runs.json";
+pub(super) const FILE: &str = "runs.json";
 
 /// The runs that an earlier process left; none if the file cannot be read.
 pub(super) fn load(state_dir: &Path) -> OpenRuns {

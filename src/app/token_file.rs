@@ -13,7 +13,7 @@ use crate::engine::daily_tokens::UsedTokens;
 use crate::llm::TokenMeter;
 
 /// The file in the state folder.
-const FILE: &str = "tokens.json";
+pub(super) const FILE: &str = "tokens.json";
 /// How often it is written, if anything has changed: a process that is killed forgets
 /// what was used since.
 const SAVE_EVERY: Duration = Duration::from_secs(5);

@@ -41,8 +41,8 @@ pub(super) enum StoreCommand {
     },
     /// Write everything, or one user's data, as JSON Lines
     ///
-    /// With `--out` the file is written beside its place, read again, and only then put
-    /// there; its last line says how many entries it has.
+    /// The last line says how many entries there are, and the SHA-256 of their lines. With
+    /// `--out` the file is written beside its place, read again, and only then put there.
     Export(export::ExportArgs),
     /// Write everything as of one moment to a new file, also while the bot runs
     ///
@@ -56,7 +56,7 @@ pub(super) enum StoreCommand {
     /// out, so that importing twice changes nothing. What was erased after the file
     /// was written comes back with it: erase it again. Logs of direct messages take in
     /// what `MAX_CONVERSATION_LOG_SIZE` has room for, the newest. The whole file is checked
-    /// before anything is changed. Stop the bot first; it begins a new session then,
+    /// before anything is changed, and refused if lines are missing. Stop the bot first; it begins a new session then,
     /// and checks with Discord what it shows of before.
     Import(import::ImportArgs),
     /// Erase everything of a user, server or channel, or from before a date,
@@ -148,7 +148,8 @@ enum Error {
         source: io::Error,
     },
     #[error(
-        "line {number} of {path} cannot be imported: correct or remove it, or write the file again",
+        "line {number} of {path} cannot be imported: write the file again, or correct it, remove the \
+         last line and say --unchecked",
         path = .path.display()
     )]
     Line {
@@ -163,8 +164,15 @@ enum Error {
         #[source]
         source: io::Error,
     },
-    #[error("{entries} entries were written, and {found} are read again: the disk lost some")]
-    ReadAgain { entries: u64, found: u64 },
+    #[error(
+        "nothing was imported: {path} ends without the line that tells that it is whole, so entries \
+         may be missing, opt-outs among them. Write it again; what an earlier version exported, or \
+         lines that you chose, are imported with --unchecked",
+        path = .0.display()
+    )]
+    Cut(PathBuf),
+    #[error("{path} does not hold what was written to it: the disk lost some", path = .0.display())]
+    ReadAgain(PathBuf, #[source] Box<Self>),
     #[error("cannot write the output")]
     Output(#[from] io::Error),
 }
@@ -180,17 +188,19 @@ impl Error {
             | Self::File { .. }
             | Self::Read { .. }
             | Self::Line { .. }
+            | Self::Cut(_)
             | Self::Session { .. }
             | Self::Store(
                 clew_store::Error::Open { .. }
                 | clew_store::Error::Held { .. }
-                | clew_store::Error::Newer { .. },
+                | clew_store::Error::Newer { .. }
+                | clew_store::Error::Damaged { .. },
             )
             | Self::Copy(CopyError::NotEmpty { .. }) => CANNOT,
             Self::Store(_)
             | Self::Copy(_)
             | Self::Halfway(_)
-            | Self::ReadAgain { .. }
+            | Self::ReadAgain(..)
             | Self::Output(_) => FAILED,
         }
     }
@@ -206,7 +216,7 @@ struct OpenedStore {
 }
 
 impl OpenedStore {
-    /// Opens it for changes; refused while the bot runs.
+    /// Opens it for changes, all that may be changed; refused while the bot runs.
     async fn of(config: &Config) -> Result<Self, Error> {
         let store = there(&config.memory.store, config).await?;
         let memory = &config.memory;
@@ -214,7 +224,9 @@ impl OpenedStore {
             Some(dir) => Some(Transcripts::open(dir, memory.max_log_bytes).await?),
             None => None,
         };
-        Self::with(config, store, transcripts).await
+        let opened = Self::with(config, store, transcripts).await?;
+        opened.outputs.hold().await?;
+        Ok(opened)
     }
 
     /// Opens it for reading, even while the bot runs (except for files).

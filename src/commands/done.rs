@@ -86,6 +86,11 @@ impl Done {
         }
     }
 
+    /// Of a call that the end of the process broke off.
+    pub fn unfinished(call: &Call) -> Self {
+        finished(call, Err(Stop::Unfinished))
+    }
+
     pub(super) fn with(mut self, effect: Effect) -> Self {
         self.effect = Some(effect);
         self
@@ -99,6 +104,8 @@ pub(super) enum Stop {
     Refused(String),
     /// A store failed.
     Store(clew_store::Error),
+    /// The process ends before it is done.
+    Unfinished,
 }
 
 impl Stop {
@@ -143,6 +150,7 @@ fn stopped(stop: Stop) -> Done {
             tracing::warn!(error = %with_sources(&error), "a command failed");
             (words::FAILED.to_owned(), CommandOutcome::Failed)
         }
+        Stop::Unfinished => (words::UNFINISHED.to_owned(), CommandOutcome::Failed),
     };
     Done {
         outcome,

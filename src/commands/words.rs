@@ -9,6 +9,9 @@ pub(super) const GONE: &str = "This command is gone. Type / to see those I know.
 /// A store did not do what it was asked.
 pub(super) const FAILED: &str =
     "My memory did not answer, so I cannot say that this was done. Please try again in a moment.";
+/// The process ends before a call is carried out.
+pub(super) const UNFINISHED: &str =
+    "I'm restarting, and this isn't finished. Please try again in a minute.";
 /// The caller opted out.
 pub(super) const OPTED_OUT: &str =
     "You have opted out, so I keep nothing of you. `/privacy opt-in` changes that.";

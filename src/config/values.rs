@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::problem::{Problem, show};
 use super::unknown::{self, Guess};
-use super::variable::{DISCORD_TOKEN, FOLLOWS};
+use super::variable::{DISCORD_TOKEN, FOLLOWS, Shown};
 use super::{Effective, VARIABLES, Variable};
 
 /// The settings as text: only known names, trimmed, none empty.
@@ -17,7 +18,7 @@ pub(super) struct Values {
     texts: BTreeMap<&'static str, (String, SettingOrigin)>,
     /// What went wrong while gathering.
     pub(super) problems: Vec<Problem>,
-    /// Warnings about unknown and duplicate names.
+    /// Warnings about unknown and duplicate names, and of a file that others can read.
     pub(super) warnings: Vec<String>,
     /// A name that seems to be meant as the token, if the token is not set.
     pub(super) meant_as_token: Option<String>,
@@ -222,7 +223,24 @@ impl Values {
                 Err(error) => self.file_problem(path, None, &error.to_string()),
             }
         }
+        self.warn_if_open(path, &pairs);
         pairs
+    }
+
+    /// A file with secrets is not ours to close, but to warn of.
+    fn warn_if_open(&mut self, path: &Path, pairs: &[(String, String)]) {
+        let is_secret = |name: &String| {
+            let mut secrets = VARIABLES.iter().filter(|one| one.shown == Shown::Never);
+            secrets.any(|one| one.name == name)
+        };
+        let found = std::fs::metadata(path).map(|file| file.permissions().mode());
+        let is_open = found.is_ok_and(|mode| mode & 0o007 != 0);
+        if is_open && pairs.iter().any(|(name, _)| is_secret(name)) {
+            let path = path.display();
+            let warning =
+                format!("other accounts can read {path}, which holds secrets: chmod 600 {path}");
+            self.warnings.push(warning);
+        }
     }
 
     /// Never shows the text of a line, which may hold a secret.

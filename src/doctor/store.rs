@@ -1,12 +1,16 @@
 //! The store: whether it is there, of this version, and can be written and read.
 
+use std::time::Duration;
+
 use super::Finding;
 use crate::app::{self, system_clock};
 use crate::config::Config;
 use clew_context::model::GuildId;
 use clew_discord::session::LockError;
-use clew_store::{Error, Store};
+use clew_store::{Checked, Error, Store};
 
+/// How long it is checked for damage.
+const CHECK: Duration = Duration::from_mins(1);
 /// A server that cannot exist: its id is from the year 2084.
 const NOWHERE: GuildId = GuildId::new(i64::MAX.unsigned_abs());
 
@@ -35,13 +39,12 @@ async fn tried(config: &Config) -> Finding {
     let folders = app::folders(&config.memory);
     if let Err(LockError::Held { .. }) = app::claim(config) {
         return match Store::look(address, &folders, system_clock()).await {
-            Ok(store) => match store.stats().await {
-                Ok(_) => Finding::ok(
-                    "store",
-                    format!("{address}: read; a bot uses it, so nothing was written"),
-                ),
-                Err(error) => failed(&error),
-            },
+            Ok(store) => {
+                let done = store.stats().await.map(drop);
+                let checked = checked(&store, done).await;
+                let read = format!("{address}: read; a bot uses it, so nothing was written");
+                found_of(checked, read)
+            }
             Err(error) => failed(&error),
         };
     }
@@ -50,13 +53,35 @@ async fn tried(config: &Config) -> Finding {
         Err(error) => return failed(&error),
     };
     let done = write_and_read(&store).await;
-    let closed = store.close().await;
-    match done.and_then(|is_there| closed.map(|()| is_there)) {
-        Ok(true) => Finding::ok("store", format!("{address}: written and read")),
-        Ok(false) => Finding::failed(
+    if let Ok(false) = done {
+        return Finding::failed(
             "store",
             format!("{address}: an entry that was written cannot be read"),
             "do not start the bot with it; restore a backup, or name another CONTEXT_STORE",
+        );
+    }
+    let checked = checked(&store, done.map(drop)).await;
+    let closed = store.close().await;
+    let checked = checked.and_then(|checked| closed.map(|()| checked));
+    found_of(checked, format!("{address}: written and read"))
+}
+
+/// Looks for damage, if all went well so far.
+async fn checked(store: &Store, done: Result<(), Error>) -> Result<Checked, Error> {
+    done?;
+    store.check(CHECK).await
+}
+
+fn found_of(checked: Result<Checked, Error>, done: String) -> Finding {
+    match checked {
+        Ok(Checked::Whole) => Finding::ok("store", done),
+        Ok(Checked::InPart) => Finding::warning(
+            "store",
+            format!(
+                "{done}; it is too large to be checked whole within {} s",
+                CHECK.as_secs()
+            ),
+            "`clew store backup` checks all of it",
         ),
         Err(error) => failed(&error),
     }
@@ -77,6 +102,12 @@ fn failed(error: &Error) -> Finding {
     while let Some(cause) = source {
         found = format!("{found}: {cause}");
         source = cause.source();
+    }
+    if let Error::Damaged { place, .. } = error {
+        let remedy = format!(
+            "stop the bot, mv {place} {place}.damaged, and restore a backup: clew store import FILE"
+        );
+        return Finding::failed("store", found, remedy);
     }
     let remedy = "see that CONTEXT_STORE names what this user may read and write, and that it runs";
     Finding::failed("store", found, remedy)

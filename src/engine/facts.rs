@@ -1,14 +1,17 @@
 //! Facts: which are kept when there is no room for all, and how many fit into a
 //! prompt.
 
+use std::cmp::Reverse;
+
 use clew_store::model::Fact;
 
 use clew_context::engine::sanitise;
 
 /// The longest a fact may be, in Unicode scalars: about one sentence.
 pub const MAX_FACT_CHARS: usize = 300;
-/// The most that a server's facts may take up in a prompt, in Unicode scalars.
-const SERVER_BUDGET_CHARS: usize = 2_000;
+/// The most that the facts of a user, and those of a server, may take up in a prompt, in
+/// Unicode scalars.
+const BUDGET_CHARS: usize = 2_000;
 
 /// A subject's facts after one was added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,20 +68,18 @@ pub fn add(mut facts: Vec<Fact>, fact: Fact, most: usize) -> Option<Room> {
     })
 }
 
-/// Ranks unpinned facts before pinned ones, then those unused for longest, then
-/// those seen least often, then the oldest.
+/// The first to make room.
 fn least_useful(facts: &[Fact]) -> usize {
-    let usefulness = |fact: &Fact| (fact.pinned, fact.last_used, fact.seen, fact.at);
     let least = facts
         .iter()
         .enumerate()
-        .min_by_key(|(_, fact)| usefulness(fact));
+        .min_by_key(|(_, fact)| fact.usefulness());
     least.map_or(0, |(at, _)| at)
 }
 
 /// As many of the first facts as the budget of a prompt allows.
 pub fn within_budget(facts: Vec<Fact>) -> Vec<Fact> {
-    let mut left = SERVER_BUDGET_CHARS;
+    let mut left = BUDGET_CHARS;
     let fits = |fact: &Fact| {
         let room = left.checked_sub(fact.text.chars().count());
         left = room.unwrap_or(0);
@@ -87,10 +88,21 @@ pub fn within_budget(facts: Vec<Fact>) -> Vec<Fact> {
     facts.into_iter().take_while(fits).collect()
 }
 
+/// The most useful of a user's facts, as many as the budget allows, oldest first.
+pub fn most_useful(mut facts: Vec<Fact>) -> Vec<Fact> {
+    if all_fit(&facts) {
+        return facts;
+    }
+    facts.sort_by_key(|fact| Reverse(fact.usefulness()));
+    let mut facts = within_budget(facts);
+    facts.sort_by_key(|fact| (fact.at, fact.id));
+    facts
+}
+
 /// Whether the budget allows all of these, so that there is nothing to choose.
 pub fn all_fit(facts: &[Fact]) -> bool {
     let chars = facts.iter().map(|fact| fact.text.chars().count());
-    chars.sum::<usize>() <= SERVER_BUDGET_CHARS
+    chars.sum::<usize>() <= BUDGET_CHARS
 }
 
 /// Turns a text into a fact: sanitised, on one line, cut to the longest length.
@@ -208,5 +220,11 @@ mod tests {
             .collect();
         assert!(!all_fit(&facts));
         assert_eq!(within_budget(facts).len(), 6);
+        let mut facts: Vec<Fact> = (0..100)
+            .map(|id| fact(id, &"x".repeat(300), false, -i64::try_from(id).unwrap()))
+            .collect();
+        facts[50].pinned = true;
+        let ids = |facts: &[Fact]| facts.iter().map(|fact| fact.id.0).collect::<Vec<_>>();
+        assert_eq!(ids(&most_useful(facts)), [0, 1, 2, 3, 4, 50]);
     }
 }

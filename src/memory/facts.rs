@@ -108,7 +108,7 @@ impl Memory {
             if place.guild.is_none() {
                 self.note_used_elsewhere(place.asker, &serving);
             }
-            profiles.user = self.using(subject, serving);
+            profiles.user = self.using(subject, facts::most_useful(serving));
         }
         if let Some(guild) = place.guild.filter(|_| readable.server) {
             let subject = Subject::Server(guild);
@@ -162,7 +162,8 @@ impl Memory {
         let used: HashSet<FactId> = facts.iter().map(|fact| fact.id).collect();
         held.used(subject, &used, now);
         drop(held);
-        facts.into_iter().map(|fact| fact.text).collect()
+        let line = |fact: Fact| facts::one_line(&fact.text);
+        facts.into_iter().map(line).collect()
     }
 
     /// A subject's facts; empty if the store fails.
@@ -176,7 +177,8 @@ impl Memory {
         facts.unwrap_or_default()
     }
 
-    /// All facts about a user or a server, oldest first.
+    /// The facts about a user or a server, oldest first; of more than may be kept, which an
+    /// import or a lowered limit leaves, the most useful.
     ///
     /// # Errors
     /// The store's error.
@@ -189,7 +191,8 @@ impl Memory {
                 }
                 held.purges()
             };
-            let facts = self.stores.lasting.facts(subject).await?;
+            let lasting = &self.stores.lasting;
+            let facts = lasting.facts(subject, self.most(subject)).await?;
             let mut held = self.facts.lock();
             // What was purged during the read must not come back through it.
             if held.purges() == purges {

@@ -96,7 +96,7 @@ impl Memory {
         };
         let reading = async {
             store.window(&query).await?;
-            store.facts(Subject::User(NOBODY)).await.map(drop)
+            store.facts(Subject::User(NOBODY), 1).await.map(drop)
         };
         if let Err(trouble @ (Trouble::Hung | Trouble::Gone(_))) = self.attempt(reading).await {
             return Err(before.after(Side::Read, &trouble));

@@ -415,7 +415,13 @@ async fn what_makes_room_for_a_fact_is_gone() {
         let remembered = s.memory.remember(subject, text, Origin::Everywhere, ADA);
         remembered.await.unwrap().unwrap();
     }
-    let stored = s.memory.stores.lasting.facts(subject).await.unwrap();
+    let stored = s
+        .memory
+        .stores
+        .lasting
+        .facts(subject, usize::MAX)
+        .await
+        .unwrap();
     let texts: BTreeSet<&str> = stored.iter().map(|fact| &*fact.text).collect();
     assert_eq!(texts, ["pears", "plums"].into());
 }

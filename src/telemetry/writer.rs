@@ -164,12 +164,17 @@ impl OpenFile {
     fn newest(dir: &Path) -> Option<Self> {
         let names = std::fs::read_dir(dir).ok()?.flatten();
         let ours = names.filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let is_ours = name.starts_with(PREFIX) && name.ends_with(SUFFIX);
-            is_ours.then(|| entry.path())
+            let path = entry.path();
+            is_of_ours(&path).then_some(path)
         });
         Self::look(&ours.max()?)
     }
+}
+
+/// Whether it has the name of a file of telemetry.
+pub(crate) fn is_of_ours(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
 }
 
 impl DailyFiles {

@@ -663,3 +663,19 @@ fn the_example_file_uncommented_changes_nothing() {
         .filter(|variable| !variable.default.is_empty());
     assert_eq!(set, with_default.count());
 }
+
+/// A file with secrets that other accounts can read is warned of, with the remedy.
+#[test]
+fn an_open_file_of_secrets_is_warned_of() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let warnings = |text: &str, mode| {
+        let (_dir, path) = dotenv(text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        Config::load([], Some(&path)).unwrap().warnings().join("\n")
+    };
+    let token = "DISCORD_TOKEN=hush.hush.hush\n";
+    assert!(warnings(token, 0o644).contains("chmod 600 "));
+    assert!(!warnings(token, 0o644).contains("hush"));
+    assert_eq!(warnings(token, 0o640), "", "the group is the operator's");
+    assert_eq!(warnings("DEBUG=true\n", 0o644), "");
+}

@@ -222,3 +222,23 @@ async fn which_apps_people_write_through_are_in_a_server_is_told() {
     assert_one(&found, "proxies", Outcome::Ok, &[&known, other]);
     assert!(stage.discord.requests().len() < 20, "it asks little");
 }
+
+/// A page that the disk zeroed, in a database that the bot would still open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_store_is_found() {
+    let (world, _) = world();
+    let stage = Stage::new(world, &[]).await;
+    stage.start().await.stop().await;
+    let file = stage.folder.path().join("clew.db");
+    let database = rusqlite::Connection::open(&file).unwrap();
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'messages_gone'";
+    let page: u32 = database.query_row(sql, [], |row| row.get(0)).unwrap();
+    let page = usize::try_from(page).unwrap();
+    drop(database);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[(page - 1) * 4096..page * 4096].fill(0);
+    std::fs::write(&file, &bytes).unwrap();
+    let found = findings(stage.settings()).await;
+    let remedy = ["is damaged", "clew store import FILE"];
+    assert_one(&found, "store", Outcome::Failed, &remedy);
+}

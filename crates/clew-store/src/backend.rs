@@ -13,6 +13,15 @@ use clew_context::model::{
     ApplicationId, ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId,
 };
 
+/// What looking for damage found: no damage, in what was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// All of it was looked at.
+    Whole,
+    /// Looking took too long.
+    InPart,
+}
+
 /// Selects rows of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowQuery {
@@ -281,8 +290,9 @@ pub trait Backend: Send + Sync {
     /// Removes the receipts beyond these limits. Returns how many.
     async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error>;
 
-    /// All facts about a user or a server, oldest first.
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error>;
+    /// The facts about a user or a server, oldest first; of more than `most` the most
+    /// useful. What is longer than [`MAX_FACT_BYTES`](crate::model::MAX_FACT_BYTES) is left out.
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error>;
 
     /// At most `limit` of a server's facts that match `words`, which may be any
     /// text; best first (by BM25, or PostgreSQL's own ranking).
@@ -366,6 +376,16 @@ pub trait Backend: Send + Sync {
     /// blocking other calls. Called every minute.
     async fn tidy(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Looks whether the store is damaged, for at most this long. Databases with a server
+    /// of their own check themselves, and files are checked as they are read.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    async fn check(&self, most: Duration) -> Result<Checked, Error> {
+        let _ = most;
+        Ok(Checked::Whole)
     }
 
     /// Returns unused space to the file system.

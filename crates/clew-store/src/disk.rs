@@ -192,17 +192,49 @@ pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Removes the temporary files that a killed process left in a folder and
-/// below. Returns how many. Only for a folder nobody is writing to.
-pub(super) fn sweep_temporary(folder: &Path) -> Result<u64, Error> {
+/// Takes over a folder of ours that nobody else is writing to: removes the temporary files
+/// that a killed process left in it and below, and closes the others to other accounts.
+/// Returns how many were removed.
+pub(super) fn take_over(folder: &Path) -> Result<u64, Error> {
     let mut swept = 0;
+    let mut kept = Vec::new();
     files_below(folder, &mut |file| {
-        if is_temporary(file) && remove(file)? {
-            swept += 1;
+        if is_temporary(file) {
+            swept += u64::from(remove(file)?);
+        } else if is_open_to_others(file) {
+            kept.push(file.to_owned());
         }
         Ok(())
     })?;
+    close_files(folder, kept);
     Ok(swept)
+}
+
+/// Closes these files of a folder to accounts outside their group, which could open them until
+/// now, and says so. Where that is not ours to do, it says what to do instead.
+pub fn close_files(folder: &Path, files: impl IntoIterator<Item = PathBuf>) {
+    let (mut closed, mut left) = (0, 0);
+    for file in files {
+        match close_to_others(&file) {
+            Ok(was_open) => closed += u64::from(was_open),
+            Err(_) => left += 1,
+        }
+    }
+    if closed > 0 {
+        tracing::warn!(folder = %folder.display(), files = closed,
+            "other accounts could open files of ours: closed to them now");
+    }
+    if left > 0 {
+        tracing::warn!(folder = %folder.display(), files = left,
+            "other accounts can open files that hold what people said, and they are not ours to \
+             close: chmod -R o-rwx the folder");
+    }
+}
+
+/// Links are not followed: what they lead to is not ours.
+fn is_open_to_others(file: &Path) -> bool {
+    let found = fs::symlink_metadata(file);
+    found.is_ok_and(|file| file.is_file() && file.permissions().mode() & OTHERS != 0)
 }
 
 /// Visits every file in a folder and its subfolders.
@@ -355,9 +387,30 @@ mod tests {
         write(&folder.path().join(".profile"), b"1").unwrap();
         fs::write(folder.path().join(".x.clew-tmp"), "torn").unwrap();
         fs::write(folder.path().join("a/.y.clew-tmp"), "torn").unwrap();
-        assert_eq!(sweep_temporary(folder.path()).unwrap(), 2);
-        assert_eq!(sweep_temporary(folder.path()).unwrap(), 0);
+        assert_eq!(take_over(folder.path()).unwrap(), 2);
+        assert_eq!(take_over(folder.path()).unwrap(), 0);
         assert!(kept.exists() && folder.path().join(".profile").exists());
+    }
+
+    /// The group is the operator's, and what a link leads to somebody's.
+    #[test]
+    fn what_others_could_open_is_closed_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::NamedTempFile::new().unwrap();
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(elsewhere.path(), 0o644);
+        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("link")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for (before, after) in [(0o644, 0o640), (0o666, 0o660), (0o600, 0o600)] {
+            let file = folder.path().join(format!("a/{before}.json"));
+            write(&file, b"1").unwrap();
+            set(&file, before);
+            take_over(folder.path()).unwrap();
+            assert_eq!(mode(&file), after);
+        }
+        assert_eq!(mode(elsewhere.path()), 0o644);
     }
 
     #[test]

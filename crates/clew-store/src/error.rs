@@ -48,7 +48,7 @@ impl Error {
 }
 
 /// No room on the disk, or no more than is allowed to us.
-fn is_full(error: &io::Error) -> bool {
+pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
@@ -87,15 +87,27 @@ pub enum Error {
         #[source]
         source: Option<Source>,
     },
-    /// It cannot be opened yet: its server is starting, stopping, full or
-    /// unreachable. Opening it again may help.
+    /// It cannot be opened yet: its server is starting, stopping, full or unreachable,
+    /// its file is locked, or its disk full. Opening it again may help.
     #[error("the store {place} is not ready")]
     NotReady {
-        /// Address, without a password.
+        /// Path or address, without a password.
         place: String,
         /// The underlying error.
         #[source]
         source: Source,
+    },
+    /// Its file was damaged, and is left as it is.
+    #[error(
+        "the store {place} is damaged ({found}) and was left as it is: move it away (mv {place} \
+         {place}.damaged; likewise {place}-wal and {place}-shm, if they are there) and restore a \
+         backup (clew store import FILE); docs/operating.md says what to do without one"
+    )]
+    Damaged {
+        /// The file.
+        place: String,
+        /// What is wrong with it.
+        found: String,
     },
     /// Another process uses the store.
     #[error(
@@ -154,7 +166,7 @@ pub enum Error {
         source: Source,
     },
     /// Stored data cannot be read.
-    #[error("cannot {operation}: {place} holds what is not ours")]
+    #[error("cannot {operation}: {place} holds what is not ours: restore it from a backup")]
     Corrupt {
         /// What was asked for.
         operation: &'static str,

@@ -129,14 +129,18 @@ impl Files {
         let folder = Arc::clone(&self.0);
         blocking(operation, move || {
             if folder.is_released() {
-                return Err(Error::Unavailable {
-                    operation,
-                    source: "the store is closed".into(),
-                });
+                return Err(closed(operation));
             }
             work(&folder)
         })
         .await
+    }
+}
+
+fn closed(operation: &'static str) -> Error {
+    Error::Unavailable {
+        operation,
+        source: "the store is closed".into(),
     }
 }
 
@@ -298,8 +302,8 @@ impl Backend for Files {
         Ok(0)
     }
 
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
-        self.run("read facts", move |folder| folder.facts(subject))
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
+        self.run("read facts", move |folder| folder.facts(subject, most))
             .await
     }
 

@@ -33,9 +33,11 @@ mod transcripts;
 
 pub use any::{Folders, Store};
 pub use backend::{
-    Asker, Backend, Capacity, ConversationStats, ExchangeQuery, Exchanges, Visit, WindowQuery,
+    Asker, Backend, Capacity, Checked, ConversationStats, ExchangeQuery, Exchanges, Visit,
+    WindowQuery,
 };
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
+pub use disk::close_files;
 pub use erasure::Erasure;
 pub use error::Error;
 pub use files::Files;

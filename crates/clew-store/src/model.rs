@@ -11,7 +11,8 @@ mod settings;
 mod stored;
 
 pub use address::{StoreAddress, StoreAddressError};
-pub use fact::{Fact, FactId, FactIdError, Origin, Subject};
+pub(crate) use fact::MAX_MATCHED;
+pub use fact::{Fact, FactId, FactIdError, MAX_FACT_BYTES, Origin, Subject};
 pub use receipt::{ReceiptLimits, StoredReceipt};
 pub use scope::{ParseScopeError, Scope, ScopeKind};
 pub use settings::{Change, GuildSettings, SettingsChange};

@@ -103,8 +103,16 @@ impl Postgres {
     /// [`Error::Open`] naming host and database but not the password,
     /// [`Error::Held`] if another process uses it, [`Error::Newer`].
     pub async fn open(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
+        Self::open_within(connect::HELD_PATIENCE, url, files).await
+    }
+
+    async fn open_within(
+        patience: Duration,
+        url: &Secret,
+        files: SnapshotFiles,
+    ) -> Result<Self, Error> {
         let connected = connect::pool(url, OpenFor::Alone)?;
-        let mut client = connect::first(&connected).await?;
+        let mut client = connect::first(&connected, patience).await?;
         let place = &connected.place;
         let started = async {
             schema::migrate(&mut client, place).await?;
@@ -135,12 +143,12 @@ impl Postgres {
     /// As [`Self::open`]; [`Error::Open`] if another process uses it and its
     /// schema is of an older version.
     pub async fn look(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
-        match Self::open(url, files.clone()).await {
+        match Self::open_within(Duration::ZERO, url, files.clone()).await {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
         let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected).await?;
+        let mut client = connect::first(&connected, Duration::ZERO).await?;
         let found = schema::found(&mut client, &connected.place).await;
         let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
         if found != Some(schema::KNOWN) {
@@ -174,7 +182,7 @@ impl Postgres {
     /// As [`Self::open`].
     pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
         let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected).await?;
+        let mut client = connect::first(&connected, Duration::ZERO).await?;
         let found = schema::found(&mut client, &connected.place).await;
         found.map_err(|failure| connect::at_start(failure, &connected.place))
     }
@@ -375,8 +383,8 @@ impl Backend for Postgres {
             receipts::expire(&transaction, limits))
     }
 
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
-        within!(self, PATIENCE, "read facts", transaction => facts::of(&transaction, subject))
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
+        within!(self, PATIENCE, "read facts", transaction => facts::of(&transaction, subject, most))
     }
 
     async fn matching_facts(

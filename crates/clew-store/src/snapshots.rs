@@ -123,7 +123,7 @@ impl SnapshotFiles {
     pub fn sweep(&self) -> Result<(), Error> {
         for agent in disk::entries(&self.agents_dir)? {
             if agent.is_folder {
-                disk::sweep_temporary(&agent.path.join(SESSIONS))?;
+                disk::take_over(&agent.path.join(SESSIONS))?;
             }
         }
         Ok(())

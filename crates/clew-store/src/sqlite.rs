@@ -5,6 +5,7 @@
 //! each in a savepoint, so that they fail separately. A call is carried out
 //! even if its future is dropped.
 
+mod check;
 mod facts;
 mod fault;
 mod file;
@@ -26,6 +27,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub use self::session::{Durability, SqliteSettings};
 use async_trait::async_trait;
@@ -36,8 +38,8 @@ use self::session::Session;
 use self::worker::Queue;
 use super::backend::{Visit, each_paged};
 use super::{
-    Backend, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize, Purge,
-    Purged, Record, RecordKey, Records, SnapshotFiles, WindowQuery, disk,
+    Backend, Checked, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
+    Purge, Purged, Record, RecordKey, Records, SnapshotFiles, WindowQuery, disk,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -49,6 +51,10 @@ use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMill
 const READERS: usize = 2;
 /// Bytes for conversations in memory: some tens of thousands of turns.
 const BYTES_IN_MEMORY: u32 = 64 << 20;
+/// Rows purged before other calls get a turn: a tenth of a second of work.
+const ROWS_A_PURGE_STEP: u64 = 2_048;
+/// The operation named in errors.
+const PURGING: &str = "remove what has to go";
 /// Rows swept before other calls get a turn: some milliseconds of work.
 const ROWS_A_STEP: usize = 64;
 
@@ -187,11 +193,36 @@ impl Sqlite {
         self.writer.ask(operation, true, work).await
     }
 
-    /// Sweeps deleted rows in steps, so that other calls get a turn in between.
-    async fn sweep_rows(&self) -> Result<(), Error> {
-        let step = || self.alone("sweep", |session| texts::sweep_rows(session, ROWS_A_STEP));
-        while step().await? {}
+    /// Sweeps deleted rows in steps, so that other calls get a turn in between, and clears
+    /// the files of their ids. `is_due`: others were deleted already.
+    async fn sweep_rows(&self, mut is_due: bool) -> Result<(), Error> {
+        loop {
+            let step = |session: &Session| texts::sweep_rows(session, ROWS_A_STEP);
+            let swept = self.alone("sweep", step).await?;
+            is_due |= swept > 0;
+            if swept < ROWS_A_STEP {
+                break;
+            }
+        }
+        if is_due {
+            self.alone("sweep", Session::clear_ids).await?;
+        }
         Ok(())
+    }
+
+    /// Removes the rows of turns that a purge reaches, in steps. Returns how many.
+    async fn purge_messages(&self, purge: &Purge) -> Result<u64, Error> {
+        let mut removed = 0;
+        loop {
+            let purge = purge.clone();
+            let step =
+                move |session: &Session| purge::some_messages(session, &purge, ROWS_A_PURGE_STEP);
+            let step = self.alone(PURGING, step).await?;
+            removed += step;
+            if step < ROWS_A_PURGE_STEP {
+                return Ok(removed);
+            }
+        }
     }
 
     async fn read<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
@@ -367,9 +398,11 @@ impl Backend for Sqlite {
         .await
     }
 
-    async fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
-        self.read("read facts", move |session| facts::about(session, subject))
-            .await
+    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
+        self.read("read facts", move |session| {
+            facts::about(session, subject, most)
+        })
+        .await
     }
 
     async fn matching_facts(
@@ -387,15 +420,24 @@ impl Backend for Sqlite {
 
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let is_single = matches!(purge, Purge::Messages { .. } | Purge::Edited { .. });
+        let removed = if is_single {
+            0
+        } else {
+            self.purge_messages(purge).await?
+        };
         let purge = purge.clone();
-        let purged = self.alone("remove what has to go", move |session| {
-            purge::purge(session, &purge)
+        let purged = self.alone(PURGING, move |session| {
+            let before = session.connection.total_changes();
+            let purged = purge::purge(session, &purge)?;
+            Ok((purged, session.connection.total_changes() > before))
         });
-        let purged = purged.await?;
+        let (mut purged, is_changed) = purged.await?;
+        purged.add(Kind::Messages, removed);
+        let is_changed = is_changed || removed > 0;
         // For a user, a server or a channel not even the ids may stay. The
         // texts are already gone, so a failure here is made up for by a later
         // sweep.
-        if !is_single && let Err(error) = self.sweep_rows().await {
+        if !is_single && let Err(error) = self.sweep_rows(is_changed).await {
             tracing::warn!(%error, "rows that were removed are not swept yet");
         }
         Ok(purged)
@@ -443,7 +485,7 @@ impl Backend for Sqlite {
         let is_first = !self.has_swept.swap(true, Ordering::Relaxed);
         let is_due = self.read("look what is to be swept", texts::is_sweep_due);
         if is_due.await? || is_first {
-            self.sweep_rows().await?;
+            self.sweep_rows(false).await?;
         }
         let is_due = self.read("look what is to be swept", texts::is_rewrite_due);
         if is_due.await? {
@@ -513,8 +555,13 @@ impl Backend for Sqlite {
         .await
     }
 
+    async fn check(&self, most: Duration) -> Result<Checked, Error> {
+        self.read("check the store", move |session| session.check(most))
+            .await
+    }
+
     async fn vacuum(&self) -> Result<(), Error> {
-        self.sweep_rows().await?;
+        self.sweep_rows(false).await?;
         self.alone("give room back", Session::compact).await
     }
 

@@ -191,7 +191,7 @@ struct LogFolder {
 impl LogFolder {
     fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
         disk::create_folders(&dir)?;
-        disk::sweep_temporary(&dir)?;
+        disk::take_over(&dir)?;
         Self::look(dir, max_bytes)
     }
 

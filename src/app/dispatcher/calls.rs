@@ -53,8 +53,10 @@ impl Dispatcher {
                 }
                 let (services, loop_events) =
                     (Arc::clone(&self.services), self.loop_events.clone());
-                self.tracker
-                    .spawn(async move { carry_out(&services, &loop_events, *call).await });
+                let stopped = self.stopped.clone();
+                self.tracker.spawn(async move {
+                    carry_out(&services, &loop_events, *call, &stopped).await;
+                });
             }
             Ok(Planned::NoChoices) => {
                 self.answer_at_once(interaction, Callback::Autocomplete(Vec::new()));

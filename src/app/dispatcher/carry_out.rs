@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::commands::{self, Call, CommandServices, Deferral, Done, Effect, Reply};
 use crate::telemetry::event::{CommandAnswered, CommandOutcome};
@@ -26,11 +27,13 @@ const CHOICES: Duration = Duration::from_secs(2);
 /// How long an answer after "thinking" may take, and each message with files.
 const LATER: Duration = Duration::from_mins(1);
 
-/// Does what a call asks for, and answers it.
+/// Does what a call asks for, and answers it. Work that is not done when the bot has
+/// `stopped` is dropped, and the caller told.
 pub(super) async fn carry_out(
     services: &Services,
     loop_events: &mpsc::UnboundedSender<LoopEvent>,
     call: Call,
+    stopped: &CancellationToken,
 ) {
     let came = Instant::now();
     let for_commands = CommandServices {
@@ -45,7 +48,11 @@ pub(super) async fn carry_out(
         telemetry: &services.telemetry,
     };
     // Boxed, since the combined future of all commands is large.
-    let work = Box::pin(commands::run(&for_commands, &call));
+    let work = Box::pin(async {
+        let work = commands::run(&for_commands, &call);
+        let done = stopped.run_until_cancelled(work).await;
+        done.unwrap_or_else(|| Done::unfinished(&call))
+    });
     let (done, deferred) = in_time(services, &call, work).await;
     let Done {
         reply,

@@ -21,8 +21,8 @@ pub(super) async fn run(config: &Config, args: &BackupArgs) -> Result<CommandEnd
     let opened = OpenedStore::look(config).await?;
     let written = write(&opened, &mut file).await;
     opened.store.close().await?;
-    let entries = written?;
-    file.finish(entries)?;
+    written?;
+    let entries = file.finish()?;
     let path = args.path.display();
     writeln!(
         io::stdout(),
@@ -32,21 +32,15 @@ pub(super) async fn run(config: &Config, args: &BackupArgs) -> Result<CommandEnd
     Ok(CommandEnd::All)
 }
 
-/// Returns how many entries were written.
-async fn write(opened: &OpenedStore, file: &mut NewFile) -> Result<u64, Error> {
-    let mut entries = 0;
+async fn write(opened: &OpenedStore, file: &mut NewFile) -> Result<(), Error> {
     opened
         .store
-        .each_record(&mut |record| {
-            entries += 1;
-            file.line(&record.to_line())
-        })
+        .each_record(&mut |record| file.line(&record.to_line()))
         .await?;
     for user in export::logged_users(opened, None).await? {
         for line in export::log_lines(opened, user).await? {
-            entries += 1;
             file.line(&line)?;
         }
     }
-    Ok(entries)
+    Ok(())
 }

@@ -79,7 +79,7 @@ async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, E
 
 async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Error> {
     let purge = erasure.purge();
-    // If one fails the others are purged all the same, and what was removed is reported.
+    // If one fails the others are purged all the same.
     let from_store = opened.store.purge(&purge).await;
     let from_logs = match &opened.transcripts {
         Some(transcripts) => transcripts.purge(&purge).await,
@@ -92,17 +92,17 @@ async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Err
     for purged in [&from_store, &from_logs, &of_tools].into_iter().flatten() {
         gone.merge(purged);
     }
+    let all = from_store.and(from_logs).and(of_tools).map(drop);
+    let all = all.and(vacuumed);
     let mut out = io::stdout();
-    if gone.total() == 0 {
-        writeln!(out, "There was nothing {}.", Of(erasure))?;
-    } else {
-        writeln!(out, "Erased {}:", Of(erasure))?;
-        write!(out, "{}", Table::of_kinds(gone.iter()))?;
+    match (gone.total(), &all) {
+        (0, Ok(())) => writeln!(out, "There was nothing {}.", Of(erasure))?,
+        (0, Err(_)) => {}
+        (_, Ok(())) => writeln!(out, "Erased {}:", Of(erasure))?,
+        (_, Err(_)) => writeln!(out, "Erased {}, not all of it:", Of(erasure))?,
     }
-    from_store?;
-    from_logs?;
-    of_tools?;
-    vacuumed?;
+    write!(out, "{}", Table::of_kinds(gone.iter()))?;
+    all?;
     tell_opt_out(opened, erasure).await?;
     Ok(CommandEnd::All)
 }

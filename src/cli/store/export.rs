@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::lines::LOG_LINE;
+use super::lines::{LOG_LINE, LinesWriter};
 use super::new_file::NewFile;
 use super::{CommandEnd, Error, OpenedStore};
 use crate::config::Config;
@@ -29,28 +29,26 @@ pub(in crate::cli) struct ExportArgs {
 pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<CommandEnd, Error> {
     let Some(path) = &args.out else {
         let opened = OpenedStore::look(config).await?;
-        let mut out = BufWriter::new(io::stdout());
-        let print = &mut |line: &str| Ok(writeln!(out, "{line}")?);
-        export(&opened, args.user, print).await?;
+        let mut lines = LinesWriter::new(BufWriter::new(io::stdout()));
+        export(&opened, args.user, &mut |line| Ok(lines.line(line)?)).await?;
+        let (mut out, _) = lines.finish()?;
         out.flush()?;
         return Ok(CommandEnd::All);
     };
     let mut file = NewFile::create(path)?;
     let opened = OpenedStore::look(config).await?;
-    let write = &mut |line: &str| Ok(file.line(line)?);
-    let entries = export(&opened, args.user, write).await?;
-    file.finish(entries)?;
+    export(&opened, args.user, &mut |line| Ok(file.line(line)?)).await?;
+    let entries = file.finish()?;
     writeln!(io::stdout(), "{entries} entries in {}", path.display())?;
     Ok(CommandEnd::All)
 }
 
-/// Writes the entries, line by line, and returns how many there were.
+/// Writes the entries, line by line.
 async fn export(
     opened: &OpenedStore,
     user: Option<UserId>,
     write: &mut impl FnMut(&str) -> Result<(), Error>,
-) -> Result<u64, Error> {
-    let mut entries = 0;
+) -> Result<(), Error> {
     for kind in Kind::ALL {
         let mut after: Option<Cursor> = None;
         loop {
@@ -60,7 +58,6 @@ async fn export(
                 .await?;
             for record in &page.records {
                 write(&record.to_line())?;
-                entries += 1;
             }
             after = page.next;
             if after.is_none() {
@@ -71,15 +68,12 @@ async fn export(
     for user in logged_users(opened, user).await? {
         for line in log_lines(opened, user).await? {
             write(&line)?;
-            entries += 1;
         }
     }
     for line in opened.outputs.lines(user).await? {
         write(&line)?;
-        entries += 1;
     }
-    opened.store.close().await?;
-    Ok(entries)
+    Ok(opened.store.close().await?)
 }
 
 /// This user, or everybody, if there are logs of direct messages.

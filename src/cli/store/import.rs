@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::lines::{Line, Lines};
+use super::lines::{LastLine, Line, Lines};
 use super::{CommandEnd, Error, Table, copy};
 use crate::app::{self, system_clock};
 use crate::config::Config;
@@ -24,6 +24,21 @@ pub(in crate::cli) struct ImportArgs {
     /// Import even if entries are lost, since the store cannot hold them
     #[arg(long)]
     lossy: bool,
+    /// Import a file without the last line that tells that it is whole: an export of an
+    /// earlier version, or lines that you chose
+    #[arg(long)]
+    unchecked: bool,
+}
+
+impl ImportArgs {
+    fn lines(&self) -> Result<Lines, Error> {
+        let last_line = if self.unchecked {
+            LastLine::Optional
+        } else {
+            LastLine::Required
+        };
+        Lines::open(&self.file, last_line)
+    }
 }
 
 /// What became of lines that are no entries of the store.
@@ -41,7 +56,7 @@ struct OtherLines {
 
 pub(super) async fn run(config: &Config, args: &ImportArgs) -> Result<CommandEnd, Error> {
     let _alone = super::claim(config)?;
-    let opted_out = check(&args.file)?;
+    let opted_out = check(args)?;
     let memory = &config.memory;
     let transcripts = match &memory.dm_logs_dir {
         Some(dir) => Some(Transcripts::open(dir.clone(), memory.max_log_bytes).await?),
@@ -59,8 +74,8 @@ pub(super) async fn run(config: &Config, args: &ImportArgs) -> Result<CommandEnd
 }
 
 /// Reads every line before anything is changed. Returns who opted out.
-fn check(path: &Path) -> Result<HashSet<UserId>, Error> {
-    let mut lines = Lines::open(path)?;
+fn check(args: &ImportArgs) -> Result<HashSet<UserId>, Error> {
+    let mut lines = args.lines()?;
     let mut opted_out = HashSet::new();
     while let Some((line, _)) = lines.next()? {
         if let Line::Entry(record) = line
@@ -81,7 +96,7 @@ async fn import(
     config: &Config,
 ) -> Result<Option<(Imported, OtherLines)>, Error> {
     let mut import = Import::into(store, opted_out).await?;
-    let mut lines = Lines::open(&args.file)?;
+    let mut lines = args.lines()?;
     while let Some((line, _)) = lines.next()? {
         if let Line::Entry(record) = line {
             import.see(*record);
@@ -103,7 +118,7 @@ async fn import(
         source,
     })?;
     let bar = bar(&args.file);
-    let written = write(import, transcripts, &args.file, &bar).await;
+    let written = write(import, transcripts, args, &bar).await;
     bar.finish_and_clear();
     written.map(Some)
 }
@@ -111,12 +126,12 @@ async fn import(
 async fn write(
     mut import: Import<'_>,
     transcripts: Option<&Transcripts>,
-    path: &Path,
+    args: &ImportArgs,
     bar: &ProgressBar,
 ) -> Result<(Imported, OtherLines), Error> {
     let mut others = OtherLines::default();
     let mut log: Option<(UserId, Vec<String>)> = None;
-    let mut lines = Lines::open(path)?;
+    let mut lines = args.lines()?;
     while let Some((line, bytes)) = lines.next()? {
         match line {
             Line::Entry(record) => import.put(*record, bytes).await?,

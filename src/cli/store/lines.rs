@@ -1,10 +1,11 @@
-//! The lines that `export` and `backup` write, read again one by one.
+//! The lines that `export` and `backup` write, and how they are read again.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::Error;
 use clew_context::model::UserId;
@@ -16,9 +17,65 @@ const LONGEST: u64 = 256 << 20;
 /// Begins the line of a log of direct messages, whose own lines have no kind.
 pub(super) const LOG_LINE: &str = r#"{"kind":"direct_message_log","#;
 
-/// The last line of a file, which tells that it is whole.
-pub(super) fn end_line(entries: u64) -> String {
-    format!(r#"{{"kind":"end","entries":{entries}}}"#)
+/// What the last line of a file says of those before it, so that one that was cut or
+/// altered is told from a whole one.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    entries: u64,
+    digest: Sha256,
+}
+
+impl Sum {
+    /// `line`: with its line break.
+    fn add(&mut self, line: &[u8]) {
+        self.entries += 1;
+        self.digest.update(line);
+    }
+
+    /// As `sha256sum` prints it.
+    fn hex(&self) -> String {
+        let digest = self.digest.clone().finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Writes lines, and the one that ends them.
+#[derive(Debug)]
+pub(super) struct LinesWriter<W> {
+    out: W,
+    sum: Sum,
+}
+
+impl<W: Write> LinesWriter<W> {
+    pub(super) fn new(out: W) -> Self {
+        let sum = Sum::default();
+        Self { out, sum }
+    }
+
+    /// Writes one line.
+    pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
+        let line = format!("{line}\n");
+        self.sum.add(line.as_bytes());
+        self.out.write_all(line.as_bytes())
+    }
+
+    /// Writes the last line. Returns how many stand before it.
+    pub(super) fn finish(mut self) -> io::Result<(W, u64)> {
+        let end = OtherLine::End {
+            entries: self.sum.entries,
+            sha256: Some(self.sum.hex()),
+        };
+        writeln!(self.out, "{}", serde_json::to_string(&end)?)?;
+        Ok((self.out, self.sum.entries))
+    }
+}
+
+/// Whether a file must have a last line that tells that it is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LastLine {
+    Required,
+    /// For what earlier versions exported, and for lines that somebody chose.
+    Optional,
 }
 
 /// What a line holds.
@@ -47,6 +104,10 @@ pub(super) enum LineError {
     AfterEnd,
     #[error("it says that {expected} entries stand before it, and there are {found}")]
     Incomplete { expected: u64, found: u64 },
+    #[error("its checksum is of other lines than those before it: the file was altered")]
+    Altered,
+    #[error("it has no checksum: an earlier version wrote it")]
+    NoChecksum,
     #[error(transparent)]
     Form(#[from] FormError),
 }
@@ -58,30 +119,36 @@ pub(super) struct Lines {
     file: BufReader<File>,
     number: u64,
     text: Vec<u8>,
-    entries: u64,
+    last_line: LastLine,
+    sum: Sum,
     is_ended: bool,
 }
 
 impl Lines {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    pub(super) fn open(path: &Path, last_line: LastLine) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| unread(path, source))?;
         Ok(Self {
             path: path.to_owned(),
             file: BufReader::new(file),
             number: 0,
             text: Vec::new(),
-            entries: 0,
+            last_line,
+            sum: Sum::default(),
             is_ended: false,
         })
     }
 
-    /// The next line and its length in bytes.
+    /// The next line and its length in bytes; none after the last one, of a file that is
+    /// whole.
     pub(super) fn next(&mut self) -> Result<Option<(Line, usize)>, Error> {
         self.text.clear();
         self.number += 1;
         let mut limited = (&mut self.file).take(LONGEST + 1);
         let read = limited.read_until(b'\n', &mut self.text);
         let read = read.map_err(|source| unread(&self.path, source))?;
+        if read == 0 && !self.is_ended && self.last_line == LastLine::Required {
+            return Err(Error::Cut(self.path.clone()));
+        }
         if read == 0 {
             return Ok(None);
         }
@@ -106,26 +173,40 @@ impl Lines {
         let text = std::str::from_utf8(&self.text).map_err(|_| LineError::NotText);
         match text.and_then(parse) {
             Ok(Parsed::Line(line)) => {
-                self.entries += 1;
+                self.sum.add(&self.text);
                 Ok(line)
             }
-            Ok(Parsed::End(expected)) if expected == self.entries => {
+            Ok(Parsed::End { entries, sha256 }) => {
+                self.check(entries, sha256.as_deref())?;
                 self.is_ended = true;
                 Ok(Line::End)
             }
-            Ok(Parsed::End(expected)) => Err(LineError::Incomplete {
-                expected,
-                found: self.entries,
-            }),
             Err(_) if !is_whole => Err(LineError::Torn),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the lines so far are those that the last one is about.
+    fn check(&self, expected: u64, sha256: Option<&str>) -> Result<(), LineError> {
+        let found = self.sum.entries;
+        if expected != found {
+            return Err(LineError::Incomplete { expected, found });
+        }
+        match sha256 {
+            Some(sha256) if sha256 == self.sum.hex() => Ok(()),
+            Some(_) => Err(LineError::Altered),
+            None if self.last_line == LastLine::Optional => Ok(()),
+            None => Err(LineError::NoChecksum),
         }
     }
 }
 
 enum Parsed {
     Line(Line),
-    End(u64),
+    End {
+        entries: u64,
+        sha256: Option<String>,
+    },
 }
 
 fn parse(text: &str) -> Result<Parsed, LineError> {
@@ -139,18 +220,21 @@ fn parse(text: &str) -> Result<Parsed, LineError> {
             text: text.to_owned(),
         })),
         Ok(OtherLine::ToolOutput) => Ok(Parsed::Line(Line::Output)),
-        Ok(OtherLine::End { entries }) => Ok(Parsed::End(entries)),
+        Ok(OtherLine::End { entries, sha256 }) => Ok(Parsed::End { entries, sha256 }),
         Err(_) => Err(error.into()),
     }
 }
 
 /// A line that is no entry of a store.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum OtherLine {
     DirectMessageLog,
     ToolOutput,
-    End { entries: u64 },
+    End {
+        entries: u64,
+        sha256: Option<String>,
+    },
 }
 
 fn unread(path: &Path, source: io::Error) -> Error {

@@ -1,8 +1,9 @@
 //! `/privacy show|opt-out|opt-in|export|erase`.
 
+use clew_simulator::Draft;
 use serde_json::{Value, json};
 
-use super::{Place, assert_refused, assert_says, field, labels, outcomes, place};
+use super::{Place, assert_refused, assert_says, field, holds, labels, outcomes, place};
 
 /// In everything that Ada says.
 const MARK: &str = "kumquat";
@@ -74,6 +75,71 @@ async fn erase_asks_and_leaves_nothing() {
     assert_says(&nothing, "There was nothing of you to erase.");
     bot.stop().await;
     assert!(!p.on_disk(MARK));
+}
+
+/// An erasure that the end of the bot breaks off is not confirmed, keeps nobody waiting, and can
+/// be asked for again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_that_is_broken_off_is_not_confirmed() {
+    let (p, bot) = place(&[]).await;
+    p.talk(p.ada, p.channel, &format!("a {MARK}, please")).await;
+    let asked = p.plain(p.ada, "privacy erase").await;
+    // Another program holds the database for as long as it likes.
+    let other = rusqlite::Connection::open(p.stage.folder.path().join("clew.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let pressed = p
+        .stage
+        .discord
+        .press(p.ada, asked.message, "Erase everything");
+    while pressed.callback().is_none() {
+        tokio::task::yield_now().await;
+    }
+    bot.ask_to_stop();
+    let shown = pressed.answer().await.unwrap();
+    assert_says(&shown, "I'm restarting, and this isn't finished.");
+    bot.stop().await;
+    drop(other);
+    let bot = p.stage.start().await;
+    assert_eq!(p.stored(p.ada, p.channel).await, 2);
+    let asked = p.plain(p.ada, "privacy erase").await;
+    let gone = p.press(p.ada, &asked, "Erase everything").await;
+    assert_says(&gone, "2 messages of our conversations");
+    bot.stop().await;
+    assert!(!p.on_disk(MARK));
+}
+
+/// Beside the words, ids and times: after the confirmation, while the bot runs, in any file of
+/// the database.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_erasure_no_byte_of_ids_is_in_the_database() {
+    let (p, bot) = place(&[]).await;
+    p.talk(p.boris, p.channel, "mine").await;
+    let mut ids = vec![p.ada];
+    for number in 1..=8 {
+        let question = Draft::new(format!("<@{}> {MARK} {number}", p.us));
+        ids.push(p.ask(p.ada, p.channel, question).await);
+        ids.push(p.stage.discord.answers(p.channel).last().unwrap().id);
+        p.talk(p.boris, p.channel, "mine").await;
+    }
+    p.plain(p.ada, "context save").await;
+    let options = json!({"text": format!("I like the {MARK}")});
+    p.call(p.ada, p.channel, "memory remember", options).await;
+    let mut parts = vec![MARK.as_bytes().to_vec()];
+    for id in ids {
+        parts.push(id.0.to_be_bytes().into());
+        parts.push(id.0.to_string().into_bytes());
+    }
+    let found = || {
+        let names = ["clew.db", "clew.db-wal", "clew.db-shm"];
+        let files = names.map(|name| std::fs::read(p.stage.folder.path().join(name)).unwrap());
+        let is_found = |part: &&Vec<u8>| files.iter().any(|file| holds(file, part));
+        parts.iter().filter(is_found).count()
+    };
+    assert!(found() > 16, "{}", found());
+    let asked = p.plain(p.ada, "privacy erase").await;
+    p.press(p.ada, &asked, "Erase everything").await;
+    assert_eq!(found(), 0);
+    bot.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

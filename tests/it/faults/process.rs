@@ -150,6 +150,55 @@ async fn its_files_are_closed_to_other_accounts() {
     assert!(files > 2, "{files}");
 }
 
+/// So is what an earlier version, or another umask, left open.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_could_open_is_closed_at_the_start() {
+    let place = Place::new(&[]).await;
+    let settings = [("DM_LOGS_DIR", "logs"), ("TOOL_OUTPUT_RESUME", "true")];
+    let mut bot = Process::start(&place.stage, &settings);
+    connected(&place).await;
+    place.ask(place.thread, "what is it about?");
+    place.answers(place.thread, 1).await;
+    bot.signal("TERM");
+    assert_eq!(bot.ended().await.code(), Some(0), "{}", bot.log());
+    let folder = place.stage.folder.path();
+    for name in [
+        "logs/7.jsonl",
+        "agents/default/sessions/x.json",
+        "tool_outputs/x.json",
+    ] {
+        let file = folder.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "{}").unwrap();
+    }
+    let files = files_below(folder);
+    for file in &files {
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let bot = Process::start(&place.stage, &settings);
+    connected(&place).await;
+    bot.wait_for_log("could open files of ours", 5).await;
+    for file in files.iter().filter(|file| file.exists()) {
+        let mode = std::fs::metadata(file).unwrap().permissions().mode();
+        let is_lock = file.extension().is_some_and(|end| end == "lock");
+        assert!(mode & 0o007 == 0 || is_lock, "{}", file.display());
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else if !name.starts_with("stderr") {
+            files.push(path);
+        }
+    }
+    files
+}
+
 /// A store that is not available when the bot starts.
 #[cfg(feature = "postgres")]
 mod starting {
@@ -431,6 +480,18 @@ async fn a_store_that_cannot_be_opened_is_named_with_what_to_do() {
         &["newer.db", "99", "update the program"],
     )
     .await;
+    for (name, lost) in [
+        ("opt_outs.json", r#"{"version":1}"#),
+        ("settings/11.json", ""),
+    ] {
+        let file = path("files").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, lost).unwrap();
+        let files = format!("files:{}", path("files").display());
+        check(&stage, &files, &[name, "restore it from a backup"]).await;
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), lost);
+        std::fs::remove_file(&file).unwrap();
+    }
     assert_eq!(stage.discord.sessions_begun(), 0);
 }
 

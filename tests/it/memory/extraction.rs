@@ -214,7 +214,14 @@ async fn an_edit_takes_back_what_was_learnt() {
         .reconcile(edited(Some(UnixMillis(START.0 + 1))));
     scene.memory.reconcile_all().await;
     assert_eq!(scene.known().await, []);
-    assert_eq!(scene.store.facts(Subject::User(ADA)).await.unwrap(), []);
+    assert_eq!(
+        scene
+            .store
+            .facts(Subject::User(ADA), usize::MAX)
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 /// Until a flush, a learnt fact is in memory only.
@@ -223,9 +230,9 @@ async fn a_flush_saves_what_was_learnt() {
     let scene = scene().await;
     let new = scene.learn_during(async {}).await;
     let subject = Subject::User(ADA);
-    assert_eq!(scene.store.facts(subject).await.unwrap(), []);
+    assert_eq!(scene.store.facts(subject, usize::MAX).await.unwrap(), []);
     scene.memory.flush().await;
-    assert_eq!(scene.store.facts(subject).await.unwrap(), new);
+    assert_eq!(scene.store.facts(subject, usize::MAX).await.unwrap(), new);
 }
 
 /// An extraction is not shown facts that may not be used in its place.

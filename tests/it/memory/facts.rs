@@ -3,12 +3,14 @@
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_simulator::Id;
 use clew_store::model::{Fact, FactId, Origin, Subject};
+use serde_json::json;
 
 use super::place::{
     DAY, Kind, Place, START_MS, assert_says, assert_says_nothing_of, on_each_store,
 };
 
 on_each_store! {
+    stored_facts_fill_no_prompt
     a_fact_is_used_where_its_origin_allows
     the_best_of_a_hundred_come_first
     use_is_saved_at_the_interval_and_at_the_end
@@ -141,7 +143,7 @@ async fn use_is_saved_at_the_interval_and_at_the_end(kind: Kind) {
 
 async fn last_used(p: &Place, fact: &Fact) -> i64 {
     let store = p.open().await;
-    let facts = store.facts(fact.subject).await.unwrap();
+    let facts = store.facts(fact.subject, usize::MAX).await.unwrap();
     store.close().await.unwrap();
     assert_eq!(facts.len(), 1);
     assert_eq!(facts[0].text, fact.text);
@@ -201,4 +203,39 @@ async fn a_fact_is_remembered_even_if_room_is_made_later() {
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);
     assert!(!p.traces("I like turmeric").is_empty());
+}
+
+/// Whatever an import brought, or a higher limit left.
+async fn stored_facts_fill_no_prompt(kind: Kind) {
+    let p = Place::new(
+        kind,
+        &[("MAX_USER_MEMORY", "40"), ("MAX_SERVER_MEMORY", "40")],
+    )
+    .await;
+    let long = |id: u64| format!("saffron {id} {}", "x".repeat(280));
+    let mut facts: Vec<Fact> = (1..=500)
+        .map(|id| of_ada(&p, id, &long(id), Origin::Everywhere))
+        .collect();
+    facts.extend((501..=1_000).map(|id| of_server(&p, id, &long(id), p.guild)));
+    put(&p, &facts).await;
+    let bot = p.start().await;
+    let prompt = p.prompt(p.help, p.ada).await;
+    let shown = prompt.matches("saffron").count();
+    assert!((2..=13).contains(&shown), "{shown}");
+    let called = p
+        .stage
+        .discord
+        .call(p.ada, p.help, "memory show", json!({}))
+        .await;
+    let listed = called.unwrap().answer().await.unwrap().text();
+    assert!(listed.matches("saffron").count() <= 40, "{listed}");
+    bot.stop().await;
+    // Nothing of it is lost by not being read.
+    let store = p.open().await;
+    let kept = store
+        .facts(Subject::User(UserId::new(p.ada.0)), usize::MAX)
+        .await
+        .unwrap();
+    assert_eq!(kept.len(), 500);
+    store.close().await.unwrap();
 }

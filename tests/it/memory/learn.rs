@@ -111,7 +111,10 @@ impl Place {
         let store = Store::look(&address, &folders, system_clock())
             .await
             .unwrap();
-        let facts = store.facts(Subject::User(user(who))).await.unwrap();
+        let facts = store
+            .facts(Subject::User(user(who)), usize::MAX)
+            .await
+            .unwrap();
         store.close().await.unwrap();
         facts
     }

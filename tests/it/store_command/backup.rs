@@ -68,7 +68,7 @@ async fn check_round_trip(address: &str, empty_address: &str, records: &[Record]
     home.log(&logged(ADA)).await;
     let told = home.ok(&["backup", "all.backup"]);
     let exported = home.ok(&["export"]);
-    let entries = exported.lines().count();
+    let entries = exported.lines().count() - 1;
     let expected = format!(
         "{entries} entries in all.backup, written and read again. To restore them: clew store \
          import all.backup\n"
@@ -397,15 +397,15 @@ async fn a_line_that_cannot_be_read_is_named_and_nothing_is_imported() {
     let good = r#"{"kind":"opt_out","user":"7","since":"2026-01-02T10:00:00.000Z"}"#;
     let check = |text: &[u8], expected: &str| {
         fs::write(home.path("file"), text).unwrap();
-        let (code, out, errors) = home.run(&["import", "file"]);
+        let (code, out, errors) = home.run(&["import", "--unchecked", "file"]);
         assert_eq!((code, out.as_str()), (2, ""));
         assert_eq!(errors, format!("clew: {expected}\n"));
         assert!(!home.path("var/clew.db").exists());
     };
     let line = |number: u64, why: &str| {
         format!(
-            "line {number} of file cannot be imported: correct or remove it, or write the file \
-             again\n  because: {why}"
+            "line {number} of file cannot be imported: write the file again, or correct it, remove \
+             the last line and say --unchecked\n  because: {why}"
         )
     };
     let text = |lines: &[&str]| format!("{}\n", lines.join("\n")).into_bytes();
@@ -436,6 +436,73 @@ async fn a_line_that_cannot_be_read_is_named_and_nothing_is_imported() {
     assert!(
         errors.starts_with("clew: cannot read none\n  because: "),
         "{errors}"
+    );
+}
+
+/// A backup that was cut anywhere, be it between two lines, or that was altered, changes
+/// nothing: the opt-outs may have been in what is missing.
+#[tokio::test]
+async fn a_file_that_is_not_whole_is_refused() {
+    let from = Home::new("sqlite:var/clew.db");
+    from.fill(&plain()).await;
+    from.ok(&["backup", "all"]);
+    from.ok(&["export", "--out", "exported"]);
+    let text = fs::read_to_string(from.path("all")).unwrap();
+    assert_eq!(
+        from.ok(&["export"]),
+        fs::read_to_string(from.path("exported")).unwrap()
+    );
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let (end, entries) = lines.split_last().unwrap();
+    let home = Home::new("sqlite:var/clew.db");
+    let check = |text: &str, arguments: &[&str], why: &str| {
+        fs::write(home.path("file"), text).unwrap();
+        let (code, out, errors) = home.run(&[&["import", "file"], arguments].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+        assert!(errors.contains(why), "{errors}");
+        assert!(!home.path("var/clew.db").exists());
+    };
+    let cut = "nothing was imported: file ends without the line that tells that it is whole";
+    check("", &[], cut);
+    check(&entries[..1].concat(), &[], cut);
+    check(&entries.concat(), &[], cut);
+    check(
+        &text[..text.len() - end.len() - 10],
+        &[],
+        "the file ends within it",
+    );
+    // Whoever says --unchecked has no last line, or a true one.
+    let total = entries.len();
+    for arguments in [&[][..], &["--unchecked"]] {
+        let less = format!("it says that {total} entries stand before it, and there are 1");
+        check(&format!("{}{end}", entries[0]), arguments, &less);
+        check(
+            &text.replace("Grace 2001", "Grace 2002"),
+            arguments,
+            "the file was altered",
+        );
+    }
+    let old = format!("{{\"kind\":\"end\",\"entries\":{total}}}\n");
+    let old = entries.concat() + &old;
+    check(&old, &[], "it has no checksum");
+    for text in ["", &entries[..1].concat(), &old] {
+        let home = Home::new("sqlite:var/clew.db");
+        fs::write(home.path("file"), text).unwrap();
+        home.ok(&["import", "file", "--unchecked"]);
+    }
+    let digest = |text: String| {
+        fs::write(home.path("file"), text).unwrap();
+        let summed = Command::new("sha256sum")
+            .arg(home.path("file"))
+            .output()
+            .unwrap();
+        String::from_utf8(summed.stdout).unwrap()[..64].to_owned()
+    };
+    let read: serde_json::Value = serde_json::from_str(end).unwrap();
+    assert_eq!(
+        read["sha256"],
+        digest(entries.concat()),
+        "as anybody can check"
     );
 }
 

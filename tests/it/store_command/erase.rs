@@ -3,8 +3,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use clew::app::system_clock;
 use clew_context::model::{ChannelId, UserId};
+use clew_store::outputs::{Disk, OutputSettings, ToolOutputs};
 use clew_store::{Erasure, Purged, Record};
 
 use super::world::{
@@ -162,6 +165,24 @@ async fn results_of_tools_are_erased_whatever_the_bot_keeps_now() {
     assert_eq!((code, errors.as_str()), (0, ""), "{out}");
     let left = bytes_below(&home.path("var/tool_outputs"));
     assert!(!holds(&left, MARKER) && holds(&left, "Grace"), "{out}");
+}
+
+/// What cannot all be erased is not erased in part, and not called erased.
+#[tokio::test]
+async fn nothing_is_erased_while_a_bot_has_any_of_it() {
+    let home = Home::new("sqlite:var/clew.db");
+    home.fill(&everything()).await;
+    home.leave_outputs().await;
+    let before = home.lines().await;
+    let folder = home.path("var/tool_outputs");
+    let settings = OutputSettings::new(&folder);
+    let bot = ToolOutputs::open(settings, Arc::new(Disk::default()), system_clock());
+    let bot = bot.await.unwrap();
+    let (code, out, errors) = home.run(&["erase", "--user", "7", "--yes"]);
+    assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+    assert!(errors.contains("TOOL_OUTPUT_DIR"), "{errors}");
+    assert_eq!(home.lines().await, before);
+    bot.close().await.unwrap();
 }
 
 /// The bytes of all files below a folder.

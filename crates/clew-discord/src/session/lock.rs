@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::file::beside;
@@ -64,6 +65,7 @@ impl SessionLock {
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(0o600)
             .open(&path)
             .map_err(io)?;
         match file.try_lock() {
@@ -101,6 +103,10 @@ mod tests {
             "{refused}"
         );
         assert!(refused.contains("var/session.json.lock"), "{refused}");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("var"), &link).unwrap();
+        let through = SessionLock::take(&link.join("session.json"));
+        assert!(matches!(through, Err(LockError::Held { .. })));
         drop(first);
         SessionLock::take(&path).unwrap();
     }

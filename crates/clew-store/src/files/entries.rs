@@ -8,7 +8,7 @@ use super::super::json::Fields;
 use super::super::{Error, FormError, Kind, Record, RecordKey, disk, rank};
 use super::folder::{StoreFolder, Unread, ids_in};
 use super::{VERSION, check_agent};
-use crate::model::{AgentName, ClearKey, Fact, FactId, Subject};
+use crate::model::{AgentName, ClearKey, Fact, FactId, MAX_MATCHED, Subject};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
 /// Largest size of the owner file, in bytes.
@@ -60,15 +60,20 @@ impl StoreFolder {
         self.alone(path, || self.entries_alone(path))
     }
 
-    /// Opt-outs must never be lost: an unreadable file is refused rather than
-    /// set aside.
     fn entries_alone(&self, path: &Path) -> Result<Vec<Record>, Error> {
-        let entries = if path.ends_with("opt_outs.json") {
+        let entries = if self.forbids(path) {
             self.load_or_refuse(path, parse)?
         } else {
             self.load(path, parse)?
         };
         Ok(entries.unwrap_or_default())
+    }
+
+    /// Whether a file says what must not be kept or shown: opt-outs, clears and what servers
+    /// switched off. Set aside as others are, an unreadable one would count as consent.
+    fn forbids(&self, path: &Path) -> bool {
+        let all = ["opt_outs.json", "settings", "markers"];
+        all.iter().any(|name| path.starts_with(self.dir.join(name)))
     }
 
     /// Changes a file's entries; a file left without any is removed.
@@ -194,16 +199,14 @@ impl StoreFolder {
         })
     }
 
-    /// Facts about a user or server, oldest first.
-    pub(super) fn facts(&self, subject: Subject) -> Result<Vec<Fact>, Error> {
+    /// See [`Backend::facts`](crate::Backend::facts).
+    pub(super) fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
         let entries = self.entries(&self.profile(subject))?;
         let facts = entries.into_iter().filter_map(|entry| match entry {
             Record::Fact(fact) if fact.subject == subject => Some(fact),
             _ => None,
         });
-        let mut facts: Vec<Fact> = facts.collect();
-        facts.sort_by_key(|fact| (fact.at, fact.id));
-        Ok(facts)
+        Ok(Fact::most_useful(facts.collect(), most))
     }
 
     /// See [`Backend::remove`](crate::Backend::remove).
@@ -234,7 +237,7 @@ impl StoreFolder {
         words: &str,
         limit: usize,
     ) -> Result<Vec<FactId>, Error> {
-        let facts = self.facts(Subject::Server(guild))?;
+        let facts = self.facts(Subject::Server(guild), MAX_MATCHED)?;
         let texts: Vec<(FactId, &str)> = facts
             .iter()
             .map(|fact| (fact.id, fact.text.as_str()))

@@ -91,7 +91,7 @@ impl StoreFolder {
             locks.push(lock(folder)?);
         }
         for folder in [&dir, &users, &servers] {
-            disk::sweep_temporary(folder)?;
+            disk::take_over(folder)?;
             disk::files_below(folder, &mut |file| {
                 if disk::is_set_aside(file) {
                     index.aside.insert(file.to_owned());
@@ -152,6 +152,10 @@ impl StoreFolder {
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
         let _folder_stays = self.tidying.read().unwrap_or_else(PoisonError::into_inner);
+        // Work of many files ends with the store, not after it.
+        if self.is_released() {
+            return Err(super::closed("use a file"));
+        }
         let stripes = STRIPES as u64;
         let stripe = usize::try_from(self.hasher.hash_one(path) % stripes).unwrap_or_default();
         let stripe = &self.stripes[stripe];

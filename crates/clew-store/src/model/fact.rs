@@ -5,6 +5,12 @@ use std::str::FromStr;
 
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
+/// The longest text that is read as a fact: 300 characters in any script. An import may bring
+/// longer ones.
+pub const MAX_FACT_BYTES: usize = 1_200;
+/// The most facts of a server among which one looks for those that match.
+pub(crate) const MAX_MATCHED: usize = 10_000;
+
 /// A remembered fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
@@ -32,6 +38,22 @@ pub struct Fact {
 }
 
 impl Fact {
+    /// Greater for what is dropped later: asked for, used lately, learnt often, new.
+    pub fn usefulness(&self) -> impl Ord + use<> {
+        (self.pinned, self.last_used, self.seen, self.at, self.id)
+    }
+
+    /// The most useful of these that are not too long, oldest first.
+    pub(crate) fn most_useful(mut facts: Vec<Self>, most: usize) -> Vec<Self> {
+        facts.retain(|fact| fact.text.len() <= MAX_FACT_BYTES);
+        if facts.len() > most {
+            facts.sort_unstable_by_key(|fact| std::cmp::Reverse(fact.usefulness()));
+            facts.truncate(most);
+        }
+        facts.sort_by_key(|fact| (fact.at, fact.id));
+        facts
+    }
+
     /// Whether it is about a user, or stated by them.
     pub fn is_of(&self, user: UserId) -> bool {
         self.subject == Subject::User(user) || self.by == user

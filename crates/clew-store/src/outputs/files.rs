@@ -52,6 +52,14 @@ pub struct Disk {
     hold: Mutex<Option<disk::Hold>>,
 }
 
+impl Disk {
+    /// Whether the folder is for this process alone.
+    pub(super) fn is_held(&self) -> bool {
+        let hold = self.hold.lock().unwrap_or_else(PoisonError::into_inner);
+        hold.is_some()
+    }
+}
+
 impl FileSystem for Disk {
     fn open(&self, folder: &Path) -> Result<(), Error> {
         disk::create_folders(folder)?;
@@ -62,7 +70,7 @@ impl FileSystem for Disk {
             ),
             source: None,
         })?;
-        disk::sweep_temporary(folder)?;
+        disk::take_over(folder)?;
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = Some(hold);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! call reads the files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::files::{Disk, FileSystem as _};
 use super::{ContextPointer, StoredContext};
@@ -14,12 +15,32 @@ use clew_context::model::UserId;
 /// What is broken is nobody's as far as one can tell: no export has it, and every
 /// erasure takes it.
 #[derive(Debug, Clone)]
-pub struct OutputFolder(PathBuf);
+pub struct OutputFolder {
+    folder: PathBuf,
+    disk: Arc<Disk>,
+}
 
 impl OutputFolder {
     /// The outputs in this folder, which need not be there.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self(folder.into())
+        Self {
+            folder: folder.into(),
+            disk: Arc::default(),
+        }
+    }
+
+    /// Takes the folder for this process alone, if there is one, until this is dropped.
+    ///
+    /// # Errors
+    /// A bot uses the folder.
+    pub async fn hold(&self) -> Result<(), Error> {
+        self.run("lock outputs", |disk, folder| {
+            if folder.exists() {
+                disk.open(folder)?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Removes the outputs that a purge reaches, as
@@ -34,7 +55,9 @@ impl OutputFolder {
             if !folder.exists() {
                 return Ok(0);
             }
-            disk.open(folder)?;
+            if !disk.is_held() {
+                disk.open(folder)?;
+            }
             let mut gone = 0;
             let mut first_error = None;
             for path in disk.list(folder)? {
@@ -109,8 +132,8 @@ impl OutputFolder {
         operation: &'static str,
         work: impl FnOnce(&Disk, &Path) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let folder = self.0.clone();
-        blocking(operation, move || work(&Disk::default(), &folder)).await
+        let Self { folder, disk } = self.clone();
+        blocking(operation, move || work(&disk, &folder)).await
     }
 }
 

@@ -40,7 +40,7 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(8);
 /// The encoding that can store any text.
 const ENCODING: &str = "UTF8";
 /// How long a start waits for another process to end, and how often it checks.
-const HELD_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const HELD_PATIENCE: Duration = Duration::from_secs(10);
 const HELD_PAUSE: Duration = Duration::from_millis(50);
 /// PostgreSQL's default port.
 const PORT: u16 = 5432;
@@ -103,11 +103,11 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
     Ok(Connected { pool, place })
 }
 
-/// Makes the first connection. Its error gives the remedy, or says that a retry
-/// may help.
-pub(super) async fn first(connected: &Connected) -> Result<Object, Error> {
+/// Makes the first connection, after waiting this long for another process to let go of the
+/// database. Its error gives the remedy, or says that a retry may help.
+pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<Object, Error> {
     let place = &connected.place;
-    let mut client = match reached(connected).await {
+    let mut client = match reached(connected, patience).await {
         Ok(client) => client,
         Err(error) if hold::refusal(&error).is_some() => {
             return Err(Failure::Pool(error).during("open the store"));
@@ -127,13 +127,17 @@ pub(super) async fn first(connected: &Connected) -> Result<Object, Error> {
     Ok(client)
 }
 
-/// Makes a connection. A killed process keeps its lock until the server
-/// finishes its last statement, so this waits for a while.
-async fn reached(connected: &Connected) -> Result<Object, PoolError> {
-    let until = Instant::now() + HELD_PATIENCE;
+async fn reached(connected: &Connected, patience: Duration) -> Result<Object, PoolError> {
+    let until = Instant::now() + patience;
+    let mut is_told = false;
     loop {
         match connected.pool.get().await {
             Err(error) if hold::refusal(&error).is_some() && Instant::now() < until => {
+                if !is_told {
+                    tracing::warn!(store = %connected.place, seconds = patience.as_secs(),
+                        "another process uses the store: waiting for it to end");
+                }
+                is_told = true;
                 sleep(HELD_PAUSE).await;
             }
             reached => return reached,

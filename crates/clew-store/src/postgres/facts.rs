@@ -6,7 +6,7 @@ use super::session::{Outcome, Parameters, rows, see, touched};
 use super::tables::FACT;
 use super::values::{self, Moment, limit, text};
 use crate::columns::{self, guild_key};
-use crate::model::{Fact, FactId, Subject};
+use crate::model::{Fact, FactId, MAX_FACT_BYTES, Subject};
 use clew_context::model::GuildId;
 
 /// Most bytes of a conversation that are matched against facts: a block of the
@@ -45,15 +45,24 @@ ORDER BY ts_rank(words, query, 1) DESC, last_used DESC, id
 LIMIT $3";
 
 /// See [`super::super::Backend::facts`].
-pub(super) async fn of(transaction: &Transaction<'_>, subject: Subject) -> Outcome<Vec<Fact>> {
+pub(super) async fn of(
+    transaction: &Transaction<'_>,
+    subject: Subject,
+    most: usize,
+) -> Outcome<Vec<Fact>> {
     let (column, id) = match subject {
         Subject::User(user) => ("user_id", user.get()),
         Subject::Server(guild) => ("server_id", guild.get()),
     };
     see(transaction, subject).await?;
-    let sql = format!("SELECT {FACT} FROM clew.facts WHERE {column} = $1 ORDER BY at, id");
-    let found = rows(transaction, &sql, &[&id.cast_signed()]).await?;
-    found.iter().map(values::fact).collect()
+    let sql = format!(
+        "SELECT {FACT} FROM clew.facts
+         WHERE {column} = $1 AND octet_length(text) <= {MAX_FACT_BYTES}
+         ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT $2"
+    );
+    let found = rows(transaction, &sql, &[&id.cast_signed(), &limit(most)]).await?;
+    let found: Outcome<_> = found.iter().map(values::fact).collect();
+    Ok(Fact::most_useful(found?, most))
 }
 
 /// Writes a fact, which the transaction must see.

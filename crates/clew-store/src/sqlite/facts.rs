@@ -7,22 +7,27 @@ use super::row::{SqliteRow, number, time_text};
 use super::session::Session;
 use super::texts;
 use crate::columns;
-use crate::model::{Fact, FactId, Subject};
+use crate::model::{Fact, FactId, MAX_FACT_BYTES, MAX_MATCHED, Subject};
 use clew_context::model::GuildId;
 
 /// The columns of a fact, in the order they are read.
 pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_message, seen, \
      subject, text, origin, by_user, at, pinned, last_used";
 
-/// All facts about a user or a server, oldest first.
-pub(super) fn about(session: &Session, subject: Subject) -> Result<Vec<Fact>, Fault> {
+/// See [`super::super::Backend::facts`].
+pub(super) fn about(session: &Session, subject: Subject, most: usize) -> Result<Vec<Fact>, Fault> {
     let mut select = session.connection.prepare_cached(&format!(
-        "SELECT {FACT} FROM facts WHERE subject = ?1 AND subject_id = ?2 ORDER BY at, id"
+        "SELECT {FACT} FROM facts
+         WHERE subject = ?1 AND subject_id = ?2 AND octet_length(text) <= {MAX_FACT_BYTES}
+         ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT ?3"
     ))?;
-    let rows = select.query_and_then(subject_key(subject), |row| {
+    let (kind, id) = subject_key(subject);
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows = select.query_and_then((kind, id, limit), |row| {
         columns::fact(&SqliteRow::of("facts", row))
     })?;
-    rows.collect()
+    let rows: Result<_, Fault> = rows.collect();
+    Ok(Fact::most_useful(rows?, most))
 }
 
 /// Writes a fact, replacing the one with the same id.
@@ -94,7 +99,7 @@ pub(super) fn matching(
     words: &str,
     limit: usize,
 ) -> Result<Vec<FactId>, Fault> {
-    let facts = about(session, Subject::Server(guild))?;
+    let facts = about(session, Subject::Server(guild), MAX_MATCHED)?;
     let facts: Vec<_> = facts
         .iter()
         .map(|fact| (fact.id, fact.text.as_str()))

@@ -39,6 +39,21 @@ impl From<Error> for Fault {
     }
 }
 
+/// Whether opening again may help: another program has the file locked, or the disk is full,
+/// as it is when the log's index cannot grow.
+pub(super) fn is_passing(error: &rusqlite::Error) -> bool {
+    let is_full = |failure: &rusqlite::ffi::Error| {
+        failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
+    };
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) if is_full(failure) => true,
+        error => matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::DiskFull)
+        ),
+    }
+}
+
 impl Fault {
     /// Turns it into the error of an operation.
     pub(super) fn named(self, operation: &'static str, place: &str) -> Error {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use super::super::error::is_full;
 use super::super::{Error, disk};
 
 /// The lock file of a database: beside the file itself, whichever links lead to it. A file
@@ -27,23 +28,24 @@ pub(super) fn lock_of(path: &Path) -> Result<PathBuf, Error> {
             source: None,
         });
     }
-    let mut name = file.into_os_string();
-    name.push(".lock");
-    Ok(name.into())
+    Ok(beside(&file, ".lock"))
 }
 
-/// Takes what others may do from a database and the files beside it.
-fn close_to_others(path: &Path) -> Result<(), Error> {
-    for end in ["", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        let file = PathBuf::from(name);
-        if disk::close_to_others(&file)? {
-            tracing::warn!(file = %file.display(),
-                "other accounts could open the database: closed to them now");
-        }
-    }
-    Ok(())
+/// Whether the last process that wrote a database did not close it.
+pub(super) fn has_log(path: &Path) -> bool {
+    beside(path, "-wal").exists()
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// The files of a database that are there.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let all = ["", "-wal", "-shm"].map(|end| beside(path, end));
+    all.into_iter().filter(|file| file.exists()).collect()
 }
 
 /// Creates the file and its folder, readable only by us, since it holds what people said;
@@ -58,16 +60,21 @@ pub(super) fn make(path: &Path) -> Result<(), Error> {
         return Err(refused("a folder stands in its place; name a file", None));
     }
     if path.exists() {
-        return close_to_others(path);
+        disk::close_files(path.parent().unwrap_or(path), files_of(path));
+        return Ok(());
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     disk::create_folders(folder)?;
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     match options.open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(refused("the file cannot be made", Some(error)))
-        }
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) if is_full(&source) => Err(Error::Io {
+            operation: "make",
+            path: path.to_owned(),
+            source,
+        }),
+        Err(error) => Err(refused("the file cannot be made", Some(error))),
     }
 }

@@ -31,13 +31,19 @@ pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
     })
 }
 
+/// Removes some of the rows of turns that a purge reaches, so that other calls get a turn
+/// before the next, and a process that ends need not wait for the last. Returns how many.
+pub(super) fn some_messages(session: &Session, purge: &Purge, most: u64) -> Result<u64, Fault> {
+    session.transact(|_| messages_gone(session, purge, most))
+}
+
 /// Removes a kind's rows. Returns how many were removed.
 fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
     let table = table(kind);
     let which = table.and_then(|table| Some((table.name, table.purged(kind, purge)?)));
     let key = params_from_iter(purge.cells());
     match (kind, which) {
-        (Kind::Messages, _) => messages_gone(session, purge),
+        (Kind::Messages, _) => messages_gone(session, purge, u64::MAX),
         (Kind::Receipts, _) => {
             let Some(which) = table.and_then(|table| table.concerned(purge)) else {
                 return Ok(0);
@@ -73,11 +79,14 @@ fn run(connection: &Connection, sql: &str, key: impl Params) -> Result<u64, Faul
     Ok(connection.prepare_cached(sql)?.execute(key)? as u64)
 }
 
-fn messages_gone(session: &Session, purge: &Purge) -> Result<u64, Fault> {
+/// At most `most`, unless single messages are purged.
+fn messages_gone(session: &Session, purge: &Purge, most: u64) -> Result<u64, Fault> {
     let table = table(Kind::Messages);
-    let remove = |which: Option<String>| {
+    let remove = |which: Option<String>, most| {
         let key = params_from_iter(purge.cells());
-        which.map_or(Ok(0), |which| texts::remove_messages(session, &which, key))
+        which.map_or(Ok(0), |which| {
+            texts::remove_some_messages(session, &which, key, most)
+        })
     };
     let mut gone = match purge {
         Purge::Messages { channel, ids } => {
@@ -87,14 +96,15 @@ fn messages_gone(session: &Session, purge: &Purge) -> Result<u64, Fault> {
             }
             gone
         }
-        Purge::Before(time) => old_messages_gone(session, *time)?,
+        Purge::Before(time) => old_messages_gone(session, *time, most)?,
         Purge::Edited { .. }
         | Purge::Channel(_)
         | Purge::Guild(_)
         | Purge::Member { .. }
-        | Purge::User(_) => remove(table.and_then(|table| table.reached(purge)))?,
+        | Purge::User(_) => remove(table.and_then(|table| table.reached(purge)), most)?,
     };
-    gone += remove(table.and_then(|table| table.made_from(purge)))?;
+    let left = most.saturating_sub(gone);
+    gone += remove(table.and_then(|table| table.made_from(purge)), left)?;
     Ok(gone)
 }
 
@@ -129,14 +139,15 @@ fn message_gone(session: &Session, channel: ChannelId, message: MessageId) -> Re
 }
 
 /// Agent by agent, to use the index.
-fn old_messages_gone(session: &Session, time: UnixMillis) -> Result<u64, Fault> {
+fn old_messages_gone(session: &Session, time: UnixMillis, most: u64) -> Result<u64, Fault> {
     let time = time_text(time);
     let next =
         "SELECT agent_name FROM message_rows WHERE agent_name > ?1 ORDER BY agent_name LIMIT 1";
     let old = "agent_name = ?1 AND timestamp < ?2";
     let (mut gone, mut agent) = (0, String::new());
     while let Some(found) = maybe_text(&session.connection, next, [&agent])? {
-        gone += texts::remove_messages(session, old, (&found, &time))?;
+        let left = most.saturating_sub(gone);
+        gone += texts::remove_some_messages(session, old, (&found, &time), left)?;
         agent = found;
     }
     Ok(gone)

@@ -10,9 +10,9 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use super::fault::Fault;
+use super::fault::{Fault, is_passing};
 use super::saved::SnapshotPlace;
-use super::{schema, texts};
+use super::{file, schema, texts};
 use crate::Error;
 use crate::rank::Ranker;
 
@@ -127,7 +127,11 @@ impl Session {
         snapshots: Arc<SnapshotPlace>,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
+        let is_left = file::has_log(path);
         Self::first(path, snapshots, settings, |session| {
+            if is_left {
+                session.check_left()?;
+            }
             session.set_up_writer(settings)?;
             session.pay_debts()?;
             session.open_checkpointer(path)
@@ -207,22 +211,8 @@ impl Session {
         let snapshots = Arc::clone(&self.snapshots);
         let copy = Self::on(connection, &self.place, snapshots, self.busy_timeout);
         copy.set_up_any(self.busy_timeout, READER_CACHE_KIB)?;
-        copy.check()?;
+        copy.check_whole()?;
         Ok(copy)
-    }
-
-    /// Whether the database is whole.
-    fn check(&self) -> Result<(), Fault> {
-        let sql = "PRAGMA quick_check(1)";
-        let found: String = self.connection.query_row(sql, [], |row| row.get(0))?;
-        if found == "ok" {
-            return Ok(());
-        }
-        Err(Fault::Store(Error::Corrupt {
-            operation: "copy the store",
-            place: self.place.to_string(),
-            source: Some(format!("it is damaged: {found}").into()),
-        }))
     }
 
     /// Opens a read-only connection.
@@ -378,6 +368,23 @@ impl Session {
         }
     }
 
+    /// Has a purge confirmed only when the log is empty and the file is written again, since
+    /// rows that moved between pages left copies of their ids. A large file is not written
+    /// again: that would keep other writers waiting.
+    pub(super) fn clear_ids(&self) -> Result<(), Fault> {
+        if self.pages()? <= PAGES_IN_MEMORY && !self.is_in_memory() {
+            texts::owe_rewrite(&self.connection)?;
+            self.rewrite_owed.set(true);
+        }
+        self.overwrote();
+        Ok(())
+    }
+
+    fn pages(&self) -> rusqlite::Result<i64> {
+        let read = |row: &rusqlite::Row<'_>| row.get(0);
+        self.connection.pragma_query_value(None, "page_count", read)
+    }
+
     /// Finishes what a killed process left undone: the log may hold pages with
     /// deleted texts, the file copies of texts that moved.
     fn pay_debts(&self) -> Result<(), Fault> {
@@ -408,8 +415,7 @@ impl Session {
     /// Rewrites the whole file.
     fn rewrite(&self) -> rusqlite::Result<()> {
         let connection = &self.connection;
-        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
-        let place = if pages > PAGES_IN_MEMORY {
+        let place = if self.pages()? > PAGES_IN_MEMORY {
             "FILE"
         } else {
             "MEMORY"
@@ -464,6 +470,12 @@ fn unusable(fault: Fault, place: &str) -> Error {
     let Fault::Sql(error) = fault else {
         return fault.named(OPENING, place);
     };
+    if is_passing(&error) {
+        return Error::NotReady {
+            place: place.to_owned(),
+            source: Box::new(error),
+        };
+    }
     match Fault::Sql(error).named(OPENING, place) {
         Error::Corrupt { source, .. } => Error::Open {
             place: place.to_owned(),
@@ -474,8 +486,7 @@ fn unusable(fault: Fault, place: &str) -> Error {
         },
         Error::Unavailable { source, .. } => Error::Open {
             place: place.to_owned(),
-            remedy: "it is in use by another program, or its disk is full or not writable"
-                .to_owned(),
+            remedy: "it or its folder is not writable, or the disk is broken".to_owned(),
             source: Some(source),
         },
         other => other,

@@ -139,9 +139,21 @@ pub(super) fn remove_messages(
     which: &str,
     key: impl Params,
 ) -> Result<u64, Fault> {
+    remove_some_messages(session, which, key, u64::MAX)
+}
+
+/// The same with at most `most` of them, those stored first.
+pub(super) fn remove_some_messages(
+    session: &Session,
+    which: &str,
+    key: impl Params,
+    most: u64,
+) -> Result<u64, Fault> {
     let connection = &session.connection;
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let sql = format!(
-        "SELECT id, text_id FROM message_rows WHERE NOT gone AND ({which}) ORDER BY text_id"
+        "SELECT id, text_id FROM message_rows WHERE NOT gone AND ({which})
+         ORDER BY text_id LIMIT {limit}"
     );
     let mut select = connection.prepare_cached(&sql)?;
     let rows = select.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -171,8 +183,8 @@ pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<()
 }
 
 /// Sweeps at most `most` deleted rows of turns, in one short transaction.
-/// Returns whether there are more.
-pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<bool, Fault> {
+/// Returns how many.
+pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<usize, Fault> {
     session.transact(|connection| {
         let mut select = connection.prepare_cached(
             "SELECT id, text_id FROM message_rows INDEXED BY messages_gone WHERE gone
@@ -195,7 +207,7 @@ pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<bool, Fault> 
         let mut note =
             connection.prepare_cached("UPDATE upkeep SET blank_bytes = blank_bytes + ?1")?;
         note.execute([blank])?;
-        Ok(rows.len() == most)
+        Ok(rows.len())
     })
 }
 
@@ -267,6 +279,12 @@ pub(super) fn drop_blank(session: &Session) -> Result<(), Fault> {
 /// Whether the file must be rewritten before anything deleted counts as gone.
 pub(super) fn is_rewrite_owed(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT rewrite_owed FROM upkeep", [], |row| row.get(0))
+}
+
+/// Records that the file must be rewritten.
+pub(super) fn owe_rewrite(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("UPDATE upkeep SET rewrite_owed = 1", [])?;
+    Ok(())
 }
 
 /// Records that the file was rewritten.

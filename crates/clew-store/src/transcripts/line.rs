@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde::Serialize;
@@ -103,7 +104,8 @@ pub(super) fn lines_of(
 /// Appends text, starting a new line if the last one is torn.
 pub(super) fn add(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    let mut file = options.create(true).read(true).append(true).open(path)?;
+    let options = options.create(true).read(true).append(true).mode(0o600);
+    let mut file = options.open(path)?;
     let mut whole = String::new();
     let length = file.metadata()?.len();
     if length > 0 {

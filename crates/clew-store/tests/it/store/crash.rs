@@ -203,7 +203,9 @@ async fn look(store: &impl Backend, all: &[(String, u64)]) {
                 }
             }
             "fact" => {
-                let facts = store.facts(Subject::User(user(5_000_000 + number))).await;
+                let facts = store
+                    .facts(Subject::User(user(5_000_000 + number)), usize::MAX)
+                    .await;
                 assert_eq!(facts.unwrap().len(), 1, "fact {number} is lost");
             }
             "marker" => {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 use clew_store::model::{
-    AgentName, ClearKey, Fact, FactId, Origin, Scope, StoredMessage, StoredRole, Subject,
+    AgentName, ClearKey, Fact, FactId, GuildSettings, Origin, Scope, StoredMessage, StoredRole,
+    Subject,
 };
 use clew_store::{
     Backend, ConversationStats, Cursor, Error, Files, Kind, Purge, Record, WindowQuery,
@@ -361,7 +362,10 @@ async fn a_corrupt_file_is_set_aside_and_the_rest_works() {
     world.put("users/99999.json", "null");
     let files = world.open().await;
     assert_eq!(texts(&files, HERE).await, Vec::<String>::new());
-    assert_eq!(files.facts(Subject::User(USER)).await.unwrap(), []);
+    assert_eq!(
+        files.facts(Subject::User(USER), usize::MAX).await.unwrap(),
+        []
+    );
     files.append(&turn(HERE, 1)).await.unwrap();
     assert_eq!(
         world.files(),
@@ -376,22 +380,100 @@ async fn a_corrupt_file_is_set_aside_and_the_rest_works() {
     assert_eq!(world.files(), Vec::<String>::new());
 }
 
+/// What is left of a file of which something was lost, be it valid JSON or not.
+const REMAINS: [&str; 5] = [
+    "",
+    "{",
+    "{}",
+    r#"{"version":1}"#,
+    r#"{"version":1,"entries":null}"#,
+];
+
+/// What says no is never taken for a yes.
 #[tokio::test]
-async fn a_corrupt_file_of_opt_outs_is_refused_and_kept() {
-    for text in [
-        "{",
-        "{}",
-        r#"{"version":1}"#,
-        r#"{"version":1,"entries":null}"#,
-    ] {
+async fn a_corrupt_file_of_what_is_forbidden_is_refused_and_kept() {
+    let now = UnixMillis(1);
+    for text in REMAINS {
         let world = World::new();
-        world.put("context/opt_outs.json", text);
+        let paths = [
+            "context/opt_outs.json",
+            "context/settings/12345.json",
+            "context/markers/guilds/12345.json",
+            "context/markers/dms/99999.json",
+            "context/markers/everybody.json",
+        ];
+        for path in paths {
+            world.put(path, text);
+        }
         let files = world.open().await;
-        let error = files.opt_outs().await.unwrap_err();
-        assert!(error.to_string().contains("opt_outs.json"), "{error}");
-        assert!(files.set_opt_out(USER, Some(UnixMillis(1))).await.is_err());
-        let kept = fs::read_to_string(world.path("context/opt_outs.json"));
-        assert_eq!(kept.unwrap(), text);
+        let check = |error: Error, path: &str| {
+            assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+            assert!(error.to_string().contains(path), "{error}");
+        };
+        check(files.opt_outs().await.unwrap_err(), paths[0]);
+        check(
+            files.set_opt_out(USER, Some(now)).await.unwrap_err(),
+            paths[0],
+        );
+        check(files.settings().await.unwrap_err(), paths[1]);
+        let settings = GuildSettings::default();
+        check(
+            files.set_settings(GUILD, &settings).await.unwrap_err(),
+            paths[1],
+        );
+        let agent = AgentName::default_agent();
+        for (guild, path) in [(Some(GUILD), paths[2]), (None, paths[3])] {
+            check(
+                files.cleared_at(&agent, guild, USER).await.unwrap_err(),
+                path,
+            );
+        }
+        for (guild, user, path) in [
+            (Some(GUILD), Some(USER), paths[2]),
+            (None, Some(USER), paths[3]),
+            (None, None, paths[4]),
+        ] {
+            let key = ClearKey {
+                agent: agent.clone(),
+                guild,
+                user,
+            };
+            check(files.clear(&key, now).await.unwrap_err(), path);
+        }
+        for path in paths {
+            assert_eq!(fs::read_to_string(world.path(path)).unwrap(), text);
+        }
+    }
+}
+
+/// All others are set aside, as they are, and never taken for files without entries.
+#[tokio::test]
+async fn what_is_left_of_any_other_file_is_set_aside() {
+    for text in REMAINS {
+        let world = World::new();
+        let paths = [
+            "context/agents.json",
+            "context/departures.json",
+            "context/dms/99999.json",
+            "context/guilds/12345/67890/99999.json",
+            "servers/12345.json",
+            "users/99999.json",
+        ];
+        for path in paths {
+            world.put(path, text);
+        }
+        let files = world.open().await;
+        for scope in [HERE, Scope::Direct(USER)] {
+            assert_eq!(texts(&files, scope).await, Vec::<String>::new());
+        }
+        for subject in [Subject::User(USER), Subject::Server(GUILD)] {
+            assert_eq!(files.facts(subject, usize::MAX).await.unwrap(), []);
+        }
+        assert_eq!(files.departures().await.unwrap(), []);
+        for kind in [Kind::Agents, Kind::Departures] {
+            files.records(kind, None, None, 9).await.unwrap();
+        }
+        assert_eq!(world.files(), paths.map(|path| format!("{path}.corrupt-1")));
     }
 }
 
@@ -445,6 +527,30 @@ async fn a_file_where_a_folder_should_be_is_named() {
     assert!(error.contains("context"), "{error}");
 }
 
+/// Nor does it go on in a folder that may be another process's by then.
+#[tokio::test]
+async fn closing_ends_a_purge_of_many_files() {
+    let world = World::new();
+    let files = Arc::new(world.open().await);
+    for user in 1..=200 {
+        let scope = Scope::Member {
+            guild: GUILD,
+            channel: CHANNEL,
+            user: UserId::new(user),
+        };
+        files.append(&turn(scope, user)).await.unwrap();
+    }
+    let purge = Purge::Before(UnixMillis(START + 10 * DAY));
+    let (purged, closed) = tokio::join!(files.purge(&purge), files.close());
+    closed.unwrap();
+    let left = world.files().len();
+    assert!(
+        purged.is_err() || left == 0,
+        "{left} are left of what was said to be gone"
+    );
+    assert!(files.purge(&purge).await.is_err(), "it is closed");
+}
+
 #[tokio::test]
 async fn a_folder_belongs_to_one_process() {
     let world = World::new();
@@ -454,6 +560,16 @@ async fn a_folder_belongs_to_one_process() {
         error.contains("context") && error.contains("in use"),
         "{error}"
     );
+    // Also through a link.
+    let link = world.path("link");
+    std::os::unix::fs::symlink(world.path("context"), &link).unwrap();
+    let clock = Arc::new(|| UnixMillis(START));
+    let (users, servers) = (world.path("users2"), world.path("servers2"));
+    let error = Files::open(link, users, servers, clock)
+        .await
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("in use"), "{error}");
     first.close().await.unwrap();
     world.open().await;
 }
@@ -502,7 +618,14 @@ async fn concurrent_writers_lose_nothing() {
         assert_eq!(kept.len(), 14, "{kept:?}");
         assert_eq!(kept[13], "question 7");
     }
-    assert_eq!(files.facts(Subject::Server(GUILD)).await.unwrap().len(), 28);
+    assert_eq!(
+        files
+            .facts(Subject::Server(GUILD), usize::MAX)
+            .await
+            .unwrap()
+            .len(),
+        28
+    );
 }
 
 #[tokio::test]
@@ -626,7 +749,7 @@ async fn facts_are_in_the_profile_folders_and_removed_with_their_message() {
     assert_eq!(world.files(), ["servers/12345.json", "users/99999.json"]);
     files.close().await.unwrap();
     let files = world.open().await;
-    let found = files.facts(Subject::User(USER)).await.unwrap();
+    let found = files.facts(Subject::User(USER), usize::MAX).await.unwrap();
     assert_eq!(found, [about_user]);
     let matching = files.matching_facts(GUILD, "why does the pump leak?", 5);
     assert_eq!(matching.await.unwrap(), [FactId(1)]);

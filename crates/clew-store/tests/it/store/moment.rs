@@ -83,13 +83,10 @@ async fn a_damaged_database_is_not_copied() {
     let read = store.each_record(&mut |_| Ok(())).await;
     let error = read.unwrap_err();
     assert!(
-        matches!(error, clew_store::Error::Corrupt { .. }),
+        matches!(error, clew_store::Error::Damaged { .. }),
         "{error:?}"
     );
-    assert!(
-        error.to_string().starts_with("cannot copy the store: "),
-        "{error}"
-    );
+    assert!(error.to_string().contains("restore a backup"), "{error}");
 }
 
 #[cfg(feature = "postgres")]

@@ -109,8 +109,9 @@ async fn turns(store: &Sqlite, user: u64) -> Vec<u64> {
     turns
 }
 
-/// Where a text stands in any file below a folder.
-fn found_in(folder: &Path, text: &str) -> Vec<String> {
+/// Where a text, or other bytes, stand in any file below a folder.
+fn found_in(folder: &Path, text: impl AsRef<[u8]>) -> Vec<String> {
+    let text = text.as_ref();
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -118,9 +119,7 @@ fn found_in(folder: &Path, text: &str) -> Vec<String> {
             found.extend(found_in(&path, text));
         } else {
             let bytes = std::fs::read(&path).unwrap();
-            let times = bytes
-                .windows(text.len())
-                .filter(|part| *part == text.as_bytes());
+            let times = bytes.windows(text.len()).filter(|part| *part == text);
             let times = times.count();
             if times > 0 {
                 found.push(format!("{} x{times}", path.display()));

@@ -12,11 +12,15 @@ on_each_store! {
     every_field_of_a_fact_comes_back
     facts_that_match_best_come_first
     odd_words_match_nothing_and_cause_no_error
+    of_too_many_the_most_useful_are_read
     a_fact_is_found_by_its_new_words_only
 }
 
 async fn about_user(store: &impl Backend, id: u64) -> Vec<Fact> {
-    store.facts(Subject::User(user(id))).await.unwrap()
+    store
+        .facts(Subject::User(user(id)), usize::MAX)
+        .await
+        .unwrap()
 }
 
 async fn facts_are_written_replaced_and_removed<F: Fixture>(place: &F) {
@@ -54,9 +58,18 @@ async fn facts_of_one_subject_are_listed_oldest_first<F: Fixture>(place: &F) {
         .map(|fact| fact.id.0)
         .collect();
     assert_eq!(ids, [6, 7, 5]);
-    let server = store.facts(Subject::Server(guild(3))).await.unwrap();
+    let server = store
+        .facts(Subject::Server(guild(3)), usize::MAX)
+        .await
+        .unwrap();
     assert_eq!(server, facts[4..]);
-    assert_eq!(store.facts(Subject::Server(guild(4))).await.unwrap(), []);
+    assert_eq!(
+        store
+            .facts(Subject::Server(guild(4)), usize::MAX)
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 async fn every_field_of_a_fact_comes_back<F: Fixture>(place: &F) {
@@ -204,4 +217,25 @@ async fn a_fact_is_found_by_its_new_words_only<F: Fixture>(place: &F) {
     assert_eq!(matching(&store, "egret", 10).await, [1]);
     store.remove_facts(&[FactId(1)]).await.unwrap();
     assert_eq!(matching(&store, "egret", 10).await, [0; 0]);
+}
+
+/// An import may bring more, and longer ones, than the bot would keep.
+async fn of_too_many_the_most_useful_are_read<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let mut facts: Vec<Fact> = (1..=30_u32)
+        .map(|id| Fact {
+            at: at(id.into()),
+            last_used: at(100 - i64::from(id)),
+            ..user_fact(id.into(), 3, "likes tea")
+        })
+        .collect();
+    facts[19].pinned = true;
+    facts[0].text = "x".repeat(clew_store::model::MAX_FACT_BYTES + 1);
+    facts[1].text = "x".repeat(clew_store::model::MAX_FACT_BYTES);
+    store.put_facts(&facts).await.unwrap();
+    let read = store.facts(Subject::User(user(3)), 4).await.unwrap();
+    let ids: Vec<u64> = read.iter().map(|fact| fact.id.0).collect();
+    assert_eq!(ids, [2, 3, 4, 20], "what is too long is left out");
+    assert_eq!(store.facts(Subject::User(user(3)), 0).await.unwrap(), []);
+    assert_eq!(about_user(&store, 3).await.len(), 29);
 }

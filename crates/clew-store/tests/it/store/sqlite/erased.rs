@@ -1,7 +1,7 @@
 //! Deleted data leaves no byte in any file; and any text can be searched for.
 
 use clew_context::model::GuildId;
-use clew_context::model::{MessageId, UserId};
+use clew_context::model::{MessageId, UnixMillis, UserId};
 use clew_store::model::AgentName;
 use clew_store::model::{
     ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, StoredRole, Subject,
@@ -131,6 +131,76 @@ async fn no_byte_of_purged_texts_is_left() {
         assert_eq!(found_in(place.folder.path(), MARKER), [""; 0]);
         store.close().await.unwrap();
     }
+}
+
+/// Ids and times go with the texts: from rows and indexes, from what pages keep of rows that
+/// moved, and from the log, while the store stays open.
+#[tokio::test]
+async fn no_byte_of_purged_ids_and_times_is_left() {
+    let place = Place::new();
+    let store = place.open();
+    // As long as Discord's, so that they are found by their bytes.
+    let user = |number: u64| 700_000_000_000_000_000 + number * 7_919;
+    let mut theirs: Vec<(u64, Vec<Vec<u8>>)> = Vec::new();
+    for at in 1..=400u64 {
+        let number = 1 + at % 5;
+        let said_at = UnixMillis(NOW.0 + i64::try_from(at * 1_001).unwrap());
+        let mut rows = turn(user(number), 60_000_000_000_000_000 + at * 131, "words");
+        for row in &mut rows {
+            row.timestamp = said_at;
+        }
+        store.append(&rows).await.unwrap();
+        let mut fact = fact(
+            user(number) + at,
+            Subject::User(UserId::new(user(number))),
+            user(number),
+            "fact",
+        );
+        fact.at = said_at;
+        store.put_facts(&[fact]).await.unwrap();
+        let ids = rows.iter().map(|row| row.message.unwrap().get());
+        let mut parts: Vec<Vec<u8>> = ids.map(|id| id.to_be_bytes().into()).collect();
+        parts.push(rows[0].turn.to_string().into_bytes());
+        parts.push(said_at.rfc3339().into_bytes());
+        parts.push(user(number).to_be_bytes().into());
+        parts.push(user(number).to_string().into_bytes());
+        theirs.push((number, parts));
+    }
+    let of = |number: u64| {
+        let parts = theirs.iter().filter(move |(whose, _)| *whose == number);
+        let found = parts.flat_map(|(_, parts)| parts);
+        let found = found.flat_map(|part| found_in(place.folder.path(), part));
+        found.collect::<Vec<_>>()
+    };
+    for number in [4, 2] {
+        assert!(of(number).len() > 400, "the test sees what is there");
+        store
+            .purge(&Purge::User(UserId::new(user(number))))
+            .await
+            .unwrap();
+        assert_eq!(of(number), [""; 0], "of {number}");
+    }
+    assert!(of(1).len() > 400, "others' stay");
+    store.close().await.unwrap();
+}
+
+/// A long purge ends with the store: it fails, so that nobody is told that it is done, and the
+/// next one finishes it.
+#[tokio::test]
+async fn closing_waits_for_a_step_of_a_purge_and_not_for_all_of_it() {
+    let place = Place::new();
+    let store = place.open();
+    let rows = (1..=5_000).flat_map(|at| turn(1, at, MARKER));
+    let rows: Vec<Record> = rows.map(Record::Message).collect();
+    store.write(&rows).await.unwrap();
+    let purge = Purge::User(UserId::new(1));
+    let (purged, closed) = tokio::join!(store.purge(&purge), store.close());
+    closed.unwrap();
+    assert!(purged.is_err(), "{purged:?}");
+    let store = place.open();
+    let left = store.purge(&purge).await.unwrap().total();
+    assert!(left > 0 && left < 10_000, "{left}");
+    assert_eq!(found_in(place.folder.path(), MARKER), [""; 0]);
 }
 
 #[tokio::test]

@@ -3,8 +3,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::time::Duration;
 
-use clew_store::{Backend, Error, Kind, SnapshotFiles, Sqlite, SqliteSettings};
+use rusqlite::config::DbConfig;
+
+use clew_store::{Backend, Checked, Error, Kind, SnapshotFiles, Sqlite, SqliteSettings};
 
 use super::{Place, query, turn, turns};
 
@@ -136,6 +139,125 @@ async fn a_file_that_others_can_open_is_closed_to_them() {
         let found = fs::metadata(place.file()).unwrap().permissions().mode();
         assert_eq!(found & 0o777, closed, "{mode:o}");
     }
+}
+
+/// A page that the disk zeroed or changed.
+fn damage(place: &Place, table: &str) {
+    let sql = format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'");
+    let beside = place.beside();
+    beside
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .unwrap();
+    let page: u32 = beside.query_row(&sql, [], |row| row.get(0)).unwrap();
+    drop(beside);
+    let mut bytes = fs::read(place.file()).unwrap();
+    let start = usize::try_from((page - 1) * 4096).unwrap();
+    bytes[start..start + 4096].fill(0);
+    fs::write(place.file(), bytes).unwrap();
+}
+
+/// All files of the database, by name.
+fn files(place: &Place) -> Vec<(String, Vec<u8>)> {
+    ["", "-wal"]
+        .map(|end| {
+            let name = format!("{}{end}", place.file().display());
+            let bytes = fs::read(&name).unwrap();
+            (name, bytes)
+        })
+        .into()
+}
+
+/// After a kill the database is checked before anything is written; one that is damaged stays
+/// as it is, with its log, however often it is tried.
+#[tokio::test]
+async fn a_damaged_file_is_found_after_a_kill_and_left_as_it_is() {
+    for table in [
+        "message_texts",
+        "message_rows",
+        "messages_gone",
+        "fact_rows",
+    ] {
+        let place = Place::new();
+        let store = place.open();
+        for at in 1..=300 {
+            store.append(&turn(1, at, "kept")).await.unwrap();
+        }
+        store.close().await.unwrap();
+        // What a killed process leaves: a log beside the file.
+        let left = place.beside();
+        left.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .unwrap();
+        left.execute_batch("BEGIN; UPDATE upkeep SET blank_bytes = 0; COMMIT")
+            .unwrap();
+        drop(left);
+        place.open().close().await.unwrap();
+        let left = place.beside();
+        left.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .unwrap();
+        left.execute_batch("BEGIN; UPDATE upkeep SET blank_bytes = 0; COMMIT")
+            .unwrap();
+        drop(left);
+        damage(&place, table);
+        let before = files(&place);
+        for _ in 0..2 {
+            let error = refused(&place);
+            assert!(matches!(error, Error::Damaged { .. }), "{table}: {error}");
+            assert!(
+                error.to_string().contains("clew store import FILE"),
+                "{error}"
+            );
+            assert_eq!(files(&place), before, "{table}");
+        }
+    }
+}
+
+/// Whatever is there, looking ends.
+#[tokio::test]
+async fn looking_for_damage_is_bounded_and_finds_it() {
+    let place = Place::new();
+    let store = place.open();
+    for at in 1..=2_000 {
+        store
+            .append(&turn(1, at, &"kept ".repeat(100)))
+            .await
+            .unwrap();
+    }
+    let whole = store.check(Duration::from_mins(1)).await.unwrap();
+    assert_eq!(whole, Checked::Whole);
+    let part = store.check(Duration::ZERO).await.unwrap();
+    assert_eq!(part, Checked::InPart);
+    let again = store.check(Duration::from_mins(1)).await.unwrap();
+    assert_eq!(again, Checked::Whole);
+    store.close().await.unwrap();
+    damage(&place, "messages_gone");
+    let store = place.open();
+    let error = store.check(Duration::from_mins(1)).await.unwrap_err();
+    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+}
+
+/// A disk that is full when the bot starts may have room later.
+#[test]
+fn a_full_disk_or_a_lock_at_the_start_may_pass() {
+    let place = Place::new();
+    let full = SqliteSettings {
+        max_pages: Some(3),
+        ..SqliteSettings::default()
+    };
+    let error = place.open_with(&full).map(drop).unwrap_err();
+    assert!(error.is_passing(), "{error}");
+    drop(place.open());
+    let other = place.beside();
+    other
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
+        .unwrap();
+    let patience = SqliteSettings {
+        busy_timeout: Duration::ZERO,
+        ..SqliteSettings::default()
+    };
+    let error = place.open_with(&patience).map(drop).unwrap_err();
+    assert!(error.is_passing(), "{error}");
+    drop(other);
+    drop(place.open());
 }
 
 #[tokio::test]
