@@ -33,7 +33,8 @@ mod transcripts;
 
 pub use any::{Folders, Store};
 pub use backend::{
-    Asker, Backend, Capacity, ConversationStats, ExchangeQuery, Exchanges, Visit, WindowQuery,
+    Asker, Backend, Capacity, ConversationStats, ExchangeQuery, Exchanges, TurnKey, Visit,
+    WindowQuery,
 };
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
 pub use erasure::Erasure;
