@@ -2,7 +2,7 @@
 //! facts, snapshots, servers' settings and opt-outs, on top of the stores.
 //!
 //! A turn reads with [`Memory::earlier`], [`Memory::read_facts`] and [`Memory::profiles`],
-//! and writes with [`Memory::record`] and [`Memory::extract_facts`].
+//! and writes with [`Memory::record_early`], [`Memory::record`] and [`Memory::extract_facts`].
 //! If a store fails, the turn loses that part of its prompt, never its answer, and
 //! is stored once the store is back. Commands get the error.
 //!
@@ -11,6 +11,7 @@
 
 mod circuit;
 mod confirm;
+mod early;
 mod extract;
 mod facts;
 mod history;
@@ -37,10 +38,11 @@ use crate::telemetry::{Ids, Telemetry, with_sources};
 use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
 use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
 use clew_store::outputs::ToolOutputs;
-use clew_store::{Store, Transcripts};
+use clew_store::{Store, Transcripts, TurnKey};
 
 pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
 pub use confirm::EditOf;
+pub use early::EarlyTurn;
 pub use extract::{ExtractionInput, NoteOutcome};
 pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview, ToolRound};
@@ -82,6 +84,8 @@ pub struct Settings {
     pub receipts: Option<Duration>,
     /// `GUILD_RETENTION_DAYS`.
     pub guild_retention: Duration,
+    /// `ANSWER_MAX_MESSAGES`: by it an answer is known again on Discord.
+    pub answer_messages: usize,
     /// `MEM_FETCH_TIMEOUT_S`: how long a turn waits for a store that hangs.
     pub patience: Duration,
 }
@@ -127,6 +131,8 @@ pub struct Memory {
     doubts: reconcile::Doubts,
     extractions: extract::Extractions,
     unsaved: unsaved::Unsaved,
+    /// Turns that earlier processes left early.
+    left: Mutex<Vec<TurnKey>>,
     recall: recall::Recall,
     /// The lasting store's, and that of a separate one for conversations.
     circuits: [circuit::Circuit; 2],
@@ -178,7 +184,7 @@ impl Memory {
             .into_iter()
             .map(|(guild, settings)| (guild, Arc::new(settings)))
             .collect();
-        Ok(Self {
+        let memory = Self {
             started: clock(),
             stores,
             settings,
@@ -193,13 +199,16 @@ impl Memory {
             doubts: reconcile::Doubts::default(),
             extractions: extract::Extractions::default(),
             unsaved: unsaved::Unsaved::default(),
+            left: Mutex::default(),
             recall: recall::Recall::default(),
             circuits: <[circuit::Circuit; 2]>::default(),
             recovery: tokio::sync::Notify::new(),
             lost: tokio::sync::watch::Sender::default(),
             application: OnceLock::new(),
             longest_window: AtomicI64::new(0),
-        })
+        };
+        memory.find_left().await;
+        Ok(memory)
     }
 
     /// Marks the lasting store as this bot's: it holds the servers of one bot

@@ -347,12 +347,13 @@ async fn answer(
         _ => None,
     };
     turn.report.enters(TurnStage::Deliver);
+    let recording = record::begin(turn, material, &answer, tools, posted).await;
     let delivered = deliver(turn, material, answer, posted).await;
     if let Some(order) = control.revoked() {
         return Err(order);
     }
     control.answered();
     turn.report.enters(TurnStage::Record);
-    let ended = record(turn, material, delivered, tools, posted).await;
+    let ended = record(turn, material, delivered, recording, posted).await;
     order.map_or(Ok(ended), Err)
 }

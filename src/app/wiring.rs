@@ -196,9 +196,11 @@ pub fn folders(config: &MemoryConfig) -> Folders {
 
 fn memory(config: &Config) -> memory::Settings {
     let patience = config.limits.fetch_timeout;
+    let answer_messages = config.answers.max_messages;
     let config = &config.memory;
     memory::Settings {
         patience,
+        answer_messages,
         scope: config.scope,
         rolling_window: config.rolling_window,
         max_messages: config.max_context_messages,

@@ -173,15 +173,18 @@ impl Memory {
     ) -> Result<T, Trouble> {
         match tokio::time::timeout(self.settings.patience, work).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => {
-                self.look_for_holder(&error);
-                Err(if error.is_of_store() {
-                    Trouble::Gone(error)
-                } else {
-                    Trouble::Refused(error)
-                })
-            }
+            Ok(Err(error)) => Err(self.trouble_of(error)),
             Err(_) => Err(Trouble::Hung),
+        }
+    }
+
+    /// What an error of a store means.
+    pub(super) fn trouble_of(&self, error: clew_store::Error) -> Trouble {
+        self.look_for_holder(&error);
+        if error.is_of_store() {
+            Trouble::Gone(error)
+        } else {
+            Trouble::Refused(error)
         }
     }
 

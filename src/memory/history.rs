@@ -40,9 +40,11 @@ pub struct Exchange {
     pub target: Option<MessageId>,
     /// When the turn began, by our clock.
     pub asked: UnixMillis,
+    /// When the answer was complete, by our clock.
+    pub answered: UnixMillis,
     /// The answer; empty if it is not whole, or private: then only the receipt is kept.
     pub answer: String,
-    /// Its Discord messages, at least one.
+    /// Its Discord messages, as far as posted.
     pub messages: Vec<MessageId>,
     /// The tools that the model called on the way.
     pub tools: Vec<ToolRound>,
@@ -372,8 +374,8 @@ pub(super) fn rows(
     place: &Place,
     exchange: &Exchange,
     limits: HistoryLimits,
-    now: UnixMillis,
 ) -> Vec<StoredMessage> {
+    let answered = exchange.answered;
     let words = stored_words(&exchange.words);
     let row = |role: StoredRole, content: &str, timestamp: UnixMillis| StoredMessage {
         scope: place.scope,
@@ -408,17 +410,17 @@ pub(super) fn rows(
     for round in &exchange.tools {
         rows.push(StoredMessage {
             tool_calls: serde_json::to_string(&stored_calls(round)).ok(),
-            ..row(StoredRole::ToolUse, &round.said, now)
+            ..row(StoredRole::ToolUse, &round.said, answered)
         });
         rows.extend(round.calls.iter().map(|(call, result)| StoredMessage {
             tool_call_id: Some(call.id.clone()),
-            ..row(StoredRole::ToolResult, result, now)
+            ..row(StoredRole::ToolResult, result, answered)
         }));
     }
     rows.push(StoredMessage {
         message: parts.next(),
         parts: parts.collect(),
-        ..row(StoredRole::Assistant, answer, now)
+        ..row(StoredRole::Assistant, answer, answered)
     });
     let sources = exchange.sources.iter().chain(&exchange.inherited);
     let sources: BTreeSet<ContentSource> = sources.copied().collect();

@@ -14,7 +14,7 @@ use crate::telemetry::Ids;
 use clew_context::engine::recall::{RecallEntry, RecallIndex};
 use clew_context::model::{MessageId, TurnId, UnixMillis, UserId};
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
-use clew_store::{ExchangeQuery, Exchanges, Purge};
+use clew_store::{ExchangeQuery, Exchanges, Purge, TurnKey};
 
 /// The most that the index of one conversation takes, in bytes: some tens of thousands
 /// of exchanges. The oldest are not found beyond it.
@@ -62,8 +62,8 @@ struct Held {
     bytes: usize,
     /// When it was last asked.
     asked: u64,
-    /// Turns stored since that was last looked at.
-    stored: Vec<TurnId>,
+    /// Turns stored since that was last looked at, with their ordinals.
+    stored: Vec<(TurnId, u64)>,
 }
 
 /// What is indexed of a conversation.
@@ -111,7 +111,7 @@ impl Recall {
     }
 
     /// The turns of a conversation that were stored since this was last asked.
-    fn stored_since(&self, place: &Place) -> Vec<TurnId> {
+    fn stored_since(&self, place: &Place) -> Vec<(TurnId, u64)> {
         let key = (place.scope, place.agent.clone());
         let mut indexes = self.lock();
         let held = indexes.held.get_mut(&key);
@@ -173,14 +173,14 @@ impl Recall {
             .remove_if(|(scope, _), _| may_concern(purge, *scope));
     }
 
-    /// Notes a turn that was stored: if it is indexed with former words, the index is made
-    /// again.
-    pub(super) fn stored(&self, scope: Scope, agent: &AgentName, turn: TurnId) {
-        let (mut indexes, key) = (self.lock(), (scope, agent.clone()));
+    /// Notes a turn that was stored: if it is indexed with former words, or others after it
+    /// are, the index is made again.
+    pub(super) fn stored(&self, turn: &TurnKey, ordinal: u64) {
+        let (mut indexes, key) = (self.lock(), (turn.scope, turn.agent.clone()));
         let Some(held) = indexes.held.get_mut(&key) else {
             return;
         };
-        held.stored.push(turn);
+        held.stored.push((turn.turn, ordinal));
         if held.stored.len() > MOST_STORED {
             indexes.remove_if(|one, _| *one == key);
         }
@@ -252,8 +252,11 @@ impl Memory {
         let conversation = self.recall.of(place);
         let mut conversation = conversation.lock().await;
         let (index, stored) = (&conversation.index, self.recall.stored_since(place));
+        let is_behind = |ordinal: u64| conversation.newest.is_some_and(|newest| ordinal < newest);
+        let is_missed =
+            |(turn, ordinal): &(TurnId, u64)| index.contains(*turn) || is_behind(*ordinal);
         // In files ordinals begin anew when a conversation is empty.
-        if index.is_empty() || stored.iter().any(|turn| index.contains(*turn)) {
+        if index.is_empty() || stored.iter().any(is_missed) {
             *conversation = Conversation::default();
         }
         let read = self.read_on(ids, place, &mut conversation).await;

@@ -5,55 +5,90 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::circuit::{Side, Trouble};
+use super::early::EarlyTurn;
 use super::history::{Exchange, rows};
 use super::receipts::receipt;
-use super::unsaved::{Moving, Next, UnsavedTurn};
+use super::unsaved::{EarlyRows, Moving, Next, UnsavedTurn};
 use super::{Memory, Place};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
 use crate::telemetry::{Ids, Ms};
+use clew_context::model::{UnixMillis, UserId};
 use clew_store::Purge;
+use clew_store::model::{StoredMessage, StoredReceipt};
 
 impl Memory {
     /// Keeps a turn, except for a user who opted out and for anything purged since
-    /// it was asked. A store that fails gets it later.
-    pub async fn record(&self, ids: &Ids, place: &Place, exchange: &Exchange) {
-        if self.opted_out(place.asker) {
+    /// it was asked. A store that fails gets it later. What was stored of it before it was
+    /// answered is confirmed, or taken back.
+    pub async fn record(
+        &self,
+        ids: &Ids,
+        place: &Place,
+        exchange: &Exchange,
+        early: Option<EarlyTurn<'_>>,
+    ) {
+        let Some(mut turn) = self.unsaved_turn(ids, place, exchange) else {
             return;
-        }
-        let now = self.now();
-        let mut rows = if exchange.answer.is_empty() {
-            Vec::new()
-        } else {
-            rows(place, exchange, self.limits(), now)
         };
-        if !self.settings.keeps_tools {
-            rows.retain(|row| row.role.is_spoken());
-        }
-        let receipt = receipt(place, exchange, now);
-        if self.is_unknown(exchange.turn, &rows, receipt.as_ref()) {
+        if self.is_unknown(exchange.turn, &turn.rows, turn.receipt.as_deref()) {
             tracing::warn!("too much was deleted during a turn to know whether it may be stored");
             self.tell_dropped(ids, 1, DropReason::Unknown);
             return;
         }
-        let Some(turn) = UnsavedTurn::new(*ids, now, &place.agent, rows, receipt) else {
-            return;
-        };
+        turn.early = early.as_ref().map(EarlyTurn::rows).unwrap_or_default();
         let (rows, receipt) = (Arc::clone(&turn.rows), turn.receipt.clone());
         for dropped in self.unsaved.keep(turn) {
             self.tell_dropped(&dropped, 1, DropReason::Room);
         }
-        // Later purges will find it in the queue; those from before are applied here.
-        for purge in self.late_purges(&rows, receipt.as_deref(), exchange.asked) {
-            self.unsaved.purge(&purge);
+        if let Some(early) = early {
+            early.answered();
         }
-        if self.opted_out(place.asker) {
-            self.unsaved.purge(&Purge::User(place.asker));
-        }
+        self.purge_unsaved(place.asker, &rows, receipt.as_deref(), exchange.asked);
         let circuit = self.circuit(&self.stores.conversations);
         let is_ours = |turn: &UnsavedTurn| turn.is_of(place.scope);
         let asked = self.save_turns(|turn| is_ours(turn) && !circuit.is_open(Side::Write));
         if asked.await.is_err() || self.unsaved.waits(is_ours) {
             self.recovery.notify_one();
+        }
+    }
+
+    /// A turn as it waits for its store; none if nothing of it is to be stored.
+    pub(super) fn unsaved_turn(
+        &self,
+        ids: &Ids,
+        place: &Place,
+        exchange: &Exchange,
+    ) -> Option<UnsavedTurn> {
+        if self.opted_out(place.asker) {
+            return None;
+        }
+        let mut rows = if exchange.answer.is_empty() {
+            Vec::new()
+        } else {
+            rows(place, exchange, self.limits())
+        };
+        if !self.settings.keeps_tools {
+            rows.retain(|row| row.role.is_spoken());
+        }
+        let now = self.now();
+        let receipt = receipt(place, exchange, now);
+        UnsavedTurn::new(*ids, now, &place.agent, rows, receipt)
+    }
+
+    /// Applies what was purged since then to a turn that waits by now: later purges find it
+    /// there by themselves.
+    pub(super) fn purge_unsaved(
+        &self,
+        asker: UserId,
+        rows: &[StoredMessage],
+        receipt: Option<&StoredReceipt>,
+        since: UnixMillis,
+    ) {
+        for purge in self.late_purges(rows, receipt, since) {
+            self.unsaved.purge(&purge);
+        }
+        if self.opted_out(asker) {
+            self.unsaved.purge(&Purge::User(asker));
         }
     }
 
@@ -78,7 +113,7 @@ impl Memory {
                 Next::Nothing => return Ok(()),
             };
             match self.attempt(self.store_turn(&moving.turn)).await {
-                Ok(()) => self.stored(*moving).await,
+                Ok(ordinal) => self.stored(*moving, ordinal).await,
                 Err(trouble) => {
                     self.append_failed(&moving.turn, &trouble);
                     if !matches!(trouble, Trouble::Refused(_)) {
@@ -99,8 +134,8 @@ impl Memory {
     }
 
     /// If the store may have the turn already, deletions since are applied to it
-    /// before it is stored again.
-    async fn store_turn(&self, turn: &UnsavedTurn) -> Result<(), clew_store::Error> {
+    /// before it is stored again. Returns its ordinal, if it has any rows.
+    async fn store_turn(&self, turn: &UnsavedTurn) -> Result<Option<u64>, clew_store::Error> {
         let store = &self.stores.conversations;
         for purge in &turn.purges {
             store.purge(purge).await?;
@@ -109,17 +144,21 @@ impl Memory {
             }
         }
         let append = async {
-            if turn.rows.is_empty() {
-                return Ok(());
+            if !turn.rows.is_empty() {
+                return store.append(&turn.rows).await.map(Some);
             }
-            store.append(&turn.rows).await.map(drop)
+            if turn.early != EarlyRows::None {
+                store.take_back(&turn.key).await?;
+            }
+            Ok(None)
         };
         // Together, so that a store which commits in groups commits once.
         let (appended, receipt) = tokio::join!(append, self.store_receipt(turn));
-        appended.and(receipt)
+        receipt?;
+        appended
     }
 
-    async fn stored(&self, moving: Moving<'_>) {
+    async fn stored(&self, moving: Moving<'_>, ordinal: Option<u64>) {
         let turn = moving.turn.clone();
         // A turn edited on its way is stored twice, but logged once.
         let is_first = !turn.is_logged && !turn.rows.is_empty();
@@ -127,12 +166,13 @@ impl Memory {
             self.log_direct(&turn).await;
         }
         moving.stored();
-        if let Some(row) = turn.rows.first() {
-            self.recall.stored(row.scope, &row.agent, row.turn);
+        if let Some(ordinal) = ordinal {
+            self.recall.stored(&turn.key, ordinal);
         }
         if is_first {
             let recorded = Recorded {
                 rows: turn.rows.len(),
+                early: turn.early == EarlyRows::Stored,
                 ms: Ms::from(self.elapsed(turn.answered)),
             };
             self.telemetry.emit(&turn.ids, recorded);

@@ -44,6 +44,7 @@ pub(super) fn settings() -> Settings {
         retention: None,
         receipts: None,
         guild_retention: day,
+        answer_messages: 4,
         patience: Duration::from_secs(5),
     }
 }
@@ -101,6 +102,7 @@ impl Scene {
             words: words.to_owned(),
             target: None,
             asked: self.memory.now(),
+            answered: self.memory.now(),
             answer: format!("so: {words}"),
             messages: vec![MessageId::new(question + 1)],
             tools: Vec::new(),
@@ -113,7 +115,8 @@ impl Scene {
     /// Stores a turn: a question and, with the next id, its answer.
     pub(super) async fn ask(&self, place: &Place, question: u64, words: &str) {
         let exchange = self.exchange(question, words);
-        self.memory.record(&Ids::default(), place, &exchange).await;
+        let ids = Ids::default();
+        self.memory.record(&ids, place, &exchange, None).await;
     }
 
     /// The rows that a prompt would carry.
@@ -238,7 +241,7 @@ async fn what_waits_for_its_store_is_mended_at_once() {
         let memory = &s.memory;
         let place = place(GUILD, HERE, ADA);
         let exchange = s.exchange(10, "saffron");
-        let rows = history::rows(&place, &exchange, memory.limits(), memory.now());
+        let rows = history::rows(&place, &exchange, memory.limits());
         let turn = UnsavedTurn::new(
             Ids::default(),
             memory.now(),
@@ -589,7 +592,7 @@ async fn what_waits_for_a_store_that_is_well_is_stored_later() {
     let memory = &s.memory;
     let place = place(GUILD, HERE, ADA);
     let exchange = s.exchange(10, "saffron");
-    let rows = history::rows(&place, &exchange, memory.limits(), memory.now());
+    let rows = history::rows(&place, &exchange, memory.limits());
     let turn = UnsavedTurn::new(Ids::default(), memory.now(), &place.agent, rows, None);
     memory.unsaved.keep(turn.unwrap());
     let stored = async {

@@ -1,6 +1,9 @@
 //! Answered turns that are not stored yet: normally for a moment, and all of them,
 //! within bounds, while the store fails. Prompts include them, and messages deleted
-//! or edited meanwhile are deleted or edited here.
+//! or edited meanwhile are deleted or edited here. Turns about to be answered are here
+//! as well, for the same reason, and shown to nobody ([`early`](super::early)).
+
+mod early;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -8,10 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+pub(super) use self::early::EarlyRows;
+use self::early::Stage;
 use crate::telemetry::Ids;
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{AgentName, ClearKey, Scope, StoredMessage, StoredReceipt};
-use clew_store::{Purge, Reach};
+use clew_store::{Purge, Reach, TurnKey};
 
 /// The most turns that may wait.
 const MOST_TURNS: usize = 4_096;
@@ -67,21 +72,13 @@ pub(super) struct UnsavedTurn {
     pub(super) tries: u32,
     /// Whether an earlier version was stored and logged.
     pub(super) is_logged: bool,
-    key: Key,
+    stage: Stage,
+    pub(super) early: EarlyRows,
+    pub(super) key: TurnKey,
 }
 
-/// Identifies a turn within its conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Key {
-    scope: Scope,
-    agent: AgentName,
-    turn: TurnId,
-}
-
-impl Key {
-    fn is_of(&self, scope: Scope, agent: &AgentName) -> bool {
-        (self.scope, &self.agent) == (scope, agent)
-    }
+fn is_of(key: &TurnKey, scope: Scope, agent: &AgentName) -> bool {
+    (key.scope, &key.agent) == (scope, agent)
 }
 
 /// The next turn to be stored.
@@ -119,12 +116,14 @@ impl UnsavedTurn {
         Some(Self {
             ids,
             answered,
-            key: Key { scope, agent, turn },
+            key: TurnKey { scope, agent, turn },
             rows: Arc::new(rows),
             receipt: receipt.map(Arc::new),
             purges: Vec::new(),
             tries: 0,
             is_logged: false,
+            stage: Stage::Over,
+            early: EarlyRows::None,
         })
     }
 
@@ -184,15 +183,17 @@ impl Waiting {
         }
     }
 
-    /// Whether nothing of it is left, here or to be purged in the store.
+    /// Whether nothing of it is left, here or to be removed from the store.
     fn is_over(&self) -> bool {
         let UnsavedTurn {
             rows,
             receipt,
             purges,
+            early,
             ..
         } = &self.turn;
-        rows.is_empty() && receipt.is_none() && purges.is_empty()
+        let is_in_store = !purges.is_empty() || *early != EarlyRows::None;
+        rows.is_empty() && receipt.is_none() && !is_in_store
     }
 }
 
@@ -201,12 +202,15 @@ impl Unsaved {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many turns wait for the store.
     pub(super) fn len(&self) -> usize {
-        self.lock().waiting.len()
+        let turns = self.lock();
+        let over = turns.waiting.iter().filter(|one| !one.turn.is_early());
+        over.count()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().waiting.is_empty()
+        !self.waits(|_| true)
     }
 
     /// Keeps a turn until it is stored, in place of an earlier attempt at it.
@@ -222,7 +226,12 @@ impl Unsaved {
         if let Some(waiting) = same {
             let before = std::mem::replace(&mut waiting.bytes, bytes);
             let purges = std::mem::take(&mut waiting.turn.purges);
-            waiting.turn = UnsavedTurn { purges, ..turn };
+            let early = turn.early.max(waiting.turn.early);
+            waiting.turn = UnsavedTurn {
+                purges,
+                early,
+                ..turn
+            };
             turns.bytes = turns.bytes + bytes - before;
         } else {
             let number = turns.next;
@@ -246,15 +255,17 @@ impl Unsaved {
         held_up: &BTreeSet<u64>,
         is_meant: impl Fn(&UnsavedTurn) -> bool,
     ) -> Next<'_> {
-        let is_meant = |one: &Waiting| !held_up.contains(&one.number) && is_meant(&one.turn);
+        let is_meant = |one: &Waiting| {
+            !one.turn.is_early() && !held_up.contains(&one.number) && is_meant(&one.turn)
+        };
         let mut turns = self.lock();
-        let mut moving: Vec<Key> = Vec::new();
+        let mut moving: Vec<TurnKey> = Vec::new();
         for waiting in &mut turns.waiting {
             let key = &waiting.turn.key;
             if waiting.is_moving {
                 moving.push(key.clone());
             }
-            let is_free = !moving.iter().any(|one| one.is_of(key.scope, &key.agent));
+            let is_free = !moving.iter().any(|one| is_of(one, key.scope, &key.agent));
             if !is_free || !is_meant(waiting) {
                 continue;
             }
@@ -278,10 +289,10 @@ impl Unsaved {
     /// The turns held up by one that the store refused: itself and, for the first
     /// few tries, those after it in its conversation.
     pub(super) fn held_up_by(&self, refused: &UnsavedTurn) -> Vec<u64> {
-        let Key { scope, agent, .. } = &refused.key;
+        let TurnKey { scope, agent, .. } = &refused.key;
         let is_held_up = |one: &&Waiting| {
             let key = &one.turn.key;
-            *key == refused.key || (refused.tries < TRIES_IN_ORDER && key.is_of(*scope, agent))
+            *key == refused.key || (refused.tries < TRIES_IN_ORDER && is_of(key, *scope, agent))
         };
         let turns = self.lock();
         let held_up = turns.waiting.iter().filter(is_held_up);
@@ -291,7 +302,8 @@ impl Unsaved {
     /// Whether any matching turn is left, on its way or not.
     pub(super) fn waits(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) -> bool {
         let turns = self.lock();
-        turns.waiting.iter().any(|one| is_meant(&one.turn))
+        let mut over = turns.waiting.iter().filter(|one| !one.turn.is_early());
+        over.any(|one| is_meant(&one.turn))
     }
 
     /// Waits until [`Unsaved::next`] may give another answer.
@@ -320,12 +332,13 @@ impl Unsaved {
         turns.tidy();
     }
 
-    /// Drops matching turns of which nothing has reached the store.
+    /// Drops matching turns that are answered and of which nothing has reached the store.
     pub(super) fn forget(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) {
         let mut turns = self.lock();
+        let is_answered = |turn: &UnsavedTurn| !turn.is_early() && !turn.rows.is_empty();
         turns
             .waiting
-            .retain(|one| one.is_moving || !is_meant(&one.turn));
+            .retain(|one| one.is_moving || !is_answered(&one.turn) || !is_meant(&one.turn));
         turns.tidy();
     }
 
@@ -378,7 +391,7 @@ impl Unsaved {
         let turns = self.lock();
         for waiting in &turns.waiting {
             let turn = &waiting.turn;
-            if !turn.key.is_of(scope, agent) {
+            if turn.is_early() || !is_of(&turn.key, scope, agent) {
                 continue;
             }
             // The store may have it too, perhaps in an earlier version.
@@ -394,6 +407,11 @@ impl Unsaved {
 }
 
 impl Turns {
+    fn find(&mut self, key: &TurnKey) -> Option<&mut Waiting> {
+        let mut waiting = self.waiting.iter_mut();
+        waiting.find(|one| one.turn.key == *key)
+    }
+
     fn make_room(&mut self) -> Vec<Ids> {
         let mut gone = Vec::new();
         while self.waiting.len() > MOST_TURNS || self.bytes > MOST_BYTES {
@@ -407,13 +425,14 @@ impl Turns {
     }
 
     /// The oldest turn of the user who takes most, in the server that takes most.
-    /// Direct messages count as one server.
+    /// Direct messages count as one server. Early turns are as few as turns under way.
     fn to_go(&self) -> Option<usize> {
-        let still = || self.waiting.iter().filter(|one| !one.is_moving);
+        let stays = |one: &Waiting| one.is_moving || one.turn.is_early();
+        let still = || self.waiting.iter().filter(|one| !stays(one));
         let guild = largest(still().map(|one| (one.turn.owner().0, one.bytes)))?;
         let of_guild = || still().filter(|one| one.turn.owner().0 == guild);
         let user = largest(of_guild().map(|one| (one.turn.owner().1, one.bytes)))?;
-        let goes = |one: &Waiting| !one.is_moving && one.turn.owner() == (guild, user);
+        let goes = |one: &Waiting| !stays(one) && one.turn.owner() == (guild, user);
         self.waiting.iter().position(goes)
     }
 

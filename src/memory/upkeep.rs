@@ -48,7 +48,8 @@ impl Memory {
                 self.recover(&shutdown),
                 self.tidy(&shutdown),
                 self.call_rolls(rest, guild_state, &shutdown),
-                self.settle_doubts(rest, edit_of, &shutdown)
+                self.settle_doubts(rest, edit_of, &shutdown),
+                self.settle_early(rest, guild_state, &shutdown)
             );
         };
         tokio::select! {

@@ -120,6 +120,8 @@ metrics! {
     store_failures: Counter["operation"];
     /// Turns that were stored.
     turns_recorded: Counter[];
+    /// Turns that were stored only after their answer was posted: a kill would have lost them.
+    turns_recorded_late: Counter[];
     /// From an answer to its turn being stored.
     turn_recording_duration: Seconds[];
     /// Answered turns that were never stored.

@@ -1,49 +1,52 @@
-//! Recording: stores an answered turn, and keeps what facts may be extracted from.
+//! Recording: stores a turn before its answer's last post, confirms it afterwards, and keeps what
+//! facts may be extracted from.
 //! What telemetry is told of a turn is below.
 
 mod gathered;
 mod report;
 
-use super::ask::ToolsUsed;
+use super::ask::{ToolsUsed, TurnAnswer};
 use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::{EndedTurn, Turn, TurnMaterial};
-use crate::memory::Exchange;
+use crate::memory::{EarlyTurn, Exchange};
 use crate::model::{ReadSource, Receipt};
 use crate::telemetry::event::Outcome;
 
 pub(super) use gathered::omitted;
 pub(super) use report::TurnReport;
 
-/// Stores the asker's own words and the model's whole answer, if there is one. Only
-/// then facts may be extracted from the turn. Of a private turn only the receipt is
-/// stored: what it was made from only the asker may read, and others read the history. Of
-/// a turn for who asks through an app nothing is.
-pub(super) async fn record(
-    turn: &Turn<'_>,
+/// What is stored of a turn, and what the store has of it already.
+pub(super) struct Recording<'a> {
+    exchange: Exchange,
+    /// What tools read, for the receipt.
+    read: Vec<ReadSource>,
+    early: Option<EarlyTurn<'a>>,
+}
+
+/// Before the answer's last post: stores the asker's own words and the model's whole answer, if
+/// there is one, so that a kill right after the post does not lose them. Dropped without
+/// [`record`], it is taken back. Of a private turn only the receipt will be stored: what it was
+/// made from only the asker may read, and others read the history. Of a turn for who asks
+/// through an app nothing is.
+pub(super) async fn begin<'a>(
+    turn: &Turn<'a>,
     material: &TurnMaterial,
-    delivered: Delivered,
+    answer: &TurnAnswer,
     tools: ToolsUsed,
     posted: &PostedAnswer<'_>,
-) -> EndedTurn {
-    let Delivered { outcome, answer } = delivered;
-    if turn.proxy().is_some() {
-        return outcome.into();
-    }
-    let answer = answer.filter(|_| !turn.job.request.is_private);
-    let services = turn.services;
-    let keeps_receipts = services.memory.settings().receipts.is_some();
-    let receipt = turn.report.receipt().filter(|_| keeps_receipts);
-    let receipt = receipt.map(|receipt| Receipt {
-        read: tools.sources.iter().map(ReadSource::from).collect(),
-        ..receipt
-    });
-    let background = match &material.background {
-        Some(background) if answer.is_some() || receipt.is_some() => background,
-        _ => return outcome.into(),
+) -> Option<Recording<'a>> {
+    let background = material.background.as_ref();
+    let background = background.filter(|_| turn.proxy().is_none())?;
+    let is_private = turn.job.request.is_private;
+    let answer = match answer {
+        TurnAnswer::Whole(completion) if !is_private => completion.text.clone(),
+        _ => String::new(),
     };
-    let is_whole = answer.is_some();
+    let services = turn.services;
+    let memory = &services.memory;
     let target = material.collected.target.reply_to.as_ref();
+    let read = tools.sources.iter().map(ReadSource::from).collect();
     let mut sources = material.linked(turn);
     sources.extend(tools.sources);
     let exchange = Exchange {
@@ -53,15 +56,51 @@ pub(super) async fn record(
         words: services.own_words(turn.ids.guild, turn.trigger()),
         target: target.map(|message| message.id),
         asked: turn.asked,
-        answer: answer.unwrap_or_default(),
+        answered: memory.now(),
+        answer,
         messages: posted.parts().map(|(id, _)| id).collect(),
         sources: sources.into_iter().collect(),
         inherited: background.inherited.sources().collect(),
         tools: tools.rounds,
-        receipt,
+        receipt: None,
     };
-    let memory = &services.memory;
-    memory.record(&turn.ids, &background.place, &exchange).await;
+    let early = memory.record_early(&turn.ids, &background.place, &exchange);
+    Some(Recording {
+        early: early.await,
+        exchange,
+        read,
+    })
+}
+
+/// Stores the turn, if its answer is posted; only then facts may be extracted from it.
+pub(super) async fn record(
+    turn: &Turn<'_>,
+    material: &TurnMaterial,
+    delivered: Delivered,
+    recording: Option<Recording<'_>>,
+    posted: &PostedAnswer<'_>,
+) -> EndedTurn {
+    let Delivered { outcome, answer } = delivered;
+    let (Some(recording), Some(background)) = (recording, &material.background) else {
+        return outcome.into();
+    };
+    let answer = answer.filter(|_| !turn.job.request.is_private);
+    let memory = &turn.services.memory;
+    let keeps_receipts = memory.settings().receipts.is_some();
+    let receipt = turn.report.receipt().filter(|_| keeps_receipts);
+    if answer.is_none() && receipt.is_none() {
+        return outcome.into();
+    }
+    let is_whole = answer.is_some();
+    let read = recording.read;
+    let exchange = Exchange {
+        answer: answer.unwrap_or_default(),
+        messages: posted.parts().map(|(id, _)| id).collect(),
+        receipt: receipt.map(|receipt| Receipt { read, ..receipt }),
+        ..recording.exchange
+    };
+    let (ids, place) = (&turn.ids, &background.place);
+    memory.record(ids, place, &exchange, recording.early).await;
     if outcome == Outcome::Answered && exchange.receipt.is_some() {
         offer_receipt(turn, posted).await;
     }

@@ -19,6 +19,7 @@ mod chats;
 mod events;
 mod export;
 mod hot;
+mod kill;
 mod latency;
 mod learn;
 mod load;
@@ -52,8 +53,12 @@ const FIGURES: [(&str, fn()); 10] = [
     ("worst", worst::print),
 ];
 
-/// What is run only if it is named: `learn` writes a source file, `soak` takes an hour.
-const NAMED: [(&str, fn()); 2] = [("learn", learn::print), ("soak", soak::print)];
+/// What is run only if it is named: `learn` writes a source file, `soak` takes an hour, `kill` a quarter of one.
+const NAMED: [(&str, fn()); 3] = [
+    ("learn", learn::print),
+    ("soak", soak::print),
+    ("kill", kill::print),
+];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -44,8 +44,17 @@ impl Process {
 
     /// Bytes that it has passed to the system to write, into files or anything else.
     pub(crate) fn written(self) -> u64 {
+        self.io("wchar:")
+    }
+
+    /// In how many calls.
+    pub(crate) fn writes(self) -> u64 {
+        self.io("syscw:")
+    }
+
+    fn io(self, name: &str) -> u64 {
         let text = fs::read_to_string(self.path("io")).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("wchar:"));
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap().trim().parse().unwrap()
     }
 

@@ -308,6 +308,7 @@ fn answered(mixed: u64) -> Vec<Event> {
         done,
         Event::from(Recorded {
             rows: 2,
+            early: true,
             ms: ms(mixed, 3),
         }),
     ]

@@ -3,6 +3,7 @@
 
 mod fallbacks;
 mod gateway;
+mod kill;
 mod log;
 mod model;
 mod post;

@@ -1,7 +1,8 @@
 //! What appending a turn means, whatever stores it.
 
+use crate::TurnKey;
 use crate::model::StoredMessage;
-use clew_context::model::UnixMillis;
+use clew_context::model::{MessageId, UnixMillis};
 
 /// The first row of a turn, with the scope, agent and turn of all.
 pub(crate) fn first_of(turn: &[StoredMessage]) -> Result<&StoredMessage, &'static str> {
@@ -37,4 +38,35 @@ pub(crate) fn placed(
         }
     });
     rows.collect()
+}
+
+/// Whether a turn is what its early rows say: the same rows in order, whose messages it still
+/// has. Only what is known once it is posted may differ.
+pub(crate) fn confirms(early: &[(i64, StoredMessage)], turn: &[StoredMessage]) -> bool {
+    let is_same = |(_, early): &(i64, StoredMessage), row: &StoredMessage| {
+        let posted = StoredMessage {
+            ordinal: early.ordinal,
+            timestamp: early.timestamp,
+            message: early.message,
+            parts: early.parts.clone(),
+            target: early.target,
+            ..row.clone()
+        };
+        let mut held = early.message.iter().chain(&early.parts);
+        let has = |id: &MessageId| row.message == Some(*id) || row.parts.contains(id);
+        posted == *early && held.all(has)
+    };
+    early.len() == turn.len()
+        && early
+            .iter()
+            .zip(turn)
+            .all(|(early, row)| is_same(early, row))
+}
+
+/// The rows of the first `limit` turns; rows of a turn stand together.
+pub(crate) fn first_turns(mut rows: Vec<StoredMessage>, limit: usize) -> Vec<StoredMessage> {
+    let turns = rows.chunk_by(|one, next| TurnKey::of(one) == TurnKey::of(next));
+    let most = turns.take(limit).map(<[_]>::len).sum();
+    rows.truncate(most);
+    rows
 }

@@ -79,6 +79,28 @@ pub struct Asker {
     pub user: UserId,
 }
 
+/// What identifies a turn in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnKey {
+    /// The conversation.
+    pub scope: Scope,
+    /// The agent that answered.
+    pub agent: AgentName,
+    /// The turn.
+    pub turn: TurnId,
+}
+
+impl TurnKey {
+    /// The turn of a row.
+    pub fn of(row: &StoredMessage) -> Self {
+        Self {
+            scope: row.scope,
+            agent: row.agent.clone(),
+            turn: row.turn,
+        }
+    }
+}
+
 /// The rows, if all are of this conversation; otherwise none.
 fn all_of(scope: Scope, rows: Vec<StoredMessage>) -> Vec<StoredMessage> {
     let is_theirs = |row: &StoredMessage| {
@@ -190,7 +212,23 @@ pub trait Backend: Send + Sync {
     /// Makes up for a clock that went back: each row's timestamp is raised to
     /// that of the conversation's newest row, and past the clear markers that
     /// apply to the turn's owner.
+    ///
+    /// Early rows of the turn become its rows.
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error>;
+
+    /// Puts a turn into the store before its answer is wholly posted, in place of
+    /// an earlier attempt. Until [`append`](Self::append) confirms it, its rows are
+    /// early: [`early`](Self::early) alone shows them, while purges, edits,
+    /// deletions and [`held_messages`](Self::held_messages) reach them. A power
+    /// failure may lose them, `kill -9` does not.
+    async fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error>;
+
+    /// Removes the early rows of a turn whose answer was not posted; what is
+    /// confirmed stays. Returns how many there were.
+    async fn take_back(&self, key: &TurnKey) -> Result<u64, Error>;
+
+    /// Early rows, turn by turn, of at most `limit` turns.
+    async fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error>;
 
     /// The newest rows of a conversation, oldest first: by ordinal, then turn,
     /// then position in the turn, not by time. Called through

@@ -37,13 +37,7 @@ pub(super) fn write_with(
         path: path.to_owned(),
         source,
     };
-    let folder = folder_of(path);
-    create_folders(folder)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(TEMPORARY)
-        .tempfile_in(folder)
-        .map_err(failed)?;
+    let mut temporary = temporary(path)?;
     let mut buffered = BufWriter::new(&mut temporary);
     fill(&mut buffered).map_err(failed)?;
     buffered.flush().map_err(failed)?;
@@ -52,7 +46,7 @@ pub(super) fn write_with(
     temporary
         .persist(path)
         .map_err(|refused| failed(refused.error))?;
-    sync_folder(folder)
+    sync_folder(folder_of(path))
 }
 
 /// Reads a file; `None` if there is none. A file over `most` bytes is refused
@@ -78,6 +72,33 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
         operation: "read",
         place: path.display().to_string(),
         source: Some(format!("it is larger than {most} bytes").into()),
+    })
+}
+
+/// Writes a file whole, without waiting for the disk: it outlives the process, and
+/// perhaps not a power failure.
+pub(super) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let failed = |source| Error::Io {
+        operation: "write",
+        path: path.to_owned(),
+        source,
+    };
+    let mut temporary = temporary(path)?;
+    temporary.write_all(bytes).map_err(failed)?;
+    let persisted = temporary.persist(path);
+    persisted.map(drop).map_err(|refused| failed(refused.error))
+}
+
+/// A file that takes the place of another once it is filled.
+fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, Error> {
+    let folder = folder_of(path);
+    create_folders(folder)?;
+    let mut builder = tempfile::Builder::new();
+    let made = builder.prefix(".").suffix(TEMPORARY).tempfile_in(folder);
+    made.map_err(|source| Error::Io {
+        operation: "write",
+        path: path.to_owned(),
+        source,
     })
 }
 

@@ -3,8 +3,8 @@
 //!
 //! `DIR/guilds/{guild}/{channel}/{user}.json` and `DIR/dms/{user}.json` hold
 //! conversations; `DIR/markers/`, `DIR/settings/{guild}.json`,
-//! `DIR/opt_outs.json`, `DIR/departures.json` and `DIR/agents.json` the rest;
-//! facts are in `USER_PROFILE_DIR/{user}.json` and
+//! `DIR/opt_outs.json`, `DIR/departures.json` and `DIR/agents.json` the rest,
+//! `DIR/early/` turns that are not confirmed; facts are in `USER_PROFILE_DIR/{user}.json` and
 //! `SERVER_PROFILE_DIR/{guild}.json`. Every part of a path that comes from
 //! outside is a number.
 //!
@@ -14,6 +14,7 @@
 
 mod conversation;
 mod copy;
+mod early;
 mod entries;
 mod folder;
 mod look;
@@ -33,7 +34,7 @@ use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
-    Purge, Purged, Record, RecordKey, Records, WindowQuery,
+    Purge, Purged, Record, RecordKey, Records, TurnKey, WindowQuery,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -200,6 +201,25 @@ impl Backend for Files {
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         let turn = turn.to_vec();
         self.run("append a turn", move |folder| folder.append(&turn))
+            .await
+    }
+
+    async fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error> {
+        let turn = turn.to_vec();
+        self.run("store an early turn", move |folder| {
+            folder.append_early(&turn)
+        })
+        .await
+    }
+
+    async fn take_back(&self, key: &TurnKey) -> Result<u64, Error> {
+        let key = key.clone();
+        self.run("take a turn back", move |folder| folder.take_back(&key))
+            .await
+    }
+
+    async fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error> {
+        self.run("read early turns", move |folder| folder.early(limit))
             .await
     }
 

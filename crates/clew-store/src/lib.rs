@@ -33,7 +33,7 @@ mod transcripts;
 
 pub use any::{Folders, Store};
 pub use backend::{
-    Asker, Backend, Capacity, Checked, ConversationStats, ExchangeQuery, Exchanges, Visit,
+    Asker, Backend, Capacity, Checked, ConversationStats, ExchangeQuery, Exchanges, TurnKey, Visit,
     WindowQuery,
 };
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};

@@ -13,6 +13,7 @@
 
 mod certificate;
 mod connect;
+mod early;
 mod facts;
 mod hold;
 mod marks;
@@ -44,7 +45,7 @@ use super::any::OpenFor;
 use super::backend::Visit;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
-    Purge, Purged, Record, RecordKey, Records, SnapshotFiles, WindowQuery,
+    Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -55,11 +56,11 @@ use clew_context::model::{
 };
 
 /// A plain vacuum makes dead rows unreadable without locking others out.
-const VACUUM_AFTER_PURGE: &str = "VACUUM clew.messages, clew.facts, clew.message_ids, \
-     clew.snapshots, clew.snapshot_messages, clew.markers, clew.guild_settings";
+const VACUUM_AFTER_PURGE: &str = "VACUUM clew.messages, clew.early_messages, clew.facts, \
+     clew.message_ids, clew.snapshots, clew.snapshot_messages, clew.markers, clew.guild_settings";
 /// A full vacuum rewrites the tables and returns space to the file system.
-const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.facts, clew.message_ids, \
-     clew.conversations, clew.snapshots, clew.snapshot_messages, clew.markers, \
+const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.early_messages, clew.facts, \
+     clew.message_ids, clew.conversations, clew.snapshots, clew.snapshot_messages, clew.markers, \
      clew.guild_settings, clew.agents, clew.opt_outs, clew.departures";
 
 /// A store in PostgreSQL.
@@ -257,7 +258,8 @@ impl Postgres {
 
     async fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
         within!(self, LONG_PATIENCE, "edit a message", transaction => async {
-            let rows = messages::edit(&transaction, channel, message, text).await?;
+            let mut rows = messages::edit(&transaction, channel, message, text).await?;
+            rows += early::edit(&transaction, channel, message, text).await?;
             snapshots::edit(&transaction, &self.files, channel, message, text).await?;
             Outcome::Ok(rows)
         })
@@ -287,6 +289,21 @@ impl Backend for Postgres {
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
         within!(self, PATIENCE, "store a turn", transaction =>
             messages::append(&transaction, turn))
+    }
+
+    async fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error> {
+        within!(self, PATIENCE, "store an early turn", transaction =>
+            early::append(&transaction, turn))
+    }
+
+    async fn take_back(&self, key: &TurnKey) -> Result<u64, Error> {
+        within!(self, PATIENCE, "take a turn back", transaction =>
+            early::take_back(&transaction, key))
+    }
+
+    async fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error> {
+        within!(self, PATIENCE, "read early turns", transaction =>
+            early::early(&transaction, limit))
     }
 
     async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {

@@ -39,7 +39,7 @@ use self::worker::Queue;
 use super::backend::{Visit, each_paged};
 use super::{
     Backend, Checked, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
-    Purge, Purged, Record, RecordKey, Records, SnapshotFiles, WindowQuery, disk,
+    Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery, disk,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
@@ -255,6 +255,29 @@ impl Backend for Sqlite {
         let turn = turn.to_vec();
         self.grouped("append a turn", move |session| {
             messages::append(session, &turn)
+        })
+        .await
+    }
+
+    async fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error> {
+        let turn = turn.to_vec();
+        self.grouped("append an early turn", move |session| {
+            messages::append_early(session, &turn)
+        })
+        .await
+    }
+
+    async fn take_back(&self, key: &TurnKey) -> Result<u64, Error> {
+        let key = key.clone();
+        self.grouped("take a turn back", move |session| {
+            messages::take_back(session, &key)
+        })
+        .await
+    }
+
+    async fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error> {
+        self.read("read early turns", move |session| {
+            messages::early(session, limit)
         })
         .await
     }

@@ -141,7 +141,9 @@ async fn nobody_who_opted_out_is_recalled() {
         message: Some(MessageId::new(5)),
         author: Some(BORIS),
     }];
-    s.memory.record(&Ids::default(), &here, &exchange).await;
+    s.memory
+        .record(&Ids::default(), &here, &exchange, None)
+        .await;
     fill(&s, &here, 100).await;
     assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
     // The answer was made from what Boris said.
@@ -328,7 +330,9 @@ async fn about_pump(s: &Scene, place: &Place) {
     s.pass(2 * HOUR_MS);
     let mut exchange = s.exchange(50, "my pump is called Berta");
     exchange.answer = "its gasket is blue".to_owned();
-    s.memory.record(&Ids::default(), place, &exchange).await;
+    s.memory
+        .record(&Ids::default(), place, &exchange, None)
+        .await;
     s.pass(2 * HOUR_MS);
 }
 
@@ -343,7 +347,9 @@ async fn without_answer(s: &Scene, place: &Place, question: u64) {
         message: Some(source),
         author: Some(BORIS),
     }];
-    s.memory.record(&Ids::default(), place, &exchange).await;
+    s.memory
+        .record(&Ids::default(), place, &exchange, None)
+        .await;
     let gone = Purge::Messages {
         channel: HERE,
         ids: vec![source],

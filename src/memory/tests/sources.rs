@@ -15,7 +15,9 @@ impl Scene {
     async fn told_of(&self, place: &Place, question: u64) {
         let exchange = self.made_from_source(question);
         self.pass(HOUR_MS);
-        self.memory.record(&Ids::default(), place, &exchange).await;
+        self.memory
+            .record(&Ids::default(), place, &exchange, None)
+            .await;
     }
 
     fn made_from_source(&self, question: u64) -> Exchange {
@@ -142,7 +144,9 @@ async fn what_happens_to_a_source_while_the_turn_runs_is_not_missed() {
         };
         s.reconcile(change).await;
         s.pass(1);
-        s.memory.record(&Ids::default(), &here, &exchange).await;
+        s.memory
+            .record(&Ids::default(), &here, &exchange, None)
+            .await;
         assert_eq!(words(&s.rows(&here).await), ["saffron"], "{nth}");
     }
 }
@@ -189,12 +193,7 @@ async fn a_turn_that_waits_is_reached_by_its_source() {
     let s = scene().await;
     let here = place(GUILD, HERE, ADA);
     let wait = || {
-        let rows = history::rows(
-            &here,
-            &s.made_from_source(10),
-            s.memory.limits(),
-            s.memory.now(),
-        );
+        let rows = history::rows(&here, &s.made_from_source(10), s.memory.limits());
         let turn = UnsavedTurn::new(Ids::default(), s.memory.now(), &here.agent, rows, None);
         s.memory.unsaved.keep(turn.unwrap());
     };

@@ -2,6 +2,7 @@
 
 use super::*;
 use clew_context::model::ContentSource;
+use clew_context::model::TurnId;
 use clew_store::model::StoredRole;
 
 fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {

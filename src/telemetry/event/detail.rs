@@ -485,6 +485,9 @@ pub struct TurnsDropped {
 pub struct Recorded {
     /// The number of rows of the turn.
     pub rows: usize,
+    /// Whether the store had them before the answer's last post: a kill right after it would have
+    /// lost nothing.
+    pub early: bool,
     /// The time until they were on disk.
     pub ms: Ms,
 }

@@ -141,6 +141,8 @@ impl Counts {
             Event::StoreFailed(failed) => self.store_failures.one([failed.operation.as_str()]),
             Event::Recorded(recorded) => {
                 self.turns_recorded.one([]);
+                let late = u64::from(!recorded.early);
+                self.turns_recorded_late.add([], late);
                 self.turn_recording_duration.observe([], recorded.ms.0);
             }
             Event::TurnsDropped(dropped) => {
@@ -202,6 +204,7 @@ impl Counts {
             &self.answer_messages_sent,
             &self.discord_sessions_lost,
             &self.turns_recorded,
+            &self.turns_recorded_late,
             &self.facts_saved,
             &self.facts_learnt,
             &self.facts_rejected,

@@ -36,6 +36,7 @@ fn exchange(turn: u64, asked: i64) -> Exchange {
         words: "saffron".to_owned(),
         target: None,
         asked: UnixMillis(asked),
+        answered: UnixMillis(asked),
         answer: "so: saffron".to_owned(),
         messages: vec![MessageId::new(turn + 1)],
         tools: Vec::new(),
@@ -77,7 +78,9 @@ async fn what_no_window_reaches_is_removed_from_memory() {
         let place = place(channel, window);
         memory.earlier(&ids, &place, TurnId(turn), "").await;
         let asked = now.load(Ordering::SeqCst);
-        memory.record(&ids, &place, &exchange(turn, asked)).await;
+        memory
+            .record(&ids, &place, &exchange(turn, asked), None)
+            .await;
     };
     let rows = async |channel: u64| {
         let scope = place(channel, HOURS).scope;

@@ -160,6 +160,7 @@ async fn a_turns_first_attempt_is_not_in_its_own_history() {
         words: "hello".to_owned(),
         target: None,
         asked: START,
+        answered: START,
         answer: "hi".to_owned(),
         messages: vec![MessageId::new(8)],
         tools: Vec::new(),
@@ -167,7 +168,7 @@ async fn a_turns_first_attempt_is_not_in_its_own_history() {
         inherited: Vec::new(),
         receipt: None,
     };
-    scene.memory.record(&ids, &place, &exchange).await;
+    scene.memory.record(&ids, &place, &exchange, None).await;
     assert_eq!(
         scene
             .memory

@@ -33,6 +33,7 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) fn settings() -> memory::Settings {
     let day = Duration::from_hours(24);
     memory::Settings {
+        answer_messages: 4,
         scope: ScopeKind::Member,
         rolling_window: day,
         max_messages: 30,

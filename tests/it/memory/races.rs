@@ -82,6 +82,7 @@ fn exchange(asked: UnixMillis) -> Exchange {
         words: "hello".to_owned(),
         target: None,
         asked,
+        answered: asked,
         answer: "hi".to_owned(),
         messages: vec![MessageId::new(8)],
         tools: Vec::new(),
@@ -111,7 +112,7 @@ async fn recorded_during(event: impl Fn(&Memory)) -> usize {
     loop {
         let s = scene().await;
         let (ids, place, exchange) = (Ids::default(), place(ADA), exchange(START));
-        let mut record = pin!(s.memory.record(&ids, &place, &exchange));
+        let mut record = pin!(s.memory.record(&ids, &place, &exchange, None));
         if poll!(&mut record).is_pending() {
             event(&s.memory);
             record.await;
@@ -153,7 +154,7 @@ async fn a_turn_whose_server_deletes_too_much_is_not_stored() {
             });
         }
         let (ids, place) = (Ids::default(), place(ADA));
-        s.memory.record(&ids, &place, &exchange(START)).await;
+        s.memory.record(&ids, &place, &exchange(START), None).await;
         drop(under_way);
         assert_eq!(s.stored(ADA).await.len(), kept, "{guild}");
     }
@@ -171,14 +172,14 @@ async fn what_is_deleted_before_a_turn_is_stored_is_not_stored() {
         });
         s.memory.reconcile_all().await;
         let (ids, place) = (Ids::default(), place(ADA));
-        s.memory.record(&ids, &place, &exchange(START)).await;
+        s.memory.record(&ids, &place, &exchange(START), None).await;
         assert_eq!(s.stored(ADA).await.len(), kept, "message {id}");
     }
     let s = scene().await;
     s.memory.erase(ADA).await.unwrap();
     let (ids, place) = (Ids::default(), place(ADA));
     let before = UnixMillis(START.0 - 1);
-    s.memory.record(&ids, &place, &exchange(before)).await;
+    s.memory.record(&ids, &place, &exchange(before), None).await;
     assert_eq!(s.stored(ADA).await.len(), 0, "asked before it was erased");
 }
 
@@ -216,7 +217,10 @@ async fn facts_are_purged_while_they_are_read() -> bool {
 async fn nothing_older_than_its_agent_is_read() {
     let elsewhere = scene().await;
     let (ids, her) = (Ids::default(), place(ADA));
-    elsewhere.memory.record(&ids, &her, &exchange(START)).await;
+    elsewhere
+        .memory
+        .record(&ids, &her, &exchange(START), None)
+        .await;
     let mut rows = elsewhere.stored(ADA).await;
     for cleared in [None, Some(UnixMillis(START.0 - 500))] {
         for (began, count) in [(START.0 - 1_000, 2), (START.0 - 50, 0)] {
@@ -266,7 +270,7 @@ async fn a_missed_edit_of_a_source_reaches_what_was_restored() {
             sources: vec![source],
             ..exchange(asked)
         };
-        s.memory.record(&ids, &place, &exchange).await;
+        s.memory.record(&ids, &place, &exchange, None).await;
         let saved = s.memory.save(&place, None, None).await.unwrap();
         s.memory.delete_conversation(&place).await.unwrap();
         let restored = s.memory.restore(&place, &saved.id, |_| true).await;
@@ -295,7 +299,9 @@ async fn rows_of_somebody_else_are_not_restored() {
     let mut exchange = exchange(START);
     exchange.asker_name = "Boris".to_owned();
     let his = place(BORIS);
-    s.memory.record(&Ids::default(), &his, &exchange).await;
+    s.memory
+        .record(&Ids::default(), &his, &exchange, None)
+        .await;
     let rows = s.stored(BORIS).await;
     s.store.delete_conversation(his.scope).await.unwrap();
     let mut smuggled = rows.clone();

@@ -189,6 +189,7 @@ fn of_memory() -> Vec<Event> {
         }),
         Event::from(Recorded {
             rows: 2,
+            early: true,
             ms: millis(1),
         }),
         Event::from(TurnsDropped {

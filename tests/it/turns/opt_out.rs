@@ -113,6 +113,7 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         outputs: None,
     };
     let settings = memory::Settings {
+        answer_messages: 4,
         scope: ScopeKind::Member,
         rolling_window: Duration::from_hours(24),
         max_messages: 30,

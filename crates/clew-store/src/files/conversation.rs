@@ -18,7 +18,7 @@ use clew_context::model::{ChannelId, ContentSource, MessageId, TurnId, UnixMilli
 /// Most messages in a file.
 pub(crate) const MOST_MESSAGES: usize = 15;
 /// Counted from the file's creation.
-const LIFETIME: Duration = Duration::from_hours(24);
+pub(super) const LIFETIME: Duration = Duration::from_hours(24);
 
 /// A file's content.
 pub(super) struct Conversation {

@@ -320,7 +320,8 @@ fn parse(text: &[u8]) -> Result<Vec<Record>, Unread> {
     Ok(read?)
 }
 
-fn write(entries: &[Record]) -> String {
+/// A file of entries.
+pub(super) fn write(entries: &[Record]) -> String {
     let lines: Vec<String> = entries.iter().map(Record::to_line).collect();
     format!(
         "{{\"version\":{VERSION},\"entries\":[\n{}\n]}}\n",

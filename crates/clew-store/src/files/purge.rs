@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::super::{Error, Kind, Purge, Purged, Record, disk};
 use super::folder::{ConversationsIn, StoreFolder};
-use crate::model::{Origin, Subject};
+use crate::model::{Origin, StoredMessage, Subject};
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 
 impl StoreFolder {
@@ -28,6 +28,7 @@ impl StoreFolder {
 
     fn purge_rows(&self, purge: &Purge) -> Result<u64, Error> {
         let mut gone = Tally::default();
+        gone.add(self.purge_early(purge));
         for scope in self.made_from(|source| purge.takes_source(source, UnixMillis(i64::MIN))) {
             gone.add(self.strip_rows(scope, purge));
         }
@@ -124,6 +125,9 @@ impl StoreFolder {
             }
             Ok(())
         })?;
+        let early = self.all_early()?;
+        let early = early.iter().flat_map(StoredMessage::made_of);
+        held.extend(early.filter_map(|(of, id)| (of == channel).then_some(id)));
         let is_here = |source: &ContentSource| source.channel == channel;
         for sources in self.index().made_from.values() {
             let here = sources.iter().filter(|source| is_here(source));
@@ -152,6 +156,7 @@ impl StoreFolder {
             .guilds(ConversationsIn::Everywhere)?
             .into_iter()
             .collect();
+        guilds.extend(self.all_early()?.iter().filter_map(|row| row.guild));
         for sources in self.index().made_from.values() {
             guilds.extend(sources.iter().filter_map(|source| source.guild));
         }
@@ -171,6 +176,9 @@ impl StoreFolder {
             members.extend(scope.owner());
             Ok(())
         })?;
+        let early = self.all_early()?.into_iter();
+        let here = early.filter(|row| row.guild == Some(guild));
+        members.extend(here.map(|row| row.owner));
         for sources in self.index().made_from.values() {
             let here = sources.iter().filter(|source| source.guild == Some(guild));
             members.extend(here.filter_map(|source| source.author));

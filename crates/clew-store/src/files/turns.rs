@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::{
-    ConversationStats, Error, ExchangeQuery, Exchanges, Purge, Reach, WindowQuery, disk,
+    ConversationStats, Error, ExchangeQuery, Exchanges, Purge, Reach, TurnKey, WindowQuery, disk,
 };
 use super::check_agent;
 use super::conversation::{Conversation, check};
@@ -40,6 +40,7 @@ impl StoreFolder {
             Ok(ordinal)
         })?;
         self.note_direct(first);
+        self.confirmed(&TurnKey::of(first))?;
         Ok(ordinal)
     }
 
@@ -130,7 +131,7 @@ impl StoreFolder {
             Ok(found.map_or(0, |found| found.rows.len() as u64))
         })?;
         self.remove_aside(&mut |aside| is_aside_of(aside, &path))?;
-        Ok(gone)
+        Ok(gone + self.delete_early(scope)?)
     }
 
     pub(super) fn own_messages(
@@ -171,7 +172,7 @@ impl StoreFolder {
             })?;
             Ok(())
         })?;
-        Ok(edited)
+        Ok(edited + self.edit_early(channel, message, text)?)
     }
 
     /// Removes the rows of a conversation that a purge covers.
@@ -196,6 +197,7 @@ impl StoreFolder {
             }
             Ok(())
         })?;
+        gone += self.sweep_early(now)?;
         self.tidy()?;
         Ok(gone)
     }

@@ -1,19 +1,19 @@
 //! Rows of turns.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deadpool_postgres::Transaction;
 use futures_util::future;
 use tokio_postgres::Row;
 
-use super::super::{ConversationStats, ExchangeQuery, Exchanges, WindowQuery};
-use super::marks;
+use super::super::{ConversationStats, ExchangeQuery, Exchanges, TurnKey, WindowQuery};
 use super::session::{
     Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
 };
 use super::tables::MESSAGE;
 use super::values::{self, Moment, SourceIds, limit, maybe_text, text};
+use super::{early, marks};
 use crate::append;
 use crate::columns::{self, guild_key, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
@@ -110,6 +110,7 @@ ORDER BY 1";
 
 const MEMBERS: &str = "
 SELECT owner_id FROM clew.messages WHERE guild_id = $1
+UNION SELECT owner_id FROM clew.early_messages WHERE guild_id = $1
 UNION SELECT user_id FROM clew.markers WHERE guild_id = $1 AND user_id <> 0
 UNION SELECT owner_id FROM clew.receipts WHERE guild_id = $1
 UNION SELECT owner_id FROM clew.snapshots WHERE guild_id = $1
@@ -123,6 +124,7 @@ ORDER BY 1";
 
 const GUILDS: &str = "
 SELECT guild_id FROM clew.messages WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM clew.early_messages WHERE guild_id IS NOT NULL
 UNION SELECT guild_id FROM clew.markers WHERE guild_id <> 0
 UNION SELECT guild_id FROM clew.receipt_people WHERE guild_id <> 0
 UNION SELECT guild_id FROM clew.snapshots WHERE guild_id IS NOT NULL
@@ -147,6 +149,7 @@ pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]
     delete_turn(transaction, first).await?;
     let placed = append::placed(turn, ordinal, before.newest, before.cleared);
     insert(transaction, &placed.iter().zip(0..).collect::<Vec<_>>()).await?;
+    early::remove(transaction, &TurnKey::of(first)).await?;
     Ok(ordinal)
 }
 
@@ -228,7 +231,7 @@ async fn delete_turn(transaction: &Transaction<'_>, row: &StoredMessage) -> Outc
 }
 
 /// A row, and its position within the turn.
-type Placed<'a> = (&'a StoredMessage, i64);
+pub(super) type Placed<'a> = (&'a StoredMessage, i64);
 
 /// Inserts rows in this order.
 async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
@@ -241,7 +244,23 @@ async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome
     Ok(())
 }
 
-async fn insert_one(transaction: &Transaction<'_>, (row, position): Placed<'_>) -> Outcome<()> {
+async fn insert_one(transaction: &Transaction<'_>, placed: Placed<'_>) -> Outcome<()> {
+    let added = insert_row(transaction, INSERT, placed).await?;
+    let (row, _) = placed;
+    if let (Some(added), false) = (added, row.sources.is_empty()) {
+        let sources = SourceIds::of(&row.sources);
+        touched(transaction, INSERT_SOURCES, &sources.after(&added)).await?;
+    }
+    Ok(())
+}
+
+/// Inserts a row by a statement that takes its columns in the order of [`INSERT`].
+/// Returns its number.
+pub(super) async fn insert_row(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    (row, position): Placed<'_>,
+) -> Outcome<Option<i64>> {
     let signed = |id: u64| id.cast_signed();
     let parts = row.parts.iter().map(|part| signed(part.get()));
     let parameters: Parameters<'_> = &[
@@ -265,13 +284,8 @@ async fn insert_one(transaction: &Transaction<'_>, (row, position): Placed<'_>) 
         &position,
         &columns::sources(&row.sources),
     ];
-    let added = rows(transaction, INSERT, parameters).await?;
-    if let (Some(added), false) = (added.first(), row.sources.is_empty()) {
-        let added: i64 = added.try_get(0)?;
-        let sources = SourceIds::of(&row.sources);
-        touched(transaction, INSERT_SOURCES, &sources.after(&added)).await?;
-    }
-    Ok(())
+    let added = rows(transaction, sql, parameters).await?;
+    Ok(added.first().map(|row| row.try_get(0)).transpose()?)
 }
 
 /// Writes rows unchanged, replacing earlier copies of them. Rows of one call
@@ -338,7 +352,7 @@ pub(super) async fn window(
 }
 
 /// A row of a turn; `None` if it cannot be read.
-fn readable(row: &Row) -> Option<StoredMessage> {
+pub(super) fn readable(row: &Row) -> Option<StoredMessage> {
     let message = values::message(row).map_err(|failure| {
         let error = failure.during("read a conversation");
         tracing::error!(%error, "a row cannot be read: left out");
@@ -399,7 +413,8 @@ pub(super) async fn delete_conversation(
 ) -> Outcome<u64> {
     write_scope(transaction, scope).await?;
     let sql = "DELETE FROM clew.messages WHERE scope = $1";
-    touched(transaction, sql, &[&scope.to_string()]).await
+    let gone = touched(transaction, sql, &[&scope.to_string()]).await?;
+    Ok(gone + early::remove_conversation(transaction, scope).await?)
 }
 
 /// See [`super::super::Backend::own_messages`].
@@ -445,11 +460,14 @@ pub(super) async fn held(
     see_all(transaction).await?;
     // No Discord id uses the highest bit, so a higher bound means no bound.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
-    let channel = channel.get().cast_signed();
-    let found = rows(transaction, HELD, &[&channel, &bound(from), &bound(to)]).await?;
+    let parameters: Parameters<'_> = &[&channel.get().cast_signed(), &bound(from), &bound(to)];
+    let found = rows(transaction, HELD, parameters).await?;
     let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(MessageId::new(id?.cast_unsigned())))
-        .collect()
+    let ids = ids.map(|id| Ok(MessageId::new(id?.cast_unsigned())));
+    let mut held: BTreeSet<MessageId> = ids.collect::<Outcome<_>>()?;
+    let early = early::held(transaction, channel).await?;
+    held.extend(early.into_iter().filter(|id| (from..=to).contains(id)));
+    Ok(held.into_iter().collect())
 }
 
 /// See [`super::super::Backend::guilds`].

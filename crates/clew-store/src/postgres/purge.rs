@@ -8,9 +8,9 @@ use deadpool_postgres::Transaction;
 
 use super::super::{Kind, Purge, Purged, SnapshotFiles};
 use super::session::{Outcome, rows, touched, write_all};
-use super::snapshots;
 use super::tables::{COUNTERS, SNAPSHOT, table};
 use super::values::{self, borrowed, dollars};
+use super::{early, snapshots};
 use crate::snapshots::SnapshotRest;
 
 /// Purges all kinds, in the caller's transaction.
@@ -34,6 +34,7 @@ pub(super) async fn purge(
             purged.add(kind, delete(transaction, table.name, &which, purge).await?);
         }
     }
+    purged.add(Kind::Messages, early::purge(transaction, purge).await?);
     if let Some(which) = COUNTERS.reached(purge) {
         delete(transaction, COUNTERS.name, &which, purge).await?;
     }

@@ -15,7 +15,7 @@ const REST: u32 = 20;
 /// Longest pause.
 const LONGEST_REST: Duration = Duration::from_mins(10);
 /// Tables with people's texts.
-const TABLES: [&str; 3] = ["messages", "facts", "snapshots"];
+const TABLES: [&str; 4] = ["messages", "early_messages", "facts", "snapshots"];
 
 const DIRTY: &str = "SELECT relname::text FROM pg_catalog.pg_stat_user_tables \
      WHERE schemaname = 'clew' AND n_dead_tup > 0";

@@ -3,23 +3,46 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
-use super::row::{self, MESSAGE, SqliteRow, guild_number, number, time_text};
+use super::row::{self, MESSAGE, SqliteRow, Stage, guild_number, number, time_text};
 use super::session::Session;
 use super::texts;
 use super::{lists, room};
 use crate::columns::{self, Cell};
 use crate::model::{AgentName, Scope, StoredMessage};
-use crate::{ConversationStats, ExchangeQuery, Exchanges, WindowQuery, append};
+use crate::{ConversationStats, ExchangeQuery, Exchanges, TurnKey, WindowQuery, append};
 use clew_context::model::{GuildId, UnixMillis, UserId};
 
-/// Appends or replaces a turn (see `Backend::append`).
+/// Appends, replaces or confirms a turn (see `Backend::append`).
 pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, Fault> {
-    let connection = &session.connection;
     let first = append::first_of(turn).map_err(Fault::Unfit)?;
+    match confirm(session, first, turn)? {
+        Some(ordinal) => Ok(ordinal),
+        None => put(session, first, turn, Stage::Confirmed),
+    }
+}
+
+/// See `Backend::append_early`.
+pub(super) fn append_early(session: &Session, turn: &[StoredMessage]) -> Result<(), Fault> {
+    let first = append::first_of(turn).map_err(Fault::Unfit)?;
+    put(session, first, turn, Stage::Early).map(drop)
+}
+
+/// Inserts a turn in place of its rows; early ones take the place of early ones
+/// only. Returns its ordinal.
+fn put(
+    session: &Session,
+    first: &StoredMessage,
+    turn: &[StoredMessage],
+    stage: Stage,
+) -> Result<u64, Fault> {
+    let connection = &session.connection;
     let state = State::of(connection, first.scope, &first.agent)?;
     let newest = state.newest(connection, first.scope, &first.agent)?;
     let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
-    let replaced = remove_turn(session, first)?;
+    let replaced = ordinal_of(connection, first)?;
+    if replaced.is_some() {
+        remove_turn(session, &TurnKey::of(first), stage == Stage::Early)?;
+    }
     let ordinal = replaced.unwrap_or(state.last_ordinal + 1);
     State {
         last_ordinal: state.last_ordinal.max(ordinal),
@@ -28,12 +51,70 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, F
     .keep(connection, first.scope, &first.agent)?;
     let newest = newest.map(|(_, time)| time);
     for (position, row) in (0..).zip(append::placed(turn, ordinal, newest, cleared)) {
-        row::insert_message(connection, &row, position)?;
+        row::insert_message(connection, &row, position, stage)?;
     }
     if let Some(bytes) = session.room {
         room::make(connection, bytes)?;
     }
     Ok(ordinal)
+}
+
+/// Makes the early rows of a turn its rows, if they say the same. Their texts stay
+/// where they are, so this writes little; they keep ordinal and times. Returns the
+/// ordinal, or `None` if the turn has to be inserted.
+fn confirm(
+    session: &Session,
+    first: &StoredMessage,
+    turn: &[StoredMessage],
+) -> Result<Option<u64>, Fault> {
+    let connection = &session.connection;
+    let early = early_of(session, first)?;
+    let Some((_, earliest)) = early.first().filter(|_| append::confirms(&early, turn)) else {
+        return Ok(None);
+    };
+    let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
+    if cleared.is_some_and(|at| at >= earliest.timestamp) {
+        return Ok(None);
+    }
+    let replaced = format!("NOT early AND {OF_TURN}");
+    let key = TurnKey::of(first);
+    texts::remove_messages(session, &replaced, params_of(&key))?;
+    for ((id, _), row) in early.iter().zip(turn) {
+        row::confirm_message(connection, *id, row)?;
+    }
+    Ok(Some(earliest.ordinal))
+}
+
+/// The early rows of a row's turn, in order, with their numbers.
+fn early_of(session: &Session, row: &StoredMessage) -> Result<Vec<(i64, StoredMessage)>, Fault> {
+    let mut select = session.connection.prepare_cached(&format!(
+        "SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position"
+    ))?;
+    let rows = select.query_and_then(params_of(&TurnKey::of(row)), |row| {
+        Ok((
+            row.get(0)?,
+            columns::message(&SqliteRow::of("messages", row))?,
+        ))
+    })?;
+    rows.collect()
+}
+
+/// See `Backend::take_back`.
+pub(super) fn take_back(session: &Session, key: &TurnKey) -> Result<u64, Fault> {
+    remove_turn(session, key, true)
+}
+
+/// See `Backend::early`. Unreadable rows are left out.
+pub(super) fn early(session: &Session, limit: usize) -> Result<Vec<StoredMessage>, Fault> {
+    let mut select = session.connection.prepare_cached(&format!(
+        "SELECT {MESSAGE} FROM early_messages ORDER BY scope, agent_name, turn_id, position"
+    ))?;
+    let mut rows = select.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.extend(readable(session, row)?);
+    }
+    Ok(append::first_turns(found, limit))
 }
 
 /// What is stored of a conversation besides its rows.
@@ -121,17 +202,30 @@ impl State {
     }
 }
 
-/// Removes a turn's rows. Returns its ordinal, if it existed.
-fn remove_turn(session: &Session, row: &StoredMessage) -> Result<Option<u64>, Fault> {
+/// A turn's ordinal, if it has any rows, early or not.
+fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
     let sql = format!("SELECT ordinal FROM message_rows WHERE NOT gone AND {OF_TURN} LIMIT 1");
-    let mut select = session.connection.prepare_cached(&sql)?;
-    let scope = row.scope.to_string();
-    let key = (number(row.turn.0), scope.as_str(), row.agent.as_str());
-    let ordinal: Option<i64> = select.query_row(key, |row| row.get(0)).optional()?;
-    if ordinal.is_some() {
-        texts::remove_messages(session, OF_TURN, key)?;
-    }
+    let mut select = connection.prepare_cached(&sql)?;
+    let key = TurnKey::of(row);
+    let ordinal: Option<i64> = select
+        .query_row(params_of(&key), |row| row.get(0))
+        .optional()?;
     Ok(ordinal.map(i64::cast_unsigned))
+}
+
+/// Removes a turn's rows, or only its early ones. Returns how many there were.
+fn remove_turn(session: &Session, key: &TurnKey, only_early: bool) -> Result<u64, Fault> {
+    let which = if only_early { "early AND " } else { "" };
+    texts::remove_messages(session, &format!("{which}{OF_TURN}"), params_of(key))
+}
+
+/// The parameters of [`OF_TURN`].
+fn params_of(key: &TurnKey) -> (i64, String, &str) {
+    (
+        number(key.turn.0),
+        key.scope.to_string(),
+        key.agent.as_str(),
+    )
 }
 
 /// The rows of a turn. `+` keeps `SQLite` from using the conversation's index,
@@ -256,9 +350,9 @@ fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Result<Vec<StoredMe
 
 /// What is stored of a conversation; nothing here expires.
 pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats, Fault> {
-    let mut count = session
-        .connection
-        .prepare_cached("SELECT count(*) FROM message_rows WHERE scope = ?1 AND NOT gone")?;
+    let mut count = session.connection.prepare_cached(
+        "SELECT count(*) FROM message_rows WHERE scope = ?1 AND NOT gone AND NOT early",
+    )?;
     let count: i64 = count.query_row([scope.to_string()], |row| row.get(0))?;
     Ok(ConversationStats {
         exists: count > 0,

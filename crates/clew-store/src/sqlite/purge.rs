@@ -231,7 +231,8 @@ pub(super) fn edit(
                  CROSS JOIN message_rows r ON r.id = h.row_id
                  CROSS JOIN message_texts t ON t.id = r.text_id
              WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT r.gone
-                 AND r.discord_message_id = ?2 AND (t.parts IS NULL OR r.role = 'user')
+                 AND r.discord_message_id = ?2
+                 AND (coalesce(r.parts, t.parts) IS NULL OR r.role = 'user')
                  AND t.content <> ?3",
         )?;
         let rows = select.query_map((key.0, key.1, text), |row| row.get(0))?;

@@ -6,7 +6,7 @@ use rusqlite::{Connection, ToSql, params, params_from_iter};
 
 use super::fault::Fault;
 use super::messages::{OF_TURN, State};
-use super::row::{self, SqliteRow, number};
+use super::row::{self, SqliteRow, Stage, number};
 use super::session::Session;
 use super::tables::table;
 use super::{facts, receipts, saved, texts};
@@ -162,7 +162,12 @@ fn write_message(
             ))?
             .query_row(turn, |row| row.get(0))?,
     };
-    written.insert(row::insert_message(connection, message, position)?);
+    written.insert(row::insert_message(
+        connection,
+        message,
+        position,
+        Stage::Confirmed,
+    )?);
     let is_next =
         newest.is_none_or(|(ordinal, time)| message.ordinal > ordinal && message.timestamp >= time);
     State {

@@ -121,19 +121,29 @@ impl ToSql for columns::Cell<'_> {
     }
 }
 
+/// Whether a row's answer is known to be posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It is not, or not wholly.
+    Early,
+    /// It is.
+    Confirmed,
+}
+
 /// Inserts a row with its ordinal and its position in the turn. Returns its
 /// number.
 pub(super) fn insert_message(
     connection: &Connection,
     message: &StoredMessage,
     position: i64,
+    stage: Stage,
 ) -> Result<i64, Fault> {
     let text = texts::add_message(connection, message)?;
     let mut insert = connection.prepare_cached(
         "INSERT INTO message_rows (text_id, gone, scope, agent_name, turn_id, ordinal, position,
              role, guild_id, thread_id, owner_id, timestamp, discord_message_id, target_id,
-             restored_from, sources)
-         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+             restored_from, sources, parts, early)
+         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?;
     let row = insert.insert(rusqlite::params![
         text,
@@ -151,15 +161,42 @@ pub(super) fn insert_message(
         message.target.map(|id| number(id.get())),
         message.restored_from.as_ref().map(SnapshotId::as_str),
         columns::sources(&message.sources),
+        columns::write_ids(&message.parts),
+        stage == Stage::Early,
     ])?;
+    hold_messages(connection, row, message)?;
+    insert_sources(connection, "message_sources", row, &message.sources)?;
+    Ok(row)
+}
+
+/// Confirms an early row with the ids that its messages have by now.
+pub(super) fn confirm_message(
+    connection: &Connection,
+    row: i64,
+    message: &StoredMessage,
+) -> Result<(), Fault> {
+    let mut confirm = connection.prepare_cached(
+        "UPDATE message_rows SET early = 0, discord_message_id = ?2, parts = ?3, target_id = ?4
+         WHERE id = ?1",
+    )?;
+    confirm.execute(rusqlite::params![
+        row,
+        message.message.map(|id| number(id.get())),
+        columns::write_ids(&message.parts),
+        message.target.map(|id| number(id.get())),
+    ])?;
+    hold_messages(connection, row, message)
+}
+
+/// Notes the messages that a row is made of.
+fn hold_messages(connection: &Connection, row: i64, message: &StoredMessage) -> Result<(), Fault> {
     let mut held = connection.prepare_cached(
         "INSERT OR IGNORE INTO message_ids (channel_id, message_id, row_id) VALUES (?1, ?2, ?3)",
     )?;
     for id in message.message.iter().chain(&message.parts) {
         held.execute((number(message.channel.get()), number(id.get()), row))?;
     }
-    insert_sources(connection, "message_sources", row, &message.sources)?;
-    Ok(row)
+    Ok(())
 }
 
 /// Inserts what an entry was made from.

@@ -15,7 +15,6 @@ use rusqlite::{Connection, Params, params};
 
 use super::fault::Fault;
 use super::session::Session;
-use crate::columns;
 use crate::model::StoredMessage;
 
 /// A table of texts.
@@ -118,7 +117,7 @@ impl Texts {
     }
 }
 
-/// Appends the texts of a turn's row.
+/// Appends the texts of a turn's row. `parts` is of rows from before they had it.
 pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> Result<i64, Fault> {
     MESSAGES.add(
         connection,
@@ -127,7 +126,7 @@ pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> R
             message.author_name,
             message.tool_calls,
             message.tool_call_id,
-            columns::write_ids(&message.parts),
+            None::<String>,
         ],
     )
 }

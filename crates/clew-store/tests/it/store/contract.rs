@@ -5,6 +5,7 @@
 mod clearing;
 mod conversation;
 mod copying;
+mod early;
 mod exchanges;
 mod facts;
 mod lasting;

@@ -85,7 +85,7 @@ async fn a_new_file_is_private_and_of_the_newest_version() {
         pragma("application_id"),
         i64::from(u32::from_be_bytes(*b"Clew"))
     );
-    assert_eq!(pragma("user_version"), 4);
+    assert_eq!(pragma("user_version"), 5);
     #[cfg(unix)]
     {
         let fresh = Place::new();

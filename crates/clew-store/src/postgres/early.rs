@@ -1,0 +1,119 @@
+//! Early rows, which are few: what concerns them is judged here, row by row.
+
+use deadpool_postgres::Transaction;
+
+use super::messages::{self, readable};
+use super::session::{Outcome, Parameters, rows, see_all, touched, write_scope};
+use super::tables::MESSAGE;
+use crate::model::{Scope, StoredMessage};
+use crate::{Purge, Reach, TurnKey, append};
+use clew_context::model::{ChannelId, MessageId};
+
+const INSERT: &str = "
+INSERT INTO clew.early_messages (scope, agent_name, turn_id, ordinal, position, role, guild_id,
+    thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
+    discord_message_id, part_ids, target_id, restored_from, sources)
+VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
+RETURNING id";
+
+const DELETE_TURN: &str = "DELETE FROM clew.early_messages
+    WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
+
+/// See [`super::super::Backend::append_early`].
+pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<()> {
+    let first = append::first_of(turn).map_err(super::session::Failure::Refused)?;
+    write_scope(transaction, first.scope).await?;
+    remove(transaction, &TurnKey::of(first)).await?;
+    for placed in turn.iter().zip(0..) {
+        messages::insert_row(transaction, INSERT, placed).await?;
+    }
+    Ok(())
+}
+
+/// See [`super::super::Backend::take_back`].
+pub(super) async fn take_back(transaction: &Transaction<'_>, key: &TurnKey) -> Outcome<u64> {
+    write_scope(transaction, key.scope).await?;
+    remove(transaction, key).await
+}
+
+/// Removes the early rows of a turn, in a transaction that sees its conversation.
+pub(super) async fn remove(transaction: &Transaction<'_>, key: &TurnKey) -> Outcome<u64> {
+    let (scope, turn) = (key.scope.to_string(), key.turn.0.cast_signed());
+    let parameters: Parameters<'_> = &[&scope, &turn, &key.agent.as_str()];
+    touched(transaction, DELETE_TURN, parameters).await
+}
+
+/// The same of a whole conversation.
+pub(super) async fn remove_conversation(
+    transaction: &Transaction<'_>,
+    scope: Scope,
+) -> Outcome<u64> {
+    let sql = "DELETE FROM clew.early_messages WHERE scope = $1";
+    touched(transaction, sql, &[&scope.to_string()]).await
+}
+
+/// See [`super::super::Backend::early`].
+pub(super) async fn early(
+    transaction: &Transaction<'_>,
+    limit: usize,
+) -> Outcome<Vec<StoredMessage>> {
+    see_all(transaction).await?;
+    let found = all(transaction).await?;
+    let found = found.into_iter().map(|(_, row)| row).collect();
+    Ok(append::first_turns(found, limit))
+}
+
+/// All early rows, turn by turn, with their numbers; in a transaction that sees everything.
+async fn all(transaction: &Transaction<'_>) -> Outcome<Vec<(i64, StoredMessage)>> {
+    let sql = format!(
+        "SELECT {MESSAGE} FROM clew.early_messages
+         ORDER BY scope, agent_name, turn_id, position"
+    );
+    let mut found = Vec::new();
+    for row in rows(transaction, &sql, &[]).await? {
+        let id = row.try_get("id")?;
+        found.extend(readable(&row).map(|message| (id, message)));
+    }
+    Ok(found)
+}
+
+/// Removes what a purge covers. Returns how many rows.
+pub(super) async fn purge(transaction: &Transaction<'_>, purge: &Purge) -> Outcome<u64> {
+    let (ids, rows): (Vec<i64>, Vec<_>) = all(transaction).await?.into_iter().unzip();
+    let reach = Reach::of(purge, &rows);
+    let gone = ids.iter().zip(&rows).filter(|(_, row)| reach.holds(row));
+    let gone: Vec<i64> = gone.map(|(id, _)| *id).collect();
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let sql = "DELETE FROM clew.early_messages WHERE id = ANY ($1)";
+    touched(transaction, sql, &[&gone]).await
+}
+
+/// Gives an edited message its new text.
+pub(super) async fn edit(
+    transaction: &Transaction<'_>,
+    channel: ChannelId,
+    message: MessageId,
+    text: &str,
+) -> Outcome<u64> {
+    let mut edited = 0;
+    for (id, row) in all(transaction).await? {
+        if row.is_text_of(channel, message) && row.content != text {
+            let sql = "UPDATE clew.early_messages SET content = $2 WHERE id = $1";
+            edited += touched(transaction, sql, &[&id, &super::values::text(text)]).await?;
+        }
+    }
+    Ok(edited)
+}
+
+/// The messages of a channel that early rows are made of.
+pub(super) async fn held(
+    transaction: &Transaction<'_>,
+    channel: ChannelId,
+) -> Outcome<Vec<MessageId>> {
+    let rows = all(transaction).await?;
+    let held = rows.iter().flat_map(|(_, row)| row.made_of());
+    let held = held.filter_map(|(of, id)| (of == channel).then_some(id));
+    Ok(held.collect())
+}

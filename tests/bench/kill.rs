@@ -1,0 +1,332 @@
+//! How many answers a `kill -9` loses: the bot is killed at random moments under load, again and again,
+//! then what stands on Discord is compared with what is stored.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use clew::app;
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_simulator::{ChannelKind, Id, Simulator, World};
+use clew_store::model::{AgentName, Scope, StoreAddress, StoredMessage, StoredRole};
+use clew_store::{Folders, Kind, Record, Store};
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::bot::block_on;
+use super::model::Model;
+use super::process::Process;
+
+const STORES: [&str; 2] = ["sqlite", "files"];
+/// Turns whose writes are counted, after as many to warm up.
+const TURNS: u64 = 200;
+/// Answers a store, about.
+const ANSWERS: usize = 2_000;
+/// Channels in which somebody asks at the same time.
+const CHANNELS: usize = 32;
+/// Questions of one person in a channel: files keep the last seven turns of a conversation.
+const QUESTIONS: usize = 7;
+/// People of a channel, who ask in turn.
+const PEOPLE: usize = 40;
+/// A process lives this long once it is connected, from and to.
+const LIVES_MS: std::ops::Range<u64> = 200..1_400;
+/// The longest that one store takes.
+const LONGEST: Duration = Duration::from_mins(5);
+/// How long the last process may take to settle what is left.
+const SETTLING: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(500);
+
+pub(crate) fn print() {
+    println!("\nWhat a turn of two rows writes, on average of {TURNS}");
+    println!("{:<10}{:<24}{:>9}{:>9}", "store", "stored", "writes", "KiB");
+    for name in STORES {
+        block_on(writes(name));
+    }
+    println!("\nAnswers lost to kill -9, {CHANNELS} people asking at once");
+    println!(
+        "{:<10}{:>9}{:>9}{:>8}{:>12}",
+        "store", "kills", "posted", "lost", "not posted"
+    );
+    for name in STORES {
+        block_on(run(name));
+    }
+}
+
+/// The writes of a turn that is stored once it is posted, and of one that is early before.
+async fn writes(name: &str) {
+    for is_early in [false, true] {
+        let folder = TempDir::new().unwrap();
+        let store = open(folder.path(), &address(folder.path(), name)).await;
+        let mut before = (0, 0);
+        for number in 0..2 * TURNS {
+            if number == TURNS {
+                before = (Process::own().writes(), Process::own().written());
+            }
+            let turn = turn(number);
+            if is_early {
+                let mut unposted = turn.clone();
+                unposted[1].message = None;
+                store.append_early(&unposted).await.unwrap();
+            }
+            store.append(&turn).await.unwrap();
+        }
+        let calls = Process::own().writes() - before.0;
+        let bytes = Process::own().written() - before.1;
+        let stored = if is_early {
+            "early, then confirmed"
+        } else {
+            "once it is posted"
+        };
+        let each = |sum: u64| sum as f64 / TURNS as f64;
+        println!(
+            "{name:<10}{stored:<24}{:>9.1}{:>9.1}",
+            each(calls),
+            each(bytes) / 1_024.0
+        );
+        store.close().await.unwrap();
+    }
+}
+
+/// A question and its answer, in one of a hundred conversations.
+fn turn(number: u64) -> Vec<StoredMessage> {
+    let (guild, channel) = (GuildId::new(1), ChannelId::new(2));
+    let user = UserId::new(number % 100 + 1);
+    let first = MessageId::first_at(UnixMillis(1_780_000_000_000 + 1_000 * number as i64));
+    let question = StoredMessage {
+        scope: Scope::Member {
+            guild,
+            channel,
+            user,
+        },
+        agent: AgentName::default_agent(),
+        turn: TurnId(first.get()),
+        ordinal: 0,
+        role: StoredRole::User,
+        guild: Some(guild),
+        channel,
+        owner: user,
+        author_name: Some("Ada".to_owned()),
+        content: "why does the second pump stop at night? ".repeat(3),
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: first.created(),
+        message: Some(first),
+        parts: Vec::new(),
+        target: Some(first),
+        restored_from: None,
+        sources: Vec::new(),
+    };
+    let answer = StoredMessage {
+        role: StoredRole::Assistant,
+        author_name: None,
+        content: "the float sticks when the water is low. ".repeat(20),
+        message: Some(MessageId::new(first.get() + 1)),
+        target: None,
+        ..question.clone()
+    };
+    vec![question, answer]
+}
+
+fn address(folder: &Path, name: &str) -> StoreAddress {
+    match name {
+        "sqlite" => StoreAddress::Sqlite(folder.join("clew.db")),
+        _ => StoreAddress::Files(folder.join("context")),
+    }
+}
+
+fn folders(folder: &Path) -> Folders {
+    Folders {
+        agents: folder.join("agents"),
+        users: folder.join("users"),
+        servers: folder.join("servers"),
+    }
+}
+
+async fn open(folder: &Path, address: &StoreAddress) -> Store {
+    let opened = Store::open(address, &folders(folder), app::system_clock()).await;
+    opened.unwrap()
+}
+
+/// A bot that is started and killed on one folder.
+struct Killed {
+    discord: Simulator,
+    model: Model,
+    folder: TempDir,
+    address: StoreAddress,
+    channels: Vec<Id>,
+    people: Vec<Id>,
+}
+
+async fn run(name: &str) {
+    let mut world = World::new();
+    // 0 skips the five seconds between two identifies.
+    world.settings.max_concurrency = 0;
+    let guild = world.guild("Works");
+    let people = (0..PEOPLE).map(|number| world.member(guild, &format!("Person {number}")));
+    let people: Vec<Id> = people.collect();
+    let channels = (0..CHANNELS)
+        .map(|number| world.channel(guild, ChannelKind::Text, &format!("hall-{number}")));
+    let channels: Vec<Id> = channels.collect();
+    let folder = TempDir::new().unwrap();
+    let address = address(folder.path(), name);
+    let killed = Killed {
+        discord: Simulator::start(world).await.unwrap().patience(PATIENCE),
+        model: Model::start().await,
+        folder,
+        address,
+        channels,
+        people,
+    };
+    let began = Instant::now();
+    let (mut kills, mut seed) = (0_u64, 1);
+    while killed.answers().len() < ANSWERS && began.elapsed() < LONGEST {
+        killed.one_life(&mut seed).await;
+        kills += 1;
+    }
+    killed.settle().await;
+    let posted = killed.answers();
+    let stored = killed.stored().await;
+    println!(
+        "{name:<10}{kills:>9}{:>9}{:>8}{:>12}",
+        posted.len(),
+        posted.difference(&stored).count(),
+        stored.difference(&posted).count(),
+    );
+}
+
+impl Killed {
+    fn start(&self) -> Child {
+        let log = File::create(self.folder.path().join("stderr")).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_clew"))
+            .arg("run")
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("DISCORD_TOKEN", self.discord.token())
+            .env("DISCORD_API_URL", self.discord.url())
+            .env("DISCORD_GATEWAY_URL", self.discord.gateway_url())
+            .env("LLM_BASE_URL", self.model.url())
+            .env("LLM_MODEL", "bench")
+            .env("USER_TURNS_PER_MIN", "0")
+            .env("LOG_LEVEL", "warn")
+            .env("CONTEXT_STORE", form(&self.address))
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap()
+    }
+
+    /// Starts the bot, has everybody ask as fast as they are answered, and kills it.
+    async fn one_life(&self, seed: &mut u64) {
+        let begun = self.discord.sessions_begun();
+        let mut child = self.start();
+        self.discord.wait_sessions(begun + 1).await.unwrap();
+        self.discord.settled().await.unwrap();
+        *seed = random(*seed);
+        let life = LIVES_MS.start + *seed % (LIVES_MS.end - LIVES_MS.start);
+        let each = self
+            .channels
+            .iter()
+            .map(|channel| self.keep_asking(*channel));
+        let all = futures_util::future::join_all(each);
+        let _ = timeout(Duration::from_millis(life), all).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// The next question as soon as the last one is answered.
+    async fn keep_asking(&self, channel: Id) {
+        let us = self.discord.bot();
+        loop {
+            let answered = self.discord.answers(channel).len();
+            let text = format!("<@{us}> what came of number {answered}?");
+            let person = self.people[answered / QUESTIONS % PEOPLE];
+            self.discord.post(channel, person, text);
+            if self
+                .discord
+                .wait_answers(channel, answered + 1)
+                .await
+                .is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// The last process settles what the others left.
+    async fn settle(&self) {
+        let until = Instant::now() + SETTLING;
+        loop {
+            let mut child = self.start();
+            while Instant::now() < until {
+                sleep(LOOK).await;
+                if self.look().await.early(1).await.unwrap().is_empty() {
+                    break;
+                }
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let left = self.look().await.early(1).await.unwrap();
+            if left.is_empty() || Instant::now() >= until {
+                return;
+            }
+        }
+    }
+
+    async fn look(&self) -> Store {
+        let folders = folders(self.folder.path());
+        let opened = Store::look(&self.address, &folders, app::system_clock()).await;
+        opened.unwrap()
+    }
+
+    /// The answers on Discord, by their channels and ids.
+    fn answers(&self) -> BTreeSet<(u64, u64)> {
+        let of = |channel: &Id| {
+            let answers = self.discord.answers(*channel).into_iter();
+            let channel = channel.0;
+            answers.map(move |answer| (channel, answer.id.0))
+        };
+        self.channels.iter().flat_map(of).collect()
+    }
+
+    /// The answers that are stored, by their channels and ids.
+    async fn stored(&self) -> BTreeSet<(u64, u64)> {
+        let store = self.look().await;
+        let mut stored = BTreeSet::new();
+        let mut after = None;
+        loop {
+            let page = store
+                .records(Kind::Messages, None, after.as_ref(), 500)
+                .await;
+            let page = page.unwrap();
+            for record in page.records {
+                if let Record::Message(row) = record
+                    && row.role == StoredRole::Assistant
+                    && let Some(message) = row.message
+                {
+                    stored.insert((row.channel.get(), message.get()));
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return stored;
+            }
+        }
+    }
+}
+
+fn form(address: &StoreAddress) -> String {
+    match address {
+        StoreAddress::Sqlite(path) => format!("sqlite:{}", path.display()),
+        StoreAddress::Files(path) => format!("files:{}", path.display()),
+        StoreAddress::Postgres(_) => unreachable!("it is not measured here"),
+    }
+}
+
+/// The next number of a linear congruential generator (Knuth's MMIX).
+const fn random(seed: u64) -> u64 {
+    seed.wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407)
+}
