@@ -34,13 +34,15 @@ fn the_text_fits_a_terminal_and_says_what_its_columns_mean() {
         assert!(line.chars().count() < 80, "{line}");
     }
     for part in [
-        "17 questions to Clew (900); 96 settings tried on each.\n",
+        "17 questions to Clew (900); 576 settings tried on each.\n",
         "\nThreads ",
         "\nReply chains ",
         "\nMEM_MAX_MSGS\n",
         "\nmsgs, chars, tokens: ",
-        "\nThe knee: draw a straight line",
-        "\nSuggested lines of .env, the knee:\n",
+        "\nSuggested: ",
+        "\nnow -> suggested",
+        "\nFor costs set LLM_PRICE_IN",
+        "\nFor .env:\n\nMEM_MAX_MSGS=",
         "\nMEM_MAX_CHARS=",
     ] {
         assert!(told.contains(part), "{part}\n{told}");
@@ -120,7 +122,7 @@ fn the_page_has_a_plot_for_each_scene_and_the_lines_to_use() {
 fn without_a_bot_replies_stand_for_questions() {
     let files = fixtures(&["archive/forum_post.json"]);
     let told = |files: &[PathBuf], flags| text(&tuned(files, flags).unwrap()).replace('\n', " ");
-    let expected = "2 messages by people, each taken for a question to a bot to come; 96 settings";
+    let expected = "2 messages by people, each taken for a question to a bot to come; 576 settings";
     let found = told(&files, "");
     assert!(found.starts_with(expected), "{found}");
     let chain = fixtures(&["replay/chain.json"]);
