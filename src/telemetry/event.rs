@@ -15,12 +15,12 @@ mod words;
 use serde::Serialize;
 
 pub use detail::{
-    AnswerSent, Capped, ChangesDropped, CircuitChanged, CollectFallback, CollectOk,
+    AnswerSent, BlockAges, Capped, ChangesDropped, CircuitChanged, CollectFallback, CollectOk,
     CollectTruncated, CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal,
     Flushed, Learnt, LinkCounts, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, RunDone,
-    SendFallback, SessionLost, ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed,
-    TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
-    UnreadableInput,
+    SendFallback, SessionLost, ShardConnected, ShardDisconnected, StageCalls, StageCounts, Started,
+    Stopping, StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone,
+    TurnsDropped, UnreadableInput,
 };
 pub use words::{
     Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
@@ -68,13 +68,13 @@ macro_rules! events {
 }
 
 events! {
-    /// A block was collected, perhaps only in part.
+    /// Messages were collected around a question, perhaps only in part.
     MemCtx "collect_ok" CollectOk;
-    /// A cap left messages out of the block.
+    /// A cap left messages out of the block, or shortened some.
     MemCtx "collect_truncated" CollectTruncated;
     /// Part of the block could not be fetched.
     MemCtx "collect_fallback" CollectFallback;
-    /// The block was put before memory and history.
+    /// The block, facts and history were put before the question.
     MemCtx "merge_ok" MergeOk;
     /// A thread's tail and reply target were found.
     MemThread "tail_ok" TailOk;
