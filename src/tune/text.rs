@@ -8,6 +8,8 @@ use crate::report::wrapped;
 
 /// The width of text.
 const WIDTH: usize = 79;
+/// Goes on below the values of a combination.
+const BELOW: &str = "\n                      ";
 /// The most settings of the frontier that are listed.
 const MOST_LISTED: usize = 12;
 /// How the knee is found.
@@ -135,20 +137,24 @@ fn frontier(tuned: &Tuned) -> String {
         } else {
             ' '
         };
-        let beaten = if frontier.contains(&point) {
-            ""
+        let mut told = if notes.is_empty() {
+            String::new()
         } else {
-            " (another shows as much for less)"
+            format!("  <- {}", notes.join(", "))
         };
-        text.push_str(&format!(
-            "{mark} {:>6.1} {:>6.0} {:>6}  {}{}{}{beaten}\n",
+        if !frontier.contains(&point) {
+            told.push_str(" (another shows as much for less)");
+        }
+        let line = format!(
+            "{mark} {:>6.1} {:>6.0} {:>6}  {}",
             share(shown(figures), figures.triggers),
             share(figures.tokens.total, figures.triggers),
             figures.tokens.p95,
             tuned.grid.values(point).join(" / "),
-            if notes.is_empty() { "" } else { "  <- " },
-            notes.join(", "),
-        ));
+        );
+        let fits = line.chars().count() + told.chars().count() <= WIDTH;
+        let space = if fits { "" } else { BELOW };
+        text.push_str(&format!("{line}{space}{told}\n"));
     }
     if knee.is_some() {
         text.push_str(&paragraph(KNEE));

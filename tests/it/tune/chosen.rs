@@ -32,8 +32,8 @@ fn the_suggested_lines_are_an_env_file() {
     let folder = tempfile::tempdir().unwrap();
     let files = harbour(folder.path());
     for flags in [
-        "",
-        "--tokens 600",
+        "--sweep MEM_MAX_CHARS=2000,8000 --sweep MEM_MAX_MSGS=10,40",
+        "--tokens 600 --sweep MEM_MAX_CHARS=1000,8000 --sweep THREAD_SELECT=newest,conversation",
         "--sweep MEM_MAX_MSGS=1,5,9,70",
         "--sweep LINK_CONTEXT=3,1;0,0 --sweep MEM_MAX_MSGS=3,70,400",
         "--sweep LONE_CONTEXT=off,recent --sweep MEM_INCLUDE_POINTED_APPS=false,true",
@@ -179,7 +179,8 @@ fn plain_mentions_are_tuned_by_what_a_lone_mention_gets() {
     assert!(most > Some(50), "{told}");
     check_env(&tuned);
     // With a budget it is suggested, and what that changes is told.
-    let tuned = tune(settings(&[file], "--tokens 100000"), &prices, &|_| ()).unwrap();
+    let flags = "--tokens 100000 --sweep LONE_CONTEXT=off,recent --sweep MEM_MAX_MSGS=10,40";
+    let tuned = tune(settings(&[file], flags), &prices, &|_| ()).unwrap();
     let suggested = tuned.choice.suggested.unwrap();
     let all = &tuned.swept.figures[suggested].all;
     let told = text(&tuned);

@@ -28,7 +28,7 @@ fn program(folder: &Path, flags: &str, files: &[PathBuf]) -> (i32, String, Strin
 fn the_text_fits_a_terminal_and_says_what_its_columns_mean() {
     let folder = tempfile::tempdir().unwrap();
     let files = harbour(folder.path());
-    let (code, told, errors) = program(folder.path(), "", &files);
+    let (code, told, errors) = program(folder.path(), "--tokens 600", &files);
     assert_eq!((code, errors.as_str()), (0, ""));
     for line in told.lines() {
         assert!(line.chars().count() < 80, "{line}");
@@ -205,7 +205,11 @@ fn what_cannot_be_tuned_is_refused_with_the_remedy() {
 fn a_budget_that_nothing_keeps_is_told_and_fails() {
     let folder = tempfile::tempdir().unwrap();
     let files = harbour(folder.path());
-    let (code, told, errors) = program(folder.path(), "--tokens 5", &files);
+    let (code, told, errors) = program(
+        folder.path(),
+        "--tokens 5 --sweep MEM_MAX_MSGS=5,40",
+        &files,
+    );
     assert_eq!((code, errors.as_str()), (1, ""));
     assert!(
         told.contains("Nothing that was tried keeps within 5 tokens"),
