@@ -1,9 +1,11 @@
 //! The closed list of events. A new one needs
 //!
-//! - a struct of its details in `event/detail.rs`, and its words in `event/words.rs`;
+//! - a struct of its details in `event/detail.rs` (of collecting in `event/detail/collected.rs`),
+//!   and its words in `event/words.rs`;
 //! - a row in the table below, and its severity in [`Event::level`];
 //! - in `telemetry/schema.json` its name in the list (in the table's order), a branch of
-//!   `allOf` and a definition; a row of the table in `telemetry/README.md`;
+//!   `allOf` and a definition that says of each field what it counts, in which unit and after
+//!   which cap; a row of the table in `telemetry/README.md`;
 //! - a line in `tests/it/telemetry/samples.rs`.
 //!
 //! Events of turns are emitted in `turn/record/`, those of the loop in `app`, those of
