@@ -216,12 +216,13 @@ fn cells(line: &str) -> Option<Vec<String>> {
 
 /// A cell without the markup that a code block would show. What is code stays to the letter.
 fn plain(cell: &str) -> String {
-    outside_code(cell, |text| unbroken(&without_bold(text))).replace('`', "")
+    let plain = outside_code(cell, |text| unbroken(&without_bold(text)));
+    plain.replace('`', "").trim().to_owned()
 }
 
 /// A cell on one line, with its markup.
 fn marked(cell: &str) -> String {
-    outside_code(cell, unbroken)
+    outside_code(cell, unbroken).trim().to_owned()
 }
 
 /// Whether something in a cell is shown as something else only outside of code: what Discord
