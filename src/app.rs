@@ -235,7 +235,7 @@ fn export_traces(
     let Some(traces) = &config.telemetry.traces else {
         return Ok(None);
     };
-    let (traces, exporter) = Traces::export(traces)?;
+    let (traces, exporter) = Traces::export(traces, config.llm.as_ref())?;
     *telemetry = telemetry.clone().traced(traces);
     Ok(Some(exporter))
 }

@@ -95,9 +95,9 @@ pub struct ModelSettings {
 /// What happens next in an answer.
 #[derive(Debug)]
 pub enum AnswerStep {
-    /// The request failed, and is made again next unless the stream is dropped. Comes
+    /// The request failed, and is made again at this time unless the stream is dropped. Comes
     /// before anything else.
-    Retry(Error),
+    Retry(Error, Instant),
     /// The next piece of text, never empty. The first does not start with white
     /// space.
     Text(String),
@@ -125,6 +125,8 @@ pub struct AnswerEnd {
     pub refused: bool,
     /// The tokens used, if the server said so.
     pub usage: Option<Usage>,
+    /// The model that answered, as the server names it: often more exact than what was asked for.
+    pub model: Option<String>,
 }
 
 /// Why a model stopped.
@@ -149,10 +151,14 @@ pub enum FinishReason {
 /// Tokens as the server counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens of the prompt.
+    /// Tokens of the prompt, what came from the server's cache included.
     pub prompt_tokens: u64,
+    /// Those of them that came from the cache, if the server says.
+    pub cached_tokens: Option<u64>,
     /// Tokens of the answer, hidden reasoning included.
     pub completion_tokens: u64,
+    /// Those of them that were reasoning, if the server says.
+    pub reasoning_tokens: Option<u64>,
 }
 
 impl Client {

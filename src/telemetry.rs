@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use clew_context::model::{Clock, MessageId};
 #[cfg(feature = "test-util")]
 use clew_context::model::{UnixMillis, fixed_clock};
+use clew_store::model::Scope;
 
 pub use event::Event;
 use event::TurnDone;
@@ -33,7 +34,7 @@ pub use log::log_filter;
 pub use log::{init_log, with_sources};
 #[cfg(feature = "test-util")]
 pub use memory::{Lines, RecordedLine};
-pub use metrics::{CONTENT_TYPE, Gauges, LoopGauges, Metrics};
+pub use metrics::{Gauges, LoopGauges, Metrics, MetricsFormat};
 pub use stages::{StageTimes, Stopwatch, TurnStage};
 #[cfg(feature = "otel")]
 pub use traces::{Exporter, SetupError, Traces};
@@ -226,14 +227,28 @@ impl Telemetry {
         }
     }
 
-    /// Writes that a turn is over. How long its stages took metrics and traces say.
-    pub fn turn_over(&self, ids: &Ids, done: TurnDone, stages: &StageTimes) {
+    /// Writes that a turn is over. How long its stages took metrics and traces say, and traces
+    /// to which conversation it belongs.
+    #[cfg_attr(
+        not(feature = "otel"),
+        expect(unused_variables, reason = "only traces tell the conversation")
+    )]
+    pub fn turn_over(
+        &self,
+        ids: &Ids,
+        conversation: Option<Scope>,
+        done: TurnDone,
+        stages: &StageTimes,
+    ) {
         if let Some(metrics) = &self.metrics {
             metrics.timed(&stages.all);
         }
         #[cfg(feature = "otel")]
         if let Some(traces) = &self.traces {
-            let styled = self.ids.style(ids);
+            let styled = traces::TurnIds {
+                ids: self.ids.style(ids),
+                conversation: conversation.map(|scope| self.ids.style_scope(scope)),
+            };
             traces.turn_over(ids.turn, &styled, &done, stages, (self.clock)());
         }
         self.emit(ids, done);

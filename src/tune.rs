@@ -14,11 +14,13 @@ mod json;
 mod labels;
 mod page;
 mod text;
+mod totals;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::config::{Config, ConfigErrors, Variable};
+use crate::model::ModelPrice;
 use crate::replay::{Figures, ReplayError, ReplayProgress, Sweep, SweepSettings, sweep};
 use clew_context::model::Scene;
 
@@ -57,6 +59,8 @@ pub struct Tuned {
     pub choice: Choice,
     /// The budget, if there was one.
     pub budget: Option<u32>,
+    /// What the tokens of `LLM_MODEL` cost, if that is known.
+    pub price: Option<ModelPrice>,
 }
 
 /// Nothing could be tuned.
@@ -112,12 +116,14 @@ pub fn tune(
         ..settings.sweep
     };
     let swept = sweep(&settings_of_sweep, &caps, progress)?;
+    let model = config.llm.as_ref().map(|llm| llm.model.as_str());
     let choice = choose::choose(&grid, &swept.figures, settings.budget);
     Ok(Tuned {
         grid,
         swept,
         choice,
         budget: settings.budget,
+        price: config.prices.of(model.unwrap_or_default()),
     })
 }
 

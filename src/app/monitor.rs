@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
@@ -23,7 +23,7 @@ use super::loop_event::LoopEvent;
 use crate::app;
 use crate::http::{self, Bounds};
 use crate::telemetry::event::CircuitChanged;
-use crate::telemetry::{self, Gauges, LoopGauges, Metrics};
+use crate::telemetry::{Gauges, LoopGauges, Metrics, MetricsFormat};
 use crate::turn::Services;
 
 /// What those who ask may take.
@@ -144,10 +144,13 @@ async fn readyz(State(watched): State<Arc<Watched>>) -> impl IntoResponse {
     (StatusCode::SERVICE_UNAVAILABLE, told)
 }
 
-async fn metrics_now(State(watched): State<Arc<Watched>>) -> impl IntoResponse {
+async fn metrics_now(State(watched): State<Arc<Watched>>, headers: HeaderMap) -> impl IntoResponse {
+    let accept = headers.get_all(ACCEPT).iter();
+    let accept: Vec<&str> = accept.filter_map(|value| value.to_str().ok()).collect();
+    let format = MetricsFormat::asked_by(&accept.join(","));
     let gauges = watched.look().await.gauges();
-    let rendered = watched.metrics.render(gauges);
-    ([(CONTENT_TYPE, telemetry::CONTENT_TYPE)], rendered)
+    let rendered = watched.metrics.render(gauges, format);
+    ([(CONTENT_TYPE, format.content_type())], rendered)
 }
 
 impl Watched {

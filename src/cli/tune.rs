@@ -28,7 +28,7 @@ pub struct TuneArgs {
     /// `MEM_MAX_MSGS=10,20,40`; can be given several times [default: the main caps]
     #[arg(long, value_name = "NAME=VALUES")]
     pub sweep: Vec<String>,
-    /// Overrides `LONE_CONTEXT` where it is not varied
+    /// Takes `LONE_CONTEXT` to be set to this now
     #[arg(long, value_name = "off|recent|conversation")]
     pub lone: Option<String>,
     /// Suggest what shows most while nineteen of twenty questions keep within so many

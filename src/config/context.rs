@@ -25,14 +25,20 @@ const LONE_MAX_CHARS: RangeInclusive<u64> = 100..=100_000;
 const FETCH_TIMEOUT_S: RangeInclusive<f64> = 0.05..=60.0;
 /// The words of `LONE_CONTEXT`.
 const LONE_CONTEXTS: [(&str, LoneContext); 3] = [
-    ("off", LoneContext::Off),
-    ("recent", LoneContext::Recent),
-    ("conversation", LoneContext::Conversation),
+    (LoneContext::Off.as_str(), LoneContext::Off),
+    (LoneContext::Recent.as_str(), LoneContext::Recent),
+    (
+        LoneContext::Conversation.as_str(),
+        LoneContext::Conversation,
+    ),
 ];
 /// The words of `THREAD_SELECT`.
 const THREAD_SELECTS: [(&str, ThreadSelect); 2] = [
-    ("newest", ThreadSelect::Newest),
-    ("conversation", ThreadSelect::Conversation),
+    (ThreadSelect::Newest.as_str(), ThreadSelect::Newest),
+    (
+        ThreadSelect::Conversation.as_str(),
+        ThreadSelect::Conversation,
+    ),
 ];
 /// The bytes in the unit of `WINDOW_MAX_MB`.
 const MEBIBYTE: usize = 1024 * 1024;

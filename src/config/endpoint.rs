@@ -21,6 +21,21 @@ impl Endpoint {
         &self.path
     }
 
+    /// The host without brackets, and the port.
+    #[cfg(feature = "otel")]
+    pub fn host_and_port(&self) -> (&str, u16) {
+        let usual = if matches!(self.scheme, "https" | "wss") {
+            443
+        } else {
+            80
+        };
+        let (host, port) = match self.authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().unwrap_or(usual)),
+            _ => (self.authority.as_str(), usual),
+        };
+        (host.trim_matches(['[', ']']), port)
+    }
+
     /// Whether the scheme is `https` or `wss`.
     #[cfg(feature = "test-util")]
     pub fn is_encrypted(&self) -> bool {

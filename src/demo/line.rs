@@ -24,8 +24,8 @@ struct RawLine<'a> {
     detail: &'a RawValue,
 }
 
-/// Fields that hold ids, which mean nothing to a reader here.
-const IDS: [&str; 2] = ["target", "reply_target"];
+/// Fields that hold ids, which mean nothing to a reader here, and the caps, which are long.
+const PASSED_OVER: [&str; 3] = ["target", "reply_target", "caps"];
 
 impl DemoLine {
     /// Reads a line about a message's turn; none if it is about another.
@@ -59,7 +59,7 @@ fn fields(object: &str) -> String {
     });
     let pairs = pairs.filter_map(|pair| pair.split_once(':'));
     let named = pairs.map(|(name, value)| (name.replace('"', ""), value.replace('"', "")));
-    let shown = named.filter(|(name, _)| !IDS.contains(&name.as_str()));
+    let shown = named.filter(|(name, _)| !PASSED_OVER.contains(&name.as_str()));
     shown.fold(String::new(), |line, (name, value)| {
         line + " " + &name + "=" + &value
     })

@@ -187,7 +187,7 @@ impl<'a> DemoPage<'a> {
         let gets = &played.gets;
         if gets.is_empty() {
             let source = played.detail("collect_ok").map(|ok| &ok["source"]);
-            let none = if source.is_some_and(|source| source == "none") {
+            let none = if source.is_none_or(|source| source == "none") {
                 "none"
             } else {
                 "none: the gateway and earlier calls had told everything"
@@ -328,7 +328,7 @@ fn left_out(ok: &Value, limits: &Limits) -> String {
     if words.is_empty() {
         return "nothing of what was looked at".to_owned();
     }
-    format!("{} (of those looked at)", words.join(", "))
+    words.join(", ")
 }
 
 /// A JSON value without quotation marks.

@@ -23,6 +23,7 @@ pub(super) struct ArrivingAnswer {
     calls: ArrivingCalls,
     finish_reason: Option<FinishReason>,
     usage: Option<Usage>,
+    model: Option<String>,
     steps: VecDeque<AnswerStep>,
 }
 
@@ -40,6 +41,7 @@ impl ArrivingAnswer {
             calls: ArrivingCalls::default(),
             finish_reason: None,
             usage: None,
+            model: None,
             steps: VecDeque::new(),
         }
     }
@@ -73,6 +75,7 @@ impl ArrivingAnswer {
         self.refused |= piece.refused;
         self.finish_reason = piece.finish_reason.or(self.finish_reason);
         self.usage = piece.usage.or(self.usage);
+        self.model = piece.model.or(self.model.take());
         piece
             .calls
             .into_iter()
@@ -106,6 +109,7 @@ impl ArrivingAnswer {
             finish_reason,
             refused: self.refused,
             usage: self.usage,
+            model: self.model.take(),
         }));
         Ok(())
     }

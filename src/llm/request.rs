@@ -89,7 +89,8 @@ impl<'a> ModelRequest<'a> {
             let advanced = timeout_at(self.limits.deadline, self.advance()).await;
             match advanced.unwrap_or(Err(Error::Timeout)) {
                 Ok(Some(error)) => {
-                    let retry = AnswerStep::Retry(self.redacted(error));
+                    let at = self.retry_at.unwrap_or_else(Instant::now);
+                    let retry = AnswerStep::Retry(self.redacted(error), at.max(Instant::now()));
                     return Some((Ok(retry), self));
                 }
                 Ok(None) => {}

@@ -222,7 +222,7 @@ impl<'a> ServerAttempts<'a> {
         while let Some(step) = steps.try_next().await? {
             match step {
                 AnswerStep::Text(piece) => text.push_str(&piece),
-                AnswerStep::Retry(_) | AnswerStep::ToolCall(_) => {}
+                AnswerStep::Retry(..) | AnswerStep::ToolCall(_) => {}
                 AnswerStep::End(end) => {
                     let end = end.with_text(&text)?;
                     return Ok(Completion { text, end });
@@ -253,7 +253,7 @@ impl<'a> ServerAttempts<'a> {
 
     /// Tells the breaker of the first thing that comes from the server.
     fn note(&mut self, step: &Result<AnswerStep, Error>) {
-        if matches!(step, Ok(AnswerStep::Retry(_))) {
+        if matches!(step, Ok(AnswerStep::Retry(..))) {
             return;
         }
         self.is_answered |= step.is_ok();

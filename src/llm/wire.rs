@@ -172,6 +172,9 @@ fn object(text: &str) -> Map<String, Value> {
 /// of its thoughts have some thousand.
 const MAX_EXTRA: usize = 64 * 1024;
 
+/// The most bytes of the name of the model that answered.
+const MAX_MODEL_NAME: usize = 128;
+
 /// Ends a stream, in place of a chunk.
 pub(super) const DONE: &str = "[DONE]";
 
@@ -188,6 +191,8 @@ pub(super) struct AnswerPiece {
     pub(super) finish_reason: Option<FinishReason>,
     /// In the very last event, which has no choices.
     pub(super) usage: Option<Usage>,
+    /// The model that answers, in every event.
+    pub(super) model: Option<String>,
 }
 
 impl AnswerPiece {
@@ -231,6 +236,8 @@ struct WireChunk {
     usage: Value,
     #[serde(default)]
     error: Value,
+    #[serde(default)]
+    model: Value,
     object: Option<String>,
 }
 
@@ -288,10 +295,11 @@ pub(super) fn piece(json: &str) -> Result<AnswerPiece, PieceError> {
     if chunk.choices.is_none() && chunk.usage.is_null() {
         return Err(PieceError::Malformed);
     }
-    let usage = usage(&chunk.usage);
+    let (usage, model) = (usage(&chunk.usage), model(&chunk.model));
     let Some(choice) = chunk.choices.into_iter().flatten().next() else {
         return Ok(AnswerPiece {
             usage,
+            model,
             ..AnswerPiece::default()
         });
     };
@@ -303,15 +311,34 @@ pub(super) fn piece(json: &str) -> Result<AnswerPiece, PieceError> {
         calls: calls(delta.tool_calls.unwrap_or_default()),
         finish_reason: choice.finish_reason.as_deref().and_then(finish_reason),
         usage,
+        model,
     })
 }
 
 /// Missing counts must not lose an answer: anything but numbers is ignored.
 fn usage(usage: &Value) -> Option<Usage> {
+    let said = |value: &Value| value.as_u64();
+    let cached = [
+        &usage["prompt_tokens_details"]["cached_tokens"],
+        // DeepSeek, Moonshot.
+        &usage["prompt_cache_hit_tokens"],
+        &usage["cached_tokens"],
+    ];
     Some(Usage {
-        prompt_tokens: usage["prompt_tokens"].as_u64()?,
-        completion_tokens: usage["completion_tokens"].as_u64()?,
+        prompt_tokens: said(&usage["prompt_tokens"])?,
+        cached_tokens: cached.into_iter().find_map(said),
+        completion_tokens: said(&usage["completion_tokens"])?,
+        reasoning_tokens: said(&usage["completion_tokens_details"]["reasoning_tokens"]),
     })
+}
+
+/// A model's name, if it is one: it goes into telemetry, where no text that an answer could
+/// hold may appear.
+fn model(name: &Value) -> Option<String> {
+    let name = name.as_str()?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/@+".contains(&byte);
+    let is_name = (1..=MAX_MODEL_NAME).contains(&name.len()) && name.bytes().all(is_plain);
+    is_name.then(|| name.to_owned())
 }
 
 fn text(content: Option<WireContent>) -> String {
@@ -439,135 +466,4 @@ fn words(value: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{PieceError, piece, server_error};
-    use crate::llm::FinishReason;
-
-    #[track_caller]
-    fn check_piece(json: &str, text: &str, finish_reason: Option<FinishReason>) {
-        let piece = piece(json).unwrap();
-        assert_eq!(
-            (piece.text.as_str(), piece.finish_reason),
-            (text, finish_reason)
-        );
-    }
-
-    #[test]
-    fn pieces() {
-        let stop = Some(FinishReason::Stop);
-        check_piece(
-            r#"{"choices":[{"delta":{"role":"assistant","content":null}}]}"#,
-            "",
-            None,
-        );
-        check_piece(
-            r#"{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}"#,
-            "a",
-            None,
-        );
-        check_piece(
-            r#"{"choices":[{"delta":{"content":"a"},"finish_reason":""}]}"#,
-            "a",
-            None,
-        );
-        check_piece(
-            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
-            "",
-            stop,
-        );
-        check_piece(
-            r#"{"choices":[{"finish_reason":"stop","delta":null}]}"#,
-            "",
-            stop,
-        );
-        check_piece(r#"{"choices":[],"usage":null}"#, "", None);
-        check_piece(
-            r#"{"choices":[{"delta":{"refusal":"no"}}],"error":null}"#,
-            "no",
-            None,
-        );
-        check_piece(
-            r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#,
-            "",
-            None,
-        );
-        check_piece(
-            r#"{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]}"#,
-            "whole",
-            stop,
-        );
-        check_piece(
-            r#"{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[]},
-                {"type":"text","text":"b"}]}}]}"#,
-            "b",
-            None,
-        );
-    }
-
-    #[test]
-    fn usage_comes_in_the_last_chunk() {
-        let json = r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"x":{}}}"#;
-        let usage = piece(json).unwrap().usage.unwrap();
-        assert_eq!((usage.prompt_tokens, usage.completion_tokens), (3, 4));
-    }
-
-    #[test]
-    fn what_is_piece_error() {
-        for json in [
-            "",
-            "{",
-            "[]",
-            "{}",
-            "null",
-            r#"{"choices":{}}"#,
-            r#"{"choices":[1]}"#,
-        ] {
-            assert!(matches!(piece(json), Err(PieceError::Malformed)), "{json}");
-        }
-        for json in [
-            r#"{"error":"out of memory"}"#,
-            r#"{"error":{"message":"out of memory"}}"#,
-            r#"{"object":"error","message":"out of memory","code":500}"#,
-        ] {
-            let Err(PieceError::ServerError(error)) = piece(json) else {
-                panic!("{json}");
-            };
-            assert_eq!(error.message, "out of memory");
-        }
-    }
-
-    #[track_caller]
-    fn check_server_error(body: &str, status: Option<u16>, code: &str, message: &str) {
-        let error = server_error(body);
-        let found = (error.status, error.code.as_str(), error.message.as_str());
-        assert_eq!(found, (status, code, message));
-    }
-
-    #[test]
-    fn server_errors() {
-        check_server_error("", None, "", "");
-        check_server_error("model is loading", None, "", "model is loading");
-        check_server_error("<html>502</html>", None, "", "");
-        check_server_error(r#"{"error":"no"}"#, None, "", "no");
-        check_server_error(r#"{"message":"no"}"#, None, "", "no");
-        check_server_error(r#"{"detail":"no"}"#, None, "", "no");
-        check_server_error(
-            r#"{"error":{"message":"no","code":"400"}}"#,
-            Some(400),
-            "400 ",
-            "no",
-        );
-        check_server_error(
-            r#"[{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}]"#,
-            Some(400),
-            "INVALID_ARGUMENT ",
-            "no",
-        );
-        check_server_error(
-            r#"{"detail":[{"loc":["body","stream_options"],"msg":"extra","input":"secret"}]}"#,
-            None,
-            "",
-            "body.stream_options: extra",
-        );
-    }
-}
+mod tests;

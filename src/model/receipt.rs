@@ -238,7 +238,7 @@ impl From<&BlockItem> for ShownMessage {
             id: item.message.id,
             author: item.message.author.id,
             place: item.place,
-            cut: item.cut,
+            cut: item.cut.is_some(),
         }
     }
 }

@@ -40,7 +40,7 @@ fn included(item: &BlockItem) -> Value {
         "channel": item.message.channel.to_string(),
         "name": item.name,
         "text": item.text,
-        "shortened": item.cut,
+        "shortened": item.cut.is_some(),
         "why": item.place,
     })
 }

@@ -32,6 +32,8 @@ pub struct Section {
 pub enum Part {
     /// A paragraph.
     Text(String),
+    /// Lines to copy.
+    Lines(String),
     /// A table.
     Table(Table),
     /// Lines over two axes.
@@ -72,6 +74,7 @@ impl Part {
     fn html(&self, html: &mut String, figures: &mut usize) {
         match self {
             Self::Text(text) => paragraph(html, text),
+            Self::Lines(lines) => html.push_str(&format!("<pre>{}</pre>\n", escape(lines))),
             Self::Table(table) => html.push_str(&table.html()),
             Self::Chart(chart) => figure(html, &chart.title, &chart.svg(*figures)),
             Self::Bars(bars) => figure(html, &bars.title, &bars.svg(*figures)),

@@ -117,7 +117,7 @@ impl Tally {
             tokens: number(llm::estimated(framed(outcome).len())),
             fetches: number(outcome.fetches),
             dropped: CAPS.map(|cap| number(block.dropped_for(cap))),
-            shortened: block.items().any(|item| item.cut),
+            shortened: block.items().any(|item| item.cut.is_some()),
             fell_back: !outcome.fallbacks.is_empty(),
             labels: belonging.map(|ids| {
                 let shown = block.items().map(|item| item.message.id);

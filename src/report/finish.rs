@@ -176,6 +176,7 @@ fn truncation(
         rate: share(counted.blocks, blocks),
         kept: share(counted.kept, counted.blocks).unwrap_or(0.0),
         dropped: share(counted.dropped, counted.blocks).unwrap_or(0.0),
+        shortened: share(counted.shortened, counted.blocks).unwrap_or(0.0),
     };
     let mut all: Vec<Cap> = caps
         .into_iter()
@@ -204,6 +205,7 @@ fn capped(counted: &tally::CappedChannel) -> Capped {
     Capped {
         msgs: counted.msgs,
         chars: counted.chars,
+        msg_chars: counted.msg_chars,
         age: counted.age,
         dropped: counted.dropped,
     }

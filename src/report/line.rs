@@ -51,6 +51,7 @@ pub(super) struct Detail<'a> {
     pub(super) server: Option<Number>,
     pub(super) kept: Option<Number>,
     pub(super) dropped: Option<Number>,
+    pub(super) shortened: Option<Number>,
     pub(super) fetches: Option<Number>,
     pub(super) count: Option<Number>,
 }

@@ -64,6 +64,7 @@ pub(super) enum What {
         cap: Name,
         kept: u64,
         dropped: u64,
+        shortened: u64,
     },
     Fallback {
         kind: FallbackKind,
@@ -308,6 +309,7 @@ fn what(event: &str, detail: &Detail<'_>, names: &mut Names) -> Option<What> {
             cap: names.always(reason),
             kept: whole(detail.kept),
             dropped: whole(detail.dropped),
+            shortened: whole(detail.shortened),
         },
         "collect_fallback" => fallback(FallbackKind::Collect, names.always(reason)),
         "tail_fallback" => fallback(FallbackKind::Tail, names.always(reason)),

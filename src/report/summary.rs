@@ -145,9 +145,10 @@ pub(super) struct Cap {
     /// Means of a block.
     pub(super) kept: f64,
     pub(super) dropped: f64,
+    pub(super) shortened: f64,
 }
 
-/// Blocks of a channel that each cap left something out of.
+/// Blocks of a channel that each cap left something out of, or shortened messages in.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct CappedChannel {
     pub(super) guild: Option<String>,
@@ -167,8 +168,9 @@ pub(super) struct OtherChannels {
 pub(super) struct Capped {
     pub(super) msgs: u64,
     pub(super) chars: u64,
+    pub(super) msg_chars: u64,
     pub(super) age: u64,
-    /// Messages, by all caps.
+    /// Messages left out, by all caps.
     pub(super) dropped: u64,
 }
 

@@ -109,6 +109,9 @@ pub(super) struct Fallbacks {
     pub(super) turns: u64,
 }
 
+/// The cap that shortens messages and leaves none out.
+const MSG_CHARS: &str = "msg_chars";
+
 /// A cap, and the setting behind it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CapName {
@@ -117,20 +120,22 @@ pub(super) struct CapName {
     pub(super) setting: Option<&'static str>,
 }
 
-/// What a cap left out.
+/// What a cap left out, and how many messages it shortened.
 #[derive(Debug, Default)]
 pub(super) struct Truncated {
     pub(super) blocks: u64,
     pub(super) kept: u64,
     pub(super) dropped: u64,
+    pub(super) shortened: u64,
 }
 
-/// How often caps left something out in a channel.
+/// How often caps left something out in a channel, or shortened it.
 #[derive(Debug, Default)]
 pub(super) struct CappedChannel {
-    /// By `MEM_MAX_MSGS`, `MEM_MAX_CHARS`, and either setting of an age.
+    /// By `MEM_MAX_MSGS`, `MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`, and either setting of an age.
     pub(super) msgs: u64,
     pub(super) chars: u64,
+    pub(super) msg_chars: u64,
     pub(super) age: u64,
     /// Messages left out, by all caps.
     pub(super) dropped: u64,
@@ -143,7 +148,8 @@ pub(super) struct Limited(pub(super) [u64; LIMITS.len()]);
 impl CapName {
     fn of(cap: &str, scene: Option<&str>) -> Self {
         let mut caps = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age].into_iter();
-        let setting = caps.find(|known| known.as_str() == cap).and_then(|known| {
+        let of_messages = (cap == MSG_CHARS).then_some("MEM_MAX_MSG_CHARS");
+        let of_block = caps.find(|known| known.as_str() == cap).and_then(|known| {
             let [thread, chain] = [false, true].map(|in_chain| known.setting(in_chain));
             match scene {
                 Some(scene) if scene == Scene::Thread.as_str() => thread,
@@ -153,7 +159,7 @@ impl CapName {
         });
         Self {
             cap: cap.to_owned(),
-            setting,
+            setting: of_messages.or(of_block),
         }
     }
 }
@@ -196,17 +202,20 @@ impl Row for Truncated {
         self.blocks += other.blocks;
         self.kept = self.kept.saturating_add(other.kept);
         self.dropped = self.dropped.saturating_add(other.dropped);
+        self.shortened = self.shortened.saturating_add(other.shortened);
     }
 }
 
 impl Row for CappedChannel {
     fn weight(&self) -> [u64; 2] {
-        [self.msgs + self.chars + self.age, self.dropped]
+        let blocks = self.msgs + self.chars + self.msg_chars + self.age;
+        [blocks, self.dropped]
     }
 
     fn add(&mut self, other: &Self) {
         self.msgs += other.msgs;
         self.chars += other.chars;
+        self.msg_chars += other.msg_chars;
         self.age += other.age;
         self.dropped = self.dropped.saturating_add(other.dropped);
     }
@@ -295,8 +304,19 @@ impl<'a> Tally<'a> {
                 queued,
             } => self.began(event, scene.map(text), cause.map(text), queued),
             What::Collected { took, fetches } => self.collected(event.turn, took, fetches),
-            What::Truncated { cap, kept, dropped } => {
-                self.truncated(event, names.text(cap), kept, dropped);
+            What::Truncated {
+                cap,
+                kept,
+                dropped,
+                shortened,
+            } => {
+                let one = Truncated {
+                    blocks: 1,
+                    kept,
+                    dropped,
+                    shortened,
+                };
+                self.truncated(event, names.text(cap), &one);
             }
             What::Fallback { kind, reason } => self.fell_back(event.turn, kind, text(reason)),
             What::TurnDone { .. } => self.turn_done(event, names),
@@ -368,23 +388,19 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn truncated(&mut self, event: &Event, cap: &str, kept: u64, dropped: u64) {
-        let one = Truncated {
-            blocks: 1,
-            kept,
-            dropped,
-        };
+    fn truncated(&mut self, event: &Event, cap: &str, one: &Truncated) {
         let turn = self.open.get(event.turn);
         let name = CapName::of(cap, turn.and_then(|turn| turn.scene.as_deref()));
-        self.caps.at(&name).add(&one);
+        self.caps.at(&name).add(one);
         let by = |name: &str| u64::from(cap == name);
         self.channels
             .at(&(event.guild, event.channel))
             .add(&CappedChannel {
                 msgs: by("msgs"),
                 chars: by("chars"),
+                msg_chars: by(MSG_CHARS),
                 age: by("age"),
-                dropped,
+                dropped: one.dropped,
             });
     }
 

@@ -30,6 +30,7 @@ pub fn text(report: &Report) -> String {
                 Part::Table(table) => of_table(&mut text, table),
                 // Figures show what a table holds as well.
                 Part::Chart(_) | Part::Bars(_) => {}
+                Part::Lines(lines) => text.push_str(lines),
             }
         }
     }

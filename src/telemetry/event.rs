@@ -1,9 +1,11 @@
 //! The closed list of events. A new one needs
 //!
-//! - a struct of its details in `event/detail.rs`, and its words in `event/words.rs`;
+//! - a struct of its details in `event/detail.rs` (of collecting in `event/detail/collected.rs`),
+//!   and its words in `event/words.rs`;
 //! - a row in the table below, and its severity in [`Event::level`];
 //! - in `telemetry/schema.json` its name in the list (in the table's order), a branch of
-//!   `allOf` and a definition; a row of the table in `telemetry/README.md`;
+//!   `allOf` and a definition that says of each field what it counts, in which unit and after
+//!   which cap; a row of the table in `telemetry/README.md`;
 //! - a line in `tests/it/telemetry/samples.rs`.
 //!
 //! Events of turns are emitted in `turn/record/`, those of the loop in `app`, those of
@@ -15,12 +17,12 @@ mod words;
 use serde::Serialize;
 
 pub use detail::{
-    AnswerSent, Capped, ChangesDropped, CircuitChanged, CollectFallback, CollectOk,
+    AnswerSent, BlockAges, Capped, ChangesDropped, CircuitChanged, CollectFallback, CollectOk,
     CollectTruncated, CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal,
     Flushed, Learnt, LinkCounts, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, RunDone,
-    SendFallback, SessionLost, ShardConnected, ShardDisconnected, Started, Stopping, StoreFailed,
-    TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
-    UnreadableInput,
+    SendFallback, SessionLost, ShardConnected, ShardDisconnected, StageCalls, StageCounts, Started,
+    Stopping, StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone,
+    TurnsDropped, UnreadableInput,
 };
 pub use words::{
     Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
@@ -68,13 +70,13 @@ macro_rules! events {
 }
 
 events! {
-    /// A block was collected, perhaps only in part.
+    /// Messages were collected around a question, perhaps only in part.
     MemCtx "collect_ok" CollectOk;
-    /// A cap left messages out of the block.
+    /// A cap left messages out of the block, or shortened some.
     MemCtx "collect_truncated" CollectTruncated;
     /// Part of the block could not be fetched.
     MemCtx "collect_fallback" CollectFallback;
-    /// The block was put before memory and history.
+    /// The block, facts and history were put before the question.
     MemCtx "merge_ok" MergeOk;
     /// A thread's tail and reply target were found.
     MemThread "tail_ok" TailOk;

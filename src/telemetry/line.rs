@@ -11,6 +11,8 @@ use serde::{Serialize, Serializer};
 
 use super::event::{Event, Subsys};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, TurnRequest, UnixMillis, UserId};
+#[cfg(feature = "otel")]
+use clew_store::model::Scope;
 
 /// What an event belongs to; whatever does not apply is `null` on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +59,35 @@ impl IdStyle {
                 None => ids.channel.map(direct),
             },
             ..*ids
+        }
+    }
+}
+
+/// Traces name conversations.
+#[cfg(feature = "otel")]
+impl IdStyle {
+    /// The same conversation with its ids in this style; a server's channels keep theirs.
+    pub(super) fn style_scope(&self, scope: Scope) -> Scope {
+        let styled = |user| {
+            let ids = Ids {
+                user: Some(user),
+                ..Ids::default()
+            };
+            self.style(&ids).user.unwrap_or(user)
+        };
+        match scope {
+            Scope::Thread { .. } => scope,
+            Scope::Member {
+                guild,
+                channel,
+                user,
+            } => Scope::Member {
+                guild,
+                channel,
+                user: styled(user),
+            },
+            Scope::User(user) => Scope::User(styled(user)),
+            Scope::Direct(user) => Scope::Direct(styled(user)),
         }
     }
 }

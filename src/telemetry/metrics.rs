@@ -5,6 +5,7 @@
 //! the operator names. None names a person, a server or a channel.
 
 mod count;
+mod format;
 mod gauges;
 mod process;
 mod series;
@@ -18,13 +19,12 @@ use prometheus_client::registry::Registry;
 use super::stages::{StageTime, TurnStage};
 use clew_context::model::UnixMillis;
 
+pub use format::MetricsFormat;
 pub use gauges::{Gauges, LoopGauges};
 
 use gauges::Latest;
 use series::{Counter, Seconds, Sizes};
 
-/// The media type of what [`Metrics::render`] gives.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// What all names begin with, except for those about any process.
 const PREFIX: &str = "clew";
 
@@ -72,7 +72,7 @@ metrics! {
     context_fetches: Counter[];
     /// Messages in a block.
     context_messages: Sizes[];
-    /// Blocks that a cap made smaller.
+    /// Blocks that a cap left messages out of, or shortened messages in.
     context_truncations: Counter["cap"];
     /// Messages that a cap left out of blocks.
     context_messages_dropped: Counter["cap"];
@@ -80,7 +80,7 @@ metrics! {
     context_fallbacks: Counter["stage", "reason"];
     /// Threads of which no tail could be shown, or that could not be answered in.
     thread_tail_fallbacks: Counter["reason"];
-    /// Unicode characters of a whole prompt.
+    /// Unicode characters of the prompt of a request that was answered.
     prompt_characters: Sizes[];
 
     /// Requests to model servers; the reason is why they ended.
@@ -174,13 +174,13 @@ impl Metrics {
         }
     }
 
-    /// Everything as text in the format of `OpenMetrics`, with what was looked up for it.
-    pub fn render(&self, now: Gauges) -> String {
+    /// Everything as text in a format, with what was looked up for it.
+    pub fn render(&self, now: Gauges, format: MetricsFormat) -> String {
         self.latest.set(now);
         let mut rendered = String::new();
         // Writing to a string does not fail.
         let _ = text::encode(&mut rendered, &self.registry);
-        rendered
+        format.of(rendered)
     }
 }
 

@@ -17,10 +17,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::event::{Event, Outcome, RequestFailed, RequestOk, ToolCalled, TurnDone};
-use super::line::Ids;
+use super::event::{Event, LlmFailure, Outcome, RequestFailed, RequestOk, ToolCalled, TurnDone};
+use super::line::{Ids, Ms};
 use super::stages::{StageTime, StageTimes, TurnStage};
 use clew_context::model::{Scene, TurnId, UnixMillis};
+use clew_store::model::Scope;
 
 pub use export::{Exporter, SetupError};
 
@@ -30,6 +31,8 @@ use otlp::{Kind, Span, SpanEvent, attribute};
 const MAX_OPEN: usize = 10_000;
 /// The most events of one turn that its trace tells.
 const MAX_EVENTS: usize = 500;
+/// Names the conversation, of a turn and of its requests.
+const CONVERSATION: &str = "gen_ai.conversation.id";
 /// The most turns that wait to be exported.
 const MAX_WAITING: usize = 1_000;
 
@@ -41,8 +44,25 @@ struct Shared {
     /// What has happened in turns that are not over, or broke off by a fault of ours.
     open: Mutex<HashMap<TurnId, Vec<Noted>>>,
     queue: mpsc::Sender<Vec<Span>>,
+    /// Of the model servers, in their order.
+    servers: Vec<ServerAddress>,
     /// Turns whose traces found no room.
     dropped: AtomicU64,
+}
+
+/// Where a model server is.
+#[derive(Debug)]
+struct ServerAddress {
+    host: String,
+    port: u16,
+}
+
+/// What a trace names, in the style of `TELEMETRY_IDS`.
+#[derive(Debug)]
+pub(super) struct TurnIds {
+    pub(super) ids: Ids,
+    /// The conversation in which the turn is stored; none if it ended before that was known.
+    pub(super) conversation: Option<Scope>,
 }
 
 /// An event and when it was told.
@@ -59,11 +79,12 @@ struct Wall {
 }
 
 impl Traces {
-    fn new() -> (Self, mpsc::Receiver<Vec<Span>>) {
+    fn new(servers: Vec<ServerAddress>) -> (Self, mpsc::Receiver<Vec<Span>>) {
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
         let shared = Shared {
             open: Mutex::default(),
             queue,
+            servers,
             dropped: AtomicU64::new(0),
         };
         (Self(Arc::new(shared)), waiting)
@@ -99,7 +120,7 @@ impl Traces {
     pub(super) fn turn_over(
         &self,
         turn: Option<TurnId>,
-        ids: &Ids,
+        ids: &TurnIds,
         done: &TurnDone,
         stages: &StageTimes,
         clock: UnixMillis,
@@ -111,7 +132,7 @@ impl Traces {
             instant: stages.ended,
             nanos: clock.0.unsigned_abs().saturating_mul(1_000_000),
         };
-        let spans = spans(ids, done, &stages.all, &noted, wall);
+        let spans = self.spans(ids, done, &stages.all, &noted, wall);
         if self.0.queue.try_send(spans).is_err() {
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -140,38 +161,73 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The spans of a turn that ends now.
-fn spans(
-    ids: &Ids,
-    done: &TurnDone,
-    stages: &[StageTime],
-    noted: &[Noted],
-    wall: Wall,
-) -> Vec<Span> {
-    let ends = wall.nanos;
-    let took: Duration = stages.iter().map(|stage| stage.took).sum();
-    let begins = ends.saturating_sub(nanos(took));
-    let mut turn = Span::new(Uuid::new_v4().into_bytes(), "turn", begins, ends);
-    turn.attributes = of_turn(ids, done);
-    turn.is_error = done.outcome == Outcome::Failed;
-    let (mut below, mut begins) = (Vec::new(), begins);
-    for stage in stages {
-        let until = begins.saturating_add(nanos(stage.took));
-        let mut span = turn.child(stage.stage.as_str(), begins, until);
-        let within = |noted: &&Noted| {
-            let at = wall.nanos(noted.at);
-            (begins..until).contains(&at) && stage_of(&noted.event) == stage.stage
-        };
-        let mut children = Vec::new();
-        for one in noted.iter().filter(within) {
-            tell(&mut span, &mut children, one, wall.nanos(one.at));
+impl Traces {
+    /// The spans of a turn that ends now.
+    fn spans(
+        &self,
+        ids: &TurnIds,
+        done: &TurnDone,
+        stages: &[StageTime],
+        noted: &[Noted],
+        wall: Wall,
+    ) -> Vec<Span> {
+        let ends = wall.nanos;
+        let took: Duration = stages.iter().map(|stage| stage.took).sum();
+        let begins = ends.saturating_sub(nanos(took));
+        let mut turn = Span::new(Uuid::new_v4().into_bytes(), "turn", begins, ends);
+        turn.attributes = of_turn(ids, done);
+        turn.is_error = done.outcome == Outcome::Failed;
+        let conversation = ids.conversation.map(|scope| scope.to_string());
+        let (mut below, mut begins) = (Vec::new(), begins);
+        for stage in stages {
+            let until = begins.saturating_add(nanos(stage.took));
+            let mut span = turn.child(stage.stage.as_str(), begins, until);
+            let within = |noted: &&Noted| {
+                let at = wall.nanos(noted.at);
+                (begins..until).contains(&at) && stage_of(&noted.event) == stage.stage
+            };
+            let mut children = Vec::new();
+            for one in noted.iter().filter(within) {
+                let at = wall.nanos(one.at);
+                match &one.event {
+                    Event::RequestOk(request) => children.push(answered(&span, request, at)),
+                    Event::RequestFailed(request) => children.push(failed(&span, request, at)),
+                    Event::ToolCalled(called) => children.push(tool(&span, called, at)),
+                    event => tell(&mut span, event, at),
+                }
+                if let (Some(child), Some(server)) = (children.last_mut(), server_of(&one.event)) {
+                    self.asked(child, server, conversation.as_deref());
+                }
+            }
+            below.push(span);
+            below.extend(children);
+            begins = until;
         }
-        below.push(span);
-        below.extend(children);
-        begins = until;
+        below.insert(0, turn);
+        below
     }
-    below.insert(0, turn);
-    below
+
+    /// Adds to the span of a request where it went, and for which conversation.
+    fn asked(&self, span: &mut Span, server: usize, conversation: Option<&str>) {
+        let address = server.checked_sub(1).and_then(|at| self.0.servers.get(at));
+        if let Some(ServerAddress { host, port }) = address {
+            span.attributes.extend([
+                attribute("server.address", host.as_str()),
+                attribute("server.port", u64::from(*port)),
+            ]);
+        }
+        let conversation = conversation.map(|id| attribute(CONVERSATION, id));
+        span.attributes.extend(conversation);
+    }
+}
+
+/// The number of the model server that was asked.
+const fn server_of(event: &Event) -> Option<usize> {
+    match event {
+        Event::RequestOk(request) => Some(request.server),
+        Event::RequestFailed(request) => Some(request.server),
+        _ => None,
+    }
 }
 
 /// The stage in which an event happens.
@@ -182,7 +238,8 @@ fn stage_of(event: &Event) -> TurnStage {
     }
 }
 
-fn of_turn(ids: &Ids, done: &TurnDone) -> Vec<serde_json::Value> {
+fn of_turn(turn: &TurnIds, done: &TurnDone) -> Vec<serde_json::Value> {
+    let ids = &turn.ids;
     let mut attributes = vec![
         attribute("clew.outcome", done.outcome.as_str()),
         attribute("clew.scene", done.case.map_or("none", Scene::as_str)),
@@ -193,6 +250,7 @@ fn of_turn(ids: &Ids, done: &TurnDone) -> Vec<serde_json::Value> {
         ("clew.guild.id", ids.guild.map(|id| id.to_string())),
         ("clew.channel.id", ids.channel.map(|id| id.to_string())),
         ("user.id", ids.user.map(|id| id.to_string())),
+        (CONVERSATION, turn.conversation.map(|id| id.to_string())),
     ];
     let known = texts
         .into_iter()
@@ -201,9 +259,9 @@ fn of_turn(ids: &Ids, done: &TurnDone) -> Vec<serde_json::Value> {
     attributes
 }
 
-/// Adds what an event says to the span of its stage, or a span below it.
-fn tell(stage: &mut Span, children: &mut Vec<Span>, noted: &Noted, at: u64) {
-    match &noted.event {
+/// Adds what an event says to the span of its stage.
+fn tell(stage: &mut Span, event: &Event, at: u64) {
+    match event {
         Event::CollectOk(collected) => stage.attributes.extend([
             attribute("clew.context.messages", collected.msgs as u64),
             attribute("clew.context.characters", collected.chars as u64),
@@ -218,60 +276,90 @@ fn tell(stage: &mut Span, children: &mut Vec<Span>, noted: &Noted, at: u64) {
                 attribute("error.type", fallback.reason.as_str()),
             ],
         }),
-        Event::RequestOk(request) => children.push(chat(stage, request, at)),
-        Event::RequestFailed(request) => stage.events.push(failed(request, at)),
-        Event::ToolCalled(called) => children.push(tool(stage, called, at)),
         _ => {}
     }
 }
 
-/// The span of a request that was answered, by OpenTelemetry's conventions for generative
-/// models.
-fn chat(ask: &Span, request: &RequestOk, ends: u64) -> Span {
-    let begins = ends.saturating_sub(nanos(request.ms.0));
-    let mut span = ask.child(&format!("chat {}", request.model), begins, ends);
-    span.kind = Kind::Client;
-    span.attributes = vec![
-        attribute("gen_ai.operation.name", "chat"),
-        // The protocol; who is behind it only the operator knows.
-        attribute("gen_ai.provider.name", "openai"),
-        attribute("gen_ai.request.model", request.model.as_str()),
-        attribute("gen_ai.agent.name", request.agent.as_str()),
+/// The span of a request that was answered.
+fn answered(ask: &Span, request: &RequestOk, ends: u64) -> Span {
+    let asked = (request.model.as_str(), &*request.agent);
+    let mut span = chat(
+        ask,
+        asked,
+        request.server,
+        request.attempt,
+        (request.ms, ends),
+    );
+    let reasons = vec![request.finish.as_str()];
+    span.attributes.extend([
+        attribute("gen_ai.response.finish_reasons", reasons),
         attribute(
-            "gen_ai.response.finish_reasons",
-            vec![request.finish.as_str()],
+            "gen_ai.response.time_to_first_chunk",
+            request.ms_first.0.as_secs_f64(),
         ),
-        attribute("clew.model.server", request.server as u64),
-        attribute("clew.model.attempt", u64::from(request.attempt)),
-    ];
+    ]);
+    let model = request.response_model.as_deref();
+    let model = model.map(|model| attribute("gen_ai.response.model", model));
+    span.attributes.extend(model);
     let tokens = [
         ("gen_ai.usage.input_tokens", request.prompt_tokens),
+        (
+            "gen_ai.usage.cache_read.input_tokens",
+            request.cached_tokens,
+        ),
         ("gen_ai.usage.output_tokens", request.completion_tokens),
+        (
+            "gen_ai.usage.reasoning.output_tokens",
+            request.reasoning_tokens,
+        ),
     ];
     for (name, tokens) in tokens {
         span.attributes
             .extend(tokens.map(|tokens| attribute(name, tokens)));
     }
-    span.events.push(SpanEvent {
-        name: "first_words",
-        at: begins.saturating_add(nanos(request.ms_first.0)),
-        attributes: Vec::new(),
-    });
     span
 }
 
-/// Of a request that failed only the moment is known.
-fn failed(request: &RequestFailed, at: u64) -> SpanEvent {
-    SpanEvent {
-        name: "request_failed",
-        at,
-        attributes: vec![
-            attribute("error.type", request.reason.as_str()),
-            attribute("gen_ai.request.model", request.model.as_str()),
-            attribute("clew.model.server", request.server as u64),
-            attribute("clew.model.attempt", u64::from(request.attempt)),
-        ],
-    }
+/// The span of a request that brought no answer.
+fn failed(ask: &Span, request: &RequestFailed, ends: u64) -> Span {
+    let asked = (request.model.as_str(), &*request.agent);
+    let mut span = chat(
+        ask,
+        asked,
+        request.server,
+        request.attempt,
+        (request.ms, ends),
+    );
+    // Who hangs up has not failed.
+    span.is_error = request.reason != LlmFailure::Cancelled;
+    span.attributes
+        .push(attribute("error.type", request.reason.as_str()));
+    span
+}
+
+/// The span of a request, by OpenTelemetry's conventions for generative models: names as of
+/// version 1.41 of the semantic conventions, where they are in development.
+fn chat(
+    ask: &Span,
+    (model, agent): (&str, &str),
+    server: usize,
+    attempt: u32,
+    (took, ends): (Ms, u64),
+) -> Span {
+    let begins = ends.saturating_sub(nanos(took.0));
+    let mut span = ask.child(&format!("chat {model}"), begins, ends);
+    span.kind = Kind::Client;
+    span.attributes = vec![
+        attribute("gen_ai.operation.name", "chat"),
+        // The protocol; who is behind it only the operator knows.
+        attribute("gen_ai.provider.name", "openai"),
+        attribute("gen_ai.request.model", model),
+        attribute("gen_ai.request.stream", true),
+        attribute("gen_ai.agent.name", agent),
+        attribute("clew.model.server", server as u64),
+        attribute("clew.model.attempt", u64::from(attempt)),
+    ];
+    span
 }
 
 fn tool(ask: &Span, called: &ToolCalled, ends: u64) -> Span {
@@ -282,8 +370,13 @@ fn tool(ask: &Span, called: &ToolCalled, ends: u64) -> Span {
     span.attributes = vec![
         attribute("gen_ai.operation.name", "execute_tool"),
         attribute("gen_ai.tool.name", name),
+        attribute("gen_ai.tool.type", "function"),
         attribute("clew.tool.outcome", called.outcome.as_str()),
         attribute("clew.tool.bytes", called.bytes as u64),
     ];
+    if span.is_error {
+        span.attributes
+            .push(attribute("error.type", called.outcome.as_str()));
+    }
     span
 }

@@ -30,19 +30,26 @@ pub(super) const SEARCH_OUTPUTS: Tool = Tool {
 const WORDS: &str = "words";
 /// Results shown.
 const MAX_SHOWN: usize = 20;
-/// What is said if nothing is found.
+/// What is said if there are none.
 const NOTHING: &str = "No earlier result was found.";
+/// What is said if none matches, before the newest.
+const NO_MATCH: &str = "Nothing matches. The newest results:";
 
 async fn search_outputs(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
     let pointers = asker.outputs().await;
-    let found = match arguments.text(WORDS) {
-        Some(words) => Memory::offers(&words, &pointers, MAX_SHOWN),
-        None => pointers.iter().rev().take(MAX_SHOWN).collect(),
-    };
-    if found.is_empty() {
+    if pointers.is_empty() {
         return Ok(ToolOutput::line(NOTHING));
     }
+    let words = arguments.text(WORDS);
+    let matching = words.map(|words| Memory::offers(&words, &pointers, MAX_SHOWN));
     let mut text = String::new();
+    if matching.as_ref().is_some_and(Vec::is_empty) {
+        let _ = writeln!(text, "{NO_MATCH}");
+    }
+    let newest = || pointers.iter().rev().take(MAX_SHOWN).collect();
+    let found: Vec<_> = matching
+        .filter(|found| !found.is_empty())
+        .unwrap_or_else(newest);
     // Of the results only the calls are shown: the model's words, which may repeat what it
     // had seen.
     let mut sources = BTreeSet::new();

@@ -97,8 +97,13 @@ fn frontier(grid: &Grid, all: &[&Figures]) -> Vec<usize> {
     points
 }
 
+/// The least that a knee lies above the chord: this part of what the dearest shows more than
+/// the cheapest. Less is a line, on which any point would do.
+const LEAST_BEND: i128 = 10;
+
 /// The point of greatest distance above the chord from the cheapest to the dearest,
-/// which is the same whatever the units of the two axes; the cheapest of several.
+/// which is the same whatever the units of the two axes; the cheapest of several. None if
+/// none lies [`LEAST_BEND`] above it.
 fn knee(frontier: &[usize], all: &[&Figures]) -> Option<usize> {
     let place = |point: usize| {
         let figures = all[point];
@@ -110,10 +115,11 @@ fn knee(frontier: &[usize], all: &[&Figures]) -> Option<usize> {
         let (x, y) = place(point);
         (y - first_y) * (last_x - first_x) - (x - first_x) * (last_y - first_y)
     };
+    let least = (last_x - first_x) * (last_y - first_y);
     let mut best = None;
     for (at, point) in frontier.iter().enumerate() {
         let found = (above(*point), Reverse(at));
-        if found.0 > 0 && best.is_none_or(|best| found > best) {
+        if found.0 > 0 && found.0 * LEAST_BEND >= least && best.is_none_or(|best| found > best) {
             best = Some(found);
         }
     }

@@ -1,12 +1,14 @@
-//! The suggested settings as lines of a `.env` file, each with its reason.
+//! The suggested settings: lines of a `.env` file, and the reason of each.
 
 use super::Tuned;
 use super::choose::shown;
 use crate::replay::{Figures, share};
 use crate::report::wrapped;
 
-/// The widest line of a comment.
+/// The widest line.
 const WIDTH: usize = 79;
+/// Before a reason.
+const INDENT: &str = "    ";
 
 /// One setting of a suggestion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +40,14 @@ pub fn suggestions(tuned: &Tuned) -> Vec<Suggestion> {
     axes.map(suggestion).collect()
 }
 
-/// The lines of the file; each line that is no setting is a comment.
+/// The lines of the file.
 pub fn lines(suggestions: &[Suggestion]) -> String {
+    let line = |Suggestion { name, value, .. }: &Suggestion| format!("{name}={value}\n");
+    suggestions.iter().map(line).collect()
+}
+
+/// Why each is suggested, for a terminal.
+pub(super) fn why(suggestions: &[Suggestion]) -> String {
     let mut text = String::new();
     for Suggestion {
         name,
@@ -47,12 +55,13 @@ pub fn lines(suggestions: &[Suggestion]) -> String {
         reasons,
     } in suggestions
     {
-        for reason in reasons {
-            for line in wrapped(reason, WIDTH - 2) {
-                text.push_str(&format!("# {line}\n"));
-            }
+        text.push_str(&format!("  {name} {value}\n"));
+        for line in reasons
+            .iter()
+            .flat_map(|one| wrapped(one, WIDTH - INDENT.len()))
+        {
+            text.push_str(&format!("{INDENT}{line}\n"));
         }
-        text.push_str(&format!("{name}={value}\n"));
     }
     text
 }

@@ -9,12 +9,15 @@ use crate::replay::Caps;
 /// The most combinations of one run.
 pub(super) const MOST_POINTS: usize = 10_000;
 /// What is tried if nobody says what: values around the defaults, and those in effect.
-/// The age of reply chains is named because it would follow `MEM_MAX_AGE_MIN` otherwise.
-const DEFAULT: [(&str, &[&str]); 4] = [
+/// The age of reply chains is named because it would follow `MEM_MAX_AGE_MIN` otherwise;
+/// `LONE_CONTEXT` because without it nothing makes a difference to plain mentions.
+const DEFAULT: [(&str, &[&str]); 6] = [
     ("MEM_MAX_MSGS", &["10", "20", "40", "80"]),
     ("MEM_MAX_CHARS", &["2000", "4000", "8000", "16000"]),
     ("MEM_MAX_AGE_MIN", &["60", "240", "1440"]),
     ("MEM_CHAIN_MAX_AGE_MIN", &["1440", "10080"]),
+    ("LONE_CONTEXT", &["off", "recent", "conversation"]),
+    ("THREAD_SELECT", &["newest", "conversation"]),
 ];
 
 /// A setting and the values to try.

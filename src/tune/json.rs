@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::choose::Reason;
+use super::totals::Totals;
 use super::{Tuned, env};
 use crate::replay::Figures;
 use clew_context::model::Scene;
@@ -22,7 +23,15 @@ struct TuneReport<'a> {
     now: usize,
     suggested: Option<usize>,
     reason: &'static str,
+    totals: TotalsLine,
     env: String,
+}
+
+/// Of all questions.
+#[derive(Serialize)]
+struct TotalsLine {
+    now: Totals,
+    suggested: Option<Totals>,
 }
 
 #[derive(Serialize)]
@@ -67,6 +76,10 @@ pub fn json(tuned: &Tuned) -> serde_json::Result<String> {
             Reason::WithinBudget => "within_budget",
             Reason::OverBudget { .. } => "over_budget",
             Reason::NoKnee => "no_knee",
+        },
+        totals: TotalsLine {
+            now: Totals::of(tuned, tuned.grid.now),
+            suggested: tuned.choice.suggested.map(|point| Totals::of(tuned, point)),
         },
         env: env::lines(&env::suggestions(tuned)),
     })

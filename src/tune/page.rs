@@ -2,7 +2,8 @@
 
 use super::choose::{Choice, shown};
 use super::env::{self, Suggestion};
-use super::text::{KNEE, asked, capital, listed, reason};
+use super::text::{KNEE, NO_KNEE, asked, capital, listed, reason};
+use super::totals;
 use super::{Axis, Tuned};
 use crate::plot::{self, Chart, Page, Part, Scale, Section, Series, Table};
 use crate::replay::{Figures, LABELS_LEGEND, LEGEND, cells, heads, scene_name, share};
@@ -26,8 +27,19 @@ pub fn page(tuned: &Tuned) -> Page {
 
 fn suggestion(tuned: &Tuned) -> Section {
     let mut parts = vec![Part::Text(reason(tuned))];
+    let rows = totals::rows(tuned);
+    if !rows.is_empty() {
+        parts.push(Part::Table(Table {
+            caption: "All questions together, and one of them".to_owned(),
+            names: 1,
+            head: totals::HEADS.map(str::to_owned).to_vec(),
+            rows: rows.into_iter().map(Vec::from).collect(),
+        }));
+        parts.push(Part::Text(totals::about_cost(tuned).to_owned()));
+    }
     let suggestions = env::suggestions(tuned);
     if !suggestions.is_empty() {
+        parts.push(Part::Lines(env::lines(&suggestions)));
         let row = |one: Suggestion| {
             let line = format!("{}={}", one.name, one.value);
             vec![line, one.reasons.join("; ")]
@@ -84,9 +96,8 @@ fn frontier(tuned: &Tuned) -> Section {
         tuned,
         series,
     ))];
-    if knee.is_some() {
-        parts.push(Part::Text(KNEE.to_owned()));
-    }
+    let about_knee = if knee.is_some() { KNEE } else { NO_KNEE };
+    parts.push(Part::Text(about_knee.to_owned()));
     parts.push(Part::Table(table));
     parts.push(Part::Text(one_line(LEGEND)));
     if all(tuned.grid.now).labels.is_some() {

@@ -1,18 +1,23 @@
 //! The result for a terminal of 80 columns.
 
 use super::choose::{Choice, Reason, shown};
-use super::env;
 use super::{Axis, Tuned, Varied};
+use super::{env, totals};
 use crate::replay::{LABELS_LEGEND, LEGEND, Triggers, head, row, scene_name, share};
 use crate::report::wrapped;
 
 /// The width of text.
 const WIDTH: usize = 79;
+/// Goes on below the values of a combination.
+const BELOW: &str = "\n                      ";
 /// The most settings of the frontier that are listed.
 const MOST_LISTED: usize = 12;
 /// How the knee is found.
 pub(super) const KNEE: &str = "The knee: draw a straight line from the cheapest of these to the dearest; the \
-    knee lies furthest above it. Up to it tokens buy most, beyond it little.";
+    knee lies furthest above it, by a tenth of its rise at least. Up to it tokens buy most, beyond it little.";
+/// Where there is none.
+pub(super) const NO_KNEE: &str =
+    "There is no knee: what is shown grows about as the tokens do, or not at all.";
 
 /// All of it.
 pub fn text(tuned: &Tuned) -> String {
@@ -132,27 +137,29 @@ fn frontier(tuned: &Tuned) -> String {
         } else {
             ' '
         };
-        let beaten = if frontier.contains(&point) {
-            ""
+        let mut told = if notes.is_empty() {
+            String::new()
         } else {
-            " (another shows as much for less)"
+            format!("  <- {}", notes.join(", "))
         };
-        text.push_str(&format!(
-            "{mark} {:>6.1} {:>6.0} {:>6}  {}{}{}{beaten}\n",
+        if !frontier.contains(&point) {
+            told.push_str(" (another shows as much for less)");
+        }
+        let line = format!(
+            "{mark} {:>6.1} {:>6.0} {:>6}  {}",
             share(shown(figures), figures.triggers),
             share(figures.tokens.total, figures.triggers),
             figures.tokens.p95,
             tuned.grid.values(point).join(" / "),
-            if notes.is_empty() { "" } else { "  <- " },
-            notes.join(", "),
-        ));
+        );
+        let fits = line.chars().count() + told.chars().count() <= WIDTH;
+        let space = if fits { "" } else { BELOW };
+        text.push_str(&format!("{line}{space}{told}\n"));
     }
     if knee.is_some() {
         text.push_str(&paragraph(KNEE));
     } else {
-        text.push_str(&paragraph(
-            "There is no knee: what is shown grows about as the tokens do, or not at all.",
-        ));
+        text.push_str(&paragraph(NO_KNEE));
     }
     text
 }
@@ -184,11 +191,30 @@ pub(super) fn listed(tuned: &Tuned) -> Vec<usize> {
 
 fn suggestion(tuned: &Tuned) -> String {
     let mut text = paragraph(&reason(tuned));
+    text.push_str(&compared(tuned));
     let suggestions = env::suggestions(tuned);
     if !suggestions.is_empty() {
-        text.push('\n');
+        text.push_str("\nWhy each, by what the values beside it would change:\n");
+        text.push_str(&env::why(&suggestions));
+        text.push_str("\nFor .env:\n\n");
         text.push_str(&env::lines(&suggestions));
     }
+    text
+}
+
+/// What is set now beside what is suggested.
+fn compared(tuned: &Tuned) -> String {
+    let rows = totals::rows(tuned);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let line = |[name, now, suggested, each_now, each_suggested]: &[String; 5]| {
+        format!("{name:<16} {now:>14} {suggested:>14} {each_now:>12} {each_suggested:>12}\n")
+    };
+    let head = totals::HEADS.map(str::to_owned);
+    let mut text = String::from("\n");
+    text.extend(std::iter::once(&head).chain(&rows).map(line));
+    text.push_str(&paragraph(totals::about_cost(tuned)));
     text
 }
 
@@ -214,7 +240,7 @@ pub(super) fn reason(tuned: &Tuned) -> String {
     if env::suggestions(tuned).is_empty() {
         format!("Suggested: the settings as they are now ({why}).")
     } else {
-        format!("Suggested lines of .env, {why}:")
+        format!("Suggested: {why}.")
     }
 }
 

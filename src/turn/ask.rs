@@ -254,8 +254,9 @@ impl Asking<'_> {
                 before: if posted.grows() { &self.said } else { "" },
             };
             let (attempt, tools) = (&mut self.attempt, &self.tools);
-            let may_repeat = |error: &llm::Error| {
-                turn.report.request_failed(failure(error), *attempt, true);
+            let may_repeat = |error: &llm::Error, took| {
+                let reason = failure(error);
+                turn.report.request_failed(reason, took, *attempt, true);
                 *attempt += 1;
                 material.stands(turn) && tools.stands()
             };
@@ -270,12 +271,12 @@ impl Asking<'_> {
                 }
                 Streamed::Changed(error) => (Said::default(), error),
                 Streamed::Ordered(said, order) => {
-                    self.gave_up(LlmFailure::Cancelled);
+                    self.gave_up(LlmFailure::Cancelled, times);
                     self.note(said);
                     return Err(order);
                 }
                 Streamed::Refused(error) => {
-                    self.gave_up(LlmFailure::Cancelled);
+                    self.gave_up(LlmFailure::Cancelled, times);
                     return Ok(Round::Over(TurnAnswer::Unpostable(error)));
                 }
                 Streamed::Model { said, calls, end } => match end {
@@ -292,7 +293,7 @@ impl Asking<'_> {
                     Err(error) => (said, error),
                 },
             };
-            next = match self.after(&next, said, &error, images) {
+            next = match self.after(&next, said, (&error, times), images) {
                 Ok(again) => again,
                 Err(failed) => return Ok(Round::Over(failed)),
             };
@@ -315,28 +316,29 @@ impl Asking<'_> {
         &mut self,
         tried: &NextRequest,
         said: Said,
-        error: &llm::Error,
+        (error, times): (&llm::Error, AnswerTimes),
         images: ImagesSent,
     ) -> Result<NextRequest, TurnAnswer> {
         if said.own().is_empty()
             && let Some(again) = self.again(tried, error, images)
         {
-            let report = &self.turn.report;
-            report.request_failed(failure(error), self.attempt, true);
+            let (report, took) = (&self.turn.report, times.asked.elapsed());
+            report.request_failed(failure(error), took, self.attempt, true);
             self.attempt += 1;
             return Ok(again);
         }
         tracing::warn!(error = %with_sources(error), "the model gave no answer");
         let reason = failure(error);
-        self.gave_up(reason);
+        self.gave_up(reason, times);
         self.note(said);
         let alone = line::model_failed(reason).into();
         Err(self.broken_off(line::BROKE_OFF.into(), alone))
     }
 
     /// Reports that the last request has no answer, and no other follows.
-    fn gave_up(&self, reason: LlmFailure) {
-        self.turn.report.request_failed(reason, self.attempt, false);
+    fn gave_up(&self, reason: LlmFailure, times: AnswerTimes) {
+        let (report, took) = (&self.turn.report, times.asked.elapsed());
+        report.request_failed(reason, took, self.attempt, false);
     }
 }
 

@@ -1,7 +1,8 @@
 # Requests, tokens and what they cost, by day and model. Prices are those of
 # `clew report`, a million tokens each, from the environment: LLM_PRICE_IN and
-# LLM_PRICE_OUT, `0.15` or `0.15, big-model=2.5`. Without a price the cost is null;
-# `uncounted` are requests of which the server did not count the tokens.
+# LLM_PRICE_OUT, `0.15` or `0.15, big-model=2.5`. Without both prices the cost is
+# null; `uncounted` are requests of which the server did not count the tokens, so
+# that they cost nothing here. `cost.sql` says the same.
 #
 #   LLM_PRICE_IN=0.15 LLM_PRICE_OUT=0.6 \
 #     jq -nRc -f telemetry/queries/cost.jq var/telemetry/*.jsonl
@@ -21,7 +22,7 @@ def price($list; $model):
     day: .[0].day,
     model: .[0].detail.model,
     requests: length,
-    uncounted: (map(select(.detail.prompt_tokens == null)) | length),
+    uncounted: (map(select(.detail.prompt_tokens == null and .detail.completion_tokens == null)) | length),
     prompt_tokens: (map(.detail.prompt_tokens // 0) | add),
     completion_tokens: (map(.detail.completion_tokens // 0) | add)
   })

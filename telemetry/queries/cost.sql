@@ -1,13 +1,28 @@
--- Requests, tokens and what they cost, by day and model. Put your prices, a million
--- tokens each, into the first table; NULL stands for the models that it does not
--- name. Without a price the cost is NULL; `uncounted` are requests of which the
--- server did not count the tokens.
+-- Requests, tokens and what they cost, by day and model. Prices are those of
+-- `clew report`, a million tokens each, from the environment: LLM_PRICE_IN and
+-- LLM_PRICE_OUT, `0.15` or `0.15, big-model=2.5`. Without both prices the cost is
+-- NULL; `uncounted` are requests of which the server did not count the tokens, so
+-- that they cost nothing here. `cost.jq` says the same.
 --
---   duckdb -c ".read telemetry/queries/cost.sql"
-WITH prices (model, price_in, price_out) AS (
-    VALUES
-        (CAST(NULL AS VARCHAR), 0.15, 0.60),
-        ('a-big-model', 2.50, 10.00)
+--   LLM_PRICE_IN=0.15 LLM_PRICE_OUT=0.6 \
+--     duckdb -c ".read telemetry/queries/cost.sql"
+WITH entries AS (
+    SELECT kind, trim(unnest(string_split(list, ','))) AS entry
+    FROM (
+        VALUES
+            ('in', coalesce(getenv('LLM_PRICE_IN'), '')),
+            ('out', coalesce(getenv('LLM_PRICE_OUT'), ''))
+    ) AS lists (kind, list)
+),
+prices AS (
+    -- A model's name may hold a `=`; without one the price is that of all others.
+    SELECT
+        kind,
+        nullif(trim(regexp_extract(entry, '^(.*)=', 1)), '') AS model,
+        first(CAST(trim(regexp_extract(entry, '([^=]*)$', 1)) AS DOUBLE)) AS price
+    FROM entries
+    WHERE entry <> ''
+    GROUP BY ALL
 ),
 requests AS (
     SELECT
@@ -28,19 +43,29 @@ days AS (
         "day",
         model,
         count(*) AS requests,
-        count(*) FILTER (WHERE prompt_tokens IS NULL) AS uncounted,
-        coalesce(sum(prompt_tokens), 0) AS prompt_tokens,
-        coalesce(sum(completion_tokens), 0) AS completion_tokens
+        count(*) FILTER (
+            WHERE prompt_tokens IS NULL AND completion_tokens IS NULL
+        ) AS uncounted,
+        CAST(coalesce(sum(prompt_tokens), 0) AS BIGINT) AS prompt_tokens,
+        CAST(coalesce(sum(completion_tokens), 0) AS BIGINT) AS completion_tokens
     FROM requests
     GROUP BY "day", model
+),
+priced AS (
+    SELECT
+        days.*,
+        (
+            SELECT arg_min(price, model IS NULL) FROM prices
+            WHERE kind = 'in' AND (prices.model = days.model OR prices.model IS NULL)
+        ) AS price_in,
+        (
+            SELECT arg_min(price, model IS NULL) FROM prices
+            WHERE kind = 'out' AND (prices.model = days.model OR prices.model IS NULL)
+        ) AS price_out
+    FROM days
 )
 SELECT
-    days.*,
-    (
-        days.prompt_tokens * coalesce(named.price_in, others.price_in)
-        + days.completion_tokens * coalesce(named.price_out, others.price_out)
-    ) / 1e6 AS cost
-FROM days
-LEFT JOIN prices AS named ON named.model = days.model
-LEFT JOIN prices AS others ON others.model IS NULL
-ORDER BY "day", days.model;
+    priced.* EXCLUDE (price_in, price_out),
+    (prompt_tokens * price_in + completion_tokens * price_out) / 1e6 AS cost
+FROM priced
+ORDER BY "day", model NULLS FIRST;

@@ -9,7 +9,7 @@ WITH lines AS (
         'var/telemetry/*.jsonl',
         format = 'newline_delimited',
         columns = {
-            ts: 'TIMESTAMP', event: 'VARCHAR', channel_id: 'VARCHAR',
+            ts: 'VARCHAR', event: 'VARCHAR', channel_id: 'VARCHAR',
             turn_id: 'VARCHAR', detail: 'JSON'
         },
         ignore_errors = true

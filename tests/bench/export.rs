@@ -16,6 +16,18 @@ const MESSAGES: u64 = 1_000_000;
 /// Authors, in turn; every message of the first one mentions the bot.
 const PEOPLE: u64 = 500;
 
+/// The caps of a thread; the default sweep has six times as many combinations.
+const SWEEPS: [&str; 8] = [
+    "--sweep",
+    "MEM_MAX_MSGS=10,20,40,80",
+    "--sweep",
+    "MEM_MAX_CHARS=2000,4000,8000,16000",
+    "--sweep",
+    "MEM_MAX_AGE_MIN=60,240,1440",
+    "--sweep",
+    "MEM_CHAIN_MAX_AGE_MIN=1440,10080",
+];
+
 pub(crate) fn print() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("export.json");
@@ -33,7 +45,8 @@ pub(crate) fn print() {
     write(&path, "GuildPublicThread");
     println!("\nclew tune on {MESSAGES} messages of one thread, {triggers} of them questions");
     let sample = "1,000 questions under 96 combinations";
-    measure(&["tune", "--bot", "501"], &path, sample);
+    let words: Vec<&str> = ["tune", "--bot", "501"].into_iter().chain(SWEEPS).collect();
+    measure(&words, &path, sample);
 }
 
 /// Runs the program on an export, and prints what it took.

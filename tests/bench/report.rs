@@ -10,13 +10,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clew::telemetry::event::{
-    AnswerSent, Cap, CauseWord, CollectFallback, CollectOk, CollectTruncated, Finish, LlmFailure,
-    MergeOk, OmitCounts, Outcome, Recorded, Refusal, RequestFailed, RequestOk, SourceWord, TailOk,
-    Trigger, TriggerRefused, TurnDone,
+    AnswerSent, BlockAges, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated,
+    Finish, LlmFailure, MergeOk, OmitCounts, Outcome, Recorded, Refusal, RequestFailed, RequestOk,
+    SourceWord, StageCounts, TailOk, Trigger, TriggerRefused, TurnDone,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
-    ChannelId, Fallback, GuildId, MessageId, OmitReason, Scene, Stage, TurnId, UnixMillis, UserId,
+    ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UnixMillis,
+    UserId,
 };
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -214,6 +215,12 @@ fn gathered(mixed: u64, message: u64) -> Vec<Event> {
             source: SourceWord::Mixed,
             omitted: OmitCounts([(OmitReason::App, 2), (OmitReason::Age, 9)].into()),
             links: None,
+            age_s: Some(BlockAges {
+                oldest: mixed % 14_400,
+                newest: mixed % 60,
+            }),
+            stages: StageCounts::default(),
+            caps: Capped::from(&Limits::default()),
         }),
         Event::from(TailOk {
             k: 5,
@@ -239,6 +246,7 @@ fn gathered(mixed: u64, message: u64) -> Vec<Event> {
             },
             kept: 40,
             dropped: 7,
+            shortened: 3,
         }));
     }
     if mixed.is_multiple_of(60) {
@@ -274,6 +282,7 @@ fn answered(mixed: u64) -> Vec<Event> {
     if fails {
         let failed = RequestFailed {
             reason: LlmFailure::Unavailable,
+            ms: ms(mixed, 900),
             attempt,
             will_retry: false,
             server,
@@ -288,11 +297,14 @@ fn answered(mixed: u64) -> Vec<Event> {
             ms: ms(mixed, 5_000),
             prompt_chars: 12_000,
             prompt_tokens: Some(3_000 + mixed % 500),
+            cached_tokens: Some(mixed % 3_000),
             completion_tokens: Some(mixed % 400),
+            reasoning_tokens: None,
             finish: Finish::Stop,
             attempt,
             server,
             model: model.to_owned(),
+            response_model: Some(model.to_owned()),
             agent,
             images: 0,
             image_bytes: 0,

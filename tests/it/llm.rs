@@ -82,7 +82,7 @@ async fn ask(client: &ModelServers) -> (Result<Completion, Error>, Vec<String>) 
             Ok(AnswerStep::Text(piece)) => pieces.push(piece),
             Ok(AnswerStep::End(end)) => outcome = Some(Ok(end)),
             Err(error) => outcome = Some(Err(error)),
-            Ok(AnswerStep::Retry(_)) => assert_eq!(pieces.len(), 0),
+            Ok(AnswerStep::Retry(..)) => assert_eq!(pieces.len(), 0),
             Ok(AnswerStep::ToolCall(call)) => panic!("{call:?}"),
         }
     }
@@ -159,8 +159,11 @@ async fn the_request_is_as_openai_documents() {
             refused: false,
             usage: Some(Usage {
                 prompt_tokens: 7,
+                cached_tokens: Some(5),
                 completion_tokens: 3,
+                reasoning_tokens: Some(2),
             }),
+            model: Some("fake-1".to_owned()),
         },
     };
     assert_eq!(outcome.unwrap(), expected);
@@ -241,7 +244,7 @@ async fn a_retry_is_a_step() {
     let client = alone(settings(server.url(), PATIENT)).unwrap();
     let steps = steps(&client, &prompt()).await;
     let [
-        Ok(AnswerStep::Retry(error)),
+        Ok(AnswerStep::Retry(error, _)),
         Ok(AnswerStep::Text(text)),
         Ok(AnswerStep::End(_)),
     ] = steps.as_slice()

@@ -23,6 +23,10 @@ use scrape::Scrape;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(10);
+/// What Prometheus 2.42 accepts.
+const OPEN_METRICS: &str = "application/openmetrics-text;version=1.0.0,\
+                            application/openmetrics-text;version=0.0.1;q=0.75,\
+                            text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
 /// Below the ports that systems hand out.
 const FIRST_PORT: u16 = 20_000;
 
@@ -90,14 +94,21 @@ impl Place {
     }
 
     async fn get(&self, path: &str) -> Answer {
+        self.get_as(path, "*/*").await
+    }
+
+    async fn get_as(&self, path: &str, accept: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\naccept: {accept}\r\n\r\n",
+            self.address
+        );
         stream.write_all(request.as_bytes()).await.unwrap();
         answer(stream).await
     }
 
     async fn scrape(&self) -> Scrape {
-        let answer = self.get("/metrics").await;
+        let answer = self.get_as("/metrics", OPEN_METRICS).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         let kind = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
         assert!(answer.head.contains(kind), "{}", answer.head);

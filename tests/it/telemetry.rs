@@ -40,6 +40,28 @@ fn every_event_matches_the_schema() {
     }
 }
 
+/// What is counted, in what unit, after which cap.
+#[test]
+fn every_field_says_what_it_is() {
+    #[track_caller]
+    fn check(name: &str, of: &Value) {
+        let fields = of["properties"].as_object().into_iter().flatten();
+        for (field, schema) in fields {
+            let text = schema["description"].as_str().unwrap_or_default();
+            assert!(text.ends_with('.'), "{name}.{field} says {text:?}");
+            check(&format!("{name}.{field}"), schema);
+        }
+        let patterns = of["patternProperties"].as_object().into_iter().flatten();
+        for (_, schema) in patterns {
+            check(name, schema);
+        }
+    }
+    for (_, event) in Event::ALL {
+        check(event, &schema()["$defs"][*event]);
+    }
+    check("caps", &schema()["$defs"]["caps"]);
+}
+
 #[test]
 fn a_line_is_exactly_this() {
     let expected = concat!(
@@ -77,6 +99,12 @@ fn the_schema_knows_the_same_words_as_the_code() {
     check("Fallback", &FALLBACKS.map(Fallback::as_str));
     let stages: Vec<_> = Stage::ALL.iter().map(|stage| stage.as_str()).collect();
     check("CollectStage", &stages);
+    let by_stage = &schema()["$defs"]["collect_ok"]["properties"]["stages"];
+    let pattern = format!("^({})$", stages.join("|"));
+    assert!(
+        by_stage["patternProperties"][&pattern].is_object(),
+        "{pattern}"
+    );
     let omitted = schema()["$defs"]["omit_counts"]["properties"]
         .as_object()
         .unwrap();

@@ -78,7 +78,8 @@ struct Span {
     begins: u64,
     ends: u64,
     attributes: BTreeMap<String, String>,
-    events: Vec<(String, u64)>,
+    /// 2 is an error.
+    status: Option<u64>,
 }
 
 fn spans(body: &Value) -> Vec<Span> {
@@ -101,14 +102,12 @@ fn span(span: &Value) -> Span {
     let attributes = span["attributes"].as_array().unwrap().iter().map(|one| {
         let value = one["value"].as_object().unwrap().values().next().unwrap();
         let value = value
+            .get("values")
+            .map_or(value, |list| &list[0]["stringValue"]);
+        let value = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
         (one["key"].as_str().unwrap().to_owned(), value)
-    });
-    let events = span["events"].as_array().unwrap().iter();
-    let events = events.map(|event| {
-        let name = event["name"].as_str().unwrap().to_owned();
-        (name, nanos(&event["timeUnixNano"]))
     });
     assert!([1, 3].contains(&span["kind"].as_u64().unwrap()));
     Span {
@@ -119,7 +118,7 @@ fn span(span: &Value) -> Span {
         begins: nanos(&span["startTimeUnixNano"]),
         ends: nanos(&span["endTimeUnixNano"]),
         attributes: attributes.collect(),
-        events: events.collect(),
+        status: span["status"]["code"].as_u64(),
     }
 }
 
@@ -131,6 +130,7 @@ fn ms(span: &Span) -> f64 {
 
 struct Place {
     stage: Stage,
+    guild: Id,
     help: Id,
     ada: Id,
 }
@@ -144,6 +144,7 @@ impl Place {
         let ada = world.member(guild, "Ada");
         Self {
             stage: Stage::new(world, settings).await,
+            guild,
             help,
             ada,
         }
@@ -188,18 +189,20 @@ async fn a_turn_becomes_spans_that_say_what_telemetry_says() {
         "gather",
         "ask",
         "chat fake",
+        "chat fake",
         "execute_tool search_messages",
         "chat fake",
         "deliver",
         "record",
     ];
     assert_eq!(names, expected);
-    let [turn, _, gather, ask, first, tool, second, ..] = spans.as_slice() else {
+    let [turn, _, _, ask, failed, first, tool, second, ..] = spans.as_slice() else {
         panic!("{names:?}");
     };
     assert_eq!(turn.parent, None);
     for span in &spans[1..] {
-        let parent = if [&first.id, &tool.id, &second.id].contains(&&span.id) {
+        let requests = [&failed.id, &first.id, &tool.id, &second.id];
+        let parent = if requests.contains(&&span.id) {
             ask
         } else {
             turn
@@ -225,20 +228,48 @@ async fn a_turn_becomes_spans_that_say_what_telemetry_says() {
             .collect()
     };
     assert_eq!(times("turn_done"), [ms(turn)]);
+    assert_eq!(times("request_failed"), [ms(failed)]);
     assert_eq!(times("request_ok"), [ms(first), ms(second)]);
     assert_eq!(times("tool_called"), [ms(tool)]);
     assert_eq!(turn.attributes["clew.outcome"], "answered");
     assert_eq!(turn.attributes["user.id"], p.ada.to_string());
-    assert_eq!(gather.attributes["clew.context.source"], "none");
-    assert_eq!(second.attributes["gen_ai.request.model"], "fake");
-    assert_eq!(second.attributes["gen_ai.operation.name"], "chat");
     assert_eq!(second.attributes["gen_ai.usage.input_tokens"], "7");
+    assert_eq!(
+        second.attributes["gen_ai.usage.cache_read.input_tokens"],
+        "5"
+    );
+    assert_eq!(
+        second.attributes["gen_ai.usage.reasoning.output_tokens"],
+        "2"
+    );
+    assert_eq!(second.attributes["gen_ai.response.model"], "fake-1");
+    assert_eq!(second.attributes["gen_ai.response.finish_reasons"], "stop");
+    let chunk = &second.attributes["gen_ai.response.time_to_first_chunk"];
+    assert!(
+        chunk.parse::<f64>().unwrap() * 1_000.0 <= ms(second) + 0.1,
+        "{chunk}"
+    );
     assert_eq!(tool.attributes["clew.tool.outcome"], "ok");
-    assert_eq!(ask.events.len(), 1, "{:?}", ask.events);
-    assert_eq!(ask.events[0].0, "request_failed");
-    // The client repeats a request that failed for a moment by itself, within its time.
-    let failed = ask.events[0].1;
-    assert!(first.begins <= failed && failed <= first.ends);
+    // The client repeats a request that failed for a moment by itself, after a pause.
+    assert!(failed.ends <= first.begins);
+    assert_eq!(failed.attributes["error.type"], "unavailable");
+    assert_eq!(failed.attributes["clew.model.attempt"], "1");
+    assert_eq!((failed.status, first.status), (Some(2), None));
+    let url = reqwest::Url::parse(&p.stage.model.url()).unwrap();
+    let conversation = format!("member/{}/{}/{}", p.guild, p.help, p.ada);
+    assert_eq!(turn.attributes["gen_ai.conversation.id"], conversation);
+    for chat in [failed, first, second] {
+        for (name, value) in [
+            ("gen_ai.operation.name", "chat"),
+            ("gen_ai.request.model", "fake"),
+            ("gen_ai.request.stream", "true"),
+            ("gen_ai.conversation.id", conversation.as_str()),
+            ("server.address", url.host_str().unwrap()),
+            ("server.port", &url.port().unwrap().to_string()),
+        ] {
+            assert_eq!(chat.attributes[name], value, "{name}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,6 +298,12 @@ async fn ids_are_those_of_the_telemetry() {
     assert_eq!(
         turn.attributes["clew.turn.id"],
         done["turn_id"].as_str().unwrap()
+    );
+    let user = done["user_id"].as_str().unwrap();
+    let conversation = &turn.attributes["gen_ai.conversation.id"];
+    assert!(
+        conversation.ends_with(&format!("/{user}")),
+        "{conversation}"
     );
 }
 

@@ -22,6 +22,7 @@ mod recall_leaks;
 mod recheck;
 mod refused;
 mod tokens;
+mod told;
 mod tool_faults;
 mod tool_leaks;
 mod tool_outputs;

@@ -23,7 +23,7 @@ mod time;
 mod turn;
 
 pub use block::{
-    Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, Tie, Unseen,
+    Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, TextCap, Tie, Unseen,
 };
 pub use channel::{
     Access, Channel, ChannelKind, Guild, Missing, Overwrite, OverwriteTarget, Parent, Rights,

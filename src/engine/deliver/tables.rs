@@ -1,5 +1,6 @@
 //! Tables of Markdown as Discord can show them: it has none, so an aligned code block stands
-//! in their place, or a list if that would be too wide.
+//! in their place, or a list if that would be too wide or hide what only works outside code.
+//! No word of a cell is lost.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -67,6 +68,10 @@ pub fn readable(text: &str, done: bool) -> Readable {
     shown
 }
 
+/// What Discord shows as something else, and in code as it is typed: mentions, emoji, times,
+/// commands.
+const MARKUP: [&str; 6] = ["<@", "<#", "<:", "<a:", "<t:", "</"];
+
 /// A table: its rows, the head first, each with a cell for each column.
 struct Table {
     rows: Vec<Vec<String>>,
@@ -91,7 +96,13 @@ impl Table {
         loop {
             let line = line_of(&text[bytes..]);
             let Some(mut row) = cells(line) else { break };
-            row.resize(right.len(), String::new());
+            // GitHub drops what is too much; here it stays with the last cell.
+            let most = right.len();
+            if row.len() > most {
+                let rest = row.split_off(most - 1);
+                row.push(rest.join(" | "));
+            }
+            row.resize(most, String::new());
             rows.push(row);
             bytes += line.len();
         }
@@ -99,15 +110,23 @@ impl Table {
     }
 
     fn write(&self, text: &mut String) {
-        let width = |row: &Vec<String>, column: usize| row[column].width();
+        let plain = |row: &Vec<String>| row.iter().map(|cell| plain(cell)).collect();
+        let rows: Vec<Vec<String>> = self.rows.iter().map(plain).collect();
         let columns = 0..self.right.len();
-        let widest = |column| self.rows.iter().map(|row| width(row, column)).max();
+        let widest = |column: usize| rows.iter().map(|row| row[column].width()).max();
         let widths: Vec<usize> = columns.map(|column| widest(column).unwrap_or(0)).collect();
-        if widths.iter().map(|width| width + 2).sum::<usize>() > WIDEST + 2 {
+        let is_wide = widths.iter().map(|width| width + 2).sum::<usize>() > WIDEST + 2;
+        if is_wide
+            || self
+                .rows
+                .iter()
+                .flatten()
+                .any(|cell| works_outside_code(cell))
+        {
             return self.write_list(text);
         }
         text.push_str("```\n");
-        for (number, row) in self.rows.iter().enumerate() {
+        for (number, row) in rows.iter().enumerate() {
             let cells = row.iter().zip(&widths).zip(&self.right);
             let cells = cells.map(|((cell, width), right)| {
                 let blanks = " ".repeat(width - cell.width());
@@ -129,18 +148,22 @@ impl Table {
         text.push_str("```\n");
     }
 
-    /// A line for each row: its first cell, then the others with their titles.
+    /// A line for each row: its first cell, then the others with their titles. The markup of
+    /// cells stays.
     fn write_list(&self, text: &mut String) {
         let Some((titles, rows)) = self.rows.split_first() else {
             return;
         };
+        let rows = rows.iter().map(|row| row.iter().map(|cell| marked(cell)));
         for row in rows {
             let mut parts = Vec::new();
-            for (number, (title, cell)) in titles.iter().zip(row).enumerate() {
+            for (number, (title, cell)) in titles.iter().map(|one| plain(one)).zip(row).enumerate()
+            {
                 match (number, cell.is_empty(), title.is_empty()) {
                     (_, true, _) => {}
+                    (0, ..) if cell.contains("**") => parts.push(cell),
                     (0, ..) => parts.push(format!("**{cell}**")),
-                    (_, _, true) => parts.push(cell.clone()),
+                    (_, _, true) => parts.push(cell),
                     _ => parts.push(format!("{title}: {cell}")),
                 }
             }
@@ -156,7 +179,8 @@ fn line_of(text: &str) -> &str {
     text.find('\n').map_or(text, |end| &text[..=end])
 }
 
-/// The cells of a line; none if it has no bar, or is indented as code is.
+/// The cells of a line; none if it has no bar, or is indented as code is. A bar that is escaped,
+/// or stands between backticks, is part of its cell.
 fn cells(line: &str) -> Option<Vec<String>> {
     let line = line.trim_end();
     if !line.contains('|') || line.starts_with("    ") || line.starts_with('\t') {
@@ -166,12 +190,17 @@ fn cells(line: &str) -> Option<Vec<String>> {
     let line = line.strip_prefix('|').unwrap_or(line);
     let mut cells = vec![String::new()];
     let (mut is_escaped, mut ends_with_bar) = (false, false);
-    for character in line.chars() {
-        ends_with_bar = character == '|' && !is_escaped;
+    let mut in_code = false;
+    for (at, character) in line.char_indices() {
+        if character == '`' {
+            // Ticks that nothing closes open nothing.
+            in_code = !in_code && line[at + 1..].contains('`');
+        }
+        ends_with_bar = character == '|' && !is_escaped && !in_code;
         if ends_with_bar {
             cells.push(String::new());
         } else if let Some(cell) = cells.last_mut() {
-            if character == '|' {
+            if character == '|' && is_escaped {
                 cell.pop();
             }
             cell.push(character);
@@ -181,17 +210,77 @@ fn cells(line: &str) -> Option<Vec<String>> {
     if ends_with_bar {
         cells.pop();
     }
-    let cells = cells.into_iter().map(|cell| plain(cell.trim()));
+    let cells = cells.into_iter().map(|cell| cell.trim().to_owned());
     Some(cells.collect())
 }
 
-/// A cell without the markup that a code block would show.
+/// A cell without the markup that a code block would show. What is code stays to the letter.
 fn plain(cell: &str) -> String {
-    let cell = cell
-        .replace("**", "")
-        .replace("<br>", " ")
-        .replace("<br/>", " ");
-    cell.replace('`', "")
+    let plain = outside_code(cell, |text| unbroken(&without_bold(text)));
+    plain.replace('`', "").trim().to_owned()
+}
+
+/// A cell on one line, with its markup.
+fn marked(cell: &str) -> String {
+    outside_code(cell, unbroken).trim().to_owned()
+}
+
+/// Whether something in a cell is shown as something else only outside of code: what Discord
+/// renders, and addresses, which can be clicked.
+fn works_outside_code(cell: &str) -> bool {
+    let mut found = false;
+    outside_code(cell, |text| {
+        found |= text.contains("://") || MARKUP.iter().any(|one| text.contains(one));
+        String::new()
+    });
+    found
+}
+
+/// Changes what stands outside of backticks.
+fn outside_code(cell: &str, mut change: impl FnMut(&str) -> String) -> String {
+    let mut parts = cell.split('`').peekable();
+    let mut changed = String::with_capacity(cell.len());
+    let mut in_code = false;
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        if in_code && !is_last {
+            changed.push_str(part);
+        } else {
+            changed.push_str(&change(part));
+        }
+        if !is_last {
+            changed.push('`');
+        }
+        in_code = !in_code;
+    }
+    changed
+}
+
+fn unbroken(text: &str) -> String {
+    text.replace("<br>", " ")
+        .replace("<br/>", " ")
+        .replace("<br />", " ")
+}
+
+/// Without the asterisks around bold words; others mean themselves.
+fn without_bold(text: &str) -> String {
+    const BOLD: &str = "**";
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(BOLD) {
+        plain.push_str(before);
+        match after.split_once(BOLD) {
+            Some((words, beyond)) if !words.is_empty() && words.trim() == words => {
+                plain.push_str(words);
+                rest = beyond;
+            }
+            _ => {
+                plain.push_str(BOLD);
+                rest = after;
+            }
+        }
+    }
+    plain + rest
 }
 
 /// Whether each column is aligned to the right; none if it is no line of dashes.

@@ -89,7 +89,7 @@ async fn steps(packets: Vec<Vec<u8>>) -> Vec<String> {
         AnswerStep::Text(text) => format!("say {text}"),
         AnswerStep::ToolCall(call) => format!("{}: {}({})", call.id, call.name, call.arguments),
         AnswerStep::End(end) => format!("{:?}, usage: {}", end.finish_reason, end.usage.is_some()),
-        AnswerStep::Retry(error) => panic!("{error}"),
+        AnswerStep::Retry(error, _) => panic!("{error}"),
     });
     let error = ended.err().map(|error| error.to_string());
     steps.collect::<Vec<_>>().into_iter().chain(error).collect()

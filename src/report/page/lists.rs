@@ -146,18 +146,22 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
             percent(cap.rate),
             format!("{:.1}", cap.kept),
             format!("{:.1}", cap.dropped),
+            format!("{:.1}", cap.shortened),
         ]
     });
     let by_cap = Table {
         caption: format!(
-            "Caps that left messages out of {}, and messages a block",
+            "Caps that made {} smaller, and messages a block",
             many(truncation.blocks, "block")
         ),
         names: 1,
-        head: heads(&["cap", "blocks", "rate", "kept", "dropped"]),
+        head: heads(&["cap", "blocks", "rate", "kept", "dropped", "shortened"]),
         rows: caps.collect(),
     };
-    let counts = |caps: &Capped| [caps.msgs, caps.chars, caps.age, caps.dropped].map(grouped);
+    let counts = |caps: &Capped| {
+        let blocks = [caps.msgs, caps.chars, caps.msg_chars, caps.age];
+        blocks.into_iter().chain([caps.dropped]).map(grouped)
+    };
     let mut rows: Vec<Vec<String>> = Vec::new();
     for row in &truncation.channels {
         let guild = row.guild.clone().unwrap_or_else(|| "direct".to_owned());
@@ -174,9 +178,18 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
         rows.push(names.into_iter().chain(counts(&others.caps)).collect());
     }
     let by_channel = Table {
-        caption: "Channels where caps left something out: blocks by cap, messages".to_owned(),
+        caption: "Channels where caps made blocks smaller: blocks by cap, messages left out"
+            .to_owned(),
         names: 2,
-        head: heads(&["server", "channel", "msgs", "chars", "age", "dropped"]),
+        head: heads(&[
+            "server",
+            "channel",
+            "msgs",
+            "chars",
+            "msg_chars",
+            "age",
+            "dropped",
+        ]),
         rows,
     };
     section(

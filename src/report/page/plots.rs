@@ -89,7 +89,9 @@ pub(super) fn caps(report: &Report) -> Bars {
     });
     Bars {
         title: "Blocks that a cap cut".to_owned(),
-        description: "The share of blocks that each cap left messages out of.".to_owned(),
+        description:
+            "The share of blocks that each cap left messages out of, or shortened messages in."
+                .to_owned(),
         rows: rows.collect(),
     }
 }

@@ -3,144 +3,25 @@
 //! message's text: there are only numbers, ids, words from closed sets, and names
 //! chosen by the operator (models, agents) or by Discord (events and their parts).
 
+mod collected;
+
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use serde::Serialize;
 
 use super::words::{
-    Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
-    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, SourceWord,
+    Answers, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
+    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage,
     StoreOperation, ToolOutcome,
 };
-use crate::model::PromptReceipt;
-use crate::telemetry::{Ms, Seconds};
-use clew_context::engine::turn::Collected;
-use clew_context::model::{ChannelId, Fallback, Limits, MessageId, OmitReason, Scene, Stage};
+use crate::telemetry::Ms;
+use clew_context::model::{ChannelId, Fallback, MessageId, Scene};
 
-/// `mem.ctx`/`collect_ok`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CollectOk {
-    /// The scene.
-    pub case: Scene,
-    /// Messages shown.
-    pub msgs: usize,
-    /// Unicode scalars of the rendered block.
-    pub chars: usize,
-    /// From the turn's start to the block.
-    pub ms: Ms,
-    /// REST calls made for it.
-    pub fetches: usize,
-    /// Where the messages came from.
-    pub source: SourceWord,
-    /// Messages seen and left out, by reason.
-    pub omitted: OmitCounts,
-    /// What the collector of links did; none without links.
-    pub links: Option<LinkCounts>,
-}
-
-/// What the collector of links did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct LinkCounts {
-    /// Messages and threads that may be shown.
-    pub targets: usize,
-    /// Whether something may not be shown.
-    pub closed: bool,
-    /// REST calls made for them.
-    pub fetches: usize,
-}
-
-impl LinkCounts {
-    /// None without links.
-    pub fn of(collected: &Collected) -> Option<Self> {
-        let (links, mut stages) = (&collected.links, collected.stages.iter());
-        let calls = stages.find(|one| one.stage == Stage::Link);
-        (!links.is_empty()).then_some(Self {
-            targets: links.targets.len(),
-            closed: links.closed,
-            fetches: calls.map_or(0, |calls| calls.fetches),
-        })
-    }
-}
-
-impl fmt::Display for LinkCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            targets,
-            closed,
-            fetches,
-        } = self;
-        let closed = if *closed { ", more closed" } else { "" };
-        write!(f, "{targets} followed{closed}, fetches {fetches}")
-    }
-}
-
-/// Messages left out of a block, by reason; reasons that do not occur are absent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(transparent)]
-pub struct OmitCounts(pub BTreeMap<OmitReason, usize>);
-
-/// `mem.ctx`/`collect_truncated`: one for each cap that was reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CollectTruncated {
-    /// The cap.
-    pub reason: Cap,
-    /// Messages shown.
-    pub kept: usize,
-    /// Messages that this cap left out; 0 if it only shortened some.
-    pub dropped: usize,
-}
-
-/// `mem.ctx`/`collect_fallback`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CollectFallback {
-    /// The scene.
-    pub case: Scene,
-    /// Why.
-    pub reason: Fallback,
-    /// What could not be fetched.
-    pub stage: Stage,
-}
-
-/// `mem.ctx`/`merge_ok`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MergeOk {
-    /// Messages of the block.
-    pub block_msgs: usize,
-    /// Facts of the asker.
-    pub user_facts: usize,
-    /// Facts of the server.
-    pub server_facts: usize,
-    /// Stored messages of the conversation.
-    pub history_msgs: usize,
-    /// Stored messages from before that, which resemble the question.
-    pub recalled_msgs: usize,
-    /// Stored messages left out because the block shows them.
-    pub dedup: usize,
-    /// Unicode scalars of the whole prompt.
-    pub chars: usize,
-}
-
-/// `mem.thread`/`tail_ok`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TailOk {
-    /// `THREAD_CONTEXT_TAIL_COUNT`.
-    pub k: usize,
-    /// The message that the answer replies to, if any.
-    pub reply_target: Option<MessageId>,
-    /// Messages before it that are shown.
-    pub count: usize,
-}
-
-/// `mem.thread`/`tail_fallback`: no tail is shown, or the thread cannot be
-/// answered in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TailFallback {
-    /// Why.
-    pub reason: Fallback,
-}
+pub use collected::{
+    BlockAges, Capped, CollectFallback, CollectOk, CollectTruncated, LinkCounts, MergeOk,
+    OmitCounts, StageCalls, StageCounts, TailFallback, TailOk,
+};
 
 /// `route`/`trigger`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -207,16 +88,20 @@ pub struct RunDone {
 /// `llm`/`request_ok`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequestOk {
-    /// From the request to the first text.
+    /// From the request, this attempt alone, to the first text.
     pub ms_first: Ms,
-    /// From the request to the end.
+    /// From the request, this attempt alone, to the end.
     pub ms: Ms,
     /// Unicode scalars of the prompt.
     pub prompt_chars: usize,
-    /// As counted by the server, if it says.
+    /// As counted by the server, if it says; what came from its cache included.
     pub prompt_tokens: Option<u64>,
-    /// As counted by the server, if it says.
+    /// Those of them that came from the server's cache, if it says.
+    pub cached_tokens: Option<u64>,
+    /// As counted by the server, if it says; hidden reasoning included.
     pub completion_tokens: Option<u64>,
+    /// Those of them that were hidden reasoning, if it says.
+    pub reasoning_tokens: Option<u64>,
     /// Why the model stopped.
     pub finish: Finish,
     /// 1 for the first request of a turn, or after an edit of its question.
@@ -225,6 +110,8 @@ pub struct RequestOk {
     pub server: usize,
     /// The model that was asked there.
     pub model: String,
+    /// The model that answered, as the server names it.
+    pub response_model: Option<String>,
     /// The agent that asked.
     pub agent: String,
     /// Images beside the question.
@@ -234,10 +121,12 @@ pub struct RequestOk {
 }
 
 /// `llm`/`request_failed`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequestFailed {
     /// Why.
     pub reason: LlmFailure,
+    /// From the request, this attempt alone, to its failure.
+    pub ms: Ms,
     /// 1 for the first request of a turn, or after an edit of its question.
     pub attempt: u32,
     /// Whether another attempt follows, perhaps at the next server.
@@ -353,27 +242,6 @@ pub struct Started {
     pub caps: Capped,
 }
 
-/// The caps in effect, named like their settings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Capped {
-    /// `THREAD_CONTEXT_TAIL_COUNT`.
-    pub thread_context_tail_count: usize,
-    /// `MEM_MAX_MSGS`.
-    pub mem_max_msgs: usize,
-    /// `MEM_MAX_CHARS`.
-    pub mem_max_chars: usize,
-    /// `MEM_MAX_MSG_CHARS`.
-    pub mem_max_msg_chars: usize,
-    /// `MEM_MAX_AGE_MIN`; 0 if there is no limit.
-    pub mem_max_age_min: u64,
-    /// `MEM_CHAIN_MAX_AGE_MIN`; 0 if there is no limit.
-    pub mem_chain_max_age_min: u64,
-    /// `MEM_FETCH_TIMEOUT_S`, with its fraction.
-    pub mem_fetch_timeout_s: Seconds,
-    /// `MEM_MAX_FETCHES`.
-    pub mem_max_fetches: usize,
-}
-
 /// `process`/`stopping`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stopping {
@@ -388,57 +256,6 @@ pub struct Stopping {
 pub struct Dropped {
     /// Lines lost since the last such event.
     pub count: usize,
-}
-
-impl From<&PromptReceipt> for OmitCounts {
-    fn from(prompt: &PromptReceipt) -> Self {
-        let seen = prompt.left_out.iter().filter(|one| one.seen > 0);
-        Self(seen.map(|one| (one.reason, one.seen)).collect())
-    }
-}
-
-impl CollectTruncated {
-    /// One for each cap that left something out of the block or shortened messages
-    /// in it.
-    pub fn of(prompt: &PromptReceipt) -> Vec<Self> {
-        let kept = prompt.shown.len();
-        let shortened = prompt.shown.iter().any(|message| message.cut);
-        [
-            (Cap::Msgs, OmitReason::Msgs),
-            (Cap::Chars, OmitReason::Chars),
-            (Cap::Age, OmitReason::Age),
-        ]
-        .into_iter()
-        .filter_map(|(reason, omitted)| {
-            let dropped = prompt.dropped_for(omitted);
-            let hit = dropped > 0 || shortened && reason == Cap::Chars;
-            hit.then_some(Self {
-                reason,
-                kept,
-                dropped,
-            })
-        })
-        .collect()
-    }
-}
-
-fn minutes(age: Option<Duration>) -> u64 {
-    age.map_or(0, |age| age.as_secs() / 60)
-}
-
-impl From<&Limits> for Capped {
-    fn from(limits: &Limits) -> Self {
-        Self {
-            thread_context_tail_count: limits.tail,
-            mem_max_msgs: limits.max_msgs,
-            mem_max_chars: limits.max_chars,
-            mem_max_msg_chars: limits.max_msg_chars,
-            mem_max_age_min: minutes(limits.max_age),
-            mem_chain_max_age_min: minutes(limits.max_chain_age),
-            mem_fetch_timeout_s: Seconds(limits.fetch_timeout),
-            mem_max_fetches: limits.max_fetches,
-        }
-    }
 }
 
 /// `store`/`store_failed`.

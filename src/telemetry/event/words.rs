@@ -157,13 +157,15 @@ words! {
         None = "none",
     }
 
-    /// The caps that leave messages out.
+    /// The caps that leave messages out or shorten them.
     Cap {
         /// `MEM_MAX_MSGS`.
         Msgs = "msgs",
-        /// `MEM_MAX_CHARS`.
+        /// `MEM_MAX_CHARS`, of a channel's messages `LONE_MAX_CHARS`.
         Chars = "chars",
-        /// `MEM_MAX_AGE_MIN`.
+        /// `MEM_MAX_MSG_CHARS`.
+        MsgChars = "msg_chars",
+        /// `MEM_MAX_AGE_MIN`, in a chain `MEM_CHAIN_MAX_AGE_MIN`.
         Age = "age",
     }
 

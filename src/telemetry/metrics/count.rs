@@ -28,7 +28,6 @@ impl Metrics {
                 let labels = [fallback.stage.as_str(), fallback.reason.as_str()];
                 counts.context_fallbacks.one(labels);
             }
-            Event::MergeOk(merged) => counts.prompt_characters.observe([], merged.chars),
             Event::TailFallback(fallback) => {
                 counts.thread_tail_fallbacks.one([fallback.reason.as_str()]);
             }
@@ -59,9 +58,10 @@ impl Metrics {
             | Event::EntriesPurged(_)
             | Event::Confirmed(_)
             | Event::ChangesDropped(_) => counts.memory(event),
-            // The first two say nothing that others do not, the state of the store is
+            // The first three say nothing that others do not, the state of the store is
             // looked up, and the last four are of the process's beginning and end.
             Event::TailOk(_)
+            | Event::MergeOk(_)
             | Event::Trigger(_)
             | Event::CircuitChanged(_)
             | Event::Fatal(_)
@@ -94,6 +94,7 @@ impl Counts {
         self.model_requests.one([&server, model, "ok", reason]);
         self.model_request_duration.observe([model], request.ms.0);
         self.model_first_words.observe([model], request.ms_first.0);
+        self.prompt_characters.observe([], request.prompt_chars);
         let tokens = [
             ("prompt", request.prompt_tokens),
             ("completion", request.completion_tokens),

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::super::log::with_sources;
-use super::Traces;
 use super::otlp::{self, Span};
-use crate::config::{Endpoint, TraceConfig};
+use super::{ServerAddress, Traces};
+use crate::config::{Endpoint, LlmConfig, TraceConfig};
 
 /// How long traces are gathered before they are sent.
 const GATHERING: Duration = Duration::from_secs(2);
@@ -67,8 +67,11 @@ impl Traces {
     ///
     /// # Errors
     /// If there can be no client for HTTP.
-    pub fn export(config: &TraceConfig) -> Result<(Self, Exporter), SetupError> {
-        let (traces, waiting) = Self::new();
+    pub fn export(
+        config: &TraceConfig,
+        model: Option<&LlmConfig>,
+    ) -> Result<(Self, Exporter), SetupError> {
+        let (traces, waiting) = Self::new(model.map_or_else(Vec::new, addresses));
         let http = http_client(&config.endpoint)?;
         let stop = CancellationToken::new();
         let sender = Sender {
@@ -84,6 +87,20 @@ impl Traces {
         let task = tokio::spawn(sender.run(waiting));
         Ok((traces, Exporter { stop, task }))
     }
+}
+
+/// Of the model servers, in their order.
+fn addresses(model: &LlmConfig) -> Vec<ServerAddress> {
+    let fallbacks = model.fallbacks.iter().map(|one| &one.base_url);
+    let all = std::iter::once(&model.base_url).chain(fallbacks);
+    let addresses = all.map(|url| {
+        let (host, port) = url.host_and_port();
+        ServerAddress {
+            host: host.to_owned(),
+            port,
+        }
+    });
+    addresses.collect()
 }
 
 /// A collector without TLS stands in the operator's own network: it is reached without a

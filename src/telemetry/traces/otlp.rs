@@ -134,6 +134,18 @@ impl AttributeValue for u64 {
     }
 }
 
+impl AttributeValue for f64 {
+    fn json(self) -> Value {
+        json!({"doubleValue": self})
+    }
+}
+
+impl AttributeValue for bool {
+    fn json(self) -> Value {
+        json!({"boolValue": self})
+    }
+}
+
 impl AttributeValue for Vec<&str> {
     fn json(self) -> Value {
         let values: Vec<Value> = self.into_iter().map(AttributeValue::json).collect();

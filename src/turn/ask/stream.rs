@@ -96,7 +96,8 @@ impl Said {
     }
 }
 
-/// The times that telemetry reports.
+/// The times that telemetry reports: of the last attempt, since a request that failed for a moment
+/// is made again.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::turn) struct AnswerTimes {
     pub(in crate::turn) asked: Instant,
@@ -110,10 +111,10 @@ pub(super) async fn stream(
     request: &TurnRequest<'_>,
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
-    mut may_repeat: impl FnMut(&llm::Error) -> bool,
+    mut may_repeat: impl FnMut(&llm::Error, Duration) -> bool,
 ) -> (Streamed, AnswerTimes) {
     let max_shown = max_shown(posted);
-    let asked = Instant::now();
+    let mut asked = Instant::now();
     let echo = Echo::of(request.nonce);
     let mut steps = Box::pin(servers.answer(request.messages, request.tools, echo));
     let mut said = Said::after(request.before);
@@ -125,9 +126,12 @@ pub(super) async fn stream(
             biased;
             order = control.ordered() => break Streamed::Ordered(said, order),
             Some(step) = steps.next() => match step {
-                Ok(AnswerStep::Retry(error)) => if !may_repeat(&error) {
-                    break Streamed::Changed(error);
-                },
+                Ok(AnswerStep::Retry(error, at)) => {
+                    if !may_repeat(&error, asked.elapsed()) {
+                        break Streamed::Changed(error);
+                    }
+                    asked = at;
+                }
                 Ok(AnswerStep::Text(piece)) => {
                     said.add(&piece);
                     if first_words.is_none() {

@@ -240,14 +240,20 @@ impl<'a> ToolLoop<'a> {
         let arguments = text.and_then(|text| Arguments::parse(text));
         // Of arguments that cannot be read the beginning tells them apart.
         let unread = || call.arguments.chars().take(MAX_NAME).collect();
-        let canonical = arguments.as_ref().map_or_else(unread, Arguments::canonical);
+        // One that does not exist is the same whatever it is given.
+        let is_known = ToolName::from_word(&call.name).is_some();
+        let canonical = match &arguments {
+            _ if !is_known => String::new(),
+            Some(arguments) => arguments.canonical(),
+            None => unread(),
+        };
         let rounds = self.called.entry((call.name.clone(), canonical));
         let rounds = rounds.or_default();
         let is_new = rounds.is_empty();
         rounds.insert(self.rounds.len());
         match arguments {
             None => Err(ToolError::Arguments),
-            Some(_) if !is_new => Err(ToolError::Repeated),
+            Some(_) if !is_new && is_known => Err(ToolError::Repeated),
             Some(arguments) => Ok(arguments),
         }
     }

@@ -9,12 +9,13 @@ use crate::model::{
 };
 use crate::telemetry::Ms;
 use crate::telemetry::event::{
-    CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, LinkCounts, MergeOk,
-    OmitCounts, SourceWord, TailFallback, TailOk, Trigger,
+    BlockAges, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Event, LinkCounts,
+    MergeOk, OmitCounts, SourceWord, StageCounts, TailFallback, TailOk, Trigger,
 };
 use crate::turn::Turn;
 use crate::turn::gather::TurnMaterial;
 use clew_context::engine::prepare::Prepared;
+use clew_context::engine::select::Gathered;
 use clew_context::engine::turn::Collected;
 use clew_context::engine::window::View;
 use clew_context::model::{Block, Message, MessageId, OmitReason, Scene, Stage};
@@ -59,7 +60,7 @@ pub(super) fn prompt(prepared: &Prepared, collected: &Collected) -> PromptReceip
     let (user_facts, server_facts) = prepared.facts;
     PromptReceipt {
         quoted: quoted.filter(|message| !is_shown(message.id)),
-        tail: prepared.tail,
+        tail: prepared.tail.shown,
         user_facts,
         server_facts,
         history: prepared.prompt.history,
@@ -109,13 +110,13 @@ pub(super) fn events(turn: &Turn<'_>, material: &TurnMaterial, receipt: &Receipt
             stage,
         })
     });
-    let truncated = CollectTruncated::of(&receipt.prompt);
+    let truncated = CollectTruncated::of(&receipt.prompt, material.block());
     let mut events: Vec<Event> = vec![trigger(turn, material, receipt).into()];
     events.extend(failed);
-    events.push(collect_ok(material, receipt).into());
+    events.extend(collect_ok(material, receipt).map(Event::from));
     events.extend(truncated.into_iter().map(Event::from));
     events.extend(tail(material, receipt));
-    events.push(merge_ok(&receipt.prompt).into());
+    events.extend(MergeOk::of(&receipt.prompt).map(Event::from));
     events
 }
 
@@ -133,51 +134,49 @@ fn trigger(turn: &Turn<'_>, material: &TurnMaterial, receipt: &Receipt) -> Trigg
     }
 }
 
-fn collect_ok(material: &TurnMaterial, receipt: &Receipt) -> CollectOk {
-    let prompt = &receipt.prompt;
-    CollectOk {
+/// None where nothing stands around the question and nobody was asked: of a mention with words
+/// outside threads, of a direct message, of an agent run.
+fn collect_ok(material: &TurnMaterial, receipt: &Receipt) -> Option<CollectOk> {
+    let (prompt, collected) = (&receipt.prompt, &material.collected);
+    let looks_around = collected.gathered != Gathered::Nothing || !collected.links.is_empty();
+    (looks_around || collected.fetches > 0).then(|| CollectOk {
         case: receipt.scene,
         msgs: prompt.shown.len(),
         chars: prompt.block_chars,
         ms: Ms::from(receipt.collected_in),
         fetches: receipt.collectors.iter().map(|one| one.fetches).sum(),
-        source: source(prompt, &material.collected.turn.view),
+        source: source(prompt, &collected.turn.view),
         omitted: OmitCounts::from(prompt),
-        links: LinkCounts::of(&material.collected),
-    }
+        links: LinkCounts::of(collected),
+        age_s: BlockAges::of(material.block(), collected.trigger().timestamp),
+        stages: StageCounts::of(&collected.stages),
+        caps: Capped::from(&material.prompt.prepared.limits),
+    })
 }
 
-/// The event about a thread's tail: what was read, or why it could not be.
+/// The event about a thread's tail: what is shown of it, or why it could not be read.
 fn tail(material: &TurnMaterial, receipt: &Receipt) -> Option<Event> {
-    if receipt.scene != Scene::Thread {
+    let collected = &material.collected;
+    if receipt.scene != Scene::Thread || collected.gathered == Gathered::Nothing {
         return None;
     }
-    let (count, k) = (receipt.prompt.tail, material.collected.turn.limits.tail);
+    let (k, found) = (
+        collected.turn.limits.tail,
+        material.prompt.prepared.tail.found,
+    );
     let mut missing = receipt.missing.iter();
     let failed = missing
         .find(|(stage, _)| matches!(stage, Stage::History | Stage::Asker))
-        .filter(|_| count < k);
+        .filter(|_| found < k);
     Some(match failed {
         Some((_, reason)) => TailFallback { reason: *reason }.into(),
         None => TailOk {
             k,
             reply_target: receipt.target,
-            count,
+            count: receipt.prompt.tail,
         }
         .into(),
     })
-}
-
-fn merge_ok(prompt: &PromptReceipt) -> MergeOk {
-    MergeOk {
-        block_msgs: prompt.shown.len(),
-        user_facts: prompt.user_facts,
-        server_facts: prompt.server_facts,
-        history_msgs: prompt.history,
-        recalled_msgs: prompt.recalled,
-        dedup: prompt.dedup,
-        chars: prompt.chars,
-    }
 }
 
 fn source(prompt: &PromptReceipt, view: &View) -> SourceWord {

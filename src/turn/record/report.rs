@@ -22,6 +22,7 @@ use crate::turn::gather::TurnMaterial;
 use clew_context::engine::prepare::Prepared;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{Fallback, Scene};
+use clew_store::model::Scope;
 
 /// Tells of one turn over all its attempts.
 pub(in crate::turn) struct TurnReport<'a> {
@@ -39,6 +40,8 @@ struct Known {
     receipt: Option<Receipt>,
     /// When the model was first asked.
     model_asked: Option<Instant>,
+    /// The conversation in which the turn is stored.
+    conversation: Option<Scope>,
 }
 
 impl<'a> TurnReport<'a> {
@@ -51,6 +54,7 @@ impl<'a> TurnReport<'a> {
                 stages: Stopwatch::new(came),
                 receipt: None,
                 model_asked: None,
+                conversation: None,
             }),
         }
     }
@@ -66,7 +70,10 @@ impl<'a> TurnReport<'a> {
         for event in gathered::events(turn, material, &receipt) {
             self.emit(event);
         }
-        self.known().receipt = Some(receipt);
+        let place = material.background.as_ref().map(|one| &one.place);
+        let mut known = self.known();
+        known.receipt = Some(receipt);
+        known.conversation = place.map(|place| place.scope);
     }
 
     /// The model is about to be asked this, at the server with this number.
@@ -93,12 +100,14 @@ impl<'a> TurnReport<'a> {
     pub(in crate::turn) fn request_failed(
         &self,
         reason: LlmFailure,
+        took: Duration,
         attempt: u32,
         will_retry: bool,
     ) {
         let (ModelReceipt { name, server, .. }, agent) = self.asked();
         self.emit(RequestFailed {
             reason,
+            ms: Ms::from(took),
             attempt,
             will_retry,
             server,
@@ -123,11 +132,14 @@ impl<'a> TurnReport<'a> {
             ms: Ms::from(times.asked.elapsed()),
             prompt_chars,
             prompt_tokens: end.usage.map(|usage| usage.prompt_tokens),
+            cached_tokens: end.usage.and_then(|usage| usage.cached_tokens),
             completion_tokens: end.usage.map(|usage| usage.completion_tokens),
+            reasoning_tokens: end.usage.and_then(|usage| usage.reasoning_tokens),
             finish: finish(end.finish_reason),
             attempt,
             server: asked.server,
             model: asked.name,
+            response_model: end.model.clone(),
             agent,
             images: asked.images.count,
             image_bytes: asked.images.bytes,
@@ -223,7 +235,7 @@ impl<'a> TurnReport<'a> {
         let now = Instant::now();
         let mut known = self.known();
         let stages = known.stages.read(now);
-        let receipt = known.receipt.take();
+        let (receipt, conversation) = (known.receipt.take(), known.conversation);
         let done = TurnDone {
             outcome,
             ms: Ms::from(now - self.came),
@@ -234,7 +246,8 @@ impl<'a> TurnReport<'a> {
         };
         drop(known);
         log(&self.telemetry.styled(&self.ids), &done);
-        self.telemetry.turn_over(&self.ids, done, &stages);
+        let (telemetry, ids) = (self.telemetry, &self.ids);
+        telemetry.turn_over(ids, conversation, done, &stages);
     }
 
     /// The agent run that the turn does is over.

@@ -219,7 +219,7 @@ async fn check(body: Behaviour, expected_text: &[&str], expected: &[ToolCall], e
             }
             Ok(AnswerStep::ToolCall(call)) => calls.push(call),
             Ok(AnswerStep::End(end)) => ends.push(format!("{:?}", end.finish_reason)),
-            Ok(AnswerStep::Retry(error)) => panic!("{error:?}"),
+            Ok(AnswerStep::Retry(error, _)) => panic!("{error:?}"),
             Err(error) => ends.push(error.reason().to_owned()),
         }
     }

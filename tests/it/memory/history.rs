@@ -259,8 +259,10 @@ async fn what_the_block_shows_is_not_told_twice(kind: Kind) {
     assert_eq!(prompt.matches("saffron").count(), 2, "{prompt}");
     bot.stop().await;
     let merged: Vec<Value> = p.details("merge_ok");
-    assert_eq!(merged[1]["dedup"], 2, "{merged:?}");
-    assert_eq!(merged[1]["history_msgs"], 0, "{merged:?}");
+    // The first question had nothing beside it.
+    assert_eq!(merged.len(), 1, "{merged:?}");
+    assert_eq!(merged[0]["dedup"], 2, "{merged:?}");
+    assert_eq!(merged[0]["history_msgs"], 0, "{merged:?}");
 }
 
 /// Natural language never clears anything.

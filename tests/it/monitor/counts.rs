@@ -96,7 +96,7 @@ async fn metrics_agree_with_telemetry_to_the_number() {
     let block = [("scene", "case"), ("source", "source")];
     check("clew_context_blocks_total", "collect_ok", &block);
     check("clew_context_messages_count", "collect_ok", &[]);
-    check("clew_prompt_characters_count", "merge_ok", &[]);
+    check("clew_prompt_characters_count", "request_ok", &[]);
     let cap = [("cap", "reason")];
     check("clew_context_truncations_total", "collect_truncated", &cap);
     let fallback = [("stage", "stage"), ("reason", "reason")];
@@ -129,7 +129,7 @@ async fn metrics_agree_with_telemetry_to_the_number() {
     for (name, event, field) in [
         ("clew_context_fetches_total", "collect_ok", "fetches"),
         ("clew_context_messages_sum", "collect_ok", "msgs"),
-        ("clew_prompt_characters_sum", "merge_ok", "chars"),
+        ("clew_prompt_characters_sum", "request_ok", "prompt_chars"),
         (
             "clew_context_messages_dropped_total",
             "collect_truncated",
@@ -179,6 +179,46 @@ fn requests_agree(scrape: &Scrape, lines: &[Value]) {
         let counted = scrape.count("clew_model_tokens_total", &[("kind", kind)]);
         assert_eq!(counted, total(lines, "request_ok", field), "{kind}");
     }
+}
+
+/// Who does not ask for `OpenMetrics`, such as curl and promtool's users, gets Prometheus's own text: the same
+/// series under metrics that have their whole names.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scrape_is_in_the_format_that_is_asked_for() {
+    let p = Place::new(&[]).await;
+    let bot = p.stage.start().await;
+    p.ask(p.help, "hello").await;
+    let recorded = |scrape: &Scrape| scrape.count("clew_turns_recorded_total", &[]) == 1;
+    let scrape = p.scraped(recorded).await;
+    let answer = p.get("/metrics").await;
+    bot.stop().await;
+    let kind = "content-type: text/plain; version=0.0.4; charset=utf-8";
+    assert!(answer.head.contains(kind), "{}", answer.head);
+    let text = answer.body;
+    assert!(
+        !text.contains("# EOF") && !text.contains("# UNIT"),
+        "{text}"
+    );
+    let mut types = BTreeMap::new();
+    let mut series = 0;
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            assert_eq!(types.insert(name, kind), None, "{line}");
+            assert!(text.contains(&format!("# HELP {name} ")), "{line}");
+        } else if !line.starts_with("# HELP ") {
+            let name = line.split(['{', ' ']).next().unwrap();
+            let of_histogram = ["_bucket", "_count", "_sum"];
+            let histogram = of_histogram.iter().find_map(|end| name.strip_suffix(end));
+            let kind = types.get(name).or_else(|| types.get(histogram?));
+            assert_eq!(kind == Some(&"counter"), name.ends_with("_total"), "{line}");
+            assert!(kind.is_some() && scrape.text.contains(name), "{line}");
+            series += 1;
+        }
+    }
+    let all: usize = scrape.series.values().map(BTreeMap::len).sum();
+    assert_eq!(series, all);
 }
 
 #[tokio::test(flavor = "multi_thread")]

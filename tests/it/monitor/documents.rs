@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clew::telemetry::event::{CircuitChanged, CircuitState};
-use clew::telemetry::{Event, Gauges, LoopGauges, Metrics, Stopwatch, Telemetry};
+use clew::telemetry::{Event, Gauges, LoopGauges, Metrics, MetricsFormat, Stopwatch, Telemetry};
 use clew_context::model::fixed_clock;
 
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn everything() -> Scrape {
     });
     let now = Instant::now();
     let stages = Stopwatch::new(now).read(now);
-    telemetry.turn_over(&turn_ids(8), done.unwrap(), &stages);
+    telemetry.turn_over(&turn_ids(8), None, done.unwrap(), &stages);
     let now = Gauges {
         is_ready: true,
         is_alive: true,
@@ -49,7 +49,7 @@ fn everything() -> Scrape {
         }),
         dropped_lines: 1,
     };
-    Scrape::parse(&metrics.render(now))
+    Scrape::parse(&metrics.render(now, MetricsFormat::OpenMetrics))
 }
 
 /// The metrics of a scrape.

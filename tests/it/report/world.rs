@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use clew::report::{self, Options};
 use clew::telemetry::event::{
-    Cap, CauseWord, CollectFallback, CollectOk, CollectTruncated, Finish, OmitCounts, Outcome,
-    Refusal, RequestOk, SourceWord, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone,
+    Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Finish, OmitCounts,
+    Outcome, Refusal, RequestOk, SourceWord, StageCounts, ToolCalled, ToolOutcome, Trigger,
+    TriggerRefused, TurnDone,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
-    ChannelId, Fallback, GuildId, MessageId, Scene, Stage, TurnId, UnixMillis, UserId, fixed_clock,
+    ChannelId, Fallback, GuildId, Limits, MessageId, Scene, Stage, TurnId, UnixMillis, UserId,
+    fixed_clock,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -183,12 +185,16 @@ fn collecting(turn: &Turn, scene: Scene) -> Vec<Event> {
         source: SourceWord::Mixed,
         omitted: OmitCounts::default(),
         links: None,
+        age_s: None,
+        stages: StageCounts::default(),
+        caps: Capped::from(&Limits::default()),
     }));
     for cap in turn.caps {
         events.push(Event::from(CollectTruncated {
             reason: *cap,
             kept: 40,
             dropped: 7,
+            shortened: 3,
         }));
     }
     events
@@ -200,11 +206,14 @@ fn request(turn: &Turn) -> RequestOk {
         ms: ms(turn.model),
         prompt_chars: 12_000,
         prompt_tokens: turn.tokens.map(|(prompt, _)| prompt),
+        cached_tokens: None,
         completion_tokens: turn.tokens.map(|(_, completion)| completion),
+        reasoning_tokens: None,
         finish: Finish::Stop,
         attempt: 1,
         server: 1,
         model: turn.model_name.to_owned(),
+        response_model: None,
         agent: turn.agent.to_owned(),
         images: 0,
         image_bytes: 0,

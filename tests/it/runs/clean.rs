@@ -126,5 +126,9 @@ async fn a_later_mention_in_the_thread_is_an_ordinary_turn() {
         .map(|one| one["cause"].clone())
         .collect();
     assert_eq!(causes, ["agent_run", "mention"]);
-    assert_eq!(details(&lines, "collect_ok")[0]["fetches"], 0);
+    // Nothing is collected for the run; the question after it is in its thread.
+    let collected = details(&lines, "collect_ok");
+    assert_eq!(collected.len(), 1, "{collected:?}");
+    let tails = details(&lines, "tail_ok");
+    assert_eq!(tails.len(), 1, "{tails:?}");
 }

@@ -276,7 +276,9 @@ pub(crate) fn text_event(text: &str) -> String {
 /// The events after the last piece: finish reason, usage without choices, `[DONE]`.
 pub(crate) fn end_events() -> String {
     let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
-    let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}});
+    let usage = json!({"choices": [], "model": "fake-1", "usage": {
+        "prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 5},
+        "completion_tokens": 3, "completion_tokens_details": {"reasoning_tokens": 2}}});
     event(&finish) + &event(&usage) + "data: [DONE]\n\n"
 }
 

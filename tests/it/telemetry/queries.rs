@@ -143,6 +143,36 @@ fn cost() {
     assert_eq!(run("cost", &a_week())[1]["cost"], json!(0.000_9));
 }
 
+/// Both take their prices from where `clew report` does, and give the same columns in the same order.
+#[test]
+fn both_cost_queries_ask_for_the_same_prices() {
+    let [jq, sql] = ["cost.jq", "cost.sql"].map(|name| {
+        let text = std::fs::read_to_string(queries().join(name)).unwrap();
+        let code = |line: &&str| !line.starts_with("--") && !line.starts_with('#');
+        text.lines().filter(code).collect::<Vec<_>>().join("\n")
+    });
+    for (variable, of_jq, of_sql) in [
+        ("LLM_PRICE_IN", "env.LLM_PRICE_IN", "getenv('LLM_PRICE_IN')"),
+        (
+            "LLM_PRICE_OUT",
+            "env.LLM_PRICE_OUT",
+            "getenv('LLM_PRICE_OUT')",
+        ),
+    ] {
+        assert!(jq.contains(of_jq) && sql.contains(of_sql), "{variable}");
+    }
+    assert!(
+        !sql.contains("0.15") && !jq.contains("0.15"),
+        "no price of its own"
+    );
+    let day = &run("cost", &a_week())[0];
+    let columns: Vec<&String> = day.as_object().unwrap().keys().collect();
+    let days = &sql[sql.find("days AS (").unwrap()..];
+    for column in columns {
+        assert!(days.contains(column.as_str()), "{column}");
+    }
+}
+
 #[test]
 fn servers() {
     let first = json!({

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clew::telemetry::event::{
-    AnswerSent, Answers, Cap, Capped, CauseWord, ChangesDropped, CircuitChanged, CircuitState,
-    CollectFallback, CollectOk, CollectTruncated, CommandAnswered, CommandOutcome, CommandWord,
-    Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish, Flushed, Learnt,
-    LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome, PurgeCause, ReadFailure,
-    Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd, SendFallback, SendStage,
-    SessionLost, ShardConnected, ShardDisconnected, SourceWord, Started, Stopping, StoreFailed,
-    StoreOperation, TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused,
-    TurnDone, TurnsDropped, UnreadableInput,
+    AnswerSent, Answers, BlockAges, Cap, Capped, CauseWord, ChangesDropped, CircuitChanged,
+    CircuitState, CollectFallback, CollectOk, CollectTruncated, CommandAnswered, CommandOutcome,
+    CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish,
+    Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome,
+    PurgeCause, ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd,
+    SendFallback, SendStage, SessionLost, ShardConnected, ShardDisconnected, SourceWord,
+    StageCalls, StageCounts, Started, Stopping, StoreFailed, StoreOperation, TailFallback, TailOk,
+    ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -113,17 +113,21 @@ fn of_the_turn() -> Vec<Event> {
             ms: millis(800),
             prompt_chars: 12_000,
             prompt_tokens: Some(3_000),
+            cached_tokens: Some(2_048),
             completion_tokens: None,
+            reasoning_tokens: None,
             finish: Finish::Stop,
             attempt: 1,
             server: 1,
             model: "gpt".to_owned(),
+            response_model: Some("gpt-2026-01-01".to_owned()),
             agent: "default".to_owned(),
             images: 2,
             image_bytes: 4_000,
         }),
         Event::from(RequestFailed {
             reason: LlmFailure::ContextTooLong,
+            ms: millis(70),
             attempt: 1,
             will_retry: true,
             server: 2,
@@ -277,6 +281,18 @@ fn collect_ok(case: Scene, ms: u64, fetches: usize) -> CollectOk {
             closed: true,
             fetches: 3,
         }),
+        age_s: Some(BlockAges {
+            oldest: 9_000,
+            newest: 12,
+        }),
+        stages: StageCounts(BTreeMap::from([(
+            Stage::History,
+            StageCalls {
+                fetches: 1,
+                ms: millis(40),
+            },
+        )])),
+        caps: Capped::from(&Limits::default()),
     }
 }
 
@@ -285,6 +301,7 @@ fn truncated(reason: Cap, dropped: usize) -> CollectTruncated {
         reason,
         kept: 40,
         dropped,
+        shortened: 2,
     }
 }
 

@@ -2,9 +2,14 @@
 
 use clew::config::Config;
 use clew::replay::{Caps, share};
-use clew::tune::{Reason, Tuned, lines, suggestions, tune};
+use clew::tune::{Reason, Tuned, lines, suggestions, text, tune};
 
-use super::{config, harbour, settings, tuned};
+use super::{CHANNEL, Place, Row, config, export, harbour, row, settings, tuned};
+
+const THREAD: Place = Place {
+    kind: "GuildPublicThread",
+    ..CHANNEL
+};
 
 /// The suggested lines, put into a `.env` file, make the suggested settings.
 #[track_caller]
@@ -27,8 +32,8 @@ fn the_suggested_lines_are_an_env_file() {
     let folder = tempfile::tempdir().unwrap();
     let files = harbour(folder.path());
     for flags in [
-        "",
-        "--tokens 600",
+        "--sweep MEM_MAX_CHARS=2000,8000 --sweep MEM_MAX_MSGS=10,40",
+        "--tokens 600 --sweep MEM_MAX_CHARS=1000,8000 --sweep THREAD_SELECT=newest,conversation",
         "--sweep MEM_MAX_MSGS=1,5,9,70",
         "--sweep LINK_CONTEXT=3,1;0,0 --sweep MEM_MAX_MSGS=3,70,400",
         "--sweep LONE_CONTEXT=off,recent --sweep MEM_INCLUDE_POINTED_APPS=false,true",
@@ -39,14 +44,20 @@ fn the_suggested_lines_are_an_env_file() {
     }
 }
 
-/// In the thread, each message costs as much as another. Up to sixty messages a cap buys what it says; beyond,
-/// the questions have no more.
+/// The newest messages of the thread are short; those before are long, and dear.
 #[test]
 fn the_knee_is_where_more_tokens_cease_to_buy_messages() {
     let folder = tempfile::tempdir().unwrap();
-    let files = harbour(folder.path());
-    let flags = "--sweep MEM_MAX_CHARS=1000,3000,9000 --sweep MEM_MAX_MSGS=10,20,100,500";
-    let tuned = tuned(&files, flags).unwrap();
+    let rows: Vec<Row> = (0..130)
+        .map(|number| {
+            let words = "the pump of the crane ".repeat(if number < 60 { 30 } else { 1 });
+            let asks = if number >= 120 { "<@900> " } else { "" };
+            row(60 * number, 501, format!("{asks}{words}"))
+        })
+        .collect();
+    let file = export(folder.path(), THREAD, &rows);
+    let flags = "--sweep MEM_MAX_CHARS=1000,3000,100000 --sweep MEM_MAX_MSGS=10,20,40,60,80,100 --sweep MEM_MAX_AGE_MIN=0";
+    let tuned = tuned(&[file], flags).unwrap();
     let choice = &tuned.choice;
     let shown: Vec<(u64, u64)> = choice
         .frontier
@@ -98,8 +109,99 @@ fn without_a_knee_what_is_set_now_stays() {
     );
     assert_eq!(tuned.choice.suggested, Some(tuned.grid.now));
     let env = lines(&suggestions(&tuned));
-    let expected = "# none of 0, 20000, 50000 makes a difference\n# (as it is now)\nMEM_MAX_FILE_BYTES=20000\n";
-    assert_eq!(env, expected);
+    assert_eq!(env, "MEM_MAX_FILE_BYTES=20000\n");
+    let told = text(&tuned);
+    let why = "  MEM_MAX_FILE_BYTES 20000\n    none of 0, 20000, 50000 makes a difference\n    (as it is now)\n";
+    assert!(told.contains(why), "{told}");
+    assert!(!told.contains("now -> suggested"), "{told}");
+}
+
+/// On a straight line any point would do: each message costs as much as the one before.
+#[test]
+fn a_straight_line_has_no_knee() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = "the pump of the crane ".repeat(3);
+    let rows: Vec<Row> = (0..240)
+        .map(|number| {
+            let asks = if number >= 200 { "<@900> " } else { "" };
+            row(60 * number, 501, format!("{asks}{words}"))
+        })
+        .collect();
+    let file = export(folder.path(), THREAD, &rows);
+    let flags = "--sweep MEM_MAX_CHARS=100000 --sweep MEM_MAX_AGE_MIN=0 --sweep MEM_MAX_MSGS=10,20,30,40,50,60";
+    let tuned = tuned(&[file], flags).unwrap();
+    let steps: Vec<u64> = tuned
+        .choice
+        .frontier
+        .iter()
+        .map(|point| tuned.swept.figures[*point].all.messages)
+        .collect();
+    assert_eq!(steps, [400, 800, 1_200, 1_600, 2_000, 2_400]);
+    assert_eq!(tuned.choice.knee, None);
+    // What shows as much as now, which is 40.
+    assert_eq!(tuned.choice.reason, Reason::NoKnee);
+    let suggested = tuned.grid.values(tuned.choice.suggested.unwrap());
+    assert_eq!(suggested[2], "40");
+}
+
+/// Ordinary channels, in which people mention the bot in passing, are no dead end.
+#[test]
+fn plain_mentions_are_tuned_by_what_a_lone_mention_gets() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<Row> = (0..120)
+        .map(|number| {
+            let asks = if number % 12 == 11 { "<@900> " } else { "" };
+            row(
+                60 * number,
+                501 + number.unsigned_abs() % 3,
+                format!("{asks}the pump of the crane"),
+            )
+        })
+        .collect();
+    let file = export(folder.path(), CHANNEL, &rows);
+    let prices = config(&[("LLM_PRICE_IN", "2"), ("LLM_PRICE_OUT", "8")]);
+    let tuned = tune(settings(std::slice::from_ref(&file), ""), &prices, &|_| ()).unwrap();
+    let names: Vec<&str> = tuned
+        .grid
+        .axes
+        .iter()
+        .map(|axis| axis.variable.name)
+        .collect();
+    assert!(
+        names.contains(&"LONE_CONTEXT") && names.contains(&"THREAD_SELECT"),
+        "{names:?}"
+    );
+    let now = &tuned.swept.figures[tuned.grid.now].all;
+    assert_eq!(now.messages, 0);
+    let told = text(&tuned);
+    assert!(told.contains("\nLONE_CONTEXT\n"), "{told}");
+    let most = tuned.swept.figures.iter().map(|one| one.all.messages).max();
+    assert!(most > Some(50), "{told}");
+    check_env(&tuned);
+    // With a budget it is suggested, and what that changes is told.
+    let flags = "--tokens 100000 --sweep LONE_CONTEXT=off,recent --sweep MEM_MAX_MSGS=10,40";
+    let tuned = tune(settings(&[file], flags), &prices, &|_| ()).unwrap();
+    let suggested = tuned.choice.suggested.unwrap();
+    let all = &tuned.swept.figures[suggested].all;
+    let told = text(&tuned);
+    let at = told.find("now -> suggested").expect("compared");
+    let compared = &told[at..];
+    assert!(compared.contains("messages"), "{told}");
+    let tokens = clew::report::grouped(all.tokens.total);
+    assert!(compared.contains(&tokens), "{tokens}: {told}");
+    let cost = format!("{:.4}", share(all.tokens.total * 2, 1_000_000));
+    assert!(compared.contains(&cost), "{cost}: {told}");
+    let (_, block) = told.split_once("\nFor .env:\n\n").unwrap();
+    assert_eq!(block, lines(&suggestions(&tuned)));
+    assert!(
+        block
+            .lines()
+            .all(|line| line.contains('=') && !line.starts_with('#')),
+        "{block}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&clew::tune::json(&tuned).unwrap()).unwrap();
+    assert_eq!(json["totals"]["now"]["messages"], 0);
+    assert_eq!(json["totals"]["suggested"]["tokens"], all.tokens.total);
 }
 
 /// The age of chains follows that of threads, and so is what is set now.

@@ -86,7 +86,7 @@ fn a_message_that_is_not_recorded_counts_as_not_found_and_is_told() {
         folder.path(),
         &label(at(60 * 23 + 2), &[at(60 * 22 + 2), at(7)]),
     );
-    let tuned = tuned(&files, &format!("--labels {labels}")).unwrap();
+    let tuned = tuned(&files, &format!("--sweep MEM_MAX_MSGS=5 --labels {labels}")).unwrap();
     assert_eq!(tuned.swept.unknown_labels, 1);
     let told = text(&tuned).replace('\n', " ");
     let counted = "1 of the messages that the labels name is in none of the files";

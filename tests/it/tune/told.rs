@@ -28,19 +28,21 @@ fn program(folder: &Path, flags: &str, files: &[PathBuf]) -> (i32, String, Strin
 fn the_text_fits_a_terminal_and_says_what_its_columns_mean() {
     let folder = tempfile::tempdir().unwrap();
     let files = harbour(folder.path());
-    let (code, told, errors) = program(folder.path(), "", &files);
+    let (code, told, errors) = program(folder.path(), "--tokens 600", &files);
     assert_eq!((code, errors.as_str()), (0, ""));
     for line in told.lines() {
         assert!(line.chars().count() < 80, "{line}");
     }
     for part in [
-        "17 questions to Clew (900); 96 settings tried on each.\n",
+        "17 questions to Clew (900); 576 settings tried on each.\n",
         "\nThreads ",
         "\nReply chains ",
         "\nMEM_MAX_MSGS\n",
         "\nmsgs, chars, tokens: ",
-        "\nThe knee: draw a straight line",
-        "\nSuggested lines of .env, the knee:\n",
+        "\nSuggested: ",
+        "\nnow -> suggested",
+        "\nFor costs set LLM_PRICE_IN",
+        "\nFor .env:\n\nMEM_MAX_MSGS=",
         "\nMEM_MAX_CHARS=",
     ] {
         assert!(told.contains(part), "{part}\n{told}");
@@ -120,7 +122,7 @@ fn the_page_has_a_plot_for_each_scene_and_the_lines_to_use() {
 fn without_a_bot_replies_stand_for_questions() {
     let files = fixtures(&["archive/forum_post.json"]);
     let told = |files: &[PathBuf], flags| text(&tuned(files, flags).unwrap()).replace('\n', " ");
-    let expected = "2 messages by people, each taken for a question to a bot to come; 96 settings";
+    let expected = "2 messages by people, each taken for a question to a bot to come; 576 settings";
     let found = told(&files, "");
     assert!(found.starts_with(expected), "{found}");
     let chain = fixtures(&["replay/chain.json"]);
@@ -203,7 +205,11 @@ fn what_cannot_be_tuned_is_refused_with_the_remedy() {
 fn a_budget_that_nothing_keeps_is_told_and_fails() {
     let folder = tempfile::tempdir().unwrap();
     let files = harbour(folder.path());
-    let (code, told, errors) = program(folder.path(), "--tokens 5", &files);
+    let (code, told, errors) = program(
+        folder.path(),
+        "--tokens 5 --sweep MEM_MAX_MSGS=5,40",
+        &files,
+    );
     assert_eq!((code, errors.as_str()), (1, ""));
     assert!(
         told.contains("Nothing that was tried keeps within 5 tokens"),

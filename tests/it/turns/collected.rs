@@ -9,7 +9,7 @@ use super::{Place, Seeds, assert_in_order, only, place, place_with};
 use crate::support::bot::details;
 
 /// Asks in a channel and gives the prompt and the GETs it cost.
-async fn asked(p: &Place, channel: Id, draft: impl Into<Draft>) -> (String, usize) {
+pub(super) async fn asked(p: &Place, channel: Id, draft: impl Into<Draft>) -> (String, usize) {
     let answers = p.stage.discord.answers(channel).len();
     p.stage.discord.clear_requests();
     p.post(channel, p.ada, draft);
@@ -172,7 +172,7 @@ async fn shortened_messages_are_truncation() {
     let bot = p.start().await;
     asked(&p, thread, p.to_us("well?")).await;
     let truncated = only(&bot.stop().await, "collect_truncated");
-    let expected = json!({"reason": "chars", "kept": 5, "dropped": 0});
+    let expected = json!({"reason": "chars", "kept": 5, "dropped": 0, "shortened": 5});
     assert_eq!(truncated, expected);
 }
 

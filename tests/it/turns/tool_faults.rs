@@ -45,14 +45,19 @@ async fn a_tool_that_fails_says_so() {
 /// Two repetitions, then it has to answer with what it has.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_goes_in_circles_is_asked_for_its_answer() {
-    for call in [
-        ("made_up", "{}"),
-        ("list_thread", "{\"before"),
-        ("search_messages", r#"{"words": "pump"}"#),
+    for calls in [
+        [("made_up", "{}"); 3],
+        [
+            ("made_up", "{}"),
+            ("made_up", r#"{"a": 1}"#),
+            ("made_up", r#"{"a": 2}"#),
+        ],
+        [("list_thread", "{\"before"); 3],
+        [("search_messages", r#"{"words": "pump"}"#); 3],
     ] {
         let p = place(&[]).await;
         let bot = p.start().await;
-        for _ in 0..3 {
+        for call in calls {
             p.stage.model.script(Behaviour::calls("", &[call]));
         }
         p.post(p.channel, p.ada, p.to_us("well?"));
@@ -62,7 +67,7 @@ async fn a_model_that_goes_in_circles_is_asked_for_its_answer() {
         assert_eq!(
             offer.collect::<Vec<_>>(),
             [true, true, true, false],
-            "{call:?}"
+            "{calls:?}"
         );
         bot.stop().await;
     }

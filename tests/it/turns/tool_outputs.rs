@@ -104,6 +104,24 @@ async fn each_result_is_a_file_until_the_end() {
     assert!(files(&p).is_empty());
 }
 
+/// A model that guesses the wrong words still sees what there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_that_matches_nothing_says_so_and_lists_the_newest() {
+    let (p, news) = with_news(&[]).await;
+    let bot = p.start().await;
+    read_news(&p, news).await;
+    let newest = ids(&search(&p).await).remove(0);
+    let found = p.tool("search_outputs", &json!({"words": "message"})).await;
+    assert!(
+        !found.contains("Nothing matches") && found.contains(&newest),
+        "{found}"
+    );
+    let none = p.tool("search_outputs", &json!({"words": "zebra"})).await;
+    let told = none.find("Nothing matches. The newest results:\n");
+    assert!(told < none.find(&newest) && told.is_some(), "{none}");
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn with_resume_the_next_process_finds_them() {
     let (p, news) = with_news(&[("TOOL_OUTPUT_RESUME", "true")]).await;

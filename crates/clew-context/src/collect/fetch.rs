@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep};
 
+use crate::engine::select::NamedMessage;
 use crate::engine::turn::StageFetches;
 use crate::model::{
     Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Image, Limits, Message, MessageId,
@@ -107,24 +108,32 @@ impl<'a, S: Source> Fetcher<'a, S> {
         Ok(page)
     }
 
-    /// One message.
+    /// One message. That there is none is not noted as a failure.
     pub(super) async fn message(
         &self,
         stage: Stage,
         channel: ChannelId,
         id: MessageId,
     ) -> Result<Message, Fallback> {
+        let message = self.message_unnoted(stage, channel, id).await;
+        message.inspect_err(|reason| {
+            if !matches!(reason, Fallback::Deleted | Fallback::NotFound) {
+                self.fail(stage, *reason);
+            }
+        })
+    }
+
+    /// One message, which something else may show as well: only if nothing does, the caller
+    /// notes the failure.
+    pub(super) async fn message_unnoted(
+        &self,
+        stage: Stage,
+        channel: ChannelId,
+        id: MessageId,
+    ) -> Result<Message, Fallback> {
         let call = || self.source.message(channel, id, self.deadline);
-        let mut message = self
-            .allowed(stage, channel, call)
-            .await
-            .inspect_err(|reason| {
-                if !matches!(reason, Fallback::Deleted | Fallback::NotFound) {
-                    self.fail(stage, *reason);
-                }
-            })?;
+        let mut message = self.allowed(stage, channel, call).await?;
         if message.channel != channel {
-            self.fail(stage, Fallback::Malformed);
             return Err(Fallback::Malformed);
         }
         self.opted_out.withhold(&mut message);
@@ -236,6 +245,12 @@ impl<'a, S: Source> Fetcher<'a, S> {
         {
             failures.push((stage, reason));
         }
+    }
+
+    /// Notes that a starter could not be fetched, and that nothing else shows it.
+    pub(super) fn no_starter(&self, stage: Stage, id: MessageId, why: Fallback) -> NamedMessage {
+        self.fail(stage, why);
+        NamedMessage::Unavailable(Some(id))
     }
 
     /// Marks a channel that is known to refuse us, so that it is not asked.

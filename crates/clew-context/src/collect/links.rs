@@ -17,7 +17,7 @@ use crate::model::{
 use super::fetch::Fetcher;
 use super::negative_cache::NoStarter;
 use super::source::{OtherChannels, PageCursor, Source};
-use super::starter;
+use super::starter::{self, FirstLook};
 
 /// How many messages of a page may be of apps or the system, on each side, before
 /// fewer are shown than wanted.
@@ -325,8 +325,12 @@ async fn linked_thread<S: Source>(
     let starter = first_look(fetcher, &target);
     let ((others, reaches_start), starter) = join(newest, starter).await;
     let main = match starter {
-        Some(starter) => starter,
-        None => first_message(fetcher, &target, &others, reaches_start).await,
+        FirstLook::Found(starter) => starter,
+        FirstLook::InThread => first_message(fetcher, &target, &others, reaches_start).await,
+        FirstLook::Failed(id, reason) => {
+            let shown = starter::among(&others, reaches_start, target.channel.as_ref(), id);
+            shown.unwrap_or_else(|| fetcher.no_starter(Stage::Link, id, reason))
+        }
     };
     GatheredLink {
         channel: target.channel,
@@ -362,35 +366,34 @@ async fn newest<S: Source>(
     (messages.map(Arc::new).collect(), page.complete)
 }
 
-/// The starter where it usually is; `None` if only the thread's first message can tell.
-async fn first_look<S: Source>(fetcher: &Fetcher<'_, S>, target: &Target) -> Option<NamedMessage> {
-    let channel = target.channel.as_ref()?;
-    let home = starter::home(channel)?;
+/// The starter where it usually is.
+async fn first_look<S: Source>(fetcher: &Fetcher<'_, S>, target: &Target) -> FirstLook {
+    let Some((home, view)) = home_of(fetcher, target) else {
+        return FirstLook::InThread;
+    };
     let id = target.id.starter();
+    if let Some(held) = view.get(id) {
+        return FirstLook::Found(NamedMessage::Known(Arc::clone(held)));
+    }
+    if view.deleted.contains(&id) {
+        return FirstLook::Found(NamedMessage::Deleted(id));
+    }
+    match fetcher.negative_cache().no_starter(target.id) {
+        Some(NoStarter::Deleted) => FirstLook::Found(NamedMessage::Deleted(id)),
+        Some(NoStarter::FirstMessage(_)) => FirstLook::InThread,
+        None => FirstLook::fetched(fetcher, Stage::Link, target.id, home).await,
+    }
+}
+
+/// Where the starter stands, if it is not just the first message, and that channel's window.
+fn home_of<S: Source>(fetcher: &Fetcher<'_, S>, target: &Target) -> Option<(ChannelId, View)> {
+    let home = starter::home(target.channel.as_ref()?)?;
     let view = if home == target.id {
         target.view.clone()
     } else {
         fetcher.other_channels()?.view(home)
     };
-    if let Some(held) = view.get(id) {
-        return Some(NamedMessage::Known(Arc::clone(held)));
-    }
-    if view.deleted.contains(&id) {
-        return Some(NamedMessage::Deleted(id));
-    }
-    match fetcher.negative_cache().no_starter(target.id) {
-        Some(NoStarter::Deleted) => return Some(NamedMessage::Deleted(id)),
-        Some(NoStarter::FirstMessage(_)) => return None,
-        None => {}
-    }
-    match fetcher.message(Stage::Link, home, id).await {
-        Ok(message) => Some(NamedMessage::Known(Arc::new(message))),
-        Err(Fallback::Deleted | Fallback::NotFound) if home == target.id => {
-            Some(NamedMessage::Deleted(id))
-        }
-        Err(Fallback::Deleted | Fallback::NotFound) => None,
-        Err(_) => Some(NamedMessage::Unavailable(Some(id))),
-    }
+    Some((home, view))
 }
 
 /// The first message of a thread that was not started from one.

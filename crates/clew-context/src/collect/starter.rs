@@ -15,21 +15,51 @@ use super::history::History;
 use super::negative_cache::NoStarter;
 use super::source::{PageCursor, Source};
 
-/// The first look, at the same time as the first page. `None`: only the thread's
-/// first message can tell.
+/// What the first look at a starter tells.
+pub(super) enum FirstLook {
+    /// It is this one, or deleted.
+    Found(NamedMessage),
+    /// Only the thread's first message can tell.
+    InThread,
+    /// It could not be fetched; the thread's messages may show it.
+    Failed(MessageId, Fallback),
+}
+
+impl FirstLook {
+    /// A starter in its home.
+    pub(super) async fn fetched<S: Source>(
+        fetcher: &Fetcher<'_, S>,
+        stage: Stage,
+        thread: ChannelId,
+        home: ChannelId,
+    ) -> Self {
+        let id = thread.starter();
+        match fetcher.message_unnoted(stage, home, id).await {
+            Ok(message) => Self::Found(NamedMessage::Known(Arc::new(message))),
+            Err(Fallback::Deleted | Fallback::NotFound) if home == thread => {
+                Self::Found(NamedMessage::Deleted(id))
+            }
+            Err(Fallback::Deleted | Fallback::NotFound) => Self::InThread,
+            Err(reason) => Self::Failed(id, reason),
+        }
+    }
+}
+
+/// The first look, at the same time as the first page.
 pub(super) async fn look<S: Source>(
     turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     channel: Option<&Channel>,
-) -> Option<NamedMessage> {
-    let channel = channel?;
-    let home = home(channel)?;
+) -> FirstLook {
+    let Some((channel, home)) = channel.and_then(|one| Some((one, home(one)?))) else {
+        return FirstLook::InThread;
+    };
     if let Some(known) = turn.known_starter(home) {
-        return Some(NamedMessage::Known(known));
+        return FirstLook::Found(NamedMessage::Known(known));
     }
     let id = channel.id.starter();
     if home == channel.id && turn.view.deleted.contains(&id) {
-        return Some(NamedMessage::Deleted(id));
+        return FirstLook::Found(NamedMessage::Deleted(id));
     }
     if let Some(referenced) = turn
         .view
@@ -37,10 +67,10 @@ pub(super) async fn look<S: Source>(
         .first()
         .and_then(|first| included_in(first, Some(channel)))
     {
-        return Some(referenced);
+        return FirstLook::Found(referenced);
     }
     match fetcher.negative_cache().no_starter(channel.id) {
-        Some(NoStarter::Deleted) => return Some(NamedMessage::Deleted(id)),
+        Some(NoStarter::Deleted) => return FirstLook::Found(NamedMessage::Deleted(id)),
         Some(NoStarter::FirstMessage(first)) => return first_message(turn, fetcher, first).await,
         None => {}
     }
@@ -48,17 +78,13 @@ pub(super) async fn look<S: Source>(
     if turn.may_surely_not_read() {
         fetcher.bar(home);
     }
-    match fetcher.message(Stage::Starter, home, id).await {
-        Ok(message) => Some(NamedMessage::Known(Arc::new(message))),
-        Err(Fallback::Deleted | Fallback::NotFound) if home == channel.id => {
-            fetcher
-                .negative_cache()
-                .remember_no_starter(channel.id, NoStarter::Deleted);
-            Some(NamedMessage::Deleted(id))
-        }
-        Err(Fallback::Deleted | Fallback::NotFound) => None,
-        Err(_) => Some(NamedMessage::Unavailable(Some(id))),
+    let found = FirstLook::fetched(fetcher, Stage::Starter, channel.id, home).await;
+    if matches!(found, FirstLook::Found(NamedMessage::Deleted(_))) {
+        fetcher
+            .negative_cache()
+            .remember_no_starter(channel.id, NoStarter::Deleted);
     }
+    found
 }
 
 /// The channel the starter is in; `None` for private threads, which are never
@@ -75,17 +101,15 @@ async fn first_message<S: Source>(
     turn: &TurnInput,
     fetcher: &Fetcher<'_, S>,
     first: MessageId,
-) -> Option<NamedMessage> {
+) -> FirstLook {
     if let Some(known) = turn.view.get(first) {
-        return Some(NamedMessage::Known(Arc::clone(known)));
+        return FirstLook::Found(NamedMessage::Known(Arc::clone(known)));
     }
-    match fetcher
-        .message(Stage::Starter, turn.channel_id(), first)
-        .await
-    {
-        Ok(message) => Some(NamedMessage::Known(Arc::new(message))),
-        Err(_) => None,
-    }
+    let thread = turn.channel_id();
+    let message = fetcher.message_unnoted(Stage::Starter, thread, first).await;
+    message.map_or(FirstLook::InThread, |message| {
+        FirstLook::Found(NamedMessage::Known(Arc::new(message)))
+    })
 }
 
 /// The second look, at the thread's first message. That a thread was not started from a message is
@@ -139,10 +163,22 @@ fn judge<S: Source>(
     NamedMessage::Deleted(thread.starter())
 }
 
-/// The starter included in the thread's first message, if we have that message.
-pub(super) fn included(history: &History, channel: Option<&Channel>) -> Option<NamedMessage> {
-    let first = history.messages.first()?;
-    included_in(first, channel)
+/// A starter that could not be fetched, as the thread's messages show it: a post's is one of
+/// them; another is included in the first of all, or is that, unless Discord put it there.
+pub(super) fn among(
+    messages: &[Arc<Message>],
+    reaches_start: bool,
+    channel: Option<&Channel>,
+    id: MessageId,
+) -> Option<NamedMessage> {
+    if let Some(itself) = messages.iter().find(|message| message.id == id) {
+        return Some(NamedMessage::Known(Arc::clone(itself)));
+    }
+    let first = messages.first()?;
+    let is_post = channel.is_some_and(|channel| home(channel) == Some(channel.id));
+    let is_starter = reaches_start && !is_post && first.kind != MessageKind::ThreadStarter;
+    let first_is = || is_starter.then(|| NamedMessage::Known(Arc::clone(first)));
+    included_in(first, channel).or_else(first_is)
 }
 
 /// Somebody who may read the thread may read its parent, but no other channel.

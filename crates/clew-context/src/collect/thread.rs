@@ -13,7 +13,7 @@ use crate::model::{Channel, Fallback, Message, Referenced, Stage};
 use super::fetch::Fetcher;
 use super::history::{self, History};
 use super::source::Source;
-use super::starter;
+use super::starter::{self, FirstLook};
 
 /// What was collected from a thread.
 pub(super) struct CollectedThread {
@@ -37,11 +37,15 @@ pub(super) async fn collect<S: Source>(
     let (history, (channel, starter)) =
         join(history::collect(turn, fetcher, more), first_look).await;
     let starter = match starter {
-        Some(NamedMessage::Unavailable(id)) => {
-            starter::included(&history, channel.as_ref()).unwrap_or(NamedMessage::Unavailable(id))
+        FirstLook::Found(found) => found,
+        FirstLook::InThread => {
+            starter::from_first_message(turn, fetcher, channel.as_ref(), &history).await
         }
-        Some(found) => found,
-        None => starter::from_first_message(turn, fetcher, channel.as_ref(), &history).await,
+        FirstLook::Failed(id, reason) => {
+            let (messages, reaches_start) = (&history.messages, history.reaches_start());
+            let shown = starter::among(messages, reaches_start, channel.as_ref(), id);
+            shown.unwrap_or_else(|| fetcher.no_starter(Stage::Starter, id, reason))
+        }
     };
     let pointed_at = pointed_at(turn, fetcher, &history).await;
     let target = turn.target(pointed_at.message(), Some(&history.messages));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{
     Block, BlockEntry, BlockItem, Channel, ChannelKind, Limits, Marker, MessageId, OmitReason,
-    Omitted, Unseen,
+    Omitted, TextCap, Unseen,
 };
 
 use super::frame;
@@ -160,7 +160,7 @@ fn fit(
     {
         if let Some(shorter) = shorten::head_and_tail(&draft.item.text, room) {
             draft.item.text = shorter;
-            draft.item.cut = true;
+            draft.item.cut = Some(TextCap::Block);
         }
     }
 }

@@ -351,7 +351,7 @@ mod tests {
             text in "[\\PC\n]{0,40}",
         ) -> BlockEntry {
             let message = Arc::new(shown(time, bot));
-            BlockEntry::Message(BlockItem { message, place, ours, proxied, name, text, cut: false })
+            BlockEntry::Message(BlockItem { message, place, ours, proxied, name, text, cut: None })
         }
     }
 

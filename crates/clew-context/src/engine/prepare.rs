@@ -1,6 +1,7 @@
 //! Turns what was collected into a prompt: select, render, assemble. Pure;
 //! repeated with smaller caps if a model says that the prompt was too long.
 
+use std::mem;
 use std::sync::Arc;
 
 use crate::model::{
@@ -75,8 +76,10 @@ impl<'a> PromptInput<'a> {
 pub struct Prepared {
     /// The block.
     pub block: Block,
-    /// How many of its messages are the thread's tail.
-    pub tail: usize,
+    /// Its caps: those that were set, halved as often as asked for.
+    pub limits: Limits,
+    /// The thread's tail.
+    pub tail: TailCounts,
     /// The prompt.
     pub prompt: Prompt,
     /// The asker's name within the prompt.
@@ -87,6 +90,15 @@ pub struct Prepared {
     pub adopted: Option<BlockItem>,
     /// How many facts about the asker and about the server are in the prompt.
     pub facts: (usize, usize),
+}
+
+/// How many messages a thread's tail has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TailCounts {
+    /// Chosen of the thread, at most `THREAD_CONTEXT_TAIL_COUNT`.
+    pub found: usize,
+    /// In the block, where `MEM_MAX_CHARS` may leave room for fewer.
+    pub shown: usize,
 }
 
 /// Selects, renders and assembles.
@@ -106,7 +118,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     if let Some(adopted) = adopted {
         selection.point_at(adopted.id);
     }
-    let tail = selection.tail;
+    let tail = mem::take(&mut selection.tail);
     let asker = renderer.author(trigger);
     let block = block::build(
         selection,
@@ -115,6 +127,11 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         &mut renderer,
         limits,
     );
+    let in_tail = block.items().filter(|item| tail.contains(&item.message.id));
+    let tail = TailCounts {
+        found: tail.len(),
+        shown: in_tail.count(),
+    };
     let words = if bare {
         String::new()
     } else {
@@ -156,6 +173,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let facts = (profiles.user.len(), profiles.server.len());
     Prepared {
         block,
+        limits: *limits,
         tail,
         prompt,
         asker,

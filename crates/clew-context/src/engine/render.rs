@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::model::{BlockItem, BlockPlace, ChannelId, Mention, Message, RoleId, Speaker, UserId};
+use crate::model::{
+    BlockItem, BlockPlace, ChannelId, Mention, Message, RoleId, Speaker, TextCap, UserId,
+};
 
 use super::eligible::Us;
 use super::frame;
@@ -115,13 +117,13 @@ impl<'a> Renderer<'a> {
         place: BlockPlace,
         max_chars: usize,
     ) -> BlockItem {
-        let (text, cut) = self.within(&message, max_chars);
+        let (text, is_cut) = self.within(&message, max_chars);
         BlockItem {
             place,
             ours: self.us.wrote(&message),
             proxied: self.us.proxy_of(&message).is_some(),
             name: self.author(&message),
-            cut,
+            cut: is_cut.then_some(TextCap::Message),
             text,
             message,
         }

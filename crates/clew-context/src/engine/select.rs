@@ -6,6 +6,7 @@ mod conversation;
 mod links;
 mod thread;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::{BlockPlace, Limits, Marker, Message, MessageId, OmitReason, Omitted, Unseen};
@@ -162,8 +163,8 @@ pub struct Selection {
     pub omitted: Vec<Omitted>,
     /// Older messages that were not looked at.
     pub unseen: Option<Unseen>,
-    /// How many messages of the tail are shown.
-    pub tail: usize,
+    /// Which of them are the tail.
+    pub tail: BTreeSet<MessageId>,
     /// The most Unicode scalars that they may take, if that is less than the block may.
     pub max_chars: Option<usize>,
     /// Whether no gaps are marked, since other conversations stand between the messages anyway.
@@ -392,6 +393,6 @@ fn select_tail(us: &Us, trigger: &Message, messages: &[Arc<Message>], room: usiz
     }
     selection.picks.reverse();
     selection.omitted.reverse();
-    selection.tail = selection.picks.len();
+    selection.tail = selection.picks.iter().map(|pick| pick.message.id).collect();
     selection
 }

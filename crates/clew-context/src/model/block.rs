@@ -49,8 +49,17 @@ pub struct BlockItem {
     pub name: String,
     /// The rendered, sanitised and possibly shortened text.
     pub text: String,
-    /// Whether the text was shortened.
-    pub cut: bool,
+    /// The cap that shortened the text; none if it is whole.
+    pub cut: Option<TextCap>,
+}
+
+/// What shortens a message's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TextCap {
+    /// `MEM_MAX_MSG_CHARS`: it is longer than any may be.
+    Message,
+    /// `MEM_MAX_CHARS`, of a channel's messages `LONE_MAX_CHARS`: all together are too long.
+    Block,
 }
 
 /// Why a message is in the block.

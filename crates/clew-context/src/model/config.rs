@@ -68,6 +68,17 @@ pub enum LoneContext {
     Conversation,
 }
 
+impl LoneContext {
+    /// The word that `LONE_CONTEXT` takes.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Recent => "recent",
+            Self::Conversation => "conversation",
+        }
+    }
+}
+
 /// Which messages of a thread's history are shown if not all fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadSelect {
@@ -75,6 +86,16 @@ pub enum ThreadSelect {
     Newest,
     /// Those that most surely belong to the asker's conversation.
     Conversation,
+}
+
+impl ThreadSelect {
+    /// The word that `THREAD_SELECT` takes.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Conversation => "conversation",
+        }
+    }
 }
 
 /// How many messages are shown around a linked one.

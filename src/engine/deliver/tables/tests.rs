@@ -18,10 +18,69 @@ fn a_table_becomes_an_aligned_code_block() {
     // Without bars at the ends, with too few and too many cells, with an escaped bar.
     check(
         "a | b\n--- | ---\n1\\|2 | 3 | 4\n| 5\nno cells",
-        "```\na    b\n---  -\n1|2  3\n5\n```\nno cells",
+        "```\na    b\n---  -----\n1|2  3 | 4\n5\n```\nno cells",
     );
+    // Joined emoji are one of two columns.
+    check("|👨‍👩‍👧|x|\n|-|-|\n|ab|y|\n", "```\n👨‍👩‍👧  x\n--  -\nab  y\n```\n");
     // Wide characters take two columns.
     check("|猫|x|\n|-|-|\n|a|y|\n", "```\n猫  x\n--  -\na   y\n```\n");
+}
+
+/// What stands between backticks is shown to the letter, bars, asterisks and tags as well.
+#[test]
+fn code_in_a_cell_stays_as_it_is() {
+    check(
+        "|what|code|\n|-|-|\n|power|`2**3**4`|\n|or|`a || b`|\n|break|`<br>`|\n",
+        "```\nwhat   code\n-----  -------\npower  2**3**4\nor     a || b\nbreak  <br>\n```\n",
+    );
+    // Asterisks that make nothing bold mean themselves; a tick that nothing closes, too.
+    check(
+        "|a|b|\n|-|-|\n|2 ** 3|**x** **|\n|5` | 6|\n",
+        "```\na       b\n------  ----\n2 ** 3  x **\n5       6\n```\n",
+    );
+    check(
+        "|a|b|\n|-|-|\n|x<br>y|z<br />|\n",
+        "```\na    b\n---  -\nx y  z\n```\n",
+    );
+}
+
+/// In a code block nobody could click an address or see whom a mention names.
+#[test]
+fn a_table_with_mentions_or_addresses_becomes_a_list() {
+    check(
+        "|who|where|\n|-|-|\n|<@12>|`x*y*`|\n",
+        "- **<@12>** · where: `x*y*`\n",
+    );
+    check(
+        "|what|page|\n|-|-|\n|**tea**|<https://a.example/b> or [c](https://c.example)|\n",
+        "- **tea** · page: <https://a.example/b> or [c](https://c.example)\n",
+    );
+    check(
+        "|a|b|\n|-|-|\n|`<@12>`|`x://`|\n",
+        "```\na      b\n-----  ----\n<@12>  x://\n```\n",
+    );
+}
+
+/// A table longer than a message goes on in the next, as code.
+#[test]
+fn a_table_crosses_the_limit_of_a_message() {
+    let rows: String = (0..200)
+        .map(|n| format!("| reading {n} | {} |\n", n * n))
+        .collect();
+    let table = format!("Readings:\n\n| what | value |\n|---|--:|\n{rows}\nDone.");
+    let shown = readable(&table, true);
+    let delivery =
+        crate::engine::deliver::split(&shown.text, 10, crate::engine::deliver::Overflow::Cut);
+    assert_eq!(delivery.messages.len(), 2);
+    for message in &delivery.messages {
+        assert!(message.encode_utf16().count() <= 2_000);
+        assert_eq!(message.matches("```").count() % 2, 0, "{message}");
+    }
+    let all = delivery.messages.concat();
+    for n in 0..200 {
+        assert!(all.contains(&format!("reading {n} ")), "{n}");
+    }
+    assert!(all.ends_with("Done."), "{all}");
 }
 
 #[test]
@@ -31,6 +90,7 @@ fn what_is_no_table_stays() {
         "| a | b |\n|---|\n",
         "```\n| a | b |\n|---|---|\n```\n",
         "    | a | b |\n    |---|---|\n",
+        "> | a | b |\n> |---|---|\n> | 1 | 2 |\n",
         "a || b\n\n|---|\n",
         "---\n",
         "",

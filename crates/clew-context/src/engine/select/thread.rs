@@ -47,8 +47,8 @@ pub(super) fn select(
             continue;
         }
         room -= 1;
-        selection.tail += usize::from(in_tail);
         let place = if in_tail {
+            selection.tail.insert(message.id);
             BlockPlace::Tail
         } else {
             BlockPlace::History
@@ -66,7 +66,8 @@ pub(super) fn select(
         oldest,
         &mut selection,
     );
-    selection.tail += kept.keys().filter(|id| tail.contains(id)).count();
+    let kept_tail = kept.keys().copied().filter(|id| tail.contains(id));
+    selection.tail.extend(kept_tail);
     selection.picks.extend(kept.into_values());
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection.omitted.sort_by_key(|omitted| omitted.id);

@@ -240,6 +240,20 @@ fn a_linked_thread_comes_with_title_starter_and_newest_messages() {
     assert!(text.contains(heading), "{text}");
 }
 
+/// The one call that is left brings the page, and that shows the post's first message.
+#[test]
+fn a_linked_threads_starter_that_its_page_shows_is_not_missing() {
+    let inside = |n: u64| said(n, BOB, "x").into_channel(thread_id(2));
+    let mut world = World::of([inside(2), inside(3)]);
+    let known = (post(2), Readers::Everybody);
+    world.known.insert(thread_id(2), known);
+    let mut start = here();
+    start.limits.max_fetches = 1;
+    let collected = start.collected(&world, &asked(20, EVE, &format!("<#{}>", thread_id(2))));
+    assert_eq!(outline(&start.prepare(&collected).block), "| s2 3");
+    assert_eq!(failures(&collected), [""; 0]);
+}
+
 #[test]
 fn a_linked_thread_without_starter_begins_with_its_first_message() {
     let inside = |n: u64| said(n, BOB, "x").into_channel(thread_id(2));

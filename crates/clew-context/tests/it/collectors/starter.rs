@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clew_context::collect::{FetchError, NegativeCache};
-use clew_context::model::{Channel, Fallback, Message, Reference, ReferenceKind};
+use clew_context::model::{Channel, Fallback, Limits, Message, Reference, ReferenceKind};
 
 use crate::support::build::{
     ADA, BOB, EVE, GENERAL, Shape, asked, id, post, private_thread, said, thread, thread_id,
@@ -138,6 +138,57 @@ fn the_trigger_may_be_the_starter() {
     let block = start.prepare(&start.collected(&world, &trigger)).block;
     assert_eq!(outline(&block), "");
     assert_eq!(world.calls(), [""; 0]);
+}
+
+/// Where a thread shows its starter anyway, nothing is missing, whatever kept us from fetching it.
+#[tokio::test]
+async fn a_starter_that_the_thread_shows_is_not_missing() {
+    let one_call = Limits {
+        max_fetches: 1,
+        ..Limits::default()
+    };
+    let anchored = World::of([
+        notice(1).carrying(said(0, ADA, "start")),
+        here(2, "a"),
+        ask(9),
+    ]);
+    let posted = World::of([here(0, "it crashes"), here(2, "a"), ask(9)]);
+    let unanchored = World::of([here(1, "first"), here(2, "a"), ask(9)]);
+    let cut_off = World::of([notice(1), here(2, "a"), ask(9)]);
+    for (world, channel, shown, failed) in [
+        (&anchored, thread(0), "s0 2", None),
+        (&posted, post(0), "s0 2", None),
+        (&unanchored, thread(0), "s1 2", None),
+        (
+            &cut_off,
+            thread(0),
+            "unavailable 2",
+            Some("starter:fetch_budget".to_owned()),
+        ),
+    ] {
+        let start = Start {
+            limits: one_call,
+            ..Start::within(channel)
+        };
+        let collected = start.collect(world, &ask(9)).await;
+        assert_eq!(outline(&start.prepare(&collected).block), shown);
+        assert_eq!(failures(&collected), Vec::from_iter(failed));
+    }
+    // The first message is known by its id from before, and is on the page.
+    let negative_cache = NegativeCache::default();
+    let start = Start::within(private_thread(0));
+    start
+        .collect_with(&unanchored, &negative_cache, &ask(9))
+        .await;
+    let start = Start {
+        limits: one_call,
+        ..start
+    };
+    let again = start
+        .collect_with(&unanchored, &negative_cache, &ask(9))
+        .await;
+    assert_eq!(outline(&start.prepare(&again).block), "s1 2");
+    assert_eq!(failures(&again), [""; 0]);
 }
 
 /// A refused starter affects nothing else.

@@ -80,7 +80,7 @@ async fn the_tail_ends_strictly_before_the_target() {
         (target(&collected), adopted(&collected)),
         (Some(8), Some(8))
     );
-    assert_eq!(prepared.tail, 2);
+    assert_eq!(prepared.tail.shown, 2);
 }
 
 #[tokio::test]
@@ -337,6 +337,23 @@ async fn the_message_pointed_at_counts_in_the_tail() {
     assert_eq!(shown, "s0 ..0.. 13 14 15 16 17 p18");
 }
 
+/// What the cap on characters leaves out of the tail was found and is not shown.
+#[tokio::test]
+async fn the_tail_counts_what_is_shown() {
+    let trigger = ask(6, EVE, "so?");
+    let long = |n| here(n, BOB, &"valve ".repeat(100));
+    let world = World::of((1..6).map(long).chain([trigger.clone()]));
+    let start = Start {
+        limits: limits(|limits| limits.max_chars = 1_000),
+        ..Start::within(thread(0))
+    };
+    let collected = start.collect(&world, &trigger).await;
+    let prepared = start.prepare(&collected);
+    let shown = prepared.block.items().count();
+    assert_eq!((prepared.tail.found, prepared.tail.shown), (5, shown));
+    assert!(shown < 5, "{shown}");
+}
+
 /// The starter is in another channel, so it is not part of the tail.
 #[tokio::test]
 async fn the_tail_counts_only_messages_in_the_thread() {
@@ -345,7 +362,7 @@ async fn the_tail_counts_only_messages_in_the_thread() {
     world.add([trigger.clone()]);
     let start = Start::within(thread(0));
     let collected = start.collect(&world, &trigger).await;
-    assert_eq!(start.prepare(&collected).tail, 2);
+    assert_eq!(start.prepare(&collected).tail.shown, 2);
 }
 
 /// The pointed-at message is far above the page, but fetched separately and shown.

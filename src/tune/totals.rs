@@ -1,0 +1,99 @@
+//! What the suggestion changes: all questions together, and one of them.
+
+use serde::Serialize;
+
+use super::Tuned;
+use super::choose::shown;
+use crate::replay::{Figures, share};
+use crate::report::grouped;
+
+/// What one combination shows and costs, of all questions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Totals {
+    pub(super) messages: u64,
+    /// Of the messages those that belong; none without labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) belonging: Option<u64>,
+    /// An estimate.
+    pub(super) tokens: u64,
+    /// Of these tokens; none if the model's price is not known.
+    pub(super) cost: Option<f64>,
+}
+
+impl Totals {
+    pub(super) fn of(tuned: &Tuned, point: usize) -> Self {
+        let all = &tuned.swept.figures[point].all;
+        let tokens = all.tokens.total;
+        Self {
+            messages: all.messages,
+            belonging: all.labels.map(|_| shown(all)),
+            tokens,
+            cost: tuned.price.map(|price| price.cost(tokens, 0).amount()),
+        }
+    }
+}
+
+/// The heads of [`rows`].
+pub(super) const HEADS: [&str; 5] = [
+    "now -> suggested",
+    "all, now",
+    "suggested",
+    "each, now",
+    "suggested",
+];
+
+/// What is set now beside what is suggested: of all questions, and of each; nothing if that is
+/// the same, or nothing is suggested.
+pub(super) fn rows(tuned: &Tuned) -> Vec<[String; 5]> {
+    let now = tuned.grid.now;
+    let Some(suggested) = tuned.choice.suggested.filter(|point| *point != now) else {
+        return Vec::new();
+    };
+    let all = |point: usize| -> &Figures { &tuned.swept.figures[point].all };
+    let questions = all(now).triggers;
+    let totals = [now, suggested].map(|point| Totals::of(tuned, point));
+    let row = |name: &str, decimals: usize, of: fn(&Totals) -> Option<u64>| {
+        let [now, suggested] = [of(&totals[0])?, of(&totals[1])?];
+        let each = |total| format!("{:.decimals$}", share(total, questions));
+        Some([
+            name.to_owned(),
+            grouped(now),
+            grouped(suggested),
+            each(now),
+            each(suggested),
+        ])
+    };
+    let cost = || {
+        let [now, suggested] = [totals[0].cost?, totals[1].cost?];
+        #[expect(clippy::cast_precision_loss, reason = "questions are far below 2^52")]
+        let each = |total: f64| format!("{:.6}", total / questions.max(1) as f64);
+        let all = |total: f64| format!("{total:.4}");
+        let each = [each(now), each(suggested)];
+        let [each_now, each_suggested] = each;
+        Some([
+            "cost".to_owned(),
+            all(now),
+            all(suggested),
+            each_now,
+            each_suggested,
+        ])
+    };
+    [
+        row("messages", 1, |totals| Some(totals.messages)),
+        row("that belong", 1, |totals| totals.belonging),
+        row("tokens", 0, |totals| Some(totals.tokens)),
+        cost(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What the costs are, or how to see them.
+pub(super) const fn about_cost(tuned: &Tuned) -> &'static str {
+    if tuned.price.is_some() {
+        "Costs are those of the context alone, at LLM_PRICE_IN."
+    } else {
+        "For costs set LLM_PRICE_IN and LLM_PRICE_OUT to the prices of a million tokens."
+    }
+}
