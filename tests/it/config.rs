@@ -397,7 +397,7 @@ fn quotes_from_the_environment_are_named() {
         |name: &str| format!("{name} (environment) has quotes, which are part of its value there");
     let config = load(&[("DISCORD_TOKEN", "\"t\"")]);
     assert_eq!(config.warnings(), [told("DISCORD_TOKEN")]);
-    let (_dir, path) = dotenv("DISCORD_TOKEN=\"t\"\nMEM_MAX_MSGS='7'\n");
+    let (_dir, path) = dotenv("STATE_DIR=\"t\"\nMEM_MAX_MSGS='7'\n");
     let config = Config::load([], Some(&path)).unwrap();
     assert_eq!(config.warnings(), [""; 0]);
 }
