@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
+use crate::model::without_keys;
 use crate::telemetry::event::{Fatal, Stopping};
 #[cfg(feature = "otel")]
 use crate::telemetry::{Exporter, Traces};
@@ -38,7 +39,7 @@ use crate::telemetry::{Guard, Ids, LineTap, Metrics, Telemetry, with_sources};
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
-use clew_context::model::{ApplicationId, Clock};
+use clew_context::model::{ApplicationId, Clock, Secret};
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Gateway};
 use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress};
@@ -132,6 +133,17 @@ pub struct Observer {
     pub lines: LineTap,
 }
 
+/// The bot's token.
+///
+/// # Errors
+/// [`Error::NoToken`].
+pub fn token(config: &Config) -> Result<Secret, Error> {
+    let token = config.discord.token.clone();
+    token.ok_or_else(|| Error::NoToken {
+        meant: config.meant_as_token().map(str::to_owned),
+    })
+}
+
 /// Runs the bot until `shutdown`, then drains and closes it.
 ///
 /// # Errors
@@ -151,10 +163,7 @@ pub async fn run_observed(
     shutdown: CancellationToken,
     observer: Option<Observer>,
 ) -> Result<(), Error> {
-    let Some(token) = config.discord.token.clone() else {
-        let meant = config.meant_as_token().map(str::to_owned);
-        return Err(Error::NoToken { meant });
-    };
+    let token = token(&config)?;
     let session_path = config.state_dir.join(SESSION_FILE);
     let begun = once_there_is_room(|| begin(&config, &clock));
     let Some(begun) = shutdown.run_until_cancelled(begun).await else {
@@ -406,7 +415,8 @@ async fn check_model(services: Arc<Services>, shutdown: CancellationToken) {
     };
     for client in model.clients() {
         if let Some(Err(error)) = shutdown.run_until_cancelled(client.look()).await {
-            tracing::warn!(url = %client.models_url(), error = %with_sources(&error),
+            let url = without_keys(client.models_url().as_str());
+            tracing::warn!(url, error = %with_sources(&error),
                 "cannot reach the model: check the server's address and key in LLM_*, and that it runs");
         }
     }

@@ -23,10 +23,13 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use rustix::fs::Mode;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::{Config, LogFormat};
+use crate::app::system_clock;
+use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::telemetry::init_log;
 
 /// The exit code for settings and input that only a person can fix.
@@ -155,18 +158,57 @@ fn connect(runtime: &Runtime, config: Config) -> ExitCode {
 }
 
 /// Reports an error that only a person can fix, before the process ends.
-fn fail(error: &dyn Error) -> ExitCode {
+fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     fail_with(CANNOT, error)
 }
 
 /// Reports an error, before the process ends.
-#[expect(clippy::print_stderr, reason = "there may be no log")]
-fn fail_with(code: u8, error: &dyn Error) -> ExitCode {
-    eprintln!("clew: {error}");
+fn fail_with(code: u8, error: &(dyn Error + 'static)) -> ExitCode {
+    let mut because = Vec::new();
     let mut source = error.source();
     while let Some(cause) = source {
-        eprintln!("  because: {cause}");
+        because.push(cause.to_string());
         source = cause.source();
     }
+    match Config::log_format_of_process() {
+        LogFormat::Text => tell_failure(error, &because),
+        LogFormat::Json => match error.downcast_ref::<ConfigErrors>() {
+            Some(ConfigErrors {
+                problems, warnings, ..
+            }) => {
+                let fields = json!({"problems": problems, "notes": warnings});
+                log_object(Level::ERROR, "the settings cannot be used", fields);
+            }
+            None => log_object(
+                Level::ERROR,
+                &error.to_string(),
+                json!({"because": because}),
+            ),
+        },
+    }
     ExitCode::from(code)
+}
+
+#[expect(clippy::print_stderr, reason = "there may be no log")]
+fn tell_failure(error: &dyn Error, because: &[String]) {
+    eprintln!("clew: {error}");
+    for cause in because {
+        eprintln!("  because: {cause}");
+    }
+}
+
+/// Writes an object with these fields, as the log in JSON writes lines, whose fields are
+/// texts and numbers only.
+#[expect(clippy::print_stderr, reason = "the log's writer takes no objects")]
+fn log_object(level: Level, message: &str, fields: Value) {
+    let mut line = json!({
+        "timestamp": system_clock()().rfc3339(),
+        "level": level.as_str(),
+        "message": message,
+        "target": "clew",
+    });
+    if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+        line.extend(fields);
+    }
+    eprintln!("{line}");
 }

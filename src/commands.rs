@@ -99,11 +99,11 @@ impl Refused {
     /// What the caller is told.
     pub const fn line(self) -> &'static str {
         match self {
-            Self::Elsewhere => "I answer in servers that I am in and in direct messages with me.",
-            Self::NotAllowed(_) => "I may not answer you here: ask the people who run this bot.",
-            Self::SwitchedOff => "I am switched off in this channel.",
+            Self::Elsewhere => "I answer in servers I'm in and in direct messages with me.",
+            Self::NotAllowed(_) => "I may not answer you here. Ask the operator.",
+            Self::SwitchedOff => "I'm switched off in this channel.",
             Self::Unknown => words::GONE,
-            Self::NoMessage => "I could not read that message.",
+            Self::NoMessage => "I can't read that message.",
         }
     }
 }

@@ -48,7 +48,7 @@ pub use fallbacks::FallbackConfig;
 pub use llm::LlmConfig;
 pub use log::{LogConfig, LogFormat};
 pub use memory::MemoryConfig;
-pub use problem::ConfigErrors;
+pub use problem::{ConfigErrors, Problem};
 pub use runs::RunConfig;
 #[cfg(feature = "otel")]
 pub use telemetry::TraceConfig;
@@ -174,11 +174,19 @@ impl Config {
             values: Values::default(),
             warnings: Vec::new(),
         };
-        let (values, warnings) = check.finish()?;
-        Ok(Self {
+        let (values, warnings, problems) = check.finish();
+        let config = Self {
             values,
-            warnings,
+            warnings: warnings.clone(),
             ..config
+        };
+        if problems.is_empty() {
+            return Ok(config);
+        }
+        Err(ConfigErrors {
+            problems,
+            warnings,
+            rest: Box::new(config),
         })
     }
 
@@ -225,6 +233,14 @@ impl Config {
     pub fn has_colours() -> bool {
         let mut environment = process_environment();
         !environment.any(|(name, value)| name == "NO_COLOR" && !value.is_empty())
+    }
+
+    /// How this process writes what it has to say, as far as its settings can be read.
+    pub fn log_format_of_process() -> LogFormat {
+        match Self::of_process() {
+            Ok(config) => config.log.format,
+            Err(errors) => errors.rest.log.format,
+        }
     }
 
     /// What has to be typed to start this program again.

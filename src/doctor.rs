@@ -14,7 +14,7 @@ mod store;
 use clew_discord::rest::Application;
 use serde::Serialize;
 
-use crate::config::{Config, ConfigErrors};
+use crate::config::{Config, ConfigErrors, Problem};
 
 /// How something was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,27 +69,37 @@ impl Finding {
     }
 }
 
-/// Tries everything and hands on each finding as it comes.
+/// Tries everything and hands on each finding as it comes. A setting that cannot be used
+/// keeps nothing from being tried but what it names.
 pub async fn run(config: Result<Config, ConfigErrors>, tell: &mut dyn FnMut(Finding)) {
-    let config = match config {
-        Ok(config) => config,
-        Err(errors) => {
-            for problem in errors.problems {
-                let found = format!("{} is {}", problem.subject, problem.shown);
-                let remedy = format!("set it to {}", problem.accepted);
-                tell(Finding::failed("settings", found, remedy));
-            }
-            return;
-        }
+    let (config, problems) = match config {
+        Ok(config) => (config, Vec::new()),
+        Err(errors) => (*errors.rest, errors.problems),
     };
-    settings(&config, tell);
-    discord::look(&config, tell).await;
-    model::look(&config, tell).await;
-    tell(store::found(&config).await);
-    folders::look(&config, tell);
+    settings(&config, &problems, tell);
+    let is_usable = |names: &[&str]| {
+        let mut problems = problems.iter();
+        !problems.any(|problem| names.contains(&problem.subject.as_str()))
+    };
+    if is_usable(&["DISCORD_TOKEN", "DISCORD_API_URL"]) {
+        discord::look(&config, tell).await;
+    }
+    if is_usable(&["LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL"]) {
+        model::look(&config, tell).await;
+    }
+    if is_usable(&["CONTEXT_STORE", "STATE_DIR"]) {
+        store::look(&config, tell).await;
+    }
+    folders::look(&config, &is_usable, tell);
     if let Some(finding) = address::found(&config) {
         tell(finding);
     }
+}
+
+/// What is to be said of a setting that cannot be used.
+pub fn of_problem(problem: &Problem) -> Finding {
+    let found = format!("{} {}", problem.subject, problem.shown);
+    Finding::failed("settings", found, format!("accepted: {}", problem.accepted))
 }
 
 /// Whether Discord accepts the token: the application, with what is to be said of it.
@@ -109,17 +119,28 @@ pub async fn models(config: &Config) -> Vec<Finding> {
     found
 }
 
-/// The store.
-pub async fn store(config: &Config) -> Finding {
-    store::found(config).await
+/// The names of the models that the first model server lists; none if it lists none.
+///
+/// # Errors
+/// What keeps it from answering at all.
+pub async fn model_names(config: &Config) -> Result<Vec<String>, Finding> {
+    model::names(config).await
 }
 
-fn settings(config: &Config, tell: &mut dyn FnMut(Finding)) {
+/// The store.
+pub async fn store(config: &Config) -> Vec<Finding> {
+    let mut found = Vec::new();
+    store::look(config, &mut |finding| found.push(finding)).await;
+    found
+}
+
+fn settings(config: &Config, problems: &[Problem], tell: &mut dyn FnMut(Finding)) {
+    problems.iter().map(of_problem).for_each(&mut *tell);
     for warning in config.warnings() {
         let remedy = "correct it, or remove it: .env.example lists all settings";
         tell(Finding::warning("settings", warning.as_str(), remedy));
     }
-    if config.warnings().is_empty() {
+    if problems.is_empty() && config.warnings().is_empty() {
         let set = config
             .effective()
             .filter(|setting| setting.origin != crate::config::SettingOrigin::Default);

@@ -58,6 +58,9 @@ const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
 const COMPLETIONS: &str = "/chat/completions";
 /// The path of the list of models.
 const MODELS: &str = "/models";
+/// How many bytes of a list of models are read: the longest known has some hundred models
+/// with a kilobyte of description each.
+const MAX_LIST_BYTES: usize = 4 << 20;
 
 /// One model at one server. Holds the connection pool: create one and share it.
 #[derive(Debug, Clone)]
@@ -95,8 +98,8 @@ pub struct ModelSettings {
 /// What happens next in an answer.
 #[derive(Debug)]
 pub enum AnswerStep {
-    /// The request failed, and is made again at this time unless the stream is dropped. Comes
-    /// before anything else.
+    /// The request failed at this time, and is made again next unless the stream is dropped.
+    /// Comes before anything else.
     Retry(Error, Instant),
     /// The next piece of text, never empty. The first does not start with white
     /// space.
@@ -278,6 +281,20 @@ impl Client {
         let sent = self.send(self.http.get(self.models_url())).await;
         let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
         sent.map(drop).map_err(|error| error.redacted(&redactor))
+    }
+
+    /// The names of the models that the server lists, in its order.
+    ///
+    /// # Errors
+    /// Whatever keeps it from listing them; [`Error::Malformed`] if it lists something else.
+    pub async fn models(&self) -> Result<Vec<String>, Error> {
+        let response = self.send(self.http.get(self.models_url())).await;
+        let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
+        let response = response.map_err(|error| error.redacted(&redactor))?;
+        let patience = self.settings.timeout;
+        let body = timeout(patience, server_error::body(response, MAX_LIST_BYTES)).await;
+        let body = body.map_err(|_| Error::Timeout)?;
+        wire::models(&body).ok_or(Error::malformed("no list of models"))
     }
 
     /// The address that [`Client::look`] asks.

@@ -1,6 +1,6 @@
 //! The bot's own domain types: its personas, its tools, what the button under a note
 //! shows, what an answer was made from, who pays for tokens and how much, whether
-//! models are sent images, and what agent runs are bound by.
+//! models are sent images, what agent runs are bound by, and what looks like a key.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -10,6 +10,7 @@
 
 mod agent;
 mod agent_run;
+mod key;
 mod noted;
 mod price;
 mod receipt;
@@ -19,6 +20,7 @@ mod vision;
 
 pub use agent::{Agent, AgentChannels};
 pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
+pub use key::{begins_as_key, without_keys};
 pub use noted::Noted;
 pub use price::{Cost, ModelPrice, Price, Prices};
 pub use receipt::{

@@ -12,13 +12,15 @@ mod page;
 mod table;
 
 pub use axis::{Axis, Scale};
+use clew_context::engine::sanitise;
+
 pub use bars::Bars;
 pub use chart::{Chart, Series};
 pub use page::{Page, Part, Section};
 pub use table::Table;
 
 /// A text as HTML and SVG show it, in elements and in quoted attributes. Control
-/// characters, which neither may contain, become U+FFFD.
+/// and other invisible characters, which may turn a line around, become U+FFFD.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for next in text.chars() {
@@ -28,7 +30,8 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            next if next.is_control() => escaped.push('\u{FFFD}'),
+            '\n' | '\t' => escaped.push('\u{FFFD}'),
+            next if sanitise::is_invisible(next) => escaped.push('\u{FFFD}'),
             next => escaped.push(next),
         }
     }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::{run_file, token_file};
 
 use crate::agents::Agents;
-use crate::config::{Config, LlmConfig, MemoryConfig, MessageContent};
+use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
 use crate::model::TokenLimits;
@@ -48,7 +48,7 @@ pub(super) async fn services(
     secret: Vec<u8>,
     clock: Clock,
 ) -> Result<Services, app::Error> {
-    let api = config.discord.api.as_ref().map(ToString::to_string);
+    let api = config.discord.api.as_ref().map(Endpoint::url);
     let limits = WindowLimits {
         per_channel: config.window.per_channel,
         max_bytes: config.window.max_bytes,
@@ -259,7 +259,7 @@ pub fn model_settings(model: &LlmConfig) -> (llm::ModelSettings, Vec<llm::ModelS
     )]
     let temperature = model.temperature.map(|temperature| temperature as f32);
     let first = llm::ModelSettings {
-        base_url: model.base_url.to_string(),
+        base_url: model.base_url.url(),
         api_key: model.api_key.clone(),
         model: model.model.clone(),
         timeout: model.timeout,
@@ -270,7 +270,7 @@ pub fn model_settings(model: &LlmConfig) -> (llm::ModelSettings, Vec<llm::ModelS
         vision: model.vision,
     };
     let fallbacks = model.fallbacks.iter().map(|fallback| llm::ModelSettings {
-        base_url: fallback.base_url.to_string(),
+        base_url: fallback.base_url.url(),
         api_key: fallback.api_key.clone(),
         model: fallback.model.clone(),
         context_tokens: None,
@@ -289,10 +289,10 @@ pub(super) fn gateway(config: &Config, token: &str, resume: Vec<ShardSession>) -
     GatewaySettings {
         token: token.to_owned(),
         api: match &config.discord.api {
-            Some(api) => api.to_string(),
+            Some(api) => api.url(),
             None => DISCORD.to_owned(),
         },
-        url: config.discord.gateway.as_ref().map(ToString::to_string),
+        url: config.discord.gateway.as_ref().map(Endpoint::url),
         message_content: sees_content(config),
         members: config.discord.members_intent,
         resume,

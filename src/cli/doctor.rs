@@ -11,6 +11,7 @@ use super::{FAILED, fail_with};
 use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;
+use clew_context::engine::sanitise;
 
 /// How the findings are shown.
 #[derive(Debug, Args)]
@@ -58,9 +59,11 @@ pub(super) fn line(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         Outcome::Warning => "look",
         Outcome::Failed => "FAIL",
     };
-    writeln!(out, "{outcome:4}  {:9}  {}", finding.subject, finding.found)?;
+    // Names are Discord's and the model server's.
+    let found = sanitise::line(&finding.found);
+    writeln!(out, "{outcome:4}  {:9}  {found}", finding.subject)?;
     if let Some(remedy) = &finding.remedy {
-        writeln!(out, "      {:9}  -> {remedy}", "")?;
+        writeln!(out, "      {:9}  -> {}", "", sanitise::line(remedy))?;
     }
     Ok(())
 }

@@ -3,13 +3,14 @@
 //! Secrets come by prompt without echo, from files or from standard input; never as an
 //! argument, which other users of the machine could read.
 
+mod ask;
+
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tempfile::NamedTempFile;
 use tracing::level_filters::LevelFilter;
 
@@ -17,6 +18,7 @@ use super::{CANNOT, FAILED, fail_with};
 use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;
+use clew_context::engine::sanitise;
 use clew_discord::invite;
 use clew_store::model::StoreAddress;
 
@@ -24,6 +26,9 @@ use clew_store::model::StoreAddress;
 const DOTENV: &str = ".env";
 /// Where they went before, if they are replaced.
 const BACKUP: &str = ".env.bak";
+
+/// The most models that are listed.
+const MAX_OFFERED: usize = 50;
 
 /// What is set; what is missing is asked for on a terminal.
 #[derive(Debug, Args)]
@@ -43,6 +48,9 @@ pub(super) struct InitArgs {
     /// Where conversations and facts are kept
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
+    /// What the model sees with a plain mention outside threads: `off`, `recent` or `conversation`
+    #[arg(long, value_name = "WHICH")]
+    lone_context: Option<String>,
     /// Replace `.env`; the old one is kept as `.env.bak`
     #[arg(long)]
     force: bool,
@@ -110,9 +118,12 @@ impl Setup {
         if Path::new(DOTENV).exists() && !self.args.force {
             return Err(Error::Exists);
         }
+        // What the environment has wrong is not asked for here.
+        self.config()?;
         let link = self.token().await?;
         self.model().await?;
         self.store().await?;
+        self.lone_context()?;
         write(&self.chosen).map_err(Error::Write)?;
         let program = Config::program_of_process();
         let mut out = io::stdout();
@@ -123,8 +134,8 @@ impl Setup {
     }
 
     /// The settings with what was chosen.
-    fn config(&self) -> Result<Config, Error> {
-        Ok(Config::of_environment_with(self.chosen.clone())?)
+    fn config(&self) -> Result<Config, ConfigErrors> {
+        Config::of_environment_with(self.chosen.clone())
     }
 
     fn set(&mut self, name: &str, value: String) {
@@ -132,25 +143,54 @@ impl Setup {
         self.chosen.push((name.to_owned(), value));
     }
 
+    /// Takes the value of a setting, as given, else as typed: again while it cannot be used.
+    fn take(
+        &mut self,
+        name: &'static str,
+        given: Option<String>,
+        ask: impl Fn() -> io::Result<String>,
+    ) -> Result<String, Error> {
+        loop {
+            let value = given.clone().map_or_else(&ask, Ok)?;
+            self.set(name, value.clone());
+            let Err(errors) = self.config() else {
+                return Ok(value);
+            };
+            let mut problems = errors.problems.iter();
+            let Some(problem) = problems.find(|problem| problem.subject == name) else {
+                // Of a setting that is asked for next.
+                return Ok(value);
+            };
+            if given.is_some() {
+                return Err(Error::Settings(errors));
+            }
+            tell(&doctor::of_problem(problem))?;
+        }
+    }
+
+    /// What a flag says, else nothing to ask for without a terminal.
+    fn given(&self, flag: Option<&String>) -> Option<String> {
+        flag.cloned().or((!self.asks).then(String::new))
+    }
+
     /// Takes a token that Discord accepts, and returns the link that invites its bot.
     async fn token(&mut self) -> Result<String, Error> {
         loop {
-            let token = match &self.args.token_file {
-                Some(path) => secret_from(path)?,
-                None if self.asks => secret("Bot token (it is not shown): ")?,
+            let given = match &self.args.token_file {
+                Some(path) => Some(ask::secret_from(path)?),
+                None if self.asks => None,
                 None => {
                     return Err(Error::NotAsked(
                         "--token-file FILE, or - for standard input",
                     ));
                 }
             };
-            self.set("DISCORD_TOKEN", token);
-            let config = self.config()?;
-            match doctor::application(&config).await {
+            self.take("DISCORD_TOKEN", given, || {
+                ask::secret("Bot token (it is not shown): ")
+            })?;
+            match doctor::application(&self.config()?).await {
                 Ok((application, findings)) => {
-                    for finding in &findings {
-                        tell(finding)?;
-                    }
+                    findings.iter().try_for_each(tell)?;
                     return Ok(invite(application.id));
                 }
                 Err(finding) => self.refused(&finding, self.args.token_file.is_none())?,
@@ -161,62 +201,88 @@ impl Setup {
     /// Takes a model that answers, or none.
     async fn model(&mut self) -> Result<(), Error> {
         loop {
-            let url = match &self.args.model_url {
-                Some(url) => url.clone(),
-                None if self.asks => {
-                    line("Model server, such as https://api.openai.com/v1 (Enter for none): ")?
-                }
-                None => String::new(),
-            };
+            let url = self.take(
+                "LLM_BASE_URL",
+                self.given(self.args.model_url.as_ref()),
+                || ask::line("Model server, such as https://api.openai.com/v1 (Enter for none): "),
+            )?;
             if url.is_empty() {
                 return Ok(());
             }
-            let model = match &self.args.model {
-                Some(model) => model.clone(),
-                None if self.asks => line("Model: ")?,
-                None => return Err(Error::NotAsked("--model NAME")),
-            };
+            if self.args.model.is_none() && !self.asks {
+                return Err(Error::NotAsked("--model NAME"));
+            }
             let key = match &self.args.model_key_file {
-                Some(path) => secret_from(path)?,
-                None if self.asks => secret("Its key (it is not shown, Enter for none): ")?,
-                None => String::new(),
+                Some(path) => Some(ask::secret_from(path)?),
+                None => self.given(None),
             };
-            self.set("LLM_BASE_URL", url);
-            self.set("LLM_MODEL", model);
-            self.set("LLM_API_KEY", key);
-            let findings = doctor::models(&self.config()?).await;
+            self.take("LLM_API_KEY", key, || {
+                ask::secret("Its key (it is not shown, Enter for none): ")
+            })?;
+            let findings = match self.model_name().await? {
+                Ok(()) => doctor::models(&self.config()?).await,
+                Err(finding) => vec![finding],
+            };
             let failed = findings.iter().find(|one| one.outcome == Outcome::Failed);
             if let Some(failed) = failed {
                 self.refused(failed, self.args.model_url.is_none())?;
                 continue;
             }
-            for finding in &findings {
-                tell(finding)?;
-            }
-            return Ok(());
+            return Ok(findings.iter().try_for_each(tell)?);
         }
+    }
+
+    /// Takes the name of a model; who is asked chooses among those that the server lists.
+    async fn model_name(&mut self) -> Result<Result<(), Finding>, Error> {
+        let mut names = Vec::new();
+        if self.args.model.is_none() {
+            let unnamed = [("LLM_MODEL".to_owned(), "unnamed".to_owned())];
+            let chosen = self.chosen.iter().cloned().chain(unnamed);
+            let config = Config::of_environment_with(chosen.collect())?;
+            match doctor::model_names(&config).await {
+                Ok(listed) => names = listed,
+                Err(finding) => return Ok(Err(finding)),
+            }
+        }
+        offer(&names)?;
+        let question = match names.len() {
+            0 => "Model: ",
+            _ => "Model (a number or a name): ",
+        };
+        self.take("LLM_MODEL", self.args.model.clone(), || {
+            let typed = ask::line(question)?;
+            let number = typed.parse::<usize>().ok();
+            let listed = number.and_then(|number| names.get(number.checked_sub(1)?));
+            Ok(listed.cloned().unwrap_or(typed))
+        })?;
+        Ok(Ok(()))
     }
 
     /// Takes a store that can be used.
     async fn store(&mut self) -> Result<(), Error> {
         loop {
-            let address = match &self.args.store {
-                Some(address) => address.clone(),
-                None if self.asks => {
-                    let forms = StoreAddress::FORMS;
-                    line(&format!("Store ({forms}; Enter for the first): "))?
-                }
-                None => String::new(),
-            };
-            if !address.is_empty() {
-                self.set("CONTEXT_STORE", address);
+            let (forms, usual) = (StoreAddress::FORMS, self.config()?.memory.store);
+            let question = format!("Store ({forms}; Enter for {usual}): ");
+            let given = self.given(self.args.store.as_ref());
+            self.take("CONTEXT_STORE", given, || ask::line(&question))?;
+            let findings = doctor::store(&self.config()?).await;
+            match findings.iter().find(|one| one.outcome == Outcome::Failed) {
+                None => return Ok(findings.iter().try_for_each(tell)?),
+                Some(failed) => self.refused(failed, self.args.store.is_none())?,
             }
-            let finding = doctor::store(&self.config()?).await;
-            if finding.outcome != Outcome::Failed {
-                return Ok(tell(&finding)?);
-            }
-            self.refused(&finding, self.args.store.is_none())?;
         }
+    }
+
+    /// Takes what a mention outside threads, without a reply, gets of its channel.
+    fn lone_context(&mut self) -> Result<(), Error> {
+        let given = self.given(self.args.lone_context.as_ref());
+        self.take("LONE_CONTEXT", given, || {
+            ask::line(
+                "With a plain mention the model sees: off (its words alone), recent (the channel's \
+                 last messages too) or conversation (those it belongs with; Enter for off): ",
+            )
+        })?;
+        Ok(())
     }
 
     /// Tells what does not work; the person may try again, a script may not.
@@ -230,64 +296,20 @@ impl Setup {
     }
 }
 
+/// Lists the models.
+fn offer(names: &[String]) -> io::Result<()> {
+    let mut out = io::stdout();
+    for (number, name) in (1..).zip(names.iter().take(MAX_OFFERED)) {
+        writeln!(out, "  {number:3}  {}", sanitise::line(name))?;
+    }
+    match names.len().saturating_sub(MAX_OFFERED) {
+        0 => Ok(()),
+        more => writeln!(out, "       and {more} more"),
+    }
+}
+
 fn tell(finding: &Finding) -> io::Result<()> {
     super::doctor::line(&mut io::stdout(), finding)
-}
-
-/// Asks for a line.
-fn line(question: &str) -> io::Result<String> {
-    let mut out = io::stdout();
-    write!(out, "{question}")?;
-    out.flush()?;
-    let mut line = String::new();
-    if io::stdin().lock().read_line(&mut line)? == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(line.trim().to_owned())
-}
-
-/// Asks for a line that is not shown, from the moment the question is.
-fn secret(question: &str) -> io::Result<String> {
-    let hidden = HiddenInput::new()?;
-    let typed = line(question);
-    drop(hidden);
-    writeln!(io::stdout())?;
-    typed
-}
-
-/// The terminal does not show what is typed until this is dropped.
-struct HiddenInput {
-    before: Termios,
-}
-
-impl HiddenInput {
-    fn new() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
-        let mut hidden = before.clone();
-        hidden.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(io::stdin(), OptionalActions::Drain, &hidden)?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for HiddenInput {
-    fn drop(&mut self) {
-        let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
-    }
-}
-
-/// The first line of a file, `-` for standard input.
-fn secret_from(path: &Path) -> Result<String, Error> {
-    let text = if path == Path::new("-") {
-        io::read_to_string(io::stdin())
-    } else {
-        fs::read_to_string(path)
-    };
-    let text = text.map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
 /// Writes the settings whole, with mode 0600.

@@ -13,6 +13,7 @@ use crate::replay::{
     self, Caps, Format, Questions, RecallSettings, RecordedFiles, ReplayError, ReplayProgress,
     ReplaySettings, Start, Summary, Triggers,
 };
+use clew_context::engine::sanitise;
 use clew_context::model::MessageId;
 
 /// The exit code for a recording, flag or setting that cannot be used.
@@ -184,7 +185,8 @@ fn bad_input(error: &dyn std::fmt::Display) -> anyhow::Result<ExitCode> {
 pub(super) fn tell_left_out(report: &Report) -> io::Result<()> {
     let mut err = io::stderr();
     for (place, problem) in &report.places {
-        writeln!(err, "left out: {place}: {problem}")?;
+        let line = sanitise::line(&format!("left out: {place}: {problem}"));
+        writeln!(err, "{line}")?;
     }
     let told = report.places.len() as u64;
     let more = (report.skipped + report.cut_off).saturating_sub(told);

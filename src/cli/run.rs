@@ -3,17 +3,23 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 use super::signals::Signals;
-use super::{FAILED, fail};
+use super::{FAILED, fail, log_object};
 use crate::app::{self, system_clock};
-use crate::config::{Config, Effective};
+use crate::config::{Config, Effective, LogFormat};
 
 /// Runs the bot until a signal ends it.
 pub(super) async fn run(config: Config) -> ExitCode {
-    tracing::info!(settings = %settings(&config), "the settings in effect");
+    if let Err(error) = app::token(&config) {
+        return fail(&error);
+    }
+    log_settings(&config);
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
@@ -31,15 +37,27 @@ pub(super) async fn run(config: Config) -> ExitCode {
     }
 }
 
-/// One JSON object: each name with its value and where that comes from.
-fn settings(config: &Config) -> String {
+/// As JSON, or in a line of JSON.
+fn log_settings(config: &Config) {
+    let message = "the settings in effect";
+    match config.log.format {
+        LogFormat::Text => tracing::info!(settings = %settings(config), "{message}"),
+        LogFormat::Json if config.log.level >= LevelFilter::INFO => {
+            log_object(Level::INFO, message, json!({"settings": settings(config)}));
+        }
+        LogFormat::Json => {}
+    }
+}
+
+/// An object: each name with its value and where that comes from.
+fn settings(config: &Config) -> Value {
     let shown = |Effective {
                      name,
                      shown,
                      origin,
                  }| (name, [shown, origin.to_string()]);
     let all: BTreeMap<_, _> = config.effective().map(shown).collect();
-    serde_json::to_string(&all).unwrap_or_default()
+    json!(all)
 }
 
 /// SIGTERM, SIGINT and SIGHUP end the bot in an orderly way, a second one at once.

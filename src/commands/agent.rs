@@ -33,7 +33,7 @@ pub(super) const AGENT: Command = Command {
                 .options(&[TASK, AS])
                 .complete(run!(propose_agents))
                 .work(Work::Model),
-            Action::new("status", "Show the tasks that I am doing", run!(status)),
+            Action::new("status", "Show the tasks I'm doing", run!(status)),
             Action::new("stop", "Stop a task", run!(stop))
                 .options(&[RUN])
                 .complete(run!(propose_runs)),
@@ -41,8 +41,8 @@ pub(super) const AGENT: Command = Command {
     )
 };
 
-const TASK: OptionSpec = OptionSpec::text("task", "What is to be done?", 1, 2_000).required();
-const AS: OptionSpec = OptionSpec::completed("agent", "Which agent is to do it");
+const TASK: OptionSpec = OptionSpec::text("task", "What should I do?", 1, 2_000).required();
+const AS: OptionSpec = OptionSpec::completed("agent", "Which agent does it");
 const RUN: OptionSpec = OptionSpec::completed("run", "Which one; the one here if left out");
 
 /// The message of the run stays: the run edits it.
@@ -54,7 +54,7 @@ const STOP: Button = Button {
 async fn begin(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let task = call.text(&TASK).unwrap_or_default().trim();
     if task.is_empty() {
-        return Err(Stop::refused("Say in some words what is to be done."));
+        return Err(Stop::refused("Say what I should do."));
     }
     let ours = services.guild_state.our_access(call.channel_id());
     if call.mode == ChannelMode::Off {
@@ -62,7 +62,7 @@ async fn begin(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
     }
     let thread_in = thread_in(services, call);
     if thread_in.is_none() && ours.forbids(|rights| rights.send) {
-        return Err(Stop::refused("I may not write in this channel."));
+        return Err(Stop::refused("I can't write in this channel."));
     }
     let slot = services.runs.begin(NewRun {
         id: call.interaction.id,
@@ -86,7 +86,7 @@ async fn begin(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
         request,
         thread_in,
     };
-    Ok(Done::say("I have begun.").with(Effect::Run(Box::new(beginning))))
+    Ok(Done::say("Started.").with(Effect::Run(Box::new(beginning))))
 }
 
 /// The agent that is named, else the one that answers here.
@@ -98,7 +98,7 @@ fn agent(services: &CommandServices<'_>, call: &Call) -> Result<Arc<Agent>, Stop
     };
     let mut callable = services.agents.callable(channel, parent).into_iter();
     let named = callable.find(|agent| agent.name.as_str() == name);
-    named.ok_or_else(|| Stop::refused("There is no such agent here."))
+    named.ok_or_else(|| Stop::refused("No such agent here."))
 }
 
 /// The channel for a run's thread: both we and the caller may start threads there. The
@@ -122,19 +122,19 @@ fn home(call: &Call) -> ChannelId {
 
 const fn no_room(full: Full) -> &'static str {
     match full {
-        Full::Off => "Such tasks are off here (`MAX_AGENT_RUNS=0`).",
-        Full::All => "I am doing as many tasks as I can. Please try again later.",
+        Full::Off => "Tasks are off here (`MAX_AGENT_RUNS=0`).",
+        Full::All => "I'm doing as many tasks as I can. Try again later.",
         Full::Guild => {
-            "I am doing as many tasks as I may in this server. `/agent status` shows them."
+            "I'm doing as many tasks as I may in this server. `/agent status` shows them."
         }
-        Full::User => "I am still doing a task for you. `/agent stop` ends it.",
+        Full::User => "I'm still doing a task for you. `/agent stop` ends it.",
     }
 }
 
 async fn status(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let runs = visible(services, call);
     if runs.is_empty() {
-        return Ok(Done::say("I am doing no task."));
+        return Ok(Done::say("No tasks running."));
     }
     let mut lines: Vec<String> = runs
         .iter()
@@ -195,7 +195,7 @@ async fn stop(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     if let Some(named) = call.text(&RUN) {
         runs.retain(|run| run.id.to_string() == named);
         let run = runs.first();
-        let run = run.ok_or_else(|| Stop::refused("There is no such task: it may be over."))?;
+        let run = run.ok_or_else(|| Stop::refused("No such task. It may be over."))?;
         return stopped(call, run);
     }
     runs.retain(|run| may_stop(call, run));
@@ -205,11 +205,9 @@ async fn stop(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     };
     match (runs.iter().find(here), &*runs) {
         (Some(run), _) | (None, [run]) => stopped(call, run),
-        (None, []) => Err(Stop::refused(
-            "There is no task that you may stop from here.",
-        )),
+        (None, []) => Err(Stop::refused("No task here that you may stop.")),
         (None, _) => Err(Stop::refused(
-            "There are several tasks: pick one of those proposed.",
+            "There are several tasks. Pick one from the list.",
         )),
     }
 }
@@ -225,10 +223,10 @@ async fn stop_pressed(services: &CommandServices<'_>, call: &Call) -> Result<Don
 fn stopped(call: &Call, run: &Run) -> Result<Done, Stop> {
     if !may_stop(call, run) {
         return Err(Stop::refused(
-            "A task is stopped by whoever gave it, or with the permission Manage Messages.",
+            "Only whoever gave me a task, or has Manage Messages, can stop it.",
         ));
     }
-    Ok(Done::say("I am stopping it.").with(Effect::StopRun(run.id)))
+    Ok(Done::say("Stopping it.").with(Effect::StopRun(run.id)))
 }
 
 async fn propose_agents(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {

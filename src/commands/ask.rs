@@ -24,8 +24,7 @@ pub(super) const ASK_ABOUT: Command = Command {
 const QUESTION: OptionSpec =
     OptionSpec::text("question", "What do you want to know?", 0, 2_000).required();
 
-const PRIVATE: OptionSpec =
-    OptionSpec::flag("private", "Only you see the answer; I do not keep it");
+const PRIVATE: OptionSpec = OptionSpec::flag("private", "Only you see the answer; I don't keep it");
 
 /// The turn that a call asks for.
 fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::done::Done;
 use super::words;
+use clew_context::engine::sanitise;
 
 /// The most choices that Discord shows.
 const MOST: usize = 25;
@@ -14,6 +15,30 @@ pub(super) fn matching(call: &Call, all: impl Iterator<Item = (String, String)>)
     let typed = call.data.typed().unwrap_or_default().trim().to_lowercase();
     let holds = |text: &str| text.to_lowercase().contains(&typed);
     let fits = all.filter(|(name, value)| holds(name) || holds(value));
-    let short = fits.map(|(name, value)| (words::short(&name, NAME_CHARS), value));
-    Done::choices(short.take(MOST).collect())
+    let choices = fits.map(|(name, value)| (shown(&name, &value), value));
+    Done::choices(choices.take(MOST).collect())
+}
+
+/// A name as people see it, or its value: for one choice without a name Discord refuses all.
+fn shown(name: &str, value: &str) -> String {
+    let name = sanitise::line(name);
+    let name = if name.is_empty() { value } else { &name };
+    words::short(name, NAME_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_named_by_what_is_seen_of_its_name() {
+        for (name, expected) in [
+            ("lunch  plan", "lunch plan"),
+            ("\u{202E}nalp\u{2066} hcnul\n", "nalp hcnul"),
+            ("\u{202E}\u{200F}", "7"),
+        ] {
+            assert_eq!(shown(name, "7"), expected);
+        }
+        assert_eq!(shown(&"x".repeat(101), "7").chars().count(), NAME_CHARS);
+    }
 }

@@ -14,7 +14,7 @@ pub(super) const CLEAR_CONTEXT: Command = Command {
     help: Some((Section::Conversation, "`/clear-context` deletes it here")),
     ..Command::action(Action::new(
         "clear-context",
-        "Delete my history of our talk here",
+        "Delete our conversation here",
         run!(ask),
     ))
 };
@@ -25,8 +25,8 @@ const DELETE: Button = Button::new("clear-context", run!(delete));
 async fn ask(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let place = allowed(services, call)?;
     let question = format!(
-        "Shall I delete our conversation ({})? It cannot be brought back. What you saved, and \
-         what I remember about you, stays: `/privacy erase` deletes all.",
+        "Delete our conversation ({})? This can't be undone. What you saved and what I remember \
+         about you stay; `/privacy erase` deletes those too.",
         whose(place.scope)
     );
     Ok(confirm::ask(question, "Delete", DELETE.id))
@@ -37,7 +37,7 @@ async fn delete(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
     let place = allowed(services, call)?;
     let gone = services.memory.delete_conversation(&place).await?;
     Ok(Done::say(if gone == 0 {
-        "There was nothing of our conversation here to delete.".to_owned()
+        "There was nothing to delete.".to_owned()
     } else {
         format!(
             "Deleted: {} of our conversation.",
@@ -60,9 +60,8 @@ fn allowed(services: &CommandServices<'_>, call: &Call) -> Result<Place, Stop> {
     let is_shared = scope.owner().is_none();
     if is_shared && !call.rights.manage_messages && !call.owns_thread() {
         return Err(Stop::refused(
-            "This conversation is everybody's in this thread: who opened it, or who has the \
-             permission Manage Messages, can delete it. `/context clear` starts afresh for you \
-             alone.",
+            "This conversation is everybody's in this thread. Only who opened the thread, or has \
+             Manage Messages, can delete it; `/context clear` starts fresh for you alone.",
         ));
     }
     Ok(Place {

@@ -12,7 +12,7 @@ pub(super) const CANCEL: Button = Button {
 };
 
 async fn cancel(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
-    Ok(Done::say("Nothing was changed."))
+    Ok(Done::say("Nothing changed."))
 }
 
 /// A question, the button that says yes, and one that cancels.

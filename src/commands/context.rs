@@ -10,6 +10,7 @@ use super::pages::Page;
 use super::{CommandServices, choices, readable, why, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
 use crate::model::Agent;
+use clew_context::engine::sanitise;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::{AgentName, ContextSnapshotInfo, Scope, SnapshotId};
 
@@ -18,21 +19,22 @@ pub(super) const CONTEXT: Command = Command {
     help: Some((
         Section::Conversation,
         "`/context show` · `/context why` tells what an answer was made from · `/context clear` \
-         starts afresh · `/context save`, `/context history`, `/context restore` keep a \
-         conversation and bring it back",
+         starts fresh in every channel here · `/context save`, `/context history`, `/context \
+         restore` keep a conversation and bring it back",
     )),
     ..Command::subs(
         "context",
         "What I remember of our conversation",
         &[
-            Action::new("clear", "Start afresh from here", run!(clear)).options(&[EVERYONE]),
-            Action::new("show", "What I go by at the moment", run!(show)),
             Action::new(
-                "why",
-                "What an answer of mine was made from",
-                run!(why::why),
+                "clear",
+                "Start fresh in every channel here; nothing is deleted",
+                run!(clear),
             )
-            .options(&[why::ANSWER]),
+            .options(&[EVERYONE]),
+            Action::new("show", "Show what I go by here", run!(show)),
+            Action::new("why", "Show what an answer was made from", run!(why::why))
+                .options(&[why::ANSWER]),
             Action::new("save", "Save the conversation", run!(save))
                 .options(&[DESCRIPTION])
                 .work(Work::Model),
@@ -48,7 +50,7 @@ pub(super) const CONTEXT: Command = Command {
 
 const EVERYONE: OptionSpec = OptionSpec::flag(
     "everyone",
-    "For everybody in this server (needs Manage Server)",
+    "For everyone in this server (needs Manage Server)",
 );
 /// It fits a choice.
 const DESCRIPTION: OptionSpec = OptionSpec::text("description", "What to call it", 0, 100);
@@ -60,7 +62,7 @@ const PAGE: Button = Button::new("page:snapshots:", run!(page));
 const PAGE_OF_AGENT: Button = Button::new("snapshots-of:", run!(page_of_agent));
 
 /// Instead of a summary of what the caller may no longer read.
-const UNREADABLE: &str = "(You can't read all of where this was said any more.)";
+const UNREADABLE: &str = "(You can no longer read all that this was made from.)";
 /// The most characters of a summary in a list, so that ten fit into an embed.
 const SUMMARY_CHARS: usize = 300;
 
@@ -68,10 +70,7 @@ const SUMMARY_CHARS: usize = 300;
 fn active(services: &CommandServices<'_>, call: &Call) -> Result<(Arc<Agent>, Place), Stop> {
     let agent = services.agents.pick(call.channel_id(), call.parent());
     let agent = agent.ok_or_else(|| {
-        Stop::refused(
-            "No agent is active in this channel, so there is no context here. The people who run \
-             this bot say where its agents answer.",
-        )
+        Stop::refused("No agent answers in this channel, so I remember nothing here.")
     })?;
     let place = services.memory.place(
         &agent,
@@ -83,7 +82,7 @@ fn active(services: &CommandServices<'_>, call: &Call) -> Result<(Arc<Agent>, Pl
     Ok((agent, place))
 }
 
-/// Starts afresh for the caller or, with Manage Server, for everyone. In direct
+/// Starts fresh for the caller or, with Manage Server, for everyone. In direct
 /// messages both are the same.
 async fn clear(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let (_, place) = active(services, call)?;
@@ -91,17 +90,20 @@ async fn clear(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
     if everyone && !call.rights.manage_server {
         return Err(Stop::refused(words::MANAGE_SERVER));
     }
-    let from = services.memory.clear(&place, everyone).await?;
-    let (whom, here) = match (everyone, place.guild) {
-        (true, _) => ("everybody", " in this server"),
-        (false, Some(_)) => ("you", " in this server"),
-        (false, None) => ("you", " in our direct messages"),
+    services.memory.clear(&place, everyone).await?;
+    let whose = match (everyone, place.guild) {
+        (true, _) => " for everyone in every channel here",
+        (false, Some(_)) => " for you in every channel here",
+        (false, None) => "",
+    };
+    // Other agents of the server go on as before.
+    let with = if place.agent == AgentName::default_agent() {
+        String::new()
+    } else {
+        format!(" with agent `{}`", place.agent)
     };
     Ok(Done::say(format!(
-        "With {whom}{here}, agent `{}` starts afresh: I no longer go by anything said before {}. \
-         It is not deleted: `/clear-context` and `/privacy erase` do that.",
-        place.agent,
-        words::moment(from),
+        "Starting fresh{with}{whose}. Nothing was deleted."
     )))
 }
 
@@ -192,9 +194,7 @@ async fn save(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
             "Saving is off: this bot keeps conversations in memory only \
              (`IN_MEMORY_CONTEXT_ONLY`).",
         ),
-        SaveError::Nothing => {
-            Stop::refused("There is nothing to save: you have said nothing to me here lately.")
-        }
+        SaveError::Nothing => Stop::refused("Nothing to save: we haven't talked here lately."),
         SaveError::OptedOut => Stop::refused(words::OPTED_OUT),
         SaveError::Store(error) => error.into(),
     })?;
@@ -216,11 +216,9 @@ fn given<'a>(call: &'a Call, option: &OptionSpec) -> Option<&'a str> {
 
 fn named(info: &ContextSnapshotInfo) -> String {
     let description = info.description.as_deref();
-    description.map_or_else(String::new, |text| format!(" (\"{}\")", one_line(text)))
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    description.map_or_else(String::new, |text| {
+        format!(" (\"{}\")", sanitise::line(text))
+    })
 }
 
 async fn history(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
@@ -257,7 +255,7 @@ async fn list(
     if saved.is_empty() {
         let with = agent.map_or_else(String::new, |agent| format!(" with agent `{agent}`"));
         return Ok(Done::say(format!(
-            "You have saved no conversation here{with} yet: `/context save` does."
+            "Nothing saved here{with} yet. Use `/context save`."
         )));
     }
     let page = Page::of(&saved, page);
@@ -297,14 +295,14 @@ async fn summary(
     };
     let readable = readable::among(services, call, channels.clone()).await;
     if channels.is_subset(&readable) {
-        one_line(&info.summary)
+        sanitise::line(&info.summary)
     } else {
         UNREADABLE.to_owned()
     }
 }
 
 fn listed(number: usize, info: &ContextSnapshotInfo, summary: &str) -> (String, String) {
-    let description = info.description.as_deref().map(one_line);
+    let description = info.description.as_deref().map(sanitise::line);
     let name = format!(
         "{number}. {}",
         description.as_deref().unwrap_or("(no name)")
@@ -323,16 +321,12 @@ fn listed(number: usize, info: &ContextSnapshotInfo, summary: &str) -> (String, 
 async fn restore(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let (_, place) = active(services, call)?;
     let snapshot = call.text(&SNAPSHOT).unwrap_or_default();
-    let unknown = || {
-        Stop::refused(
-            "I have no such saved conversation of yours here: `/context history` lists them.",
-        )
-    };
+    let unknown = || Stop::refused("No such saved conversation. Pick one from the list.");
     let id: SnapshotId = snapshot.trim().parse().map_err(|_| unknown())?;
     let why = |error| match error {
         RestoreError::Unknown => unknown(),
         RestoreError::Forbidden => {
-            Stop::refused("You may not read any of the channels that it was saved from now.")
+            Stop::refused("You can no longer read any channel it was saved from.")
         }
         RestoreError::OptedOut => Stop::refused(words::OPTED_OUT),
         RestoreError::Store(error) => error.into(),
@@ -361,7 +355,7 @@ fn told(restored: &Restored) -> String {
     if restored.forbidden > 0 {
         let forbidden = words::many(restored.forbidden, "message");
         text.push_str(&format!(
-            " {forbidden} stayed away: you may not read where they stood now."
+            " Left out: {forbidden}, since you can no longer read where they were said."
         ));
     }
     text

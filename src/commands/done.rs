@@ -117,9 +117,9 @@ impl Stop {
 impl From<clew_store::Error> for Stop {
     fn from(error: clew_store::Error) -> Self {
         match error {
-            clew_store::Error::NeedsDatabase { what } => Self::Refused(format!(
-                "{what} need a database, and I keep conversations in files here."
-            )),
+            clew_store::Error::NeedsDatabase { what } => {
+                Self::Refused(format!("{what} need a database, and this bot keeps files."))
+            }
             error => Self::Store(error),
         }
     }

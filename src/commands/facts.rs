@@ -7,6 +7,7 @@ use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{CommandServices, choices, confirm, words};
 use crate::memory::Remembered;
+use clew_context::engine::sanitise;
 use clew_context::model::GuildId;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::{Fact, FactId, Origin, Subject};
@@ -17,8 +18,8 @@ pub(super) const TEXT: OptionSpec = OptionSpec::text("text", "What to remember",
 pub(super) const FACT: OptionSpec = OptionSpec::completed("fact", "Which one").required();
 
 /// Said when all places are taken by facts that people asked for.
-const FULL: &str = "There is no room left: I learn nothing more until something here is forgotten. \
-                    What you ask me to remember takes the place of what was used least.";
+const FULL: &str = "No room left: I learn nothing more until something is forgotten. What you ask me \
+                    to remember replaces what was used least.";
 
 /// A page of the facts about a subject; `about.none` if there are none.
 pub(super) async fn list(
@@ -104,6 +105,7 @@ fn origin(services: &CommandServices<'_>, call: &Call, fact: &Fact) -> String {
 
 fn guild_name(services: &CommandServices<'_>, guild: GuildId) -> String {
     let name = services.guild_state.guild_name(guild);
+    let name = name.map(|name| sanitise::line(&name));
     name.unwrap_or_else(|| "another server".to_owned())
 }
 
@@ -119,7 +121,7 @@ pub(super) async fn remember(
         return Err(Stop::refused(words::OPTED_OUT));
     }
     if text.trim().is_empty() {
-        return Err(Stop::refused("There is nothing in that text to remember."));
+        return Err(Stop::refused("There's nothing in that to remember."));
     }
     let kept = services
         .memory
@@ -163,11 +165,9 @@ pub(super) async fn ask_to_forget(
     let id = typed.parse::<FactId>().ok();
     let by_id = facts.iter().find(|fact| Some(fact.id) == id);
     let meant = by_id.or_else(|| facts.iter().find(|fact| same(&fact.text, typed)));
-    let fact = meant.ok_or_else(|| {
-        Stop::refused("I remember no such thing: pick one of those that are proposed as you type.")
-    })?;
+    let fact = meant.ok_or_else(|| Stop::refused("No such memory. Pick one from the list."))?;
     let shown = words::quoted(&described(services, call, fact));
-    let question = format!("Shall I forget this?\n{shown}");
+    let question = format!("Forget this?\n{shown}");
     Ok(confirm::ask(question, "Forget", about.forget.with(fact.id)))
 }
 
@@ -194,7 +194,7 @@ pub(super) async fn forget(
 ) -> Result<Done, Stop> {
     let fact: FactId = call.argument()?;
     let forgotten = services.memory.forget(subject, fact).await?;
-    let fact = forgotten.ok_or_else(|| Stop::refused("I have forgotten that already."))?;
+    let fact = forgotten.ok_or_else(|| Stop::refused("I already forgot that."))?;
     Ok(Done::say(format!(
         "Forgotten:\n{}",
         words::quoted(&fact.text)

@@ -41,13 +41,12 @@ async fn help(services: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
     let us = services.guild_state.current_user();
     let us = us.map_or_else(|| "me".to_owned(), |us| format!("<@{}>", us.user));
     Ok(Done::say(format!(
-        "Mention {us} in a message, a thread or a reply, write to me directly, or use `/ask`. In \
-         a thread I read what was said before; in a reply, what it answers. \"Ask about this \
-         message\" is in the menu of every message, under Apps.\n\
+        "Mention {us}, write to me directly, or use `/ask`. In a thread I read what was said \
+         before; in a reply, what it answers. \"Ask about this message\" is in every message's \
+         menu, under Apps.\n\
          {}\n\
          \n\
-         -# Commands and their answers are seen by you alone, except for `/ask` and \"Ask about \
-         this message\".",
+         -# Only you see commands and their answers, except `/ask` and \"Ask about this message\".",
         sections()
     )))
 }

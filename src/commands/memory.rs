@@ -69,8 +69,8 @@ const fn about(call: &Call) -> About {
     About {
         subject: call.about_caller(),
         title: "What I remember about you",
-        none: "I remember nothing about you. `/memory remember` changes that.",
-        off: "Remembering things about people is off here (`MAX_USER_MEMORY=0`).",
+        none: "I remember nothing about you yet. Use `/memory remember`.",
+        off: "Memory about people is off here (`MAX_USER_MEMORY=0`).",
         page: &PAGE,
         forget: &FORGET,
     }

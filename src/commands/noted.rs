@@ -30,7 +30,7 @@ async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     shown.retain(|fact| noted.contains(&fact.id));
     if shown.is_empty() {
         return Err(Stop::refused(
-            "That is for the person it is about; or I have forgotten it since.",
+            "That's for the person it's about, or already forgotten.",
         ));
     }
     let mut answer = Answer::for_caller("I noted:");

@@ -19,8 +19,8 @@ pub(super) const PRIVACY: Command = Command {
     help: Some((
         Section::Privacy,
         "`/privacy show` says what I keep of you · `/privacy export` sends it to you · \
-         `/privacy erase` deletes it · `/privacy opt-out`: I keep nothing of you and do not read \
-         your messages, unless you ask me something · `/privacy opt-in`",
+         `/privacy erase` deletes it · `/privacy opt-out`: I keep nothing of you and read your \
+         messages only when you ask me something · `/privacy opt-in`",
     )),
     ..Command::subs(
         "privacy",
@@ -76,8 +76,7 @@ async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
         field(
             "Opted out",
             if opted_out {
-                "yes: I keep nothing of you and do not read your messages, unless you ask me \
-                 something"
+                "yes: I keep nothing of you and read your messages only when you ask me something"
             } else {
                 "no"
             },
@@ -112,7 +111,7 @@ fn so_many(kind: Kind, entries: u64) -> String {
     let count = |one: &str| words::count(entries, one);
     match kind {
         Kind::Messages => format!("{} of our conversations", count("message")),
-        Kind::Markers => format!("{} from which we started afresh", count("moment")),
+        Kind::Markers => format!("{} at which we started fresh", count("moment")),
         Kind::Snapshots => format!("{} that you saved", count("conversation")),
         Kind::Receipts => format!("{} of answers to you", count("receipt")),
         Kind::UserFacts => format!("{} that I remember about you", count("thing")),
@@ -162,12 +161,12 @@ fn retention(settings: &Settings) -> String {
 async fn ask_to_opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     if services.memory.opted_out(call.caller()) {
         return Err(Stop::refused(
-            "You have opted out already. `/privacy opt-in` changes that.",
+            "You already opted out. `/privacy opt-in` changes that.",
         ));
     }
-    let question = "If you opt out, everything that I keep of you is erased at once and cannot be \
-         brought back. From then on I keep and learn nothing of you, and your messages are left \
-         out of what I read for others. You can still ask me things: I answer without remembering.";
+    let question = "Opting out erases everything I keep of you, at once and for good. From then on \
+         I keep and learn nothing of you, and leave your messages out of what I read for others. \
+         You can still ask me things; I won't remember them.";
     Ok(confirm::ask(question, "Opt out and erase", OPT_OUT.id))
 }
 
@@ -175,7 +174,7 @@ async fn ask_to_opt_out(services: &CommandServices<'_>, call: &Call) -> Result<D
 async fn opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let gone = services.memory.opt_out(call.caller()).await?;
     let text = format!(
-        "You have opted out. Erased:\n{}\n`/privacy opt-in` changes it for the time after.",
+        "You have opted out. Erased:\n{}\nAfter `/privacy opt-in` I remember you again.",
         listed(&gone)
     );
     Ok(Done::say(text).with(Effect::OptOutsChanged))
@@ -183,18 +182,18 @@ async fn opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
 
 async fn opt_in(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     if !services.memory.opted_out(call.caller()) {
-        return Err(Stop::refused("You have not opted out."));
+        return Err(Stop::refused("You haven't opted out."));
     }
     services.memory.opt_in(call.caller()).await?;
-    let text = "Welcome back: from now on I read and remember you as I do everybody.";
+    let text = "Welcome back. From now on I read and remember you again.";
     Ok(Done::say(text).with(Effect::OptOutsChanged))
 }
 
 async fn ask_to_erase(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
     Ok(confirm::ask(
-        "Shall I erase everything that I keep of you, in all servers and in our direct messages: \
-         conversations, what you saved, what I remember? It cannot be brought back. `/privacy \
-         export` sends you a copy first.",
+        "Erase everything I keep of you, in all servers and direct messages: conversations, what \
+         you saved, what I remember? This can't be undone. `/privacy export` sends you a copy \
+         first.",
         "Erase everything",
         ERASE.id,
     ))
@@ -204,14 +203,14 @@ async fn ask_to_erase(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
 async fn erase(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let erased = services.memory.erase(call.caller()).await?;
     let mut text = if erased.total() == 0 {
-        "There was nothing of you to erase.".to_owned()
+        "There was nothing to erase.".to_owned()
     } else {
         format!("Erased:\n{}", listed(&erased))
     };
     if services.memory.opted_out(call.caller()) {
-        text.push_str("\nThat you opted out is all I still know.");
+        text.push_str("\nAll I still know is that you opted out.");
     }
-    text.push_str("\nIn my operator's records stay, without a word of yours: ");
+    text.push_str("\nMy operator's records stay, without a word of yours: ");
     text.push_str(&recorded(services.telemetry));
     Ok(Done::say(text))
 }

@@ -83,8 +83,8 @@ const fn about(guild: GuildId) -> About {
     About {
         subject: Subject::Server(guild),
         title: "What I remember about this server",
-        none: "I remember nothing about this server. `/server-memory remember` changes that.",
-        off: "Remembering things about servers is off here (`MAX_SERVER_MEMORY=0`).",
+        none: "I remember nothing about this server yet. Use `/server-memory remember`.",
+        off: "Memory about servers is off here (`MAX_SERVER_MEMORY=0`).",
         page: &PAGE,
         forget: &FORGET,
     }

@@ -145,7 +145,7 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         lone_context_in: lone_context_in.filter(|(_, change)| *change != Change::Keep),
     };
     if change == SettingsChange::default() {
-        return Err("Say what to change: give at least one of the options.");
+        return Err("Say what to change: give at least one option.");
     }
     Ok(change)
 }
@@ -205,7 +205,7 @@ fn fields(
     let learning = match (operators.learn, settings.learning.unwrap_or(true)) {
         (true, true) => "on",
         (true, false) => "off",
-        (false, true) => "off: the people who run this bot have switched it off for all servers",
+        (false, true) => "off: the operator switched it off for all servers",
         (false, false) => "off, for all servers too",
     };
     let field = |name: &str, value: String, is_set: bool| {

@@ -35,8 +35,7 @@ const LEFT_OUT_CHARS: usize = 1_000;
 const LEFT_OUT_LINKS: usize = 10;
 /// Of an answer that has no receipt, or whose receipt is not for the caller: it reads the
 /// same.
-const NONE: &str = "I have no receipt of that answer for you: I keep them for a while only, and \
-                    show them to those who may read the answer.";
+const NONE: &str = "No record: it expired, or you can't see that channel.";
 
 /// The last answer here, or the one that is named.
 pub(super) async fn why(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
@@ -46,7 +45,7 @@ pub(super) async fn why(services: &CommandServices<'_>, call: &Call) -> Result<D
         None => services.memory.last_receipt(here, call.caller()).await?,
         Some(text) => {
             let (channel, message) = address(text, here)
-                .ok_or_else(|| Stop::refused("That is neither a link to a message nor its id."))?;
+                .ok_or_else(|| Stop::refused("That's neither a message's link nor its id."))?;
             services.memory.receipt_of(channel, message).await?
         }
     };
@@ -160,7 +159,7 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
         footer: match hidden {
             0 => String::new(),
             hidden => format!(
-                "{} not shown: you may not read where they stand.",
+                "{} not shown: you can't read where they are.",
                 words::many(hidden, "message")
             ),
         },

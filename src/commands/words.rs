@@ -5,20 +5,20 @@ use std::time::Duration;
 use clew_context::model::UnixMillis;
 
 /// A command or button of another version.
-pub(super) const GONE: &str = "This command is gone. Type / to see those I know.";
+pub(super) const GONE: &str = "That command is gone. Type / for the current ones.";
 /// A store did not do what it was asked.
 pub(super) const FAILED: &str =
-    "My memory did not answer, so I cannot say that this was done. Please try again in a moment.";
+    "My memory didn't answer, so this may not be done. Try again in a moment.";
 /// The process ends before a call is carried out.
 pub(super) const UNFINISHED: &str =
-    "I'm restarting, and this isn't finished. Please try again in a minute.";
+    "I'm restarting, and this isn't finished. Try again in a minute.";
 /// The caller opted out.
 pub(super) const OPTED_OUT: &str =
-    "You have opted out, so I keep nothing of you. `/privacy opt-in` changes that.";
+    "You opted out, so I keep nothing of you. `/privacy opt-in` changes that.";
 /// The command needs Manage Server.
-pub(super) const MANAGE_SERVER: &str = "This needs the permission Manage Server.";
+pub(super) const MANAGE_SERVER: &str = "You need Manage Server for this.";
 /// The command does not work in direct messages.
-pub(super) const SERVERS_ONLY: &str = "This is for servers: call it in one.";
+pub(super) const SERVERS_ONLY: &str = "This works in servers only.";
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;

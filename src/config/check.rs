@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+use super::Variable;
 use super::problem::Problem;
 use super::values::Values;
-use super::{ConfigErrors, Variable};
 
 /// What a switch accepts, in any case.
 pub(super) const SWITCHES: [(&str, bool); 8] = [
@@ -25,8 +25,12 @@ pub(super) const SWITCHES: [(&str, bool); 8] = [
     ("off", false),
 ];
 
+/// What is said of a wrong value in quotes that the environment has. Files of containers
+/// and units are not read by a shell, which would have taken the quotes away.
+const UNQUOTED: &str = "; without the quotes, which the environment takes for part of the value";
+
 /// Reads one concern after another. After a problem, reading continues with some
-/// value that nobody will see, since [`Checker::finish`] then refuses the whole.
+/// value that nobody runs with, since [`Checker::finish`] returns the problem.
 pub(super) struct Checker {
     values: Values,
     problems: Vec<Problem>,
@@ -42,18 +46,9 @@ impl Checker {
         }
     }
 
-    /// The values and the warnings about them.
-    ///
-    /// # Errors
-    /// All problems found.
-    pub(super) fn finish(self) -> Result<(Values, Vec<String>), ConfigErrors> {
-        if self.problems.is_empty() {
-            return Ok((self.values, self.warnings));
-        }
-        Err(ConfigErrors {
-            problems: self.problems,
-            warnings: self.warnings,
-        })
+    /// The values, the warnings about them, and all problems found.
+    pub(super) fn finish(self) -> (Values, Vec<String>, Vec<Problem>) {
+        (self.values, self.warnings, self.problems)
     }
 
     /// A concern's raw struct, with an optional string per variable.
@@ -78,7 +73,10 @@ impl Checker {
         self.values.text(variable).is_some()
     }
 
-    pub(super) fn problem(&mut self, problem: Problem) {
+    pub(super) fn problem(&mut self, mut problem: Problem) {
+        if self.values.is_quoted(&problem.subject) {
+            problem.accepted.push_str(UNQUOTED);
+        }
         self.problems.push(problem);
     }
 
@@ -164,11 +162,12 @@ impl Checker {
         words: &[(&str, T)],
     ) -> T {
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let chosen = self.optional(variable, raw, &names.join(", "), |text| {
-            words
-                .iter()
-                .find(|(word, _)| text.eq_ignore_ascii_case(word))
-        });
+        let find = |text: &str| {
+            let mut words = words.iter();
+            words.find(|(word, _)| text.eq_ignore_ascii_case(word))
+        };
+        let chosen = self.optional(variable, raw, &names.join(", "), find);
+        let chosen = chosen.or_else(|| find(variable.default));
         chosen.unwrap_or(&words[0]).1
     }
 
@@ -191,7 +190,8 @@ impl Checker {
 
     /// A path; a relative one starts at the working directory.
     pub(super) fn path(&mut self, variable: &Variable, raw: Option<String>) -> PathBuf {
-        self.optional_path(variable, raw).unwrap_or_default()
+        let path = self.optional_path(variable, raw);
+        path.unwrap_or_else(|| variable.default.into())
     }
 
     /// A path, for a variable that may be unset.

@@ -2,8 +2,13 @@
 
 use std::fmt;
 
+use crate::model::without_keys;
+
 /// A checked URL without user name, query or fragment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// `Display` and `Debug` are for people to read: parts of the path that look like keys are
+/// left out.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     scheme: &'static str,
     authority: String,
@@ -11,6 +16,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// The whole address, for requests; not to be shown.
+    pub fn url(&self) -> String {
+        format!("{}://{}{}", self.scheme, self.authority, self.path)
+    }
+
     /// `host` or `host:port`, IPv6 addresses in brackets.
     pub fn authority(&self) -> &str {
         &self.authority
@@ -53,6 +63,10 @@ impl Endpoint {
     /// Parses a URL with one of these schemes. A user name or password is refused,
     /// since addresses are logged.
     pub(super) fn parse(text: &str, schemes: &[&'static str]) -> Option<Self> {
+        // The parser takes white space for part of the path.
+        if text.contains(char::is_whitespace) {
+            return None;
+        }
         let url = reqwest::Url::parse(text).ok()?;
         let scheme = schemes.iter().find(|scheme| **scheme == url.scheme())?;
         let plain = url.username().is_empty()
@@ -76,6 +90,12 @@ impl Endpoint {
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}{}", self.scheme, self.authority, self.path)
+        f.write_str(&without_keys(&self.url()))
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
     }
 }

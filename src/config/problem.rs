@@ -1,25 +1,31 @@
-//! What is wrong with the settings, reported all at once.
+//! What is wrong with the settings, reported all at once, and how much of a value is shown.
 
 use std::fmt;
 
-use super::Variable;
+use serde::Serialize;
+
 use super::variable::Shown;
+use super::{Config, Endpoint, Variable};
+use crate::model::without_keys;
 use clew_store::model::StoreAddress;
 
 /// The most characters of a wrong value that an error repeats.
 const SHOWN_CHARS: usize = 80;
 
 /// Everything that is wrong, one line each.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub struct ConfigErrors {
     /// At least one.
     pub problems: Vec<Problem>,
     /// What else is odd: a misspelt name is often the cause.
     pub warnings: Vec<String>,
+    /// The settings with nothing, or some value of its type, in place of each that cannot
+    /// be used: to look at the others, never to run with.
+    pub rest: Box<Config>,
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The variable, or the place in `.env`.
     pub subject: String,
@@ -81,19 +87,35 @@ fn shown_value(variable: &Variable, value: &str) -> String {
     }
 }
 
-/// What may be shown of a value, cut if long; none for a secret.
+/// What may be shown of a value, cut if long; none for a secret. Keys are typed into any
+/// variable, so none is shown that looks like one.
 pub(super) fn show(variable: &Variable, value: &str) -> Option<String> {
-    match variable.shown {
-        Shown::Plainly => Some(cut(value)),
+    let shown = match variable.shown {
+        Shown::Plainly => Some(value.to_owned()),
         Shown::Never => None,
-        Shown::WithoutLogin => (!value.contains(['@', '?', '#'])).then(|| cut(value)),
+        Shown::WithoutLogin => is_server(value).then(|| value.to_owned()),
+        Shown::EachWithoutLogin => are_servers(value).then(|| value.to_owned()),
         Shown::WithoutPassword => match value.parse::<StoreAddress>() {
-            Ok(address) => Some(cut(&address.to_string())),
+            Ok(address) => Some(address.to_string()),
             // Anything that looks like part of a login is not shown.
             Err(_) if value.contains(['@', '=']) || value.contains("//") => None,
-            Err(_) => (!value.starts_with("postgres")).then(|| cut(value)),
+            Err(_) => (!value.starts_with("postgres")).then(|| value.to_owned()),
         },
-    }
+    };
+    shown.map(|text| cut(&without_keys(&text)))
+}
+
+/// Whether it is an address without a login.
+fn is_server(value: &str) -> bool {
+    Endpoint::parse(value, &["http", "https", "ws", "wss"]).is_some()
+}
+
+/// Whether all are, each perhaps with a model's name behind it.
+fn are_servers(value: &str) -> bool {
+    value.split([',', '\n']).all(|entry| {
+        let mut words = entry.split_whitespace();
+        words.next().is_none_or(is_server) && words.count() <= 1
+    })
 }
 
 /// Cuts a long text.

@@ -57,6 +57,23 @@ impl fmt::Display for Guess {
     }
 }
 
+/// The most letters of a word in a name that is shown.
+const LONGEST_WORD: usize = 16;
+/// The most digits at the end of one.
+const MOST_DIGITS: usize = 2;
+
+/// Whether a name is made of words, as those of variables are. Anything else may be a key
+/// that was typed as a name.
+pub(super) fn is_plain(name: &str) -> bool {
+    let is_word = |word: &str| {
+        let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_one_case = letters.bytes().all(|byte| byte.is_ascii_uppercase())
+            || letters.bytes().all(|byte| byte.is_ascii_lowercase());
+        is_one_case && letters.len() <= LONGEST_WORD && word.len() - letters.len() <= MOST_DIGITS
+    };
+    name.split('_').all(is_word)
+}
+
 /// What an unknown name may be meant to be; none if it does not look like ours.
 ///
 /// `is_set` tells whether one of our names has a value: then a name that other

@@ -27,7 +27,17 @@ pub(super) struct Values {
 /// A name that is not ours.
 struct Unknown {
     origin: SettingOrigin,
+    /// Where it stands, if it is shown by that alone.
+    place: String,
     has_value: bool,
+}
+
+/// An entry of a `.env` file.
+struct Entry {
+    name: String,
+    value: String,
+    /// The file and line, for people.
+    place: String,
 }
 
 /// Where a value comes from.
@@ -66,17 +76,40 @@ impl Values {
     ) -> Self {
         let mut values = Self::default();
         let mut unknown = BTreeMap::new();
-        for (name, text) in dotenv.map_or_else(Vec::new, |path| values.read_file(path)) {
-            values.put(name, &text, SettingOrigin::DotEnv, &mut unknown);
+        for entry in dotenv.map_or_else(Vec::new, |path| values.read_file(path)) {
+            values.put(entry, SettingOrigin::DotEnv, &mut unknown);
         }
-        for (name, text) in environment {
-            values.put(name, &text, SettingOrigin::Environment, &mut unknown);
+        for (name, value) in environment {
+            let place = SettingOrigin::Environment.to_string();
+            let entry = Entry { name, value, place };
+            values.put(entry, SettingOrigin::Environment, &mut unknown);
         }
         values.texts.retain(|_, (text, _)| !text.is_empty());
         for (name, found) in unknown {
             values.judge(&name, &found);
         }
+        values.warn_of_quotes();
         values
+    }
+
+    fn warn_of_quotes(&mut self) {
+        let names = self.texts.keys().copied();
+        let quoted: Vec<_> = names.filter(|name| self.is_quoted(name)).collect();
+        self.warnings.extend(quoted.iter().map(|name| {
+            format!("{name} (environment) has quotes, which are part of its value there")
+        }));
+    }
+
+    /// Whether the environment has a variable's value in quotes: a file would have lost them.
+    pub(super) fn is_quoted(&self, name: &str) -> bool {
+        let Some((text, SettingOrigin::Environment)) = self.texts.get(name) else {
+            return false;
+        };
+        let within = |quote| {
+            let opened = text.strip_prefix(quote);
+            opened.is_some_and(|rest: &str| rest.ends_with(quote))
+        };
+        within('"') || within('\'')
     }
 
     /// In the file every name is meant for us; in the environment only those that
@@ -92,8 +125,15 @@ impl Values {
         if is_token && found.has_value && !self.texts.contains_key(DISCORD_TOKEN.name) {
             self.meant_as_token = Some(format!("{name} ({origin})"));
         }
-        let warning = format!("{name} ({origin}) is not a setting of Clew; {guess}");
-        self.warnings.push(warning);
+        self.warnings.push(match guess {
+            // A name that is nearly ours cannot hold a key.
+            Guess::Ours if !unknown::is_plain(name) => format!(
+                "{} has a name that is not a setting of Clew, and is not shown since it may be a \
+                 key; write NAME=value",
+                found.place
+            ),
+            guess => format!("{name} ({origin}) is not a setting of Clew; {guess}"),
+        });
     }
 
     /// The text of one variable, if it is set.
@@ -153,13 +193,13 @@ impl Values {
 
     fn put(
         &mut self,
-        name: String,
-        text: &str,
+        entry: Entry,
         origin: SettingOrigin,
         unknown: &mut BTreeMap<String, Unknown>,
     ) {
+        let Entry { name, value, place } = entry;
         let known = VARIABLES.iter().find(|variable| variable.name == name);
-        let text = text.trim();
+        let text = value.trim();
         if let Some(variable) = known {
             self.texts.insert(variable.name, (text.to_owned(), origin));
             return;
@@ -167,12 +207,13 @@ impl Values {
         // The file was read first, so its entry stays.
         unknown.entry(name).or_insert(Unknown {
             origin,
+            place,
             has_value: !text.is_empty(),
         });
     }
 
-    /// The pairs of a `.env` file, in order. A missing file has none.
-    fn read_file(&mut self, path: &Path) -> Vec<(String, String)> {
+    /// The entries of a `.env` file, in order. A missing file has none.
+    fn read_file(&mut self, path: &Path) -> Vec<Entry> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
@@ -193,7 +234,7 @@ impl Values {
         }
     }
 
-    fn parse_file(&mut self, path: &Path, text: &str) -> Vec<(String, String)> {
+    fn parse_file(&mut self, path: &Path, text: &str) -> Vec<Entry> {
         // The parser refuses a last line that ends in a space without a line
         // feed, and a byte order mark would become part of the first name.
         let text = format!("{}\n", text.trim_start_matches('\u{feff}'));
@@ -202,16 +243,21 @@ impl Values {
             rest: text.as_bytes(),
             lines: &lines,
         };
-        let mut pairs: Vec<(String, String)> = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
         for pair in dotenvy::Iter::new(reader) {
             match pair {
                 Ok((name, value)) => {
-                    if pairs.iter().any(|(other, _)| *other == name) {
-                        let place = place(path, Some(lines.get()));
-                        let warning = format!("{place} sets {name} again; the last one counts");
+                    let place = place(path, Some(lines.get()));
+                    if entries.iter().any(|other| other.name == name) {
+                        let shown = if unknown::is_plain(&name) {
+                            &name
+                        } else {
+                            "a name"
+                        };
+                        let warning = format!("{place} sets {shown} again; the last one counts");
                         self.warnings.push(warning);
                     }
-                    pairs.push((name, value));
+                    entries.push(Entry { name, value, place });
                 }
                 Err(dotenvy::Error::LineParse(bad, _)) => {
                     // An open quote swallows all lines to the end; only then
@@ -223,19 +269,19 @@ impl Values {
                 Err(error) => self.file_problem(path, None, &error.to_string()),
             }
         }
-        self.warn_if_open(path, &pairs);
-        pairs
+        self.warn_if_open(path, &entries);
+        entries
     }
 
     /// A file with secrets is not ours to close, but to warn of.
-    fn warn_if_open(&mut self, path: &Path, pairs: &[(String, String)]) {
+    fn warn_if_open(&mut self, path: &Path, entries: &[Entry]) {
         let is_secret = |name: &String| {
             let mut secrets = VARIABLES.iter().filter(|one| one.shown == Shown::Never);
             secrets.any(|one| one.name == name)
         };
         let found = std::fs::metadata(path).map(|file| file.permissions().mode());
         let is_open = found.is_ok_and(|mode| mode & 0o007 != 0);
-        if is_open && pairs.iter().any(|(name, _)| is_secret(name)) {
+        if is_open && entries.iter().any(|entry| is_secret(&entry.name)) {
             let path = path.display();
             let warning =
                 format!("other accounts can read {path}, which holds secrets: chmod 600 {path}");

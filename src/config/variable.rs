@@ -42,6 +42,8 @@ pub enum Shown {
     WithoutPassword,
     /// A server's address, unless it may carry a login or a key.
     WithoutLogin,
+    /// A list of servers, each with a model's name, unless one may carry a login or a key.
+    EachWithoutLogin,
 }
 
 /// A part of the settings.
@@ -98,6 +100,9 @@ macro_rules! shown {
     };
     (server) => {
         Shown::WithoutLogin
+    };
+    (servers) => {
+        Shown::EachWithoutLogin
     };
     () => {
         Shown::Plainly
@@ -178,7 +183,7 @@ variables! {
     /// The model's name, required with `LLM_BASE_URL`.
     LLM_MODEL = "", "text", Model;
     /// Further servers, at most three, asked in this order while those before are unreachable, refuse, are busy or silent.
-    LLM_FALLBACKS = "", "http(s)://host/v1 model, comma separated", Model, server;
+    LLM_FALLBACKS = "", "http(s)://host/v1 model, comma separated", Model, servers;
     /// Their keys, by host as in `LLM_FALLBACKS`.
     LLM_FALLBACK_KEYS = "", "host=key, comma separated", Model, secret;
     /// The longest wait for the next part of an answer.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::DemoOptions;
 use super::line::DemoLine;
 use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
+use clew_context::engine::sanitise;
 use clew_context::model::{Limits, OmitReason, Scene};
 
 /// The most columns of a line.
@@ -255,6 +256,8 @@ impl<'a> DemoPage<'a> {
     }
 
     fn line(&mut self, style: Style, text: &str) -> io::Result<()> {
+        // A model's words give no orders to the terminal.
+        let text = sanitise::text(text);
         let text = text.trim_end();
         match style {
             Style::Bold if self.styled => writeln!(self.out, "\x1b[1m{text}\x1b[0m"),

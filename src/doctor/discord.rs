@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Finding, proxies};
 use crate::app::system_clock;
-use crate::config::{Config, MessageContent};
+use crate::config::{Config, Endpoint, MessageContent};
 use clew_context::discord::error::RestError;
 use clew_discord::invite;
 use clew_discord::rest::{Application, OwnGuild, Rest};
@@ -46,7 +46,7 @@ pub(super) async fn application(config: &Config) -> Result<(Rest, Application), 
         let remedy = "set DISCORD_TOKEN to the bot's token (developer portal, Bot, Reset Token)";
         return Err(Finding::failed("token", "DISCORD_TOKEN is not set", remedy));
     };
-    let api = config.discord.api.as_ref().map(ToString::to_string);
+    let api = config.discord.api.as_ref().map(Endpoint::url);
     let rest = Rest::new(token.expose(), api.as_deref()).map_err(|error| {
         let remedy = "copy the token again from the developer portal, or correct DISCORD_API_URL";
         Finding::failed("token", error.to_string(), remedy)
@@ -58,7 +58,7 @@ pub(super) async fn application(config: &Config) -> Result<(Rest, Application), 
 /// What is to be said of an application.
 pub(super) fn of_application(config: &Config, application: &Application) -> Vec<Finding> {
     let Application { id, name, .. } = application;
-    let token = Finding::ok("token", format!("that of {name}, application {id}"));
+    let token = Finding::ok("token", format!("{name}, application {id}"));
     vec![token, intents(config, application)]
 }
 
@@ -100,7 +100,7 @@ fn intents(config: &Config, application: &Application) -> Finding {
             return Finding::failed("intents", format!("{name} is off"), remedy);
         }
     }
-    Finding::ok("intents", "those that the settings ask for are granted")
+    Finding::ok("intents", "granted as the settings ask")
 }
 
 async fn session_starts(rest: &Rest) -> Finding {
@@ -140,7 +140,7 @@ async fn clock(rest: &Rest) -> Finding {
                     "let the machine keep its time by NTP: ages of messages are measured by it";
                 Finding::warning("clock", found, remedy)
             } else {
-                Finding::ok("clock", "as Discord's")
+                Finding::ok("clock", "agrees with Discord's")
             }
         }
         Err(error) => {
@@ -166,7 +166,11 @@ async fn servers(
     };
     if guilds.is_empty() {
         let remedy = format!("invite the bot: {}", invite(application.id));
-        tell(Finding::warning("server", "the bot is in none", remedy));
+        tell(Finding::warning(
+            "server",
+            "the bot is in no server",
+            remedy,
+        ));
     }
     for (nth, guild) in guilds.iter().take(MAX_SERVERS).enumerate() {
         let survey = nth < MAX_SURVEYED;

@@ -11,7 +11,12 @@ use clew_store::model::StoreAddress;
 /// With less room, a store or the telemetry soon fails.
 const LOW_BYTES: u64 = 200 << 20;
 
-pub(super) fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
+/// Looks at those whose settings can be used.
+pub(super) fn look(
+    config: &Config,
+    is_usable: impl Fn(&[&str]) -> bool,
+    tell: &mut dyn FnMut(Finding),
+) {
     let mut folders = vec![
         ("TELEMETRY_DIR", config.telemetry.dir.clone()),
         ("STATE_DIR", config.state_dir.clone()),
@@ -27,6 +32,7 @@ pub(super) fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
     if config.tools.is_on && !config.memory.in_memory_only {
         folders.push(("TOOL_OUTPUT_DIR", config.tool_outputs.dir.clone()));
     }
+    folders.retain(|(name, _)| is_usable(&[name]));
     for (name, folder) in folders {
         tell(folder_found(name, &folder));
     }

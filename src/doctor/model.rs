@@ -5,7 +5,8 @@ use std::time::Instant;
 use super::Finding;
 use crate::app;
 use crate::config::Config;
-use crate::llm::{Error, ModelServers, ModelSettings};
+use crate::llm::{Client, Error, ModelServers, ModelSettings, SetupError};
+use crate::model::without_keys;
 use clew_context::model::{ChatMessage, Role};
 
 /// What is asked: any answer will do.
@@ -24,15 +25,30 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
     }
 }
 
+/// What the first server lists.
+pub(super) async fn names(config: &Config) -> Result<Vec<String>, Finding> {
+    let Some(model) = &config.llm else {
+        return Ok(Vec::new());
+    };
+    let (settings, _) = app::model_settings(model);
+    let address = model.base_url.to_string();
+    let client = Client::new(settings).map_err(|error| unusable(&address, &error))?;
+    match client.models().await {
+        Ok(names) => Ok(names),
+        // Not every server lists its models.
+        Err(Error::ModelNotFound { .. } | Error::Rejected { .. } | Error::Malformed { .. }) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(failed(&address, &error)),
+    }
+}
+
 async fn ask(settings: ModelSettings) -> Finding {
-    let name = format!("{} at {}", settings.model, settings.base_url);
+    let name = without_keys(&format!("{} at {}", settings.model, settings.base_url));
     let began = Instant::now();
     let server = match ModelServers::new(settings, Vec::new(), 0) {
         Ok(server) => server,
-        Err(error) => {
-            let remedy = "correct LLM_BASE_URL, LLM_API_KEY or LLM_FALLBACKS";
-            return Finding::failed("model", format!("{name}: {error}"), remedy);
-        }
+        Err(error) => return unusable(&name, &error),
     };
     let answered = server
         .complete(&[ChatMessage::new(Role::User, QUESTION)])
@@ -40,8 +56,17 @@ async fn ask(settings: ModelSettings) -> Finding {
     let ms = began.elapsed().as_millis();
     match answered {
         Ok(_) => Finding::ok("model", format!("{name} answers, in {ms} ms")),
-        Err(error) => Finding::failed("model", format!("{name}: {error}"), remedy(&error)),
+        Err(error) => failed(&name, &error),
     }
+}
+
+fn failed(name: &str, error: &Error) -> Finding {
+    Finding::failed("model", format!("{name}: {error}"), remedy(error))
+}
+
+fn unusable(name: &str, error: &SetupError) -> Finding {
+    let remedy = "correct LLM_BASE_URL, LLM_API_KEY or LLM_FALLBACKS";
+    Finding::failed("model", format!("{name}: {error}"), remedy)
 }
 
 fn remedy(error: &Error) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Finding;
+use super::{Finding, Outcome};
 use crate::app::{self, system_clock};
 use crate::config::Config;
 use clew_context::model::GuildId;
@@ -14,7 +14,22 @@ const CHECK: Duration = Duration::from_mins(1);
 /// A server that cannot exist: its id is from the year 2084.
 const NOWHERE: GuildId = GuildId::new(i64::MAX.unsigned_abs());
 
-pub(super) async fn found(config: &Config) -> Finding {
+pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
+    let found = found(config).await;
+    let is_reached = found.outcome != Outcome::Failed;
+    tell(found);
+    let address = &config.memory.store;
+    if is_reached && Store::is_unguarded(address).await.unwrap_or(false) {
+        tell(Finding::warning(
+            "store",
+            format!("{address}: its role is a superuser or has BYPASSRLS"),
+            "use an ordinary role, since row-level security does not hold for this one; \
+             docs/operating.md has the SQL",
+        ));
+    }
+}
+
+async fn found(config: &Config) -> Finding {
     let address = &config.memory.store;
     let newest = Store::newest_version(address);
     match Store::version(address).await {

@@ -25,7 +25,7 @@ pub const ATTACHMENT_NAME: &str = "answer.md";
 pub const CONTINUED: &str = "… (continued in the attached file)";
 
 /// The last line if no file can be attached: small print, not part of the answer.
-pub const CUT: &str = "-# There was more, but I could not attach it as a file here.";
+pub const CUT: &str = "-# There was more, but I can't attach files here.";
 
 /// Reserved in each message for the line that closes a cut code block, in UTF-16
 /// code units. Always reserved, so that where a message ends depends on its length

@@ -5,6 +5,7 @@
 mod own;
 
 use super::facts::{MAX_FACT_CHARS, one_line, plain};
+use crate::model::begins_as_key;
 
 pub use own::{own, without_others};
 
@@ -106,18 +107,6 @@ const SECRETS: [&str; 13] = [
     " iban ",
     " cvv ",
 ];
-/// How well-known kinds of keys begin.
-const KEYS: [&str; 8] = [
-    "sk-",
-    "ghp_",
-    "gho_",
-    "github_pat",
-    "xox",
-    "akia",
-    "eyj",
-    "-----begin",
-];
-
 /// The model's facts, judged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Judged {
@@ -257,7 +246,7 @@ fn is_secret(line: &str) -> bool {
         .split(|one: char| one.is_whitespace() || "\"'`,;:()[]{}=&?".contains(one))
         .map(|token| token.trim_end_matches(['.', '!']))
         .filter(|token| !token.is_empty());
-    tokens.any(|token| KEYS.iter().any(|key| token.starts_with(key)) || is_key(token))
+    tokens.any(|token| begins_as_key(token) || is_key(token))
         || longest_number(line) >= NUMBER_DIGITS
 }
 

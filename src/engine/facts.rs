@@ -107,9 +107,7 @@ pub fn all_fit(facts: &[Fact]) -> bool {
 
 /// Turns a text into a fact: sanitised, on one line, cut to the longest length.
 pub fn one_line(text: &str) -> String {
-    let clean = sanitise::text(text);
-    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_FACT_CHARS).collect()
+    sanitise::line(text).chars().take(MAX_FACT_CHARS).collect()
 }
 
 /// The form in which facts are compared: case, spacing and final dots do not count.

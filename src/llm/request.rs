@@ -88,9 +88,8 @@ impl<'a> ModelRequest<'a> {
             }
             let advanced = timeout_at(self.limits.deadline, self.advance()).await;
             match advanced.unwrap_or(Err(Error::Timeout)) {
-                Ok(Some(error)) => {
-                    let at = self.retry_at.unwrap_or_else(Instant::now);
-                    let retry = AnswerStep::Retry(self.redacted(error), at.max(Instant::now()));
+                Ok(Some((error, failed))) => {
+                    let retry = AnswerStep::Retry(self.redacted(error), failed);
                     return Some((Ok(retry), self));
                 }
                 Ok(None) => {}
@@ -100,8 +99,8 @@ impl<'a> ModelRequest<'a> {
     }
 
     /// Sends the question, or reads one piece. Returns the error because of which the
-    /// question is sent again at once.
-    async fn advance(&mut self) -> Result<Option<Error>, Error> {
+    /// question is sent again at once, and when it came.
+    async fn advance(&mut self) -> Result<Option<(Error, Instant)>, Error> {
         match &mut self.state {
             RequestState::Sending => return self.send().await,
             RequestState::Reading(pieces) => {
@@ -121,7 +120,7 @@ impl<'a> ModelRequest<'a> {
         Ok(None)
     }
 
-    async fn send(&mut self) -> Result<Option<Error>, Error> {
+    async fn send(&mut self) -> Result<Option<(Error, Instant)>, Error> {
         let Client {
             settings,
             capabilities,
@@ -138,6 +137,7 @@ impl<'a> ModelRequest<'a> {
             }
             Err(error) => error,
         };
+        let failed = Instant::now();
         if !matches!(error, Error::Timeout)
             && let Some(charge) = self.charge.take()
         {
@@ -147,14 +147,14 @@ impl<'a> ModelRequest<'a> {
         if !names_images && let Some(better) = dialect.corrected_by(&error, !self.tools.is_empty())
         {
             capabilities.learn_dialect(&settings.model, better);
-            return Ok(Some(error));
+            return Ok(Some((error, failed)));
         }
         let error = self.blamed(error);
         match self.retry_delay(&error) {
             Some(delay) if !self.has_retried => {
                 self.has_retried = true;
                 sleep(delay).await;
-                Ok(Some(error))
+                Ok(Some((error, failed)))
             }
             _ => Err(error),
         }

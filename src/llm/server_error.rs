@@ -105,7 +105,7 @@ const MODERATED: [&str; 2] = ["moderation", "flagged"];
 pub(super) async fn of_response(response: Response, patience: Duration) -> Error {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
-    let body = timeout(patience, error_body(response)).await;
+    let body = timeout(patience, body(response, MAX_ERROR_BYTES)).await;
     let reported = wire::server_error(&body.unwrap_or_default());
     classify(Some(status), retry_after, reported)
 }
@@ -115,13 +115,13 @@ pub(super) fn of_event(reported: ServerError) -> Error {
     classify(reported.status, None, reported)
 }
 
-/// Reads as much as possible; whatever is missing is only missing from the message.
-async fn error_body(mut response: Response) -> String {
+/// Reads as much as possible, up to so many bytes.
+pub(super) async fn body(mut response: Response, max_bytes: usize) -> String {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         body.extend_from_slice(&chunk);
-        if body.len() >= MAX_ERROR_BYTES {
-            body.truncate(MAX_ERROR_BYTES);
+        if body.len() >= max_bytes {
+            body.truncate(max_bytes);
             break;
         }
     }

@@ -410,6 +410,14 @@ pub(super) struct ServerError {
     pub(super) limit: Option<u32>,
 }
 
+/// The models' names: `{"data": [{"id": ..}]}` (OpenAI, most), or the list alone (Together).
+pub(super) fn models(body: &str) -> Option<Vec<String>> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let list = body.get("data").unwrap_or(&body).as_array()?;
+    let names = list.iter().filter_map(|model| model["id"].as_str());
+    Some(names.map(str::to_owned).collect())
+}
+
 /// Reads the error from a body or event. Never fails: a body that is not JSON
 /// is its own message, unless it is an HTML page.
 pub(super) fn server_error(body: &str) -> ServerError {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
+use clew_context::engine::sanitise;
 use clew_context::model::UnixMillis;
 
 use super::chunks::{Chunk, LONGEST_LINE};
@@ -162,10 +163,18 @@ impl Names {
     }
 }
 
+/// The character as a terminal shows it, which obeys nothing that a file says.
+pub(super) fn visible(next: char) -> char {
+    match next {
+        '\n' | '\t' => '\u{FFFD}',
+        hidden if sanitise::is_invisible(hidden) => '\u{FFFD}',
+        next => next,
+    }
+}
+
 /// At most [`LONGEST_NAME`] characters, none of which a terminal obeys.
 fn printable(text: &str) -> String {
-    let plain = |next: char| if next.is_control() { '\u{FFFD}' } else { next };
-    let mut short: String = text.chars().take(LONGEST_NAME).map(plain).collect();
+    let mut short: String = text.chars().take(LONGEST_NAME).map(visible).collect();
     if text.chars().nth(LONGEST_NAME).is_some() {
         short.pop();
         short.push('…');

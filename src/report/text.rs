@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::page::{Medium, shown};
+use super::parse::visible;
 use super::summary::Report;
 use crate::plot::{Part, Table};
 
@@ -50,7 +51,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
-        let mut word: String = word.chars().map(printable).collect();
+        let mut word: String = word.chars().map(visible).collect();
         if !line.is_empty() && length(&line) + 1 + length(&word) > width {
             lines.push(std::mem::take(&mut line));
         }
@@ -111,18 +112,13 @@ fn widths(table: &Table) -> Vec<usize> {
 }
 
 fn fitted(cell: &str, width: usize) -> String {
-    let printable = cell.chars().map(printable);
+    let printable = cell.chars().map(visible);
     if length(cell) <= width {
         return printable.collect();
     }
     let mut cut: String = printable.take(width.saturating_sub(1)).collect();
     cut.push('…');
     cut
-}
-
-/// No terminal obeys what a file says.
-fn printable(next: char) -> char {
-    if next.is_control() { '\u{FFFD}' } else { next }
 }
 
 fn length(text: &str) -> usize {

@@ -68,12 +68,7 @@ pub(super) async fn kept(
 
 /// An output in one line: its id, when it was made, what about, and its size.
 pub fn line(pointer: &ContextPointer) -> String {
-    let about = sanitise::text(&pointer.tool_description);
-    let about: Vec<&str> = about.split_whitespace().collect();
+    let about = sanitise::line(&pointer.tool_description);
     let (id, time) = (&pointer.id, pointer.time.minute());
-    format!(
-        "{id} | {time} UTC | {} | {} bytes",
-        about.join(" "),
-        pointer.bytes
-    )
+    format!("{id} | {time} UTC | {about} | {} bytes", pointer.bytes)
 }

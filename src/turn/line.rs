@@ -11,34 +11,30 @@ use crate::telemetry::event::{LlmFailure, Refusal};
 use clew_context::model::UnixMillis;
 
 /// For a bare mention with nothing around it.
-pub(super) const INVITATION: &str =
-    "-# Ask me something, or reply to a message and mention me: I will read what it is about.";
+pub(super) const INVITATION: &str = "-# Ask me something, or mention me in a reply.";
 /// For a bare mention in a thread of which nothing could be read.
 pub(super) const UNREAD_THREAD: &str =
-    "-# I could not read this thread. Ask me in a few words, and I will answer those.";
+    "-# I can't read this thread. Ask me in a few words instead.";
 /// No agent answers in this channel (`DEFAULT_AGENT=off`).
-pub(super) const NO_AGENT: &str = "-# I do not answer in this channel.";
+pub(super) const NO_AGENT: &str = "-# I don't answer in this channel.";
 /// For a bare mention that points at a message of somebody who opted out.
-pub(super) const WITHHELD: &str =
-    "-# The person who wrote that message has chosen that I do not read it.";
+pub(super) const WITHHELD: &str = "-# Whoever wrote that message opted out, so I don't read it.";
 /// Said once per channel with `DISCORD_MESSAGE_CONTENT=off`.
 pub(super) const ONLY_MENTIONS: &str =
-    "-# I only see messages that mention me here, so please mention me when you ask.";
+    "-# I only see messages that mention me. Mention me when you ask.";
 /// The process ends before a command is answered, and no other will answer it.
-pub const INTERRUPTED: &str = "-# I am being restarted. Please ask again in a moment.";
+pub const INTERRUPTED: &str = "-# I'm restarting. Try again in a moment.";
 
 /// Why a trigger gets no turn. Calls are refused by `commands`, in its own words.
 pub fn refusal(reason: Refusal, now: UnixMillis) -> Option<Cow<'static, str>> {
     let line = match reason {
         Refusal::QueueFull => {
-            "-# I am still busy with earlier questions here. Please ask again in a moment."
+            "-# I'm still answering earlier questions here. Try again in a moment."
         }
-        Refusal::UserRate => {
-            "-# Those were a lot of questions in one minute. Please wait a little."
-        }
-        Refusal::UserTokens => return Some(spent("You have", now)),
-        Refusal::GuildTokens => return Some(spent("This server has", now)),
-        Refusal::Busy => "-# I am busy in many places at once. Please ask again in a moment.",
+        Refusal::UserRate => "-# That's a lot of questions. Try again in a minute.",
+        Refusal::UserTokens => return Some(spent("You", now)),
+        Refusal::GuildTokens => return Some(spent("This server", now)),
+        Refusal::Busy => "-# I'm busy elsewhere. Try again in a moment.",
         Refusal::NoContent => ONLY_MENTIONS,
         Refusal::NotAllowed | Refusal::Elsewhere | Refusal::UnknownCommand | Refusal::Stopping => {
             return None;
@@ -50,7 +46,7 @@ pub fn refusal(reason: Refusal, now: UnixMillis) -> Option<Cow<'static, str>> {
 /// Discord shows the time as each reader's clock has it.
 fn spent(who: &str, now: UnixMillis) -> Cow<'static, str> {
     let ends = day_ends(now);
-    let line = format!("-# {who} used up my model for today. Please ask again <t:{ends}:R>.");
+    let line = format!("-# {who} used up today's tokens. Try again <t:{ends}:R>.");
     line.into()
 }
 
@@ -78,39 +74,32 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
         }
         LlmFailure::RateLimited => "-# The model is busy. Try again in a minute.",
         LlmFailure::ContextTooLong => {
-            "-# This conversation is too long for my model, even shortened. Try asking in a new \
-             one."
+            "-# This conversation is too long for the model. Try a new one."
         }
         LlmFailure::ImagesRefused => {
-            "-# My model does not take the images here. The people who run this bot can see why \
-             in its log."
+            "-# The model can't read these images. The operator's log says why."
         }
-        LlmFailure::Timeout => "-# My model took too long to answer. Please ask again.",
-        LlmFailure::Empty => "-# My model had no answer. Try asking in other words.",
+        LlmFailure::Timeout => "-# The model took too long. Try again.",
+        LlmFailure::Empty => "-# The model had no answer. Try other words.",
         LlmFailure::Unavailable
         | LlmFailure::Malformed
         | LlmFailure::Truncated
-        | LlmFailure::Cancelled => {
-            "-# My model is not available right now. Please ask again in a moment."
-        }
+        | LlmFailure::Cancelled => "-# The model is unavailable. Try again in a moment.",
     }
 }
 
 /// An agent run has used up its tokens.
-pub(super) const TOKENS_SPENT: &str =
-    "-# I have used up the tokens that I may use for this, so I stop here.";
+pub(super) const TOKENS_SPENT: &str = "-# I stopped here: this task's tokens are used up.";
 /// Added to what an agent run had said when it was ended.
-pub(super) const PART_OF_RUN: &str =
-    "-# This is not the whole answer: I was stopped before it was complete.";
+pub(super) const PART_OF_RUN: &str = "-# I was stopped before this was complete.";
 /// Added to an answer that reached the model's limit of tokens.
 pub(super) const TOKEN_LIMIT: &str = "-# The answer ends here: it reached the model's token limit.";
 /// Added to an answer that the model's provider cut off.
 pub(super) const FILTERED: &str = "-# The answer ends here: the model's content filter cut it off.";
 /// Added to an answer that is longer than can be posted.
-pub(super) const CUT_OFF: &str = "-# My answer was too long, so I cut it off there.";
+pub(super) const CUT_OFF: &str = "-# The answer ends here: it was too long.";
 /// Added if a link in the question leads to what not everybody here may read, or to
 /// nothing: it reads the same.
-pub(super) const CLOSED_LINK: &str =
-    "-# A link in the question leads to something that I cannot show here.";
+pub(super) const CLOSED_LINK: &str = "-# I can't show what a link in the question leads to.";
 /// Added to an answer that broke off.
-pub(super) const BROKE_OFF: &str = "-# The answer broke off here. Please ask again for the rest.";
+pub(super) const BROKE_OFF: &str = "-# The answer broke off here. Ask again for the rest.";

@@ -15,6 +15,7 @@ use crate::telemetry::{Ids, Ms};
 use crate::tools;
 use clew_context::discord::error::RestError;
 use clew_context::engine::meaning::NOTE_PREFIX;
+use clew_context::engine::sanitise;
 use clew_context::model::{Fallback, InteractionId, TurnId, UnixMillis};
 use clew_discord::model::{Answer, ButtonStyle};
 use clew_discord::rest::Rest;
@@ -259,25 +260,41 @@ fn called(doing: &Doing) -> String {
 
 /// It begins like a note, which keeps it out of prompts.
 fn text(run: &Run, state: &str, task: &str) -> String {
-    let task: Vec<&str> = task.split_whitespace().collect();
-    let mut task = task.join(" ");
+    format!(
+        "{NOTE_PREFIX}Agent run for <@{}>: {state}.\n> {}",
+        run.asker,
+        quoted(task)
+    )
+}
+
+/// The beginning of a task on one line, as it is seen.
+fn quoted(task: &str) -> String {
+    let mut task = sanitise::line(task);
     if let Some((end, _)) = task.char_indices().nth(TASK_CHARS) {
         task.truncate(end);
         task.push('…');
     }
-    format!(
-        "{NOTE_PREFIX}Agent run for <@{}>: {state}.\n> {task}",
-        run.asker
-    )
+    task
 }
 
 const fn words(end: RunEnd) -> &'static str {
     match end {
         RunEnd::Done => "done",
-        RunEnd::Failed => "it could not be finished",
+        RunEnd::Failed => "failed",
         RunEnd::Stopped => "stopped",
-        RunEnd::TimeOver => "stopped, since its time was over",
-        RunEnd::TokensSpent => "stopped, since its tokens are used up",
-        RunEnd::Interrupted => "interrupted, since I was restarted. Please start it again",
+        RunEnd::TimeOver => "stopped, out of time",
+        RunEnd::TokensSpent => "stopped, out of tokens",
+        RunEnd::Interrupted => "interrupted by my restart. Start it again",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_quoted_as_it_is_seen() {
+        assert_eq!(quoted("read\n\u{202E}lanam\u{2066} eht"), "read lanam eht");
+        assert_eq!(quoted(&"x".repeat(999)).chars().count(), TASK_CHARS + 1);
     }
 }

@@ -1,6 +1,7 @@
 //! `clew doctor`: each thing that can be wrong is named, with a remedy, and no secret is shown.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use clew::app;
 use clew::config::Config;
@@ -10,6 +11,8 @@ use clew_store::Store;
 
 use crate::support::bot::Stage;
 use crate::support::model::Behaviour;
+#[cfg(feature = "postgres")]
+use crate::support::postgres::Postgres;
 
 /// A server in which nothing is wrong.
 fn world() -> (World, Id) {
@@ -170,13 +173,38 @@ async fn what_keeps_it_from_looking_is_told_too() {
     let found = with("LLM_BASE_URL", "").await;
     assert_one(&found, "model", Outcome::Warning, &["none is set"]);
     let found = with("MEM_MAX_MSGS", "many").await;
-    assert_one(
-        &found,
-        "settings",
-        Outcome::Failed,
-        &["MEM_MAX_MSGS", "many"],
-    );
-    assert_eq!(found.len(), 1);
+    let settings = of(&found, "settings");
+    let told = "MEM_MAX_MSGS is \"many\"";
+    assert!(settings.iter().any(|one| one.found == told), "{settings:?}");
+    // All else is tried.
+    for subject in ["token", "server", "model", "store", "disk"] {
+        assert!(!of(&found, subject).is_empty(), "{subject} in {found:?}");
+    }
+    let found = with("LLM_MODEL", "").await;
+    let told = "LLM_MODEL is not set";
+    assert!(of(&found, "settings").iter().any(|one| one.found == told));
+    assert!(of(&found, "model").is_empty(), "{found:?}");
+    assert!(!of(&found, "token").is_empty() && !of(&found, "store").is_empty());
+    for (name, value, subject) in [
+        ("DISCORD_TOKEN", "two words", "token"),
+        ("LLM_BASE_URL", "hush", "model"),
+        ("CONTEXT_STORE", "redis:x", "store"),
+    ] {
+        let found = with(name, value).await;
+        assert!(of(&found, subject).is_empty(), "{name}: {found:?}");
+        let problem = format!("{name} is [set]");
+        let problem = if name == "CONTEXT_STORE" {
+            "CONTEXT_STORE is \"redis:x\""
+        } else {
+            &problem
+        };
+        let settings = of(&found, "settings");
+        assert!(
+            settings.iter().any(|one| one.found == problem),
+            "{settings:?}"
+        );
+        assert!(found.len() > 3, "{found:?}");
+    }
     let found = with("TELEMETRY_DIR", "/proc/none").await;
     let disk = of(&found, "disk");
     assert_eq!(disk[0].outcome, Outcome::Failed, "{disk:?}");
@@ -188,6 +216,29 @@ async fn what_keeps_it_from_looking_is_told_too() {
     .unwrap();
     let found = with("CONTEXT_STORE", &format!("sqlite:{}", file.display())).await;
     assert_one(&found, "store", Outcome::Failed, &["CONTEXT_STORE"]);
+}
+
+/// Servers and channels bear the names that their members gave them.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_give_no_orders_to_a_terminal() {
+    let mut world = World::new();
+    let guild = world.guild("Works\u{1b}[31m\u{202E}\nok    token");
+    world.channel(guild, ChannelKind::Text, "help");
+    world.member(guild, "Ada");
+    let stage = Stage::new(world, &[]).await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
+    command
+        .arg("doctor")
+        .env_clear()
+        .current_dir(stage.folder.path());
+    command.envs(stage.settings().iter().cloned());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
+    let told = String::from_utf8(output.await.unwrap().stdout).unwrap();
+    assert!(
+        told.contains("Works[31m ok token: all 1 channels"),
+        "{told}"
+    );
+    assert!(!told.contains(['\u{1b}', '\u{202E}']), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,4 +292,28 @@ async fn a_damaged_store_is_found() {
     let found = findings(stage.settings()).await;
     let remedy = ["is damaged", "clew store import FILE"];
     assert_one(&found, "store", Outcome::Failed, &remedy);
+}
+
+/// Row-level security keeps conversations apart for ordinary roles only.
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_stands_above_is_warned_of() {
+    let database = Postgres::shared().fresh_database().await;
+    let (world, _) = world();
+    let mut stage = Stage::new(world, &[("CONTEXT_STORE", &database.url)]).await;
+    let check = |found: &[Finding], expected: bool| {
+        let mut store = of(found, "store").into_iter();
+        let told = "its role is a superuser or has BYPASSRLS";
+        let warned = store.any(|one| one.outcome == Outcome::Warning && one.found.contains(told));
+        assert_eq!(warned, expected, "{found:?}");
+        assert!(!format!("{found:?}").contains(&database.url));
+    };
+    check(&findings(stage.settings()).await, false);
+    // Both of an empty database and of one that the bot has used.
+    stage.set("CONTEXT_STORE", &database.admin_url);
+    check(&findings(stage.settings()).await, true);
+    let bot = stage.start().await;
+    check(&findings(stage.settings()).await, true);
+    bot.stop().await;
+    check(&findings(stage.settings()).await, true);
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use clew::config::Config;
+use clew_context::model::LoneContext;
 use clew_simulator::{Simulator, World};
 use tempfile::TempDir;
 
@@ -164,8 +165,14 @@ async fn what_does_not_work_is_not_written() {
         "x",
     ];
     check(&gone, &token, &["FAIL  model", "LLM_BASE_URL"]).await;
-    let odd = ["--token-file", "-", "--store", "redis:x"];
-    check(&odd, &token, &["CONTEXT_STORE"]).await;
+    for (flag, value, setting) in [
+        ("--store", "redis:x", "CONTEXT_STORE"),
+        ("--lone-context", "perhaps", "LONE_CONTEXT"),
+        ("--model-url", "hush", "LLM_BASE_URL"),
+    ] {
+        let odd = ["--token-file", "-", flag, value];
+        check(&odd, &token, &[setting]).await;
+    }
 }
 
 /// Types each answer when its question is shown, and returns all that the terminal showed.
@@ -196,20 +203,30 @@ async fn a_person_is_asked_again_and_secrets_are_not_shown() {
     let refusal = r#"{"error":{"message":"bad key"}}"#.to_owned();
     p.model.script(Behaviour::Status(401, refusal, Vec::new()));
     let (token, url) = (p.discord.token(), p.model.url());
+    let text = "no database at all, but long enough to be read as one";
+    fs::write(p.folder.path().join("no.db"), text).unwrap();
     let program = format!("{} init", env!("CARGO_BIN_EXE_clew"));
     let mut command = p.command("/usr/bin/script", &["-qec", &program, "/dev/null"]);
     let kept = token.clone();
     let run = move || {
         let dialogue = [
             ("Bot token", "hush"),
+            ("Bot token", "hush two"),
             ("Bot token", &kept),
+            ("Model server", "hush-no-address"),
             ("Model server", &url),
-            ("Model: ", "fake"),
             ("Its key", "k-wrong"),
+            ("Model (a number or a name): ", "fake"),
             ("Model server", &url),
-            ("Model: ", "fake"),
+            ("Its key", "k wrong"),
             ("Its key", "k-secret"),
+            ("Model (a number or a name): ", ""),
+            ("Model (a number or a name): ", "1"),
+            ("Store", "redis:x"),
+            ("Store", "sqlite:no.db"),
             ("Store", ""),
+            ("With a plain mention", "perhaps"),
+            ("With a plain mention", "recent"),
         ];
         typed(command.spawn().unwrap(), &dialogue)
     };
@@ -218,16 +235,33 @@ async fn a_person_is_asked_again_and_secrets_are_not_shown() {
     for part in [
         "FAIL  token",
         "ok    token",
+        "LLM_BASE_URL is [set]",
+        "\r\n    1  fake\r\n",
         "FAIL  model",
+        "LLM_API_KEY is [set]",
+        "LLM_MODEL is not set",
         "ok    model",
+        "CONTEXT_STORE is \"redis:x\"",
+        "FAIL  store",
+        "ok    store",
+        "LONE_CONTEXT is \"perhaps\"",
         "Invite the bot",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
-    for secret in ["hush", &token, "k-wrong", "k-secret"] {
+    // The address is typed where all can see it, and not said again.
+    assert_eq!(text.matches("hush-no-address").count(), 1, "{text}");
+    let text = text.replace("hush-no-address", "");
+    for secret in ["hush", &token, "k-wrong", "k wrong", "k-secret"] {
         assert!(!text.contains(secret), "{secret} in {text}");
     }
     let config = written(&p.dotenv());
-    assert_eq!(config.llm.unwrap().api_key.unwrap().expose(), "k-secret");
+    assert_eq!(config.limits.lone_context, LoneContext::Recent);
+    assert_eq!(config.memory.store.to_string(), "sqlite:var/clew.db");
+    let model = config.llm.unwrap();
+    assert_eq!(
+        (&*model.model, model.api_key.unwrap().expose()),
+        ("fake", "k-secret")
+    );
     assert_eq!(config.discord.token.unwrap().expose(), token);
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -91,10 +91,67 @@ fn its_log_can_be_json() {
     ];
     let (_, errors, code) = program(&["run"], &variables);
     assert_eq!(code, Some(2), "{errors}");
-    let line = errors.lines().next().unwrap();
-    let line: Value = serde_json::from_str(line).unwrap();
-    assert_eq!(line["message"], "the settings in effect");
-    assert_eq!(line["level"], "INFO");
+    let lines = objects(&errors);
+    let (first, last) = (&lines[0], lines.last().unwrap());
+    assert_eq!(first["message"], "the settings in effect");
+    assert_eq!(first["level"], "INFO");
+    assert_eq!(
+        first["settings"]["LOG_FORMAT"],
+        json!(["json", "environment"])
+    );
+    assert_eq!(last["level"], "ERROR");
+    let message = last["message"].as_str().unwrap();
+    assert!(message.contains("STATE_DIR"), "{last}");
+    let because = last["because"].as_array().unwrap();
+    assert!(!because.is_empty(), "{last}");
+    let quiet = [&variables[..], &[("LOG_LEVEL", "error")]].concat();
+    let (_, errors, _) = program(&["run"], &quiet);
+    assert_eq!(objects(&errors).len(), 1, "{errors}");
+}
+
+#[track_caller]
+fn objects(text: &str) -> Vec<Value> {
+    let lines = text.lines().map(serde_json::from_str);
+    lines.map(|line| line.expect(text)).collect()
+}
+
+/// Also where the settings themselves cannot be used.
+#[test]
+fn with_a_log_in_json_errors_are_objects() {
+    let variables = [
+        ("MEM_MAX_MSGS", "many"),
+        ("DISCORD_TOKN", "x"),
+        ("LOG_FORMAT", "json"),
+    ];
+    for command in ["run", "report", "health"] {
+        let (_, errors, code) = program(&[command], &variables);
+        assert_eq!(code, Some(2), "{errors}");
+        let lines = objects(&errors);
+        let [line] = lines.as_slice() else {
+            panic!("{errors}");
+        };
+        assert_eq!(line["message"], "the settings cannot be used");
+        assert_eq!(line["problems"][0]["subject"], "MEM_MAX_MSGS");
+        assert_eq!(line["problems"][0]["shown"], "is \"many\"");
+        let note = line["notes"][0].as_str().unwrap();
+        assert!(note.contains("did you mean DISCORD_TOKEN?"), "{note}");
+    }
+    let (_, errors, code) = program(&["health"], &[("LOG_FORMAT", "json")]);
+    assert_eq!(code, Some(2));
+    assert_eq!(objects(&errors).len(), 1, "{errors}");
+}
+
+#[test]
+fn without_a_token_one_line_says_so() {
+    let (_, errors, code) = program(&["run"], &[]);
+    assert_eq!(code, Some(2));
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(
+        errors.starts_with("clew: DISCORD_TOKEN is not set: put"),
+        "{errors}"
+    );
+    let (_, errors, _) = program(&["run"], &[("LOG_FORMAT", "json")]);
+    assert_eq!(objects(&errors).len(), 1, "{errors}");
 }
 
 /// The running bot is asked, which says why it is not alive.

@@ -79,7 +79,7 @@ impl Place {
     /// before.
     async fn begin(&self, who: Id, task: &str) -> Standing {
         let told = self.told(who, self.channel, task).await;
-        let thread = told.strip_prefix("I have begun: <#");
+        let thread = told.strip_prefix("Started: <#");
         let thread = thread.and_then(|rest| rest.strip_suffix('>'));
         let thread = Id(thread.unwrap_or_else(|| panic!("{told}")).parse().unwrap());
         self.standing(thread, 0)
@@ -141,7 +141,7 @@ impl Place {
             let shown = self
                 .call(self.ada, self.channel, "agent status", json!({}))
                 .await;
-            if shown.text() == "I am doing no task." {
+            if shown.text() == "No tasks running." {
                 return;
             }
         }

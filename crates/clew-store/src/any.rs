@@ -145,6 +145,21 @@ impl Store {
         }
     }
 
+    /// Whether the database's user stands above the isolation of conversations that the
+    /// database itself keeps up; only PostgreSQL has such users.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn is_unguarded(address: &StoreAddress) -> Result<bool, Error> {
+        match address {
+            #[cfg(feature = "postgres")]
+            StoreAddress::Postgres(url) => Postgres::stands_above(url).await,
+            #[cfg(not(feature = "postgres"))]
+            StoreAddress::Postgres(_) => Err(without_postgres(address)),
+            StoreAddress::Sqlite(_) | StoreAddress::Files(_) => Ok(false),
+        }
+    }
+
     /// The schema version of this program's stores at such an address.
     pub const fn newest_version(address: &StoreAddress) -> u32 {
         match address {

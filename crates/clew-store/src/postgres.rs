@@ -117,10 +117,15 @@ impl Postgres {
         let place = &connected.place;
         let started = async {
             schema::migrate(&mut client, place).await?;
-            connect::warn_of_privileges(&mut client).await
+            connect::stands_above(&mut client).await
         };
-        let started: Outcome<()> = started.await;
-        started.map_err(|failure| connect::at_start(failure, place))?;
+        let started: Outcome<bool> = started.await;
+        if started.map_err(|failure| connect::at_start(failure, place))? {
+            tracing::warn!(
+                "the PostgreSQL role is a superuser or has BYPASSRLS: row-level security does not \
+                 hold for it, use an ordinary role"
+            );
+        }
         drop(client);
         let store = Self::over(connected, files);
         let tidy = "tidy the snapshots";
@@ -186,6 +191,19 @@ impl Postgres {
         let mut client = connect::first(&connected, Duration::ZERO).await?;
         let found = schema::found(&mut client, &connected.place).await;
         found.map_err(|failure| connect::at_start(failure, &connected.place))
+    }
+
+    /// Whether the role of the URL is a superuser or has BYPASSRLS, so that row-level
+    /// security does not hold for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub async fn stands_above(url: &Secret) -> Result<bool, Error> {
+        let connected = connect::pool(url, OpenFor::Look)?;
+        let mut client = connect::first(&connected, Duration::ZERO).await?;
+        let stands_above = connect::stands_above(&mut client).await;
+        stands_above.map_err(|failure| connect::at_start(failure, &connected.place))
     }
 
     async fn lease(&self) -> Outcome<Lease> {

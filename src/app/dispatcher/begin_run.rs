@@ -67,13 +67,13 @@ pub(super) async fn begin_run(
                 slot.told();
             }
             tracing::warn!(error = %with_sources(&error), "an agent run has no place");
-            let line = format!("{NOTE_PREFIX}I could not write here, so I have not begun.");
+            let line = format!("{NOTE_PREFIX}I can't write here, so I didn't start.");
             return Err(Answer::for_caller(line));
         }
     }
     let said = match thread {
-        Some(thread) => format!("I have begun: <#{thread}>"),
-        None => "I have begun. My answer will stand here.".to_owned(),
+        Some(thread) => format!("Started: <#{thread}>"),
+        None => "Started. I'll answer here.".to_owned(),
     };
     let begun = LoopEvent::Run(Box::new(request), slot);
     Ok((begun, Answer::for_caller(said)))
@@ -108,9 +108,7 @@ async fn start_thread(
 /// The beginning of the task on one line, as others see it: without characters that show
 /// nothing or turn the line around.
 fn thread_name(task: &str) -> String {
-    let visible = sanitise::text(task);
-    let words: Vec<&str> = visible.split_whitespace().collect();
-    let name = words.join(" ");
+    let name = sanitise::line(task);
     if name.is_empty() {
         return UNTITLED.to_owned();
     }

@@ -22,7 +22,7 @@ pub(super) async fn export(services: &CommandServices<'_>, call: &Call) -> Resul
     };
     let files = files(&exported, call.caller(), PART_BYTES);
     let content = |number: usize| match number {
-        0 => format!("Everything that I keep of you: {entries}."),
+        0 => format!("Everything I keep of you: {entries}."),
         _ => String::new(),
     };
     let messages = files
@@ -33,7 +33,7 @@ pub(super) async fn export(services: &CommandServices<'_>, call: &Call) -> Resul
         messages: messages.collect(),
         closed: Answer::for_caller("You take no direct messages from me, so here it is:"),
     };
-    let text = format!("I have sent you everything that I keep of you, {entries}, directly.");
+    let text = format!("I sent you everything I keep of you, {entries}, in a direct message.");
     Ok(Done::say(text).with(effect))
 }
 

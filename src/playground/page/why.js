@@ -92,7 +92,7 @@ function figures(turn) {
   const total = turn.timings.find((each) => each.stage === 'total')?.ms;
   const sent = turn.tokens?.in;
   const items = [
-    [count(turn.included.length), 'messages in'],
+    [count(turn.included.length), 'messages'],
     [count(turn.omitted.length), 'left out'],
     [count(turn.chars), 'characters'],
     sent ? [count(sent), 'tokens sent'] : [`~${count(turn.tokens_estimate)}`, 'tokens'],

@@ -46,7 +46,7 @@ pub struct Exporter {
 struct Sender {
     traces: Traces,
     http: reqwest::Client,
-    url: String,
+    endpoint: Endpoint,
     headers: HeaderMap,
     instance: Uuid,
     stop: CancellationToken,
@@ -77,7 +77,7 @@ impl Traces {
         let sender = Sender {
             traces: traces.clone(),
             http,
-            url: format!("{}/v1/traces", config.endpoint),
+            endpoint: config.endpoint.clone(),
             headers: headers(config),
             instance: Uuid::new_v4(),
             stop: stop.clone(),
@@ -186,12 +186,13 @@ impl Sender {
     }
 
     async fn post(&self, body: String) -> Result<(), Refusal> {
-        let request = self.http.post(&self.url).headers(self.headers.clone());
+        let url = format!("{}/v1/traces", self.endpoint.url());
+        let request = self.http.post(url).headers(self.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let answer = request.send().await;
         let status = match answer {
             Ok(answer) => answer.status(),
-            Err(error) => return Err(Refusal::Passing(with_sources(&error))),
+            Err(error) => return Err(Refusal::Passing(with_sources(&error.without_url()))),
         };
         // OTLP/HTTP names these as passing.
         let passing = [
@@ -214,7 +215,7 @@ impl Sender {
         if self.lost > 0 && is_due {
             tracing::warn!(
                 turns = self.lost,
-                url = self.url,
+                endpoint = %self.endpoint,
                 why,
                 "traces were lost: look at OTEL_EXPORTER_OTLP_ENDPOINT"
             );

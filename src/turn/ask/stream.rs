@@ -126,11 +126,11 @@ pub(super) async fn stream(
             biased;
             order = control.ordered() => break Streamed::Ordered(said, order),
             Some(step) = steps.next() => match step {
-                Ok(AnswerStep::Retry(error, at)) => {
-                    if !may_repeat(&error, asked.elapsed()) {
+                Ok(AnswerStep::Retry(error, failed)) => {
+                    if !may_repeat(&error, failed - asked) {
                         break Streamed::Changed(error);
                     }
-                    asked = at;
+                    asked = Instant::now();
                 }
                 Ok(AnswerStep::Text(piece)) => {
                     said.add(&piece);

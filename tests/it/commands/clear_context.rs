@@ -20,7 +20,7 @@ async fn the_conversation_goes_after_a_confirmation() {
     assert_says(&asked, "yours alone, of this channel");
     assert_eq!(labels(&asked), ["Delete", "Cancel"]);
     let left = p.press(p.ada, &asked, "Cancel").await;
-    assert_eq!(left.content, "Nothing was changed.");
+    assert_eq!(left.content, "Nothing changed.");
     assert!(labels(&left).is_empty());
     assert_eq!(p.stored(p.ada, p.channel).await, 2);
     let asked = ask(&p, p.ada, p.channel).await;
@@ -32,7 +32,7 @@ async fn the_conversation_goes_after_a_confirmation() {
     assert_eq!(p.stored(p.boris, p.channel).await, 2);
     let asked = ask(&p, p.ada, p.channel).await;
     let nothing = p.press(p.ada, &asked, "Delete").await;
-    assert_says(&nothing, "nothing of our conversation here");
+    assert_says(&nothing, "nothing to delete");
     let lines = bot.stop().await;
     assert_eq!(outcomes(&lines, "clear_context"), ["done"; 3]);
     assert_eq!(outcomes(&lines, "button"), ["done"; 3]);

@@ -47,7 +47,7 @@ async fn what_is_erased_while_it_is_summarised_is_not_saved() {
         gate.open();
     };
     let (saved, ()) = tokio::join!(saving, erasing);
-    assert_refused(&saved, "There is nothing to save");
+    assert_refused(&saved, "Nothing to save");
     bot.stop().await;
     assert!(!p.on_disk(MARK));
 }

@@ -27,12 +27,9 @@ async fn it_is_said_when_there_is_no_room_left() {
     let (p, bot) = place(&[("MAX_USER_MEMORY", "2")]).await;
     remember(&p, p.ada, p.channel, "I like tea").await;
     let shown = p.plain(p.ada, "memory show").await;
-    assert!(!shown.text().contains("no room left"), "{}", shown.text());
+    assert!(!shown.text().contains("No room left"), "{}", shown.text());
     remember(&p, p.ada, p.channel, "I have a kumquat tree").await;
-    assert_says(
-        &p.plain(p.ada, "memory show").await,
-        "There is no room left",
-    );
+    assert_says(&p.plain(p.ada, "memory show").await, "No room left");
     bot.stop().await;
 }
 
@@ -68,17 +65,17 @@ async fn facts_are_remembered_shown_and_forgotten() {
     for fact in [&*id(&again), "I LIKE TEA"] {
         let options = json!({"fact": fact});
         let asked = p.call(p.ada, p.channel, "memory forget", options).await;
-        assert_says(&asked, "Shall I forget this?");
+        assert_says(&asked, "Forget this?");
         assert_eq!(labels(&asked), ["Forget", "Cancel"]);
         let kept = p.press(p.ada, &asked, "Cancel").await;
-        assert_says(&kept, "Nothing was changed.");
+        assert_says(&kept, "Nothing changed.");
         let options = json!({"fact": fact});
         let asked = p.call(p.ada, p.channel, "memory forget", options).await;
         assert_says(&p.press(p.ada, &asked, "Forget").await, "Forgotten:");
     }
     let options = json!({"fact": "I LIKE TEA"});
     let unknown = p.call(p.ada, p.channel, "memory forget", options).await;
-    assert_refused(&unknown, "I remember no such thing");
+    assert_refused(&unknown, "No such memory");
     let left = p.plain(p.ada, "memory show").await;
     assert_says(&left, "1. Asked for\nI am Ada");
     bot.stop().await;
@@ -93,11 +90,11 @@ async fn a_button_forgets_once_and_only_ones_own() {
     let (first, second) = (ask().await, ask().await);
     p.press(p.ada, &first, "Forget").await;
     let again = p.press(p.ada, &second, "Forget").await;
-    assert_refused(&again, "forgotten that already");
+    assert_refused(&again, "already forgot that");
     let fact = id(&remember(&p, p.ada, p.channel, "I have a pump").await);
     let options = json!({"fact": fact});
     let others = p.call(p.boris, p.channel, "memory forget", options).await;
-    assert_refused(&others, "I remember no such thing");
+    assert_refused(&others, "No such memory");
     bot.stop().await;
 }
 
@@ -118,7 +115,7 @@ async fn making_room_is_said_and_so_is_that_it_is_off() {
     let off = remember(&p, p.ada, p.channel, "four pumps").await;
     assert_refused(&off, "is off here (`MAX_USER_MEMORY=0`)");
     let blank = remember(&p, p.ada, p.channel, "  ").await;
-    assert_refused(&blank, "nothing in that text");
+    assert_refused(&blank, "nothing in that to remember");
     bot.stop().await;
 }
 
@@ -157,7 +154,7 @@ async fn a_servers_facts_are_seen_by_all_and_changed_by_who_manages_it() {
     assert_refused(&refused.await, "Manage Server");
     let unknown = json!({"fact": "nonsense"});
     let unknown = p.call(p.maria, p.channel, "server-memory forget", unknown);
-    assert_refused(&unknown.await, "no such thing");
+    assert_refused(&unknown.await, "No such memory");
     let asked = p.call(p.maria, p.channel, "server-memory forget", options);
     let gone = p.press(p.maria, &asked.await, "Forget").await;
     assert_says(&gone, "Forgotten:\n> We make pumps");
@@ -193,7 +190,7 @@ async fn what_was_noted_is_shown_to_the_person_it_is_about() {
     let second = id(&remember(&p, p.ada, p.channel, "I like tea").await);
     let noted = format!("noted:{first}{second}");
     let others = press_noted(&p, p.boris, ours, noted.clone()).await;
-    assert!(others.content.starts_with("-# That is for the person"));
+    assert!(others.content.starts_with("-# That's for the person"));
     let shown = press_noted(&p, p.ada, ours, noted.clone()).await;
     assert!(shown.content.starts_with("I noted:\n1. I have a pump"));
     assert!(shown.content.contains("2. I like tea"));

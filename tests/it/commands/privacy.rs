@@ -29,7 +29,7 @@ async fn show_counts_what_is_kept() {
     let kept = field(&shown, "Kept of you");
     for line in [
         "4 messages of our conversations",
-        "1 moment from which we started afresh",
+        "1 moment at which we started fresh",
         "1 conversation that you saved",
         "1 thing that I remember about you",
     ] {
@@ -51,7 +51,7 @@ async fn erase_asks_and_leaves_nothing() {
     let asked = p.plain(p.ada, "privacy erase").await;
     assert_eq!(labels(&asked), ["Erase everything", "Cancel"]);
     let kept = p.press(p.ada, &asked, "Cancel").await;
-    assert_says(&kept, "Nothing was changed.");
+    assert_says(&kept, "Nothing changed.");
     assert_eq!(p.stored(p.ada, p.channel).await, 2);
     let asked = p.plain(p.ada, "privacy erase").await;
     let gone = p.press(p.ada, &asked, "Erase everything").await;
@@ -59,7 +59,7 @@ async fn erase_asks_and_leaves_nothing() {
         "Erased:\n4 messages of our conversations",
         "1 conversation that you saved",
         "1 thing that I remember about you",
-        "1 moment from which we started afresh",
+        "1 moment at which we started fresh",
     ] {
         assert_says(&gone, line);
     }
@@ -72,7 +72,7 @@ async fn erase_asks_and_leaves_nothing() {
     assert_says(&shown, "I remember nothing about you");
     let asked = p.plain(p.ada, "privacy erase").await;
     let nothing = p.press(p.ada, &asked, "Erase everything").await;
-    assert_says(&nothing, "There was nothing of you to erase.");
+    assert_says(&nothing, "There was nothing to erase.");
     bot.stop().await;
     assert!(!p.on_disk(MARK));
 }
@@ -148,10 +148,7 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
     leave_traces(&p).await;
     let asked = p.plain(p.ada, "privacy opt-out").await;
     assert_eq!(labels(&asked), ["Opt out and erase", "Cancel"]);
-    assert_says(
-        &p.press(p.ada, &asked, "Cancel").await,
-        "Nothing was changed.",
-    );
+    assert_says(&p.press(p.ada, &asked, "Cancel").await, "Nothing changed.");
     let asked = p.plain(p.ada, "privacy opt-out").await;
     let out = p.press(p.ada, &asked, "Opt out and erase").await;
     assert_says(
@@ -161,12 +158,12 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
     assert!(!p.on_disk(MARK));
     assert_refused(
         &p.plain(p.ada, "privacy opt-out").await,
-        "opted out already",
+        "already opted out",
     );
     // Erasing again does not undo the opt-out.
     let asked = p.plain(p.ada, "privacy erase").await;
     let gone = p.press(p.ada, &asked, "Erase everything").await;
-    assert_says(&gone, "That you opted out is all I still know.");
+    assert_says(&gone, "All I still know is that you opted out.");
     let text = json!({"text": MARK});
     for (command, options) in [
         ("memory remember", text),
@@ -194,10 +191,7 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
         "over a restart"
     );
     assert_says(&p.plain(p.ada, "privacy opt-in").await, "Welcome back");
-    assert_refused(
-        &p.plain(p.ada, "privacy opt-in").await,
-        "have not opted out",
-    );
+    assert_refused(&p.plain(p.ada, "privacy opt-in").await, "haven't opted out");
     p.talk(p.ada, p.channel, "and again").await;
     bot.stop().await;
     assert!(!p.on_disk(MARK));
@@ -225,7 +219,7 @@ async fn an_export_comes_by_direct_message_as_one_file() {
     let (p, bot) = place(&[]).await;
     leave_traces(&p).await;
     let shown = p.plain(p.ada, "privacy export").await;
-    assert_says(&shown, "I have sent you everything");
+    assert_says(&shown, "I sent you everything");
     assert!(shown.files.is_empty());
     let direct = p.direct(p.ada);
     let sent = p.stage.discord.answers(direct).pop().unwrap();
@@ -298,7 +292,7 @@ async fn what_telemetry_keeps_is_told() {
         let gone = p.press(p.ada, &asked, "Erase everything").await;
         assert_says(
             &gone,
-            &format!("In my operator's records stay, without a word of yours: {said}"),
+            &format!("My operator's records stay, without a word of yours: {said}"),
         );
         let direct = p.direct(p.ada);
         let lines = bot.stop().await;

@@ -32,7 +32,7 @@ fn listed(shown: &Shown) -> Vec<String> {
 async fn context_history_command_returns_embed() {
     let (p, bot) = place(&[]).await;
     let none = p.plain(p.ada, "context history").await;
-    assert_says(&none, "You have saved no conversation here yet");
+    assert_says(&none, "Nothing saved here yet. Use `/context save`.");
     p.talk(p.ada, p.channel, "hello").await;
     p.stage.model.script(Behaviour::text(&["They greeted."]));
     let first = save(&p, "first").await;
@@ -44,7 +44,7 @@ async fn context_history_command_returns_embed() {
     }
     assert!(labels(&shown).is_empty());
     let others = p.plain(p.boris, "context history").await;
-    assert_says(&others, "You have saved no conversation");
+    assert_says(&others, "Nothing saved here yet. Use `/context save`.");
     bot.stop().await;
 }
 
@@ -104,7 +104,7 @@ async fn restore_nonexistent_id_is_refused() {
     let (p, bot) = place(&[]).await;
     p.talk(p.ada, p.channel, "hello").await;
     let id = save(&p, "mine").await;
-    let unknown = "`/context history` lists them";
+    let unknown = "Pick one from the list";
     assert_refused(&restore(&p, p.ada, "nonsense").await, unknown);
     let other = "00000000-0000-4000-8000-000000000000";
     assert_refused(&restore(&p, p.ada, other).await, unknown);
@@ -145,21 +145,21 @@ async fn what_the_caller_may_no_longer_read_is_not_restored() {
     assert_says(&listed, "1. all");
     assert_says(
         &listed,
-        "(You can't read all of where this was said any more.)",
+        "(You can no longer read all that this was made from.)",
     );
     assert!(!listed.text().contains("saffron"), "{}", listed.text());
     let shown = restore(&p, p.ada, &id).await;
     assert_says(&shown, "4 messages (\"all\") are back");
-    assert_says(&shown, "4 messages stayed away");
+    assert_says(&shown, "Left out: 4 messages");
     // Events arrive in order: the bot has seen this one before the next call.
     discord.join_thread(private, p.ada);
     let shown = restore(&p, p.ada, &id).await;
     assert_says(&shown, "2 messages (\"all\") are back");
     assert_says(&shown, "4 messages had never left it");
-    assert_says(&shown, "2 messages stayed away");
+    assert_says(&shown, "Left out: 2 messages");
     discord.overwrite(p.channel, ada, Permissions::NONE, Permissions::VIEW_CHANNEL);
     let hidden = restore(&p, p.ada, &id).await;
-    assert_refused(&hidden, "may not read any of the channels");
+    assert_refused(&hidden, "can no longer read any channel");
     bot.stop().await;
 }
 

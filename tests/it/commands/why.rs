@@ -18,7 +18,7 @@ use crate::support::START;
 use crate::support::bot::{Bot, Stage, details};
 
 /// What is said of an answer without a receipt, and of one that is not for the caller.
-const NONE: &str = "I have no receipt of that answer for you";
+const NONE: &str = "No record: it expired, or you can't see that channel.";
 
 /// The place, with a channel that only Ada can see, beside us.
 async fn place_with_staff(settings: &[(&str, &str)]) -> (Place, Id) {
@@ -148,7 +148,10 @@ async fn an_answer_tells_what_it_was_made_from() {
         assert_eq!(p.why(p.ada, p.channel, &named).await.embeds, shown.embeds);
     }
     assert_refused(&p.why(p.ada, p.channel, &links[0]).await, NONE);
-    assert_refused(&p.why(p.ada, p.channel, "the last").await, "neither a link");
+    assert_refused(
+        &p.why(p.ada, p.channel, "the last").await,
+        "neither a message's link",
+    );
     // The next answer is the last one.
     p.talk(p.ada, p.channel, "thank you").await;
     let shown = p.why(p.ada, p.channel, "").await;

@@ -56,13 +56,13 @@ async fn a_failing_model_is_reported_in_one_line() {
     )
     .await;
     let broken = twice(|| Behaviour::status(500, "broken"));
-    check("500", broken, "not available", "unavailable").await;
+    check("500", broken, "is unavailable", "unavailable").await;
     let empty = twice(Behaviour::empty);
     check("empty", empty, "no answer", "empty").await;
     let malformed = vec![Behaviour::malformed()];
-    check("malformed", malformed, "not available", "malformed").await;
+    check("malformed", malformed, "is unavailable", "malformed").await;
     let hang = vec![Behaviour::Hang];
-    check("hang", hang, "too long to answer", "timeout").await;
+    check("hang", hang, "took too long", "timeout").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,8 +13,7 @@ use super::process::{Process, connected};
 use crate::support::bot::{details, lines};
 use crate::support::model::Behaviour;
 
-const INTERRUPTED: &str =
-    "-# Agent run: interrupted, since I was restarted. Please start it again.";
+const INTERRUPTED: &str = "-# Agent run: interrupted by my restart. Start it again.";
 
 impl Place {
     /// Waits until the file of runs holds this many.
@@ -51,7 +50,7 @@ async fn a_run_that_a_kill_broke_off_is_reported_by_the_next_process() {
     let task = json!({"task": "count the pumps"});
     let called = discord.call(place.ada, place.thread, "agent run", task);
     let told = called.await.unwrap().answer().await.unwrap();
-    assert_eq!(told.text(), "I have begun. My answer will stand here.");
+    assert_eq!(told.text(), "Started. I'll answer here.");
     place.stage.model.wait_requests(1).await;
     let has_message = |runs: &Value| runs.to_string().contains("message");
     let kept = place.kept_as(has_message).await;
@@ -144,10 +143,7 @@ async fn a_message_whose_id_is_lost_is_found_by_its_nonce() {
     let task = json!({"task": "count the pumps"});
     let called = discord.call(place.ada, place.thread, "agent run", task);
     let told = called.await.unwrap().answer().await.unwrap();
-    assert_eq!(
-        told.text(),
-        "-# I could not write here, so I have not begun."
-    );
+    assert_eq!(told.text(), "-# I can't write here, so I didn't start.");
     let begun = discord.answers(place.thread).remove(0);
     assert!(begun.content.contains("at work"), "{}", begun.content);
     place.kept_runs(1).await;

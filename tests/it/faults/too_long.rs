@@ -122,7 +122,7 @@ async fn a_prompt_is_halved_three_times_at_most() {
     check(
         "too long",
         refusals,
-        "too long for my model",
+        "too long for the model",
         "context_too_long",
     )
     .await;

@@ -128,7 +128,7 @@ async fn without_an_agent_a_line_says_so() {
     let requests = p.stage.model.requests().len();
     p.say(p.pumps, p.ada, "saffron");
     let said = p.stage.discord.wait_answers(p.pumps, 1).await.unwrap();
-    assert_eq!(said[0].content, "-# I do not answer in this channel.");
+    assert_eq!(said[0].content, "-# I don't answer in this channel.");
     assert_eq!(p.stage.model.requests().len(), requests);
     let lines = bot.stop().await;
     assert!(

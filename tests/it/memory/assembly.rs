@@ -45,7 +45,7 @@ async fn call(p: &Place, who: Id, command: &str, options: Value) -> Shown {
 
 async fn clear(p: &Place) {
     let shown = call(p, p.ada, "context clear", json!({})).await;
-    assert!(shown.text().contains("starts afresh"), "{}", shown.text());
+    assert!(shown.text().contains("Starting fresh"), "{}", shown.text());
 }
 
 /// The system message of the last model call.

@@ -158,7 +158,7 @@ async fn every_answer_tells_the_browser_what_may_run() {
 }
 
 /// Forms in which the page's path can be written, and a query that does not have the token.
-const PAGE_PATHS: [&str; 27] = [
+const PAGE_PATHS: [&str; 31] = [
     "/",
     "//",
     "///",
@@ -171,6 +171,10 @@ const PAGE_PATHS: [&str; 27] = [
     "/index.html%00",
     "/index.html%20",
     "/index.html;token",
+    "/index.html.",
+    "/index.html/.",
+    "/.//index.html",
+    "/%2F",
     "/.",
     "/./",
     "/./index.html",

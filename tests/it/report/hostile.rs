@@ -225,7 +225,8 @@ fn bytes_that_are_no_text_are_unreadable() {
 }
 
 /// A name that would be markup on a page, an order to a terminal, or too long for both.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
+    "\\u202etpircs\\u2066\\u200f",
     "<script>alert(1)</script>",
     "\\\"><img src=x onerror=alert(1)>",
     "\\u001b[2J\\u0007\\u0000\\u009b31m",
@@ -233,6 +234,9 @@ const NAMES: [&str; 6] = [
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "</style></title><svg onload=alert(1)>",
 ];
+
+/// Characters that turn a line around.
+const TURNS: [char; 3] = ['\u{202E}', '\u{2066}', '\u{200F}'];
 
 #[test]
 fn no_name_is_markup_or_an_order_to_a_terminal() {
@@ -266,6 +270,7 @@ fn no_name_is_markup_or_an_order_to_a_terminal() {
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
         assert!(!line.chars().any(char::is_control), "{line:?}");
+        assert!(!line.contains(TURNS), "{line:?}");
     }
     let html = report::page(&report).html();
     for part in [
@@ -273,6 +278,7 @@ fn no_name_is_markup_or_an_order_to_a_terminal() {
     ] {
         assert!(!html.contains(part), "{part:?}");
     }
+    assert!(!html.contains(TURNS));
     assert_eq!(html.matches("</style>").count(), 1);
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
 }

@@ -26,23 +26,23 @@ async fn runs_are_bounded_by_person_by_server_and_in_all() {
     let told = |who, channel| p.told(who, channel, "count");
     let first = running(&p, p.ada).await;
     let direct = discord.world(|world| world.direct(p.ada));
-    let of_ada = "-# I am still doing a task for you. `/agent stop` ends it.";
+    let of_ada = "-# I'm still doing a task for you. `/agent stop` ends it.";
     assert_eq!(told(p.ada, p.channel).await, of_ada);
     assert_eq!(told(p.ada, direct).await, of_ada, "anywhere");
     let _second = running(&p, p.boris).await;
     let of_server =
-        "-# I am doing as many tasks as I may in this server. `/agent status` shows them.";
+        "-# I'm doing as many tasks as I may in this server. `/agent status` shows them.";
     assert_eq!(told(p.maria, p.channel).await, of_server);
     let _third = p.hold("never said");
     let direct = discord.world(|world| world.direct(p.maria));
-    assert!(told(p.maria, direct).await.starts_with("I have begun."));
+    assert!(told(p.maria, direct).await.starts_with("Started."));
     let eve = discord.world(|world| world.user("Eve"));
     let direct = discord.world(|world| world.direct(eve));
-    let in_all = "-# I am doing as many tasks as I can. Please try again later.";
+    let in_all = "-# I'm doing as many tasks as I can. Try again later.";
     assert_eq!(told(eve, direct).await, in_all);
     first.open();
     for _ in 0..1_000 {
-        if told(eve, direct).await.starts_with("I have begun.") {
+        if told(eve, direct).await.starts_with("Started.") {
             bot.stop().await;
             return;
         }
@@ -55,9 +55,9 @@ async fn runs_are_bounded_by_person_by_server_and_in_all() {
 async fn without_runs_none_begins() {
     let (p, bot) = place(&[("MAX_AGENT_RUNS", "0")]).await;
     let told = p.told(p.ada, p.channel, "count").await;
-    assert_eq!(told, "-# Such tasks are off here (`MAX_AGENT_RUNS=0`).");
+    assert_eq!(told, "-# Tasks are off here (`MAX_AGENT_RUNS=0`).");
     let told = p.told(p.ada, p.channel, "  ").await;
-    assert_eq!(told, "-# Say in some words what is to be done.");
+    assert_eq!(told, "-# Say what I should do.");
     assert_eq!(p.stage.discord.requests_to("POST", "/threads").len(), 0);
     bot.stop().await;
 }
@@ -69,10 +69,7 @@ async fn a_run_counts_as_a_question() {
     p.begin(p.ada, "count the pumps").await;
     p.idle().await;
     let told = p.told(p.ada, p.channel, "count").await;
-    assert!(
-        told.starts_with("-# Those were a lot of questions"),
-        "{told}"
-    );
+    assert!(told.starts_with("-# That's a lot of questions"), "{told}");
     let manager = p
         .stage
         .discord
@@ -81,7 +78,7 @@ async fn a_run_counts_as_a_question() {
     let off = json!({"channel": p.channel.to_string(), "mode": "off"});
     p.call(p.maria, p.channel, "settings set", off).await;
     let told = p.told(p.boris, p.channel, "count").await;
-    assert_eq!(told, "-# I am switched off in this channel.");
+    assert_eq!(told, "-# I'm switched off in this channel.");
     assert_eq!(p.stage.model.requests().len(), 1);
     bot.stop().await;
 }
@@ -90,10 +87,7 @@ async fn a_run_counts_as_a_question() {
 async fn whoever_is_kept_out_gets_no_run() {
     let (p, bot) = place(&[("ALLOWED_CHANNELS", "1")]).await;
     let told = p.told(p.ada, p.channel, "count").await;
-    assert_eq!(
-        told,
-        "-# I may not answer you here: ask the people who run this bot."
-    );
+    assert_eq!(told, "-# I may not answer you here. Ask the operator.");
     bot.stop().await;
 }
 
@@ -102,7 +96,7 @@ async fn a_run_ends_when_its_time_is_over() {
     let (p, bot) = place(&[("AGENT_RUN_TIMEOUT_S", "1")]).await;
     let _gate = p.hold("never said");
     let run = p.begin(p.ada, "count the pumps").await;
-    p.ended(run, "stopped, since its time was over.").await;
+    p.ended(run, "stopped, out of time.").await;
     p.stage.model.wait_ended(1).await;
     p.idle().await;
     let lines = bot.stop().await;
@@ -114,7 +108,7 @@ async fn a_model_that_fails_is_said_in_the_thread() {
     let (p, bot) = place(&[]).await;
     p.stage.model.script(Behaviour::status(401, "bad key"));
     let run = p.begin(p.ada, "count the pumps").await;
-    p.ended(run, "it could not be finished.").await;
+    p.ended(run, "failed.").await;
     let said = p.texts(run.channel);
     assert!(
         said[1].starts_with("-# The model is unavailable until the operator"),
@@ -215,10 +209,7 @@ async fn a_run_that_does_not_end_in_time_is_interrupted_at_shutdown() {
     p.stage.model.wait_requests(1).await;
     let done = bot.stop().await;
     let shown = p
-        .ended(
-            run,
-            "interrupted, since I was restarted. Please start it again.",
-        )
+        .ended(run, "interrupted by my restart. Start it again.")
         .await;
     assert_eq!(ends(&done), ["interrupted"]);
     assert_eq!(details(&done, "stopping")[0]["abandoned"], 1);
@@ -255,9 +246,7 @@ async fn a_run_that_comes_too_late_is_interrupted() {
         .unwrap();
     let done = bot.stop().await;
     let told = called.answer().await.unwrap().text();
-    let thread = told
-        .trim_start_matches("I have begun: <#")
-        .trim_end_matches('>');
+    let thread = told.trim_start_matches("Started: <#").trim_end_matches('>');
     let run = p.standing(Id(thread.parse().unwrap()), 0);
     p.ended(run, "interrupted").await;
     assert_eq!(ends(&done), ["interrupted"]);

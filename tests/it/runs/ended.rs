@@ -13,7 +13,7 @@ use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
 /// Added to what a run had said by then.
-const PART: &str = "\n-# This is not the whole answer: I was stopped before it was complete.";
+const PART: &str = "\n-# I was stopped before this was complete.";
 
 /// A run that has kept a result and waits for a tool that hangs.
 async fn in_second_step(p: &Place) -> Standing {
@@ -66,7 +66,7 @@ async fn a_run_that_is_stopped_leaves_what_it_has() {
 async fn a_run_whose_time_is_over_leaves_what_it_has() {
     let (p, bot) = place(&[("AGENT_RUN_TIMEOUT_S", "8")]).await;
     let run = in_second_step(&p).await;
-    left_behind(&p, run, "stopped, since its time was over").await;
+    left_behind(&p, run, "stopped, out of time").await;
     assert_eq!(ends(&bot.stop().await), ["time_over"]);
 }
 
@@ -76,7 +76,7 @@ async fn a_run_whose_tool_runs_at_shutdown_leaves_what_it_has() {
     let (p, bot) = place(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let run = in_second_step(&p).await;
     assert_eq!(ends(&bot.stop().await), ["interrupted"]);
-    let how = "interrupted, since I was restarted. Please start it again";
+    let how = "interrupted by my restart. Start it again";
     left_behind(&p, run, how).await;
     let kept = std::fs::read_to_string(p.stage.state().join("runs.json")).unwrap();
     assert_eq!(kept, "{}");
@@ -90,9 +90,8 @@ async fn a_run_without_tokens_leaves_what_it_has() {
     p.stage.discord.settled().await.unwrap();
     p.stage.model.script(p.reads(read));
     let run = p.begin(p.ada, "count the pumps").await;
-    p.ended(run, "stopped, since its tokens are used up.").await;
-    let said =
-        "Let me look.\n-# I have used up the tokens that I may use for this, so I stop here.";
+    p.ended(run, "stopped, out of tokens.").await;
+    let said = "Let me look.\n-# I stopped here: this task's tokens are used up.";
     assert_eq!(p.texts(run.channel)[1..], [said]);
     assert_eq!(p.stage.model.requests().len(), 1);
     assert_eq!(ends(&bot.stop().await), ["tokens_spent"]);

@@ -7,7 +7,7 @@ use super::{Place, ends, place, unstarted};
 use crate::support::bot::{details, prompt};
 use crate::support::model::Behaviour;
 
-const IN_PLACE: &str = "I have begun. My answer will stand here.";
+const IN_PLACE: &str = "Started. I'll answer here.";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_has_a_thread_and_one_message_that_is_edited() {
@@ -146,11 +146,11 @@ async fn where_we_may_not_write_a_run_does_not_begin() {
     );
     discord.settled().await.unwrap();
     let told = p.told(p.ada, p.channel, "count the pumps").await;
-    assert_eq!(told, "-# I may not write in this channel.");
+    assert_eq!(told, "-# I can't write in this channel.");
     let direct = discord.world(|world| world.direct(p.ada));
     discord.fault(Fault::status("POST", "/channels/*/messages", 403, 50_007, "Cannot send").once());
     let told = p.told(p.ada, direct, "count the pumps").await;
-    assert_eq!(told, "-# I could not write here, so I have not begun.");
+    assert_eq!(told, "-# I can't write here, so I didn't start.");
     // Neither keeps its place.
     assert_eq!(p.told(p.ada, direct, "count the pumps").await, IN_PLACE);
     p.ended(p.standing(direct, 0), "done").await;
@@ -173,7 +173,7 @@ async fn announcement_channels_have_threads_too() {
         .channel(p.guild, ChannelKind::Announcement, "news");
     p.stage.discord.settled().await.unwrap();
     let told = p.told(p.ada, news, "count the pumps").await;
-    assert!(told.starts_with("I have begun: <#"), "{told}");
+    assert!(told.starts_with("Started: <#"), "{told}");
     p.idle().await;
     bot.stop().await;
 }
@@ -217,7 +217,7 @@ async fn the_agent_that_is_named_does_it() {
     }
     let options = json!({"task": "write", "agent": "staff"});
     let told = p.call(p.ada, p.channel, "agent run", options).await;
-    assert_eq!(told.text(), "-# There is no such agent here.");
+    assert_eq!(told.text(), "-# No such agent here.");
     bot.stop().await;
 }
 

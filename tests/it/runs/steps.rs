@@ -117,13 +117,13 @@ async fn a_run_keeps_to_its_tokens() {
             "AGENT_RUN_MAX_TOKENS",
             "10",
             vec![true],
-            "stopped, since its tokens are used up",
+            "stopped, out of tokens",
         ),
         (
             "TOKENS_PER_USER_DAY",
             "10",
             vec![true],
-            "stopped, since its tokens are used up",
+            "stopped, out of tokens",
         ),
     ] {
         let (p, bot) = place(&[(setting, tokens)]).await;
@@ -142,8 +142,8 @@ async fn a_run_keeps_to_its_tokens() {
         let said = p.texts(run.channel).remove(1);
         let expected = match (setting, ended) {
             (_, "done") => "ok",
-            ("AGENT_RUN_MAX_TOKENS", _) => "-# I have used up the tokens that I may use for this",
-            (_, _) => "-# You have used up my model for today. Please ask again <t:",
+            ("AGENT_RUN_MAX_TOKENS", _) => "-# I stopped here: this task's tokens are used up",
+            (_, _) => "-# You used up today's tokens. Try again <t:",
         };
         assert!(said.starts_with(expected), "{said}");
         let end = if ended == "done" {

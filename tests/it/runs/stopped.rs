@@ -6,9 +6,8 @@ use serde_json::json;
 use super::{Place, Standing, ends, place};
 use crate::support::model::Gate;
 
-const STOPPING: &str = "I am stopping it.";
-const NOT_YOURS: &str =
-    "-# A task is stopped by whoever gave it, or with the permission Manage Messages.";
+const STOPPING: &str = "Stopping it.";
+const NOT_YOURS: &str = "-# Only whoever gave me a task, or has Manage Messages, can stop it.";
 
 /// A run of Ada's that waits for the model.
 async fn running(p: &Place) -> (Standing, Gate) {
@@ -69,10 +68,7 @@ async fn the_command_stops_the_run_here_or_the_one_that_is_named() {
     let (p, bot) = place(&[("AGENT_RUNS_PER_USER", "2")]).await;
     let stop = |who, channel, options| p.call(who, channel, "agent stop", options);
     let none = stop(p.ada, p.channel, json!({})).await;
-    assert_eq!(
-        none.text(),
-        "-# There is no task that you may stop from here."
-    );
+    assert_eq!(none.text(), "-# No task here that you may stop.");
     let (first, _gate) = running(&p).await;
     let (second, _other) = running(&p).await;
     assert_eq!(
@@ -82,7 +78,7 @@ async fn the_command_stops_the_run_here_or_the_one_that_is_named() {
     let several = stop(p.ada, p.channel, json!({})).await;
     assert_eq!(
         several.text(),
-        "-# There are several tasks: pick one of those proposed."
+        "-# There are several tasks. Pick one from the list."
     );
     let proposed = |who| {
         p.stage
@@ -104,7 +100,7 @@ async fn the_command_stops_the_run_here_or_the_one_that_is_named() {
     while told == STOPPING {
         told = stop(p.ada, p.channel, named.clone()).await.text();
     }
-    assert_eq!(told, "-# There is no such task: it may be over.");
+    assert_eq!(told, "-# No such task. It may be over.");
     assert_eq!(
         stop(p.maria, second.channel, json!({})).await.text(),
         STOPPING
@@ -143,10 +139,7 @@ async fn status_is_for_those_who_may_read_there() {
         shown.starts_with(&format!("- {link}")) && shown.ends_with(":R>, step 1"),
         "{shown}"
     );
-    assert_eq!(
-        status(p.boris, elsewhere).await.text(),
-        "I am doing no task."
-    );
+    assert_eq!(status(p.boris, elsewhere).await.text(), "No tasks running.");
     let named = p
         .stage
         .discord
@@ -161,7 +154,7 @@ async fn status_is_for_those_who_may_read_there() {
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     assert_eq!(
         status(p.ada, direct).await.text(),
-        "I am doing no task.",
+        "No tasks running.",
         "not of that place"
     );
     gate.open();

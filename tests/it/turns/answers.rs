@@ -170,7 +170,10 @@ async fn an_answer_that_no_file_can_carry_is_cut_off_and_the_asker_told() {
     p.post(p.channel, p.ada, p.to_us("all of it"));
     gate.step(pieces.len());
     let told = p.answer(p.channel, 3).await;
-    assert!(told.starts_with("-# My answer was too long"), "{told}");
+    assert!(
+        told.starts_with("-# The answer ends here: it was too long"),
+        "{told}"
+    );
     p.stage.model.wait_ended(1).await;
     let lines = bot.stop().await;
     let answers = p.stage.discord.answers(p.channel);

@@ -86,7 +86,7 @@ async fn an_answer_of_frames_alone_is_none() {
     }
     p.post(p.channel, p.ada, p.to_us("what helps?"));
     let told = p.answer(p.channel, 2).await;
-    assert!(told.starts_with("-# My model had no answer."), "{told}");
+    assert!(told.starts_with("-# The model had no answer."), "{told}");
     let lines = bot.stop().await;
     let failed = details(&lines, "request_failed");
     let reasons: Vec<&Value> = failed.iter().map(|one| &one["reason"]).collect();

@@ -214,7 +214,7 @@ async fn an_edit_cancels_the_request_while_a_part_is_being_posted() {
     assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
 }
 
-const TOO_MANY: &str = "-# Those were a lot of questions in one minute. Please wait a little.";
+const TOO_MANY: &str = "-# That's a lot of questions. Try again in a minute.";
 
 /// Edits a running question whenever the model has been asked, until the question is
 /// refused. Returns how often the model was asked.

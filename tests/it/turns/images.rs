@@ -319,7 +319,7 @@ async fn with_vision_off_nothing_is_fetched_and_with_on_a_refusal_is_an_error() 
     p.stage.model.script(Behaviour::status(400, NO_IMAGES));
     let line = p.asks(p.channel, with_gif(&p.to_us("2?"), "b.gif")).await;
     assert!(
-        line.starts_with("-# My model does not take the images"),
+        line.starts_with("-# The model can't read these images"),
         "{line}"
     );
     p.asks(p.channel, with_gif(&p.to_us("3?"), "c.gif")).await;

@@ -9,7 +9,7 @@ use super::{Seeds, assert_in_order, only, place_with};
 use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
-const CLOSED: &str = "-# A link in the question leads to something that I cannot show here.";
+const CLOSED: &str = "-# I can't show what a link in the question leads to.";
 
 /// A message that everybody may read, and one that only Boris may.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use super::{Place, only, place};
 use crate::support::bot::details;
 use crate::support::model::Behaviour;
 
-const CUT_NOTE: &str = "\n-# There was more, but I could not attach it as a file here.";
+const CUT_NOTE: &str = "\n-# There was more, but I can't attach files here.";
 
 fn long() -> String {
     "A sentence of some length. ".repeat(300)

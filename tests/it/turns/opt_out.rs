@@ -238,7 +238,7 @@ async fn a_bare_mention_that_points_at_one_gets_a_line() {
     assert_eq!(ask(&services, &p, place, bare).await, Outcome::Refused);
     assert_eq!(
         p.answer(p.channel, 1).await,
-        "-# The person who wrote that message has chosen that I do not read it."
+        "-# Whoever wrote that message opted out, so I don't read it."
     );
     assert_eq!(p.stage.model.requests().len(), 0);
     // With words of the asker's own there is something to answer.

@@ -73,7 +73,10 @@ async fn a_full_queue_says_so_once_a_minute() {
         p.post(thread, p.ada, p.to_us(text));
     }
     let refusal = p.answer(thread, 1).await;
-    assert!(refusal.starts_with("-# I am still busy"), "{refusal}");
+    assert!(
+        refusal.starts_with("-# I'm still answering earlier questions"),
+        "{refusal}"
+    );
     p.seen().await;
     gate.open();
     p.answer(thread, 3).await;
@@ -99,7 +102,7 @@ async fn one_person_has_so_many_turns_a_minute() {
     let refusal = p.answer(p.channel, 3).await;
     assert_eq!(
         refusal,
-        "-# Those were a lot of questions in one minute. Please wait a little."
+        "-# That's a lot of questions. Try again in a minute."
     );
     p.post(p.channel, p.boris, p.to_us("and me?"));
     assert_eq!(p.answer(p.channel, 4).await, "ok");
@@ -126,10 +129,7 @@ async fn all_turns_together_stay_under_a_limit() {
     p.post(threads[1], p.ada, p.to_us("two"));
     p.post(threads[2], p.boris, p.to_us("three"));
     let refusal = p.answer(threads[1], 1).await;
-    assert!(
-        refusal.starts_with("-# I am busy in many places"),
-        "{refusal}"
-    );
+    assert!(refusal.starts_with("-# I'm busy elsewhere"), "{refusal}");
     assert_eq!(p.stage.model.requests().len(), 1);
     gate.open();
     assert_eq!(p.answer(threads[2], 1).await, "ok");
@@ -297,10 +297,7 @@ async fn a_stop_that_cannot_wait_leaves_no_partial_answers() {
     p.stage.model.wait_requests(2).await;
     let lines = bot.stop().await;
     let told = p.stage.discord.interaction_answers(call);
-    assert_eq!(
-        told[0].content,
-        "-# I am being restarted. Please ask again in a moment."
-    );
+    assert_eq!(told[0].content, "-# I'm restarting. Try again in a moment.");
     let left = p.stage.discord.answers(p.channel);
     assert_eq!(left.len(), 1, "the command's alone: {left:?}");
     let outcomes = details(&lines, "turn_done");
@@ -328,10 +325,7 @@ async fn commands_that_wait_at_a_stop_are_told() {
     let lines = bot.stop().await;
     for call in [first, second] {
         let told = p.stage.discord.interaction_answers(call);
-        assert_eq!(
-            told[0].content,
-            "-# I am being restarted. Please ask again in a moment."
-        );
+        assert_eq!(told[0].content, "-# I'm restarting. Try again in a moment.");
     }
     let refused = details(&lines, "refused");
     assert!(

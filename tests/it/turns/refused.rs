@@ -54,7 +54,7 @@ async fn a_bare_mention_in_a_thread_that_cannot_be_read_is_told_so() {
     .await;
     let bot = p.start().await;
     for (thread, expected) in [
-        (hidden, "-# I could not read this thread."),
+        (hidden, "-# I can't read this thread."),
         (empty, "-# Ask me something"),
     ] {
         p.post(thread, p.ada, p.to_us(""));
@@ -91,7 +91,7 @@ async fn a_refused_question_is_passed_over() {
     p.answer(thread, 1).await;
     p.post(thread, p.ada, p.to_us("and how many pascal?"));
     let refusal = p.answer(thread, 2).await;
-    assert!(refusal.starts_with("-# Those were a lot"), "{refusal}");
+    assert!(refusal.starts_with("-# That's a lot"), "{refusal}");
     p.post(thread, p.boris, p.to_us(""));
     p.answer(thread, 3).await;
     assert_eq!(p.targets(thread)[2], Some(first));

@@ -16,7 +16,7 @@ use crate::support::model::Behaviour;
 const TWO_ANSWERS: &str = "20";
 /// Midnight after `START`, in Unix seconds.
 const MIDNIGHT: i64 = 1_767_398_400;
-const REFUSED: &str = "-# You have used up my model for today. Please ask again <t:1767398400:R>.";
+const REFUSED: &str = "-# You used up today's tokens. Try again <t:1767398400:R>.";
 
 /// A place on 2026-01-02, and its clock in milliseconds.
 async fn place_with_clock(settings: &[(&str, &str)]) -> (Place, Arc<AtomicI64>) {
@@ -72,10 +72,7 @@ async fn a_servers_tokens_are_those_of_all_its_people() {
     assert_eq!(p.said(direct, p.ada, 1).await, "ok");
     assert_eq!(p.said(p.channel, p.boris, 2).await, "ok");
     let refused = p.said(p.channel, p.boris, 3).await;
-    assert!(
-        refused.starts_with("-# This server has used up"),
-        "{refused}"
-    );
+    assert!(refused.starts_with("-# This server used up"), "{refused}");
     assert_eq!(p.said(direct, p.ada, 2).await, "ok");
     let lines = bot.stop().await;
     assert_eq!(reasons(&lines), ["guild_tokens"]);

@@ -348,13 +348,13 @@ async fn our_own_ephemeral_messages_enter_nothing() {
         .unwrap();
     assert_eq!(
         told.content,
-        "-# This command is gone. Type / to see those I know."
+        "-# That command is gone. Type / for the current ones."
     );
     assert_eq!(told.flags & 64, 64, "only the caller sees it");
     p.post(thread, p.ada, p.to_us("why?"));
     p.answer(thread, 1).await;
     let prompt = p.prompt(1).await;
-    assert!(!prompt.contains("This command is gone"), "{prompt}");
+    assert!(!prompt.contains("That command is gone"), "{prompt}");
     let lines = bot.stop().await;
     assert_eq!(causes(&lines), ["mention"]);
 }

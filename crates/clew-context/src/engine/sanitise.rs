@@ -51,6 +51,13 @@ pub fn text(raw: &str) -> String {
     bound_newlines(visible)
 }
 
+/// The same on one line, with single spaces between words: what people wrote where it must
+/// not pass for something else, such as a name, a reason, or a line on a terminal.
+pub fn line(raw: &str) -> String {
+    let visible = text(raw);
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Whether `character` shows nothing: a control or format character without a
 /// visible form, a blank that counts as a letter, or a noncharacter. Joiners and
 /// variation selectors count as invisible.

@@ -157,17 +157,11 @@ async fn encoding(client: &mut Object) -> Outcome<String> {
     Ok(encoding.unwrap_or_default())
 }
 
-/// Logs a warning if row-level security does not apply to our role.
-pub(super) async fn warn_of_privileges(client: &mut Object) -> Outcome<()> {
+/// Whether row-level security does not hold for our role.
+pub(super) async fn stands_above(client: &mut Object) -> Outcome<bool> {
     let transaction = client.transaction().await?;
     let found = rows(&transaction, STANDS_ABOVE, &[]).await?;
-    if found.first().is_some_and(|row| row.get(0)) {
-        tracing::warn!(
-            "the PostgreSQL role is a superuser or has BYPASSRLS: row-level security does not \
-             hold for it, use an ordinary role"
-        );
-    }
-    Ok(())
+    Ok(found.first().is_some_and(|row| row.get(0)))
 }
 
 pub(super) fn open_error(place: &str, remedy: &str, said: Option<String>) -> Error {

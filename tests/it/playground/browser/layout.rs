@@ -75,6 +75,32 @@ async fn words_of_tables_stay_whole_and_what_is_too_wide_scrolls() {
     playground.stop().await.unwrap();
 }
 
+/// A command is read as one, at every width that has room for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_in_answers_stay_on_one_line() {
+    let playground = playground().await;
+    let chrome = Chrome::open(playground.link()).await;
+    chrome
+        .until("document.activeElement.id === 'text' && document.activeElement.value")
+        .await;
+    chrome.run("document.activeElement.value = '';").await;
+    chrome.keys("/help ").await;
+    chrome.keys(&Key::Enter.to_string()).await;
+    let commands = "[...document.querySelectorAll('#messages > :last-child .content code')]";
+    chrome.until(&format!("{commands}.length > 9")).await;
+    let height = "parseFloat(getComputedStyle(one).fontSize) * 2.2";
+    let torn = format!(
+        "{commands}.filter((one) => one.getBoundingClientRect().height > {height} \
+         || one.getClientRects().length > 1).map((one) => one.textContent)"
+    );
+    for width in [1440, 1280, 1024, 390, 360] {
+        chrome.size(width, 800).await;
+        assert_eq!(chrome.value(&torn).await, json!([]), "{width}");
+    }
+    drop(chrome);
+    playground.stop().await.unwrap();
+}
+
 async fn open_all(chrome: &Chrome, pane: &str) {
     chrome
         .run(&format!(
