@@ -173,7 +173,7 @@ impl<T> Queues<T> {
                 && (!tenant_is_full || one.tenant == requester.tenant)
         };
         let all = self.by_key.iter();
-        let all = all.flat_map(|(of, state)| state.waiting.iter().map(|one| (*of, one)));
+        let all = all.flat_map(|(of, state)| state.waiting.iter().map(move |one| (*of, one)));
         let concerned = all.filter(|(of, one)| is_concerned(*of, one.requester));
         let gives_way =
             concerned.max_by_key(|(_, one)| (self.shares.load(one.requester), one.ticket));

@@ -147,62 +147,84 @@ fn a_full_room_sends_away_the_newest_of_who_takes_up_most() {
     assert_eq!(queues.running(), 0);
 }
 
-/// A raid: hundreds of accounts ask in one channel of a server, each twice. It never has all
-/// places; others of the server find a place in other channels, and in the raided one
-/// whoever has asked less than the raiders.
+/// A raid: hundreds of accounts ask in one channel of a server. It never has all places;
+/// others of the server find a place in other channels, even if each raider has asked once.
 #[test]
 fn a_raid_shuts_out_nobody_of_its_server() {
-    let mut queues = Queues::new(8, 3);
-    let mut ask = |channel, user, seconds| {
-        let channel = ChannelId::new(channel);
-        let requester = Requester {
-            channel,
-            ..requester(1, user)
-        };
-        let queue = QueueKey::Member(channel, requester.spender);
-        let now = Instant::now() + Duration::from_secs(seconds);
-        queues.submit(queue, requester, now, (channel.get(), user))
-    };
-    let raid = (0..2).flat_map(|_| 100..700).map(|user| ask(1, user, 0));
-    let raid: Vec<_> = raid.collect();
-    let count = |of: &dyn Fn(&Submitted<_>) -> bool| raid.iter().filter(|one| of(one)).count();
-    assert_eq!(count(&|one| matches!(one, Submitted::Starts(_))), 4, "half");
-    assert_eq!(
-        count(&|one| *one == Submitted::Waits),
-        16,
-        "half of the room"
-    );
-    for (channel, starts) in [(2, true), (3, true), (4, true), (5, true), (6, false)] {
-        let submitted = ask(channel, channel, 1);
-        match submitted {
-            Submitted::Starts(_) => assert!(starts, "{channel}"),
-            Submitted::Displaces((1, 100..700), Full::Room) => assert!(!starts, "{channel}"),
-            other => panic!("{channel}: {other:?}"),
+    for times in [1, 2] {
+        let mut queues = Queues::new(8, 3);
+        let raid = raid(&mut queues, times);
+        let count = |of: &dyn Fn(&Submitted<_>) -> bool| raid.iter().filter(|one| of(one)).count();
+        let starts = count(&|one| matches!(one, Submitted::Starts(_)));
+        let waits = count(&|one| *one == Submitted::Waits);
+        assert_eq!(
+            (starts, waits),
+            (4, 16),
+            "half of the places and of the room"
+        );
+        for channel in 2..=5 {
+            let submitted = ask_in(&mut queues, channel, channel);
+            assert_eq!(submitted, Submitted::Starts((channel, channel)));
         }
+        let submitted = ask_in(&mut queues, 6, 6);
+        displaces_a_raider(&submitted, Full::Room);
+        assert_eq!(
+            finish(&mut queues, 1, 100),
+            Some((6, 6)),
+            "least runs there"
+        );
     }
-    let here = ask(1, 7, 1);
-    assert!(
-        matches!(here, Submitted::Displaces((1, 100..700), Full::Room)),
-        "{here:?}"
-    );
-    let late = ask(1, 800, 2);
-    assert!(
-        matches!(late, Submitted::Displaces((1, 100..700), _)),
-        "{late:?}"
-    );
-    let again = ask(1, 800, 2);
-    assert!(
-        matches!(again, Submitted::Refused(..)),
-        "like the others: {again:?}"
-    );
-    let mut finish = |channel, user| {
-        let queue = QueueKey::Member(ChannelId::new(channel), Spender::User(UserId::new(user)));
-        queues.finished(queue).map(|(_, work)| work)
-    };
-    assert_eq!(finish(1, 100), Some((6, 6)), "where least runs");
+}
+
+/// In the raided channel itself whoever has asked less than the raiders is answered.
+#[test]
+fn in_a_raided_channel_goes_first_who_has_asked_less() {
+    let mut queues = Queues::new(8, 3);
+    raid(&mut queues, 2);
+    for user in [7, 800] {
+        let submitted = ask_in(&mut queues, 1, user);
+        displaces_a_raider(&submitted, Full::Room);
+    }
+    let again = ask_in(&mut queues, 1, 800);
+    assert_eq!(again, Submitted::Refused((1, 800), Full::Room), "as often");
+    for channel in 2..=5 {
+        ask_in(&mut queues, channel, channel);
+    }
     // The raided channel has a half of what others leave free.
-    assert_eq!([finish(1, 101), finish(2, 2)], [None, None]);
-    assert_eq!(finish(3, 3), Some((1, 7)), "who has asked least");
+    assert_eq!(finish(&mut queues, 1, 100), None);
+    assert_eq!(finish(&mut queues, 1, 101), None);
+    assert_eq!(finish(&mut queues, 2, 2), Some((1, 7)));
+}
+
+/// Six hundred accounts ask in one channel, so many times each.
+fn raid(queues: &mut Queues<(u64, u64)>, times: usize) -> Vec<Submitted<(u64, u64)>> {
+    let raiders = (0..times).flat_map(|_| 100..700);
+    raiders.map(|user| ask_in(queues, 1, user)).collect()
+}
+
+/// Submits a question of a member in an ordinary channel.
+fn ask_in(queues: &mut Queues<(u64, u64)>, channel: u64, user: u64) -> Submitted<(u64, u64)> {
+    let requester = Requester {
+        channel: ChannelId::new(channel),
+        ..requester(1, user)
+    };
+    let queue = QueueKey::Member(requester.channel, requester.spender);
+    queues.submit(queue, requester, Instant::now(), (channel, user))
+}
+
+fn finish(queues: &mut Queues<(u64, u64)>, channel: u64, user: u64) -> Option<(u64, u64)> {
+    let user = Spender::User(UserId::new(user));
+    let ended = queues.finished(QueueKey::Member(ChannelId::new(channel), user));
+    ended.map(|(_, work)| work)
+}
+
+/// It displaces a raider's.
+#[track_caller]
+fn displaces_a_raider(submitted: &Submitted<(u64, u64)>, full: Full) {
+    match submitted {
+        Submitted::Displaces((1, 100..700), of) => assert_eq!(*of, full),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// What was asked more than a minute ago counts no more.
