@@ -347,7 +347,8 @@ async fn answer(
         _ => None,
     };
     turn.report.enters(TurnStage::Deliver);
-    let recording = record::begin(turn, material, &answer, tools, posted).await;
+    // Boxed to keep the future of a turn small.
+    let recording = Box::pin(record::begin(turn, material, &answer, tools, posted)).await;
     let delivered = deliver(turn, material, answer, posted).await;
     if let Some(order) = control.revoked() {
         return Err(order);

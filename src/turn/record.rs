@@ -35,7 +35,7 @@ pub(super) async fn begin<'a>(
     answer: &TurnAnswer,
     tools: ToolsUsed,
     posted: &PostedAnswer<'_>,
-) -> Option<Recording<'a>> {
+) -> Option<Box<Recording<'a>>> {
     let background = material.background.as_ref();
     let background = background.filter(|_| turn.proxy().is_none())?;
     let is_private = turn.job.request.is_private;
@@ -65,11 +65,11 @@ pub(super) async fn begin<'a>(
         receipt: None,
     };
     let early = memory.record_early(&turn.ids, &background.place, &exchange);
-    Some(Recording {
+    Some(Box::new(Recording {
         early: early.await,
         exchange,
         read,
-    })
+    }))
 }
 
 /// Stores the turn, if its answer is posted; only then facts may be extracted from it.
@@ -77,7 +77,7 @@ pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
     delivered: Delivered,
-    recording: Option<Recording<'_>>,
+    recording: Option<Box<Recording<'_>>>,
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
     let Delivered { outcome, answer } = delivered;
@@ -92,15 +92,19 @@ pub(super) async fn record(
         return outcome.into();
     }
     let is_whole = answer.is_some();
-    let read = recording.read;
+    let Recording {
+        exchange,
+        read,
+        early,
+    } = *recording;
     let exchange = Exchange {
         answer: answer.unwrap_or_default(),
         messages: posted.parts().map(|(id, _)| id).collect(),
         receipt: receipt.map(|receipt| Receipt { read, ..receipt }),
-        ..recording.exchange
+        ..exchange
     };
     let (ids, place) = (&turn.ids, &background.place);
-    memory.record(ids, place, &exchange, recording.early).await;
+    memory.record(ids, place, &exchange, early).await;
     if outcome == Outcome::Answered && exchange.receipt.is_some() {
         offer_receipt(turn, posted).await;
     }

@@ -31,11 +31,13 @@ const QUESTIONS: usize = 7;
 /// People of a channel, who ask in turn.
 const PEOPLE: usize = 40;
 /// A process lives this long once it is connected, from and to.
-const LIVES_MS: std::ops::Range<u64> = 200..1_400;
+const LIVES_MS: std::ops::Range<u64> = 1_000..6_000;
 /// The longest that one store takes.
 const LONGEST: Duration = Duration::from_mins(5);
-/// How long the last process may take to settle what is left.
-const SETTLING: Duration = Duration::from_mins(2);
+/// How long the last processes may take to settle what is left, and how long each of them: a
+/// process settles a few hundred turns.
+const SETTLING: Duration = Duration::from_mins(10);
+const SETTLING_EACH: Duration = Duration::from_secs(100);
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -47,8 +49,8 @@ pub(crate) fn print() {
     }
     println!("\nAnswers lost to kill -9, {CHANNELS} people asking at once");
     println!(
-        "{:<10}{:>9}{:>9}{:>8}{:>12}",
-        "store", "kills", "posted", "lost", "not posted"
+        "{:<10}{:>9}{:>9}{:>8}{:>12}{:>11}",
+        "store", "kills", "posted", "lost", "not posted", "unsettled"
     );
     for name in STORES {
         block_on(run(name));
@@ -94,7 +96,7 @@ async fn writes(name: &str) {
 fn turn(number: u64) -> Vec<StoredMessage> {
     let (guild, channel) = (GuildId::new(1), ChannelId::new(2));
     let user = UserId::new(number % 100 + 1);
-    let first = MessageId::first_at(UnixMillis(1_780_000_000_000 + 1_000 * number as i64));
+    let first = MessageId::first_at(UnixMillis(1_780_000_000_000 + 1_000 * number.cast_signed()));
     let question = StoredMessage {
         scope: Scope::Member {
             guild,
@@ -187,10 +189,12 @@ async fn run(name: &str) {
         kills += 1;
     }
     killed.settle().await;
+    let left = killed.look().await.early(usize::MAX).await.unwrap();
+    let unsettled = left.chunk_by(|one, next| one.turn == next.turn).count();
     let posted = killed.answers();
     let stored = killed.stored().await;
     println!(
-        "{name:<10}{kills:>9}{:>9}{:>8}{:>12}",
+        "{name:<10}{kills:>9}{:>9}{:>8}{:>12}{unsettled:>11}",
         posted.len(),
         posted.difference(&stored).count(),
         stored.difference(&posted).count(),
@@ -200,6 +204,7 @@ async fn run(name: &str) {
 impl Killed {
     fn start(&self) -> Child {
         let log = File::create(self.folder.path().join("stderr")).unwrap();
+        let folders = folders(self.folder.path());
         Command::new(env!("CARGO_BIN_EXE_clew"))
             .arg("run")
             .current_dir(self.folder.path())
@@ -212,6 +217,9 @@ impl Killed {
             .env("USER_TURNS_PER_MIN", "0")
             .env("LOG_LEVEL", "warn")
             .env("CONTEXT_STORE", form(&self.address))
+            .env("AGENTS_DIR", folders.agents)
+            .env("USER_PROFILE_DIR", folders.users)
+            .env("SERVER_PROFILE_DIR", folders.servers)
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -255,12 +263,16 @@ impl Killed {
         }
     }
 
-    /// The last process settles what the others left.
+    /// The last processes settle what the others left.
     async fn settle(&self) {
         let until = Instant::now() + SETTLING;
         loop {
+            // It has the store by then: whoever looks earlier would keep it out.
+            let begun = self.discord.sessions_begun();
             let mut child = self.start();
-            while Instant::now() < until {
+            self.discord.wait_sessions(begun + 1).await.unwrap();
+            let its_end = until.min(Instant::now() + SETTLING_EACH);
+            while Instant::now() < its_end {
                 sleep(LOOK).await;
                 if self.look().await.early(1).await.unwrap().is_empty() {
                     break;

@@ -339,7 +339,7 @@ async fn an_answer_is_known_by_all_of_its_words_and_what_it_replies_to() {
     };
     let whole = posted(11, Some(10), "so: saffron");
     assert_eq!(
-        found("so: saffron\n", target, &[whole.clone()]),
+        found("so: saffron\n", target, std::slice::from_ref(&whole)),
         Some(vec![11])
     );
     // Part of it, the same words to another question, and none.
@@ -349,7 +349,10 @@ async fn an_answer_is_known_by_all_of_its_words_and_what_it_replies_to() {
     assert_eq!(found("so: saffron", target, &[]), None);
     let to_nothing = posted(13, None, "so: saffron");
     assert_eq!(found("so: saffron", target, &[to_nothing]), Some(vec![13]));
-    assert_eq!(found("so: saffron", None, &[other.clone()]), Some(vec![11]));
+    assert_eq!(
+        found("so: saffron", None, std::slice::from_ref(&other)),
+        Some(vec![11])
+    );
     assert_eq!(
         found(
             "so: saffron",
@@ -366,6 +369,6 @@ async fn an_answer_is_known_by_all_of_its_words_and_what_it_replies_to() {
         found(&long, target, &[first.clone(), second.clone()]),
         Some(vec![11, 12])
     );
-    assert_eq!(found(&long, target, &[first.clone()]), None);
+    assert_eq!(found(&long, target, std::slice::from_ref(&first)), None);
     assert_eq!(found(&long, target, &[second, first]), None);
 }

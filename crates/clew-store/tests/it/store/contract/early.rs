@@ -305,7 +305,7 @@ async fn other_words_replace_early_rows_without_a_trace<F: Fixture>(place: &F) {
         .await
         .unwrap();
     let mut cut = turn(here, 10, at(0));
-    cut[1].content = "shorter".to_owned();
+    "shorter".clone_into(&mut cut[1].content);
     store.append(&cut).await.unwrap();
     assert_eq!(
         texts(&window(&store, here).await),
