@@ -275,7 +275,7 @@ async fn a_newer_file_is_refused_and_left_unchanged() {
             error,
             Error::Newer {
                 found: 99,
-                known: 4,
+                known: 5,
                 ..
             }
         ),
