@@ -46,7 +46,7 @@ async fn statistics_name_every_kind() {
     );
     let (_, out, _) = home.run(&["stats", "--json"]);
     let read: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(read["version"], 4);
+    assert_eq!(read["version"], 5);
     assert_eq!(read["store"], "sqlite:var/clew.db");
     let kinds = read["kinds"].as_array().unwrap();
     let kinds: Vec<&str> = kinds

@@ -1,5 +1,6 @@
 //! The lines that `export` and `backup` write, and how they are read again.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -34,8 +35,11 @@ impl Sum {
 
     /// As `sha256sum` prints it.
     fn hex(&self) -> String {
-        let digest = self.digest.clone().finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut hex = String::new();
+        for byte in self.digest.clone().finalize() {
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
     }
 }
 

@@ -15,6 +15,9 @@ use crate::{Checked, Error};
 /// How long a start after an unclean end may look: about a gigabyte, read from a disk.
 const AT_A_START: Duration = Duration::from_secs(10);
 
+/// The pause between two interrupts.
+const INTERRUPT_PAUSE: Duration = Duration::from_millis(1);
+
 impl Session {
     /// Looks at a file that the last process did not close. A damaged one stays as it is,
     /// and so does its log.
@@ -39,8 +42,11 @@ impl Session {
         let interrupt = self.connection.get_interrupt_handle();
         let (done, waits) = channel::<()>();
         let watch = move || {
-            if waits.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
+            let mut wait = most;
+            // Again and again: an interrupt before the statement begins is lost.
+            while waits.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 interrupt.interrupt();
+                wait = INTERRUPT_PAUSE;
             }
         };
         let found = thread::scope(|scope| {

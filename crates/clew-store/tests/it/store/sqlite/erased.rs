@@ -142,7 +142,7 @@ async fn no_byte_of_purged_ids_and_times_is_left() {
     // As long as Discord's, so that they are found by their bytes.
     let user = |number: u64| 700_000_000_000_000_000 + number * 7_919;
     let mut theirs: Vec<(u64, Vec<Vec<u8>>)> = Vec::new();
-    for at in 1..=400u64 {
+    for at in 1..=120u64 {
         let number = 1 + at % 5;
         let said_at = UnixMillis(NOW.0 + i64::try_from(at * 1_001).unwrap());
         let mut rows = turn(user(number), 60_000_000_000_000_000 + at * 131, "words");
@@ -173,14 +173,14 @@ async fn no_byte_of_purged_ids_and_times_is_left() {
         found.collect::<Vec<_>>()
     };
     for number in [4, 2] {
-        assert!(of(number).len() > 400, "the test sees what is there");
+        assert!(of(number).len() > 100, "the test sees what is there");
         store
             .purge(&Purge::User(UserId::new(user(number))))
             .await
             .unwrap();
         assert_eq!(of(number), [""; 0], "of {number}");
     }
-    assert!(of(1).len() > 400, "others' stay");
+    assert!(of(1).len() > 100, "others' stay");
     store.close().await.unwrap();
 }
 
