@@ -196,13 +196,11 @@ impl Sqlite {
     /// Sweeps deleted rows in steps, so that other calls get a turn in between, and clears
     /// the files of their ids. `is_due`: others were deleted already.
     async fn sweep_rows(&self, mut is_due: bool) -> Result<(), Error> {
-        loop {
-            let step = |session: &Session| texts::sweep_rows(session, ROWS_A_STEP);
-            let swept = self.alone("sweep", step).await?;
+        let step = |session: &Session| texts::sweep_rows(session, ROWS_A_STEP);
+        let mut swept = ROWS_A_STEP;
+        while swept == ROWS_A_STEP {
+            swept = self.alone("sweep", step).await?;
             is_due |= swept > 0;
-            if swept < ROWS_A_STEP {
-                break;
-            }
         }
         if is_due {
             self.alone("sweep", Session::clear_ids).await?;
@@ -212,17 +210,15 @@ impl Sqlite {
 
     /// Removes the rows of turns that a purge reaches, in steps. Returns how many.
     async fn purge_messages(&self, purge: &Purge) -> Result<u64, Error> {
-        let mut removed = 0;
-        loop {
+        let (mut removed, mut step) = (0, ROWS_A_PURGE_STEP);
+        while step == ROWS_A_PURGE_STEP {
             let purge = purge.clone();
-            let step =
+            let work =
                 move |session: &Session| purge::some_messages(session, &purge, ROWS_A_PURGE_STEP);
-            let step = self.alone(PURGING, step).await?;
+            step = self.alone(PURGING, work).await?;
             removed += step;
-            if step < ROWS_A_PURGE_STEP {
-                return Ok(removed);
-            }
         }
+        Ok(removed)
     }
 
     async fn read<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
@@ -443,11 +439,10 @@ impl Backend for Sqlite {
 
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let is_single = matches!(purge, Purge::Messages { .. } | Purge::Edited { .. });
-        let removed = if is_single {
-            0
-        } else {
-            self.purge_messages(purge).await?
-        };
+        let mut removed = 0;
+        if !is_single {
+            removed = self.purge_messages(purge).await?;
+        }
         let purge = purge.clone();
         let purged = self.alone(PURGING, move |session| {
             let before = session.connection.total_changes();
@@ -456,11 +451,10 @@ impl Backend for Sqlite {
         });
         let (mut purged, is_changed) = purged.await?;
         purged.add(Kind::Messages, removed);
-        let is_changed = is_changed || removed > 0;
         // For a user, a server or a channel not even the ids may stay. The
         // texts are already gone, so a failure here is made up for by a later
         // sweep.
-        if !is_single && let Err(error) = self.sweep_rows(is_changed).await {
+        if !is_single && let Err(error) = self.sweep_rows(is_changed || removed > 0).await {
             tracing::warn!(%error, "rows that were removed are not swept yet");
         }
         Ok(purged)
