@@ -90,7 +90,7 @@ pub async fn run(config: Result<Config, ConfigErrors>, tell: &mut dyn FnMut(Find
     if is_usable(&["CONTEXT_STORE", "STATE_DIR"]) {
         store::look(&config, tell).await;
     }
-    folders::look(&config, &is_usable, tell);
+    folders::look(&config, is_usable, tell);
     if let Some(finding) = address::found(&config) {
         tell(finding);
     }

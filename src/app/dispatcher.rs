@@ -169,18 +169,7 @@ impl Dispatcher {
                 });
             }
             Event::MessageEdited(incoming) => self.edited(*incoming),
-            Event::MessagesDeleted { channel, ids } => {
-                self.services.window().deleted(channel, &ids);
-                self.starters_deleted(&ids);
-                let guild = self.services.guild_state.guild_of(channel);
-                self.held_deleted(guild, &ids);
-                self.cancel_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
-                self.reconcile(DiscordChange::Deleted {
-                    guild,
-                    channel,
-                    ids,
-                });
-            }
+            Event::MessagesDeleted { channel, ids } => self.messages_deleted(channel, ids),
             Event::MessagesMissed(lost) => {
                 self.missed(lost.guild, lost.channel);
                 if let (Some(channel), Some(message)) = (lost.channel, lost.message) {
@@ -232,6 +221,19 @@ impl Dispatcher {
             }
             Event::PermissionsChanged { guild, hidden } => self.permissions_changed(guild, &hidden),
         }
+    }
+
+    fn messages_deleted(&mut self, channel: ChannelId, ids: Vec<MessageId>) {
+        self.services.window().deleted(channel, &ids);
+        self.starters_deleted(&ids);
+        let guild = self.services.guild_state.guild_of(channel);
+        self.held_deleted(guild, &ids);
+        self.cancel_runs(|run| run.place().is_some_and(|at| ids.contains(&at.message)));
+        self.reconcile(DiscordChange::Deleted {
+            guild,
+            channel,
+            ids,
+        });
     }
 
     fn connected(&mut self, shard: u32, resumed: bool) {

@@ -147,11 +147,11 @@ impl Setup {
     fn take(
         &mut self,
         name: &'static str,
-        given: Option<String>,
+        given: Option<&str>,
         ask: impl Fn() -> io::Result<String>,
     ) -> Result<String, Error> {
         loop {
-            let value = given.clone().map_or_else(&ask, Ok)?;
+            let value = given.map_or_else(&ask, |given| Ok(given.to_owned()))?;
             self.set(name, value.clone());
             let Err(errors) = self.config() else {
                 return Ok(value);
@@ -185,7 +185,7 @@ impl Setup {
                     ));
                 }
             };
-            self.take("DISCORD_TOKEN", given, || {
+            self.take("DISCORD_TOKEN", given.as_deref(), || {
                 ask::secret("Bot token (it is not shown): ")
             })?;
             match doctor::application(&self.config()?).await {
@@ -203,7 +203,7 @@ impl Setup {
         loop {
             let url = self.take(
                 "LLM_BASE_URL",
-                self.given(self.args.model_url.as_ref()),
+                self.given(self.args.model_url.as_ref()).as_deref(),
                 || ask::line("Model server, such as https://api.openai.com/v1 (Enter for none): "),
             )?;
             if url.is_empty() {
@@ -216,7 +216,7 @@ impl Setup {
                 Some(path) => Some(ask::secret_from(path)?),
                 None => self.given(None),
             };
-            self.take("LLM_API_KEY", key, || {
+            self.take("LLM_API_KEY", key.as_deref(), || {
                 ask::secret("Its key (it is not shown, Enter for none): ")
             })?;
             let findings = match self.model_name().await? {
@@ -249,7 +249,7 @@ impl Setup {
             0 => "Model: ",
             _ => "Model (a number or a name): ",
         };
-        self.take("LLM_MODEL", self.args.model.clone(), || {
+        self.take("LLM_MODEL", self.args.model.clone().as_deref(), || {
             let typed = ask::line(question)?;
             let number = typed.parse::<usize>().ok();
             let listed = number.and_then(|number| names.get(number.checked_sub(1)?));
@@ -264,7 +264,7 @@ impl Setup {
             let (forms, usual) = (StoreAddress::FORMS, self.config()?.memory.store);
             let question = format!("Store ({forms}; Enter for {usual}): ");
             let given = self.given(self.args.store.as_ref());
-            self.take("CONTEXT_STORE", given, || ask::line(&question))?;
+            self.take("CONTEXT_STORE", given.as_deref(), || ask::line(&question))?;
             let findings = doctor::store(&self.config()?).await;
             match findings.iter().find(|one| one.outcome == Outcome::Failed) {
                 None => return Ok(findings.iter().try_for_each(tell)?),
@@ -276,7 +276,7 @@ impl Setup {
     /// Takes what a mention outside threads, without a reply, gets of its channel.
     fn lone_context(&mut self) -> Result<(), Error> {
         let given = self.given(self.args.lone_context.as_ref());
-        self.take("LONE_CONTEXT", given, || {
+        self.take("LONE_CONTEXT", given.as_deref(), || {
             ask::line(
                 "With a plain mention the model sees: off (its words alone), recent (the channel's \
                  last messages too) or conversation (those it belongs with; Enter for off): ",

@@ -33,9 +33,10 @@ pub fn without_keys(text: &str) -> String {
     let is_between = |c: char| c.is_whitespace() || "\"'`,;:()[]{}<>=&?/@#|%".contains(c);
     let words = text.split_inclusive(is_between).map(|part| {
         let word = part.trim_end_matches(is_between);
-        match looks_like_key(word) {
-            true => format!("{HIDDEN}{}", &part[word.len()..]),
-            false => part.to_owned(),
+        if looks_like_key(word) {
+            format!("{HIDDEN}{}", &part[word.len()..])
+        } else {
+            part.to_owned()
         }
     });
     words.collect()

@@ -126,8 +126,8 @@ impl Questions {
         let Some((party, channel)) = self.next_channel() else {
             return Vec::new();
         };
-        self.to_the_end((party, None));
-        self.to_the_end((party, Some(channel)));
+        self.move_to_end((party, None));
+        self.move_to_end((party, Some(channel)));
         let of_channel = self.of_channel(channel);
         let due = of_channel.filter(|(_, one)| one.progress == Progress::Due);
         let keys: Vec<Key> = due.map(|(key, _)| *key).take(A_ROUND).collect();
@@ -147,14 +147,14 @@ impl Questions {
         self.places.retain(|seat, _| taken.contains(seat));
         for seat in taken {
             if !self.places.contains_key(&seat) {
-                self.to_the_end(seat);
+                self.move_to_end(seat);
             }
         }
         due.into_iter()
             .min_by_key(|seat| seats(seat).map(|seat| self.places.get(&seat).copied()))
     }
 
-    fn to_the_end(&mut self, seat: (Party, Option<ChannelId>)) {
+    fn move_to_end(&mut self, seat: (Party, Option<ChannelId>)) {
         self.last_place += 1;
         self.places.insert(seat, self.last_place);
     }

@@ -1,0 +1,132 @@
+//! Facts: what is learnt, told, makes room and goes with its words.
+
+use super::*;
+
+fn fact(subject: Subject, id: u64, by: UserId, at: i64) -> Fact {
+    Fact {
+        id: FactId(id),
+        subject,
+        text: format!("fact {id}"),
+        origin: Origin::Everywhere,
+        by,
+        at: UnixMillis(at),
+        link: Some((HERE, MessageId::new(id))),
+        pinned: false,
+        seen: 1,
+        last_used: UnixMillis(at),
+    }
+}
+
+/// An edit takes back what was learnt before it.
+#[tokio::test]
+async fn what_was_learnt_from_other_words_goes_with_them() {
+    let subject = Subject::User(ADA);
+    for (at, left) in [(Some(4), 1), (Some(5), 1), (Some(6), 0), (None, 1)] {
+        let s = scene().await;
+        let learnt = [fact(subject, 10, ADA, 5)];
+        s.memory.stores.lasting.put_facts(&learnt).await.unwrap();
+        let edit = Edit {
+            message: MessageId::new(10),
+            author: ADA,
+            words: Some("ginger".to_owned()),
+            at: at.map(UnixMillis),
+        };
+        let (guild, channel) = (Some(GUILD), HERE);
+        s.reconcile(DiscordChange::Edited {
+            guild,
+            channel,
+            edit,
+        })
+        .await;
+        let facts = s.memory.facts_of(subject).await.unwrap();
+        assert_eq!(facts.len(), left, "{at:?}");
+    }
+}
+
+/// Facts by users who opted out and facts whose message may be deleted are left out.
+#[tokio::test]
+async fn facts_of_a_server_are_those_that_may_be_told() {
+    let s = scene().await;
+    let subject = Subject::Server(GUILD);
+    let facts = [
+        fact(subject, 10, ADA, 5),
+        fact(subject, 11, BORIS, 5),
+        fact(subject, 12, ADA, 5),
+    ];
+    s.memory.stores.lasting.put_facts(&facts).await.unwrap();
+    s.opt_outs.set([BORIS].into_iter().collect());
+    s.memory.reconcile(deleted(12));
+    let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
+    let readable = s.memory.read_facts(&ids, &here).await;
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(profiles.server, ["fact 10"]);
+    // After a gap their messages are asked for.
+    s.memory.missed(Missed::Everything);
+    s.memory.profiles(&ids, &here, readable, "words").await;
+    let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
+    assert_eq!(due, [10, 12].map(|id| (HERE, MessageId::new(id))));
+}
+
+/// Facts that could not be read, or whose user has opted out since, are not asked for
+/// again.
+#[tokio::test]
+async fn facts_that_may_not_be_read_are_not_told() {
+    let s = scene().await;
+    let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
+    let subject = Subject::User(ADA);
+    let remembered = s.memory.remember(subject, "figs", Origin::Everywhere, ADA);
+    remembered.await.unwrap().unwrap();
+    let readable = s.memory.read_facts(&ids, &here).await;
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(profiles.user, ["figs"]);
+    s.opt_outs.set([ADA].into_iter().collect());
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(profiles.user, [""; 0]);
+
+    let s = scene().await;
+    s.memory.stores.lasting.close().await.unwrap();
+    let readable = s.memory.read_facts(&ids, &here).await;
+    assert_eq!(s.told("store_failed").len(), 1);
+    let lasting = &s.memory.stores.lasting;
+    let now = s.memory.circuit(lasting).now();
+    s.memory.found(lasting, now, circuit::Sides::default());
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert!(profiles.user.is_empty() && profiles.server.is_empty());
+    assert_eq!(s.told("store_failed").len(), 1);
+}
+
+/// It is removed from the disk as well, at once.
+#[tokio::test]
+async fn what_makes_room_for_a_fact_is_gone() {
+    let s = scene().await;
+    let subject = Subject::User(ADA);
+    for text in ["figs", "plums", "pears"] {
+        let remembered = s.memory.remember(subject, text, Origin::Everywhere, ADA);
+        remembered.await.unwrap().unwrap();
+    }
+    let stored = s
+        .memory
+        .stores
+        .lasting
+        .facts(subject, usize::MAX)
+        .await
+        .unwrap();
+    let texts: BTreeSet<&str> = stored.iter().map(|fact| &*fact.text).collect();
+    assert_eq!(texts, ["pears", "plums"].into());
+}
+
+#[tokio::test]
+async fn a_subject_is_full_of_what_people_asked_for() {
+    let s = scene().await;
+    let subject = Subject::User(ADA);
+    let facts = |pinned: [bool; 2]| {
+        [(10, pinned[0]), (11, pinned[1])].map(|(id, pinned)| Fact {
+            pinned,
+            ..fact(subject, id, ADA, 5)
+        })
+    };
+    let is_full = |facts: &[Fact]| s.memory.is_full(subject, facts);
+    assert!(is_full(&facts([true, true])));
+    assert!(!is_full(&facts([true, false])));
+    assert!(!is_full(&facts([true, true])[..1]));
+}
