@@ -209,11 +209,8 @@ async fn what_keeps_it_from_looking_is_told_too() {
     let disk = of(&found, "disk");
     assert_eq!(disk[0].outcome, Outcome::Failed, "{disk:?}");
     let file = stage.folder.path().join("no-store.db");
-    std::fs::write(
-        &file,
-        "no database at all, but long enough to be read as one",
-    )
-    .unwrap();
+    let text = "no database at all, but long enough to be read as one";
+    std::fs::write(&file, text).unwrap();
     let found = with("CONTEXT_STORE", &format!("sqlite:{}", file.display())).await;
     assert_one(&found, "store", Outcome::Failed, &["CONTEXT_STORE"]);
 }

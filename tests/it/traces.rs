@@ -233,32 +233,38 @@ async fn a_turn_becomes_spans_that_say_what_telemetry_says() {
     assert_eq!(times("tool_called"), [ms(tool)]);
     assert_eq!(turn.attributes["clew.outcome"], "answered");
     assert_eq!(turn.attributes["user.id"], p.ada.to_string());
-    assert_eq!(second.attributes["gen_ai.usage.input_tokens"], "7");
-    assert_eq!(
-        second.attributes["gen_ai.usage.cache_read.input_tokens"],
-        "5"
-    );
-    assert_eq!(
-        second.attributes["gen_ai.usage.reasoning.output_tokens"],
-        "2"
-    );
-    assert_eq!(second.attributes["gen_ai.response.model"], "fake-1");
-    assert_eq!(second.attributes["gen_ai.response.finish_reasons"], "stop");
-    let chunk = &second.attributes["gen_ai.response.time_to_first_chunk"];
-    assert!(
-        chunk.parse::<f64>().unwrap() * 1_000.0 <= ms(second) + 0.1,
-        "{chunk}"
-    );
+    assert_says_its_cost(second);
     assert_eq!(tool.attributes["clew.tool.outcome"], "ok");
     // The client repeats a request that failed for a moment by itself, after a pause.
     assert!(failed.ends <= first.begins);
     assert_eq!(failed.attributes["error.type"], "unavailable");
     assert_eq!(failed.attributes["clew.model.attempt"], "1");
     assert_eq!((failed.status, first.status), (Some(2), None));
+    assert_say_what_they_ask(&p, turn, &[failed, first, second]);
+}
+
+/// How many tokens, of which model, when.
+#[track_caller]
+fn assert_says_its_cost(chat: &Span) {
+    assert_eq!(chat.attributes["gen_ai.usage.input_tokens"], "7");
+    assert_eq!(chat.attributes["gen_ai.usage.cache_read.input_tokens"], "5");
+    assert_eq!(chat.attributes["gen_ai.usage.reasoning.output_tokens"], "2");
+    assert_eq!(chat.attributes["gen_ai.response.model"], "fake-1");
+    assert_eq!(chat.attributes["gen_ai.response.finish_reasons"], "stop");
+    let chunk = &chat.attributes["gen_ai.response.time_to_first_chunk"];
+    assert!(
+        chunk.parse::<f64>().unwrap() * 1_000.0 <= ms(chat) + 0.1,
+        "{chunk}"
+    );
+}
+
+/// Which server, of which model, in which conversation.
+#[track_caller]
+fn assert_say_what_they_ask(p: &Place, turn: &Span, chats: &[&Span]) {
     let url = reqwest::Url::parse(&p.stage.model.url()).unwrap();
     let conversation = format!("member/{}/{}/{}", p.guild, p.help, p.ada);
     assert_eq!(turn.attributes["gen_ai.conversation.id"], conversation);
-    for chat in [failed, first, second] {
+    for chat in chats {
         for (name, value) in [
             ("gen_ai.operation.name", "chat"),
             ("gen_ai.request.model", "fake"),

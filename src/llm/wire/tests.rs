@@ -12,7 +12,7 @@ fn check_piece(json: &str, text: &str, finish_reason: Option<FinishReason>) {
     );
 }
 
-/// OpenAI, DeepSeek, Moonshot; of a name that is none, and of counts that are none, nothing.
+/// `OpenAI`, `DeepSeek`, Moonshot; of a name that is none, and of counts that are none, nothing.
 #[test]
 fn caches_reasoning_and_the_model_that_answered() {
     #[track_caller]

@@ -404,7 +404,7 @@ async fn what_the_window_shows_is_not_asked_for() {
     assert_eq!(asking.hand_over(), [(HERE, MessageId::new(11))]);
 }
 
-/// LOAD_PAST_CONVERSATIONS counts rows, and may leave an answer alone. Its question decides
+/// `LOAD_PAST_CONVERSATIONS` counts rows, and may leave an answer alone. Its question decides
 /// all the same whether it is shown.
 #[tokio::test]
 async fn an_answer_alone_is_shown_once_its_question_is_confirmed() {

@@ -103,6 +103,7 @@ async fn what_makes_room_for_a_fact_is_gone() {
     for text in ["figs", "plums", "pears"] {
         let remembered = s.memory.remember(subject, text, Origin::Everywhere, ADA);
         remembered.await.unwrap().unwrap();
+        s.pass(1);
     }
     let stored = s
         .memory

@@ -133,7 +133,7 @@ async fn what_is_purged_while_a_turn_is_stored_stays_purged() {
         memory.reconcile(DiscordChange::ChannelDeleted {
             guild: None,
             channel: CHANNEL,
-        })
+        });
     };
     assert_eq!(recorded_during(gone).await, 0, "a deleted channel");
 }

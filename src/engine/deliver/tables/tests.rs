@@ -64,9 +64,10 @@ fn a_table_with_mentions_or_addresses_becomes_a_list() {
 /// A table longer than a message goes on in the next, as code.
 #[test]
 fn a_table_crosses_the_limit_of_a_message() {
-    let rows: String = (0..200)
+    let rows: Vec<String> = (0..200)
         .map(|n| format!("| reading {n} | {} |\n", n * n))
         .collect();
+    let rows = rows.concat();
     let table = format!("Readings:\n\n| what | value |\n|---|--:|\n{rows}\nDone.");
     let shown = readable(&table, true);
     let delivery =
