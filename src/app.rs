@@ -34,8 +34,8 @@ use crate::config::Config;
 use crate::model::without_keys;
 use crate::telemetry::event::{Fatal, Stopping};
 #[cfg(feature = "otel")]
-use crate::telemetry::{Exporter, Traces};
-use crate::telemetry::{Guard, Ids, LineTap, Metrics, Telemetry, with_sources};
+use crate::telemetry::{Exporter, Telemetry, Traces};
+use crate::telemetry::{Guard, Ids, LineTap, Metrics, with_sources};
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;

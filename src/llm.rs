@@ -153,6 +153,13 @@ pub enum FinishReason {
 
 /// Tokens as the server counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "test-util"),
+    expect(
+        clippy::struct_field_names,
+        reason = "the servers' own names; the lint passes over what is exported"
+    )
+)]
 pub struct Usage {
     /// Tokens of the prompt, what came from the server's cache included.
     pub prompt_tokens: u64,

@@ -16,13 +16,15 @@ mod words;
 
 use serde::Serialize;
 
+#[cfg(feature = "test-util")]
+pub use detail::StageCalls;
 pub use detail::{
     AnswerSent, BlockAges, Capped, ChangesDropped, CircuitChanged, CollectFallback, CollectOk,
     CollectTruncated, CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal,
     Flushed, Learnt, LinkCounts, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, RunDone,
-    SendFallback, SessionLost, ShardConnected, ShardDisconnected, StageCalls, StageCounts, Started,
-    Stopping, StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone,
-    TurnsDropped, UnreadableInput,
+    SendFallback, SessionLost, ShardConnected, ShardDisconnected, StageCounts, Started, Stopping,
+    StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
+    UnreadableInput,
 };
 pub use words::{
     Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,

@@ -18,9 +18,11 @@ use super::words::{
 use crate::telemetry::Ms;
 use clew_context::model::{ChannelId, Fallback, MessageId, Scene};
 
+#[cfg(feature = "test-util")]
+pub use collected::StageCalls;
 pub use collected::{
     BlockAges, Capped, CollectFallback, CollectOk, CollectTruncated, LinkCounts, MergeOk,
-    OmitCounts, StageCalls, StageCounts, TailFallback, TailOk,
+    OmitCounts, StageCounts, TailFallback, TailOk,
 };
 
 /// `route`/`trigger`.
