@@ -62,8 +62,16 @@ async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
     hide(&p, true).await;
     p.say(p.help, p.ada, "ginger");
     p.stage.discord.wait_answers(p.help, 2).await.unwrap();
-    p.until("two failures", || p.event_count("store_failed") == 2)
-        .await;
+    // SQLite keeps what is early in the same table: it fails before the answer is posted, too.
+    let failures = if kind == Kind::Sqlite {
+        vec!["read", "append", "append"]
+    } else {
+        vec!["read", "append"]
+    };
+    p.until("all failures", || {
+        p.event_count("store_failed") == failures.len()
+    })
+    .await;
     let request = p.stage.model.requests().pop().unwrap();
     let asked = prompt(&request);
     assert_says(&asked, &["ginger"]);
@@ -77,7 +85,7 @@ async fn a_store_that_fails_costs_its_part_not_the_answer(kind: Kind) {
         .iter()
         .map(|one| one["operation"].clone())
         .collect();
-    assert_eq!(operations, ["read", "append"]);
+    assert_eq!(operations, failures);
 }
 
 /// The texts of Ada's stored conversation in `help`.

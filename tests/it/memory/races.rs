@@ -66,7 +66,7 @@ fn place(asker: UserId) -> Place {
     Place {
         scope: Scope::of(ScopeKind::Member, Some(GUILD), CHANNEL, false, asker),
         agent: AgentName::default_agent(),
-        guild: None,
+        guild: Some(GUILD),
         channel: CHANNEL,
         asker,
         rolling_window: Duration::from_hours(24),
@@ -131,7 +131,7 @@ async fn what_is_purged_while_a_turn_is_stored_stays_purged() {
     assert_eq!(recorded_during(left).await, 0, "a member who left");
     let gone = |memory: &Memory| {
         memory.reconcile(DiscordChange::ChannelDeleted {
-            guild: None,
+            guild: Some(GUILD),
             channel: CHANNEL,
         });
     };
@@ -166,7 +166,7 @@ async fn what_is_deleted_before_a_turn_is_stored_is_not_stored() {
     for (id, kept) in [(7, 0), (8, 1), (9, 2)] {
         let s = scene().await;
         s.memory.reconcile(DiscordChange::Deleted {
-            guild: None,
+            guild: Some(GUILD),
             channel: CHANNEL,
             ids: vec![MessageId::new(id)],
         });
@@ -232,7 +232,7 @@ async fn nothing_older_than_its_agent_is_read() {
             if let Some(at) = cleared {
                 let key = ClearKey {
                     agent: agent.clone(),
-                    guild: None,
+                    guild: Some(GUILD),
                     user: Some(ADA),
                 };
                 s.store.clear(&key, at).await.unwrap();
@@ -254,7 +254,7 @@ async fn nothing_older_than_its_agent_is_read() {
 async fn a_missed_edit_of_a_source_reaches_what_was_restored() {
     const MINUTE_MS: i64 = 60_000;
     let source = ContentSource {
-        guild: None,
+        guild: Some(GUILD),
         channel: ChannelId::new(3),
         message: Some(MessageId::new(5)),
         author: Some(BORIS),
@@ -277,7 +277,7 @@ async fn a_missed_edit_of_a_source_reaches_what_was_restored() {
         assert_eq!(restored.unwrap().messages, 2);
         assert_eq!(s.stored(ADA).await.len(), 2);
         s.memory.reconcile(DiscordChange::Edited {
-            guild: None,
+            guild: Some(GUILD),
             channel: source.channel,
             edit: Edit {
                 message: MessageId::new(5),
@@ -317,7 +317,7 @@ async fn rows_of_somebody_else_are_not_restored() {
             id: id.parse().unwrap(),
             agent: AgentName::default_agent(),
             owner: ADA,
-            guild: None,
+            guild: Some(GUILD),
             timestamp: START,
             description: None,
             summary: "his".to_owned(),
