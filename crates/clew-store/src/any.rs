@@ -150,6 +150,10 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "only PostgreSQL has to be asked")
+    )]
     pub async fn is_unguarded(address: &StoreAddress) -> Result<bool, Error> {
         match address {
             #[cfg(feature = "postgres")]
