@@ -250,7 +250,7 @@ async fn a_copy_that_waits_in_its_originals_place_is_asked_by_the_next_process()
     let call = p.stage.discord.interact(thread, p.boris, &ask);
     p.seen().await;
     let closed = async {
-        let is_told = |told: &Message| told.content.contains("restarted");
+        let is_told = |told: &Message| told.content.contains("restarting");
         let told = p.stage.discord.wait_interaction(call, is_told).await;
         told.unwrap();
         gate.open();
