@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use change::{DiscordChange, Edit, Fetched};
 pub use doubt::Missed;
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
-pub use noted::{Became, NotedSince, UnderWay};
+pub(super) use noted::NotedSince;
+pub use noted::{Became, UnderWay};
 pub(super) use queue::ChangeQueue;
 
 use party::Party;
