@@ -33,6 +33,7 @@ use tokio::time::Instant;
 
 use crate::model::{Agent, AgentChannels};
 use clew_context::model::ChannelId;
+use clew_context::outside::blocking;
 use clew_store::model::AgentName;
 
 use watch::{Found, Watch};
@@ -179,7 +180,7 @@ impl Agents {
         };
         let path = root.display().to_string();
         let shared = Arc::clone(&self.shared);
-        let look = tokio::task::spawn_blocking(move || {
+        let look = blocking(move || {
             let mut watch = match shared.watch.try_lock() {
                 Ok(watch) => watch,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

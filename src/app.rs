@@ -10,6 +10,7 @@ mod dispatcher;
 mod holds;
 mod loop_event;
 mod monitor;
+mod outside;
 mod queues;
 mod rate_limit;
 mod restarts;
@@ -40,11 +41,13 @@ use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
 use clew_context::model::{ApplicationId, Clock, Secret};
+use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
-use clew_discord::gateway::{self, Gateway};
+use clew_discord::gateway::{self, Dial, Gateway};
 use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress};
 
 pub use clock::system_clock;
+pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 
 use begin::{Begun, begin, once_there_is_room};
@@ -150,19 +153,20 @@ pub fn token(config: &Config) -> Result<Secret, Error> {
 /// Whatever only a person can fix; each error says how.
 pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> Result<(), Error> {
     // Boxed: the future is large, and there is only one.
-    Box::pin(run_observed(config, clock, shutdown, None)).await
+    Box::pin(run_in(config, Outside::of_system(clock), shutdown)).await
 }
 
-/// The same with somebody who watches.
+/// The same with something else around it.
 ///
 /// # Errors
 /// Like [`run`].
-pub async fn run_observed(
+pub async fn run_in(
     config: Config,
-    clock: Clock,
+    mut outside: Outside,
     shutdown: CancellationToken,
-    observer: Option<Observer>,
 ) -> Result<(), Error> {
+    let clock = Arc::clone(&outside.clock);
+    let observer = outside.observer.take();
     let token = token(&config)?;
     let session_path = config.state_dir.join(SESSION_FILE);
     let begun = once_there_is_room(|| begin(&config, &clock));
@@ -195,7 +199,7 @@ pub async fn run_observed(
         token.expose(),
         telemetry,
         secret,
-        Arc::clone(&clock),
+        &outside,
     );
     // Waits for a store that is not ready, unless the process is to end.
     let Some(services) = shutdown.run_until_cancelled(services).await else {
@@ -219,6 +223,7 @@ pub async fn run_observed(
         services: &services,
         handover: &handover,
         monitor: monitor.as_ref(),
+        dial: outside.dial.as_ref(),
     };
     let result = run_with_upkeep(&running, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
@@ -276,6 +281,7 @@ struct Running<'a> {
     handover: &'a SessionHandover<'a>,
     /// None without `METRICS_ADDR`.
     monitor: Option<&'a Monitor>,
+    dial: Option<&'a Arc<dyn Dial>>,
 }
 
 /// Runs the memory's upkeep along with the bot, and closes the memory after it.
@@ -332,6 +338,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         services,
         handover,
         monitor,
+        dial,
     } = *running;
     let (claims, before) = match handover.take(&services.guild_state) {
         Some(left) => (Claims::restore(&left.answered), left.shards),
@@ -347,6 +354,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         progress: Arc::clone(&progress),
         events,
         shutdown: closing.clone(),
+        dial: dial.cloned(),
     };
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
@@ -530,5 +538,5 @@ async fn end(monitor: Option<Monitor>, guard: Guard) {
     if let Some(monitor) = monitor {
         monitor.stop().await;
     }
-    let _ = tokio::task::spawn_blocking(move || guard.close()).await;
+    let _ = blocking(move || guard.close()).await;
 }

@@ -35,6 +35,7 @@ use tokio::time::{Instant, timeout};
 use crate::model::{ToolDefinition, Vision};
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Secret, ToolCall};
+use clew_context::outside::Transport;
 
 use self::capabilities::Capabilities;
 pub use self::error::{Error, SetupError};
@@ -65,7 +66,9 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 /// One model at one server. Holds the connection pool: create one and share it.
 #[derive(Debug, Clone)]
 pub struct Client {
+    /// Makes requests; `transport` sends them.
     http: reqwest::Client,
+    transport: Arc<dyn Transport>,
     endpoint: Url,
     settings: ModelSettings,
     capabilities: Arc<Capabilities>,
@@ -179,8 +182,10 @@ impl Client {
     /// system has no root certificates.
     pub fn new(settings: ModelSettings) -> Result<Self, SetupError> {
         let endpoint = endpoint(&settings.base_url)?;
+        let http = http_client(&settings, is_loopback(&endpoint))?;
         Ok(Self {
-            http: http_client(&settings, is_loopback(&endpoint))?,
+            transport: Arc::new(http.clone()),
+            http,
             endpoint,
             settings,
             capabilities: Arc::default(),
@@ -324,7 +329,9 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
-        let response = timeout(self.settings.timeout, request.send())
+        let request = request.build();
+        let request = request.map_err(|error| Error::unreachable(error.into()))?;
+        let response = timeout(self.settings.timeout, self.transport.send(request))
             .await
             .map_err(|_| Error::Timeout)?
             .map_err(Error::unreachable)?;

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::app;
+use crate::app::{self, Outside};
 use crate::config::{Config, ConfigErrors};
 use clew_simulator::{Simulator, WaitError, World};
 
@@ -75,8 +75,11 @@ impl Sandbox {
             tracing::warn!("{warning}");
         }
         let shutdown = CancellationToken::new();
-        let clock = app::system_clock();
-        let running = app::run_observed(config.clone(), clock, shutdown.clone(), observer);
+        let outside = Outside {
+            observer,
+            ..Outside::of_system(app::system_clock())
+        };
+        let running = app::run_in(config.clone(), outside, shutdown.clone());
         let mut sandbox = Self {
             discord: Arc::new(discord.patience(PATIENCE)),
             config,
@@ -86,6 +89,7 @@ impl Sandbox {
             _folder: folder,
         };
         tokio::select! {
+            biased;
             ready = sandbox.discord.wait_ready() => ready?,
             ended = &mut sandbox.bot => return Err(stopped(ended.ok())),
         }

@@ -8,6 +8,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use clew_context::outside::blocking;
+
 /// The content of a file; none if it is not there.
 pub(super) fn read<T: DeserializeOwned>(state_dir: &Path, file: &str) -> io::Result<Option<T>> {
     match fs::read(state_dir.join(file)) {
@@ -26,7 +28,7 @@ pub(super) async fn write(
 ) -> io::Result<()> {
     let bytes = serde_json::to_vec(content)?;
     let folder = state_dir.to_owned();
-    let writing = tokio::task::spawn_blocking(move || replace(&folder, file, &bytes));
+    let writing = blocking(move || replace(&folder, file, &bytes));
     writing
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)))

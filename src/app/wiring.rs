@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{run_file, token_file};
+use super::{Outside, run_file, token_file};
 
 use crate::agents::Agents;
 use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
@@ -23,6 +23,7 @@ use clew_context::engine::admission::Denied;
 use clew_context::engine::route::Rules;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{Clock, OptOuts};
+use clew_context::outside::Transport;
 use clew_discord::event::{DisconnectReason, FatalReason};
 use clew_discord::gateway::GatewaySettings;
 use clew_discord::guild_state::GuildState;
@@ -46,22 +47,23 @@ pub(super) async fn services(
     token: &str,
     telemetry: Telemetry,
     secret: Vec<u8>,
-    clock: Clock,
+    outside: &Outside,
 ) -> Result<Services, app::Error> {
+    let (clock, transport) = (&outside.clock, outside.transport.as_ref());
     let api = config.discord.api.as_ref().map(Endpoint::url);
     let limits = WindowLimits {
         per_channel: config.window.per_channel,
         max_bytes: config.window.max_bytes,
     };
     let opt_outs = Arc::new(OptOuts::default());
-    let memory = when_ready(config, &opt_outs, &clock, &telemetry).await?;
+    let memory = when_ready(config, &opt_outs, outside, &telemetry).await?;
     let builtin = config.memory.default_agent.then(|| config.prompt.clone());
     let agents_dir = Some(config.memory.agents_dir.clone());
-    let tokens = token_meter(config, &clock);
+    let tokens = token_meter(config, clock);
     Ok(Services {
-        rest: Rest::new(token, api.as_deref())?,
+        rest: Rest::through(token, api.as_deref(), transport.cloned())?,
         guild_state: Arc::new(GuildState::default()),
-        model: model(config, tokens.as_ref())?,
+        model: model(config, tokens.as_ref(), transport)?,
         tokens,
         telemetry,
         window: Mutex::new(Window::new(limits)),
@@ -97,12 +99,12 @@ pub(super) async fn services(
 async fn when_ready(
     config: &Config,
     opt_outs: &Arc<OptOuts>,
-    clock: &Clock,
+    outside: &Outside,
     telemetry: &Telemetry,
 ) -> Result<Memory, clew_store::Error> {
     let mut pause = FIRST_PAUSE;
     loop {
-        let error = match remembered(config, opt_outs, clock, telemetry).await {
+        let error = match remembered(config, opt_outs, outside, telemetry).await {
             Err(error) if error.is_passing() => error,
             done => return done,
         };
@@ -116,21 +118,25 @@ async fn when_ready(
 async fn remembered(
     config: &Config,
     opt_outs: &Arc<OptOuts>,
-    clock: &Clock,
+    outside: &Outside,
     telemetry: &Telemetry,
 ) -> Result<Memory, clew_store::Error> {
-    let stores = stores(config, clock).await?;
-    let (opt_outs, clock) = (Arc::clone(opt_outs), Arc::clone(clock));
+    let stores = stores(config, outside).await?;
+    let (opt_outs, clock) = (Arc::clone(opt_outs), Arc::clone(&outside.clock));
     Memory::open(stores, memory(config), opt_outs, clock, telemetry.clone()).await
 }
 
 /// Opens what `CONTEXT_STORE` names. Conversations that must not reach a disk get a
 /// separate store in memory, and are not logged.
-async fn stores(config: &Config, clock: &Clock) -> Result<Stores, clew_store::Error> {
+async fn stores(config: &Config, outside: &Outside) -> Result<Stores, clew_store::Error> {
+    let clock = &outside.clock;
     let outputs = outputs(config, clock).await?;
     let config = &config.memory;
     let lasting = Store::open(&config.store, &folders(config), Arc::clone(clock)).await?;
-    let lasting = Arc::new(lasting);
+    let lasting = Arc::new(match &outside.store {
+        Some(wrap) => wrap(lasting),
+        None => lasting,
+    });
     if config.in_memory_only {
         return Ok(Stores {
             lasting,
@@ -239,12 +245,16 @@ fn token_meter(config: &Config, clock: &Clock) -> Option<Arc<llm::TokenMeter>> {
 fn model(
     config: &Config,
     tokens: Option<&Arc<llm::TokenMeter>>,
+    transport: Option<&Arc<dyn Transport>>,
 ) -> Result<Option<llm::ModelServers>, llm::SetupError> {
     let Some(model) = &config.llm else {
         return Ok(None);
     };
     let (first, fallbacks) = model_settings(model);
-    let servers = llm::ModelServers::new(first, fallbacks, seed())?;
+    let mut servers = llm::ModelServers::new(first, fallbacks, seed())?;
+    if let Some(transport) = transport {
+        servers = servers.through(transport);
+    }
     Ok(Some(match tokens {
         Some(meter) => servers.metered(Arc::clone(meter)),
         None => servers,

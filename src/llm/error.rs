@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::FinishReason;
 use super::redact::Redactor;
+use clew_context::outside::SendError;
 
 /// The cause of an error, for the log.
 type ErrorCause = Box<dyn std::error::Error + Send + Sync>;
@@ -136,7 +137,7 @@ impl Error {
 
     /// The request failed before there was a status. The URL is removed, as it may
     /// contain credentials.
-    pub(super) fn unreachable(cause: reqwest::Error) -> Self {
+    pub(super) fn unreachable(cause: SendError) -> Self {
         if cause.is_timeout() {
             return Self::Timeout;
         }

@@ -21,6 +21,7 @@ use super::{AnswerStep, Client, Completion, Error, ModelSettings, SetupError};
 use crate::model::{Payer, ToolDefinition};
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
+use clew_context::outside::Transport;
 
 /// How many times [`ModelSettings::timeout`] a whole answer may take, including retries,
 /// further servers and streaming: a server that sends a byte now and then never counts
@@ -87,6 +88,15 @@ impl ModelServers {
             meter: None,
             account: None,
         })
+    }
+
+    /// The same servers, reached in another way.
+    #[must_use]
+    pub fn through(mut self, transport: &Arc<dyn Transport>) -> Self {
+        for server in &mut self.servers {
+            server.client.transport = Arc::clone(transport);
+        }
+        self
     }
 
     /// The same servers, whose tokens are counted.

@@ -286,6 +286,10 @@ impl Memory {
             let (mut unanswered, mut again) = (Vec::new(), Instant::now());
             loop {
                 tokio::select! {
+                    biased;
+                    () = sleep_until(again), if !unanswered.is_empty() => {
+                        self.doubts.ask_again(&std::mem::take(&mut unanswered));
+                    }
                     round = self.doubts.due() => {
                         let left = self.ask_round(rest, round, edit_of).await;
                         if !left.is_empty() {
@@ -298,13 +302,11 @@ impl Memory {
                             sleep(PACE).await;
                         }
                     }
-                    () = sleep_until(again), if !unanswered.is_empty() => {
-                        self.doubts.ask_again(&std::mem::take(&mut unanswered));
-                    }
                 }
             }
         };
         tokio::select! {
+            biased;
             () = shutdown.cancelled() => {}
             () = asking => {}
         }

@@ -52,6 +52,7 @@ impl Memory {
                 }
             };
             tokio::select! {
+                biased;
                 () = shutdown.cancelled() => return,
                 next = due => pause = next,
             }

@@ -53,6 +53,7 @@ impl Memory {
             );
         };
         tokio::select! {
+            biased;
             () = work => {}
             () = self.gives_up(&shutdown) => {}
         }
@@ -110,6 +111,7 @@ impl Memory {
         let calls = async {
             loop {
                 tokio::select! {
+                    biased;
                     _ = calling.tick() => self.check_members(rest, guild_state.guilds()).await,
                     due = self.changes.due_members() => {
                         for (guild, user) in due {
@@ -120,6 +122,7 @@ impl Memory {
             }
         };
         tokio::select! {
+            biased;
             () = shutdown.cancelled() => {}
             () = calls => {}
         }

@@ -16,6 +16,7 @@ use super::event::{Dropped, Event};
 use super::line::{self, Ids};
 use super::{Error, TelemetrySettings, with_sources};
 use clew_context::model::Clock;
+use clew_context::outside::has_threads;
 
 /// The most lines that wait for the disk: about 3 MB of text, or seconds of a
 /// busy bot's events.
@@ -34,6 +35,8 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub(super) struct LineQueue(Arc<SharedQueue>);
 
 struct SharedQueue {
+    /// Writes each line at once, instead of a thread.
+    here: Option<Mutex<Accounted<Box<dyn Write + Send>>>>,
     waiting: Mutex<WaitingLines>,
     woken: Condvar,
     queue_lines: usize,
@@ -85,6 +88,12 @@ impl std::fmt::Debug for Guard {
 impl LineQueue {
     /// Queues a line; `None` (a line that could not be made) is counted.
     pub(super) fn push(&self, line: Option<String>) {
+        if let Some(here) = &self.0.here {
+            let mut here = here.lock().unwrap_or_else(PoisonError::into_inner);
+            let lost = usize::from(line.is_none());
+            let lines = Vec::from_iter(line);
+            return here.write(&self.0, &lines, lost);
+        }
         let mut waiting = self.0.lock();
         match line {
             Some(line) if waiting.lines.len() < self.0.queue_lines => waiting.lines.push(line),
@@ -270,21 +279,26 @@ pub(super) fn start(
     log_subsys: &str,
     clock: &Clock,
 ) -> (LineQueue, Guard) {
+    let mut accounted = Some(Accounted {
+        writer: Box::new(writer) as Box<dyn Write + Send>,
+        lost: 0,
+        torn: false,
+        log_subsys: log_subsys.to_owned(),
+        clock: Arc::clone(clock),
+    });
+    let here = accounted.take_if(|_| !has_threads());
     let shared = Arc::new(SharedQueue {
+        here: here.map(Mutex::new),
         waiting: Mutex::default(),
         woken: Condvar::new(),
         queue_lines,
         dropped: AtomicU64::new(0),
     });
-    let accounted = Accounted {
-        writer,
-        lost: 0,
-        torn: false,
-        log_subsys: log_subsys.to_owned(),
-        clock: Arc::clone(clock),
-    };
     let (ending, ended) = channel();
     let queue = LineQueue(Arc::clone(&shared));
+    let Some(accounted) = accounted else {
+        return (queue, Guard { shared, ended });
+    };
     let read = Arc::clone(&shared);
     let started = thread::Builder::new()
         .name("clew-telemetry".to_owned())
@@ -316,18 +330,23 @@ impl<W: Write> Accounted<W> {
     fn write_until_closed(mut self, shared: &SharedQueue) {
         loop {
             let taken = shared.take();
-            self.lost += taken.lost;
-            self.report();
-            let lost = self.put(&taken.lines);
-            self.lost += lost;
-            shared.dropped.fetch_add(lost as u64, Ordering::Relaxed);
-            self.report();
-            // A failure will show at the next write.
-            let _ = self.writer.flush();
+            self.write(shared, &taken.lines, taken.lost);
             if taken.is_closed {
                 return;
             }
         }
+    }
+
+    /// Writes lines, and how many others were lost.
+    fn write(&mut self, shared: &SharedQueue, lines: &[String], lost: usize) {
+        self.lost += lost;
+        self.report();
+        let lost = self.put(lines);
+        self.lost += lost;
+        shared.dropped.fetch_add(lost as u64, Ordering::Relaxed);
+        self.report();
+        // A failure will show at the next write.
+        let _ = self.writer.flush();
     }
 
     fn report(&mut self) {

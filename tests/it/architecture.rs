@@ -44,7 +44,7 @@ const CONTEXT: Package = Package {
         (3, &["discord"]),
         (2, &["collect"]),
         (1, &["engine"]),
-        (0, &["model"]),
+        (0, &["model", "outside"]),
     ],
 };
 /// One layer: the gateway and REST calls to Discord.

@@ -4,6 +4,7 @@
 //!
 //! Modules, from the bottom layer up; each one uses only those listed before it:
 //!
+//! - [`outside`]: what a process has around it, for simulations to replace.
 //! - [`model`]: the plain data types that everything else uses.
 //! - [`engine`]: pure decisions: route, window, select, render, assemble.
 //! - [`collect`]: gathers messages for one turn through a [`collect::Source`].
@@ -15,6 +16,7 @@ pub mod collect;
 pub mod discord;
 pub mod engine;
 pub mod model;
+pub mod outside;
 
 /// Compiles the code in the README.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 //! converts and forwards events and never waits for work.
 
 mod backoff;
+mod link;
 mod plan;
 mod read;
 mod shard;
@@ -13,6 +14,9 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use twilight_gateway::{Config, ConfigBuilder, Intents};
 
+pub use self::link::{Before, Dial, Link, NextFrame};
+
+use self::link::Twilight;
 use self::plan::Plan;
 use self::shard::ShardTask;
 use super::event::{FatalReason, ShardEvent};
@@ -29,12 +33,15 @@ pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
     let Some(plan) = plan::plan(&gateway, rest).await? else {
         return Ok(());
     };
-    let config = twilight_config(&gateway.settings, &plan);
+    let dial = match &gateway.dial {
+        Some(dial) => Arc::clone(dial),
+        None => Arc::new(Twilight(twilight_config(&gateway.settings, &plan))),
+    };
     let context = Arc::new(gateway);
     let mut tasks = JoinSet::new();
     for number in 0..plan.shards {
         let resume = context.settings.session(number, plan.shards);
-        let task = ShardTask::new(Arc::clone(&context), config.clone(), number, plan.shards);
+        let task = ShardTask::new(Arc::clone(&context), Arc::clone(&dial), number, plan.shards);
         tasks.spawn(task.run(resume));
     }
     let mut outcome = Ok(());
@@ -68,6 +75,8 @@ pub struct Gateway {
     pub events: mpsc::Sender<ShardEvent>,
     /// Ends the connection.
     pub shutdown: CancellationToken,
+    /// What connects instead of twilight.
+    pub dial: Option<Arc<dyn Dial>>,
 }
 
 /// How to connect.

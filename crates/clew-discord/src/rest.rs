@@ -4,6 +4,8 @@
 mod start;
 mod survey;
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 use twilight_http::client::InteractionClient;
 use twilight_http::request::Request;
@@ -12,6 +14,7 @@ use twilight_model::id::Id;
 use clew_context::discord::error::{ConnectError, RestError};
 use clew_context::discord::rest::RestReader;
 use clew_context::model::ApplicationId;
+use clew_context::outside::Transport;
 
 pub(super) use clew_context::discord::rest::{RateLimitPool, build, malformed, text};
 pub use start::{GatewayInfo, SessionStartLimit};
@@ -29,7 +32,19 @@ impl Rest {
     /// # Errors
     /// The token or the address cannot be used.
     pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
-        let reader = RestReader::new(token, api_url)?;
+        Self::through(token, api_url, None)
+    }
+
+    /// The same with something else that sends the requests.
+    ///
+    /// # Errors
+    /// As [`Rest::new`].
+    pub fn through(
+        token: &str,
+        api_url: Option<&str>,
+        transport: Option<Arc<dyn Transport>>,
+    ) -> Result<Self, ConnectError> {
+        let reader = RestReader::through(token, api_url, transport)?;
         Ok(Self { reader })
     }
 

@@ -22,6 +22,11 @@ impl CutSwitch {
     pub(super) fn cut(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+
+    /// Whether it is cut.
+    pub(super) fn is_cut(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A listener whose connections can be cut.
@@ -54,7 +59,7 @@ pub(super) struct CuttableStream {
 
 impl CuttableStream {
     fn check(&self) -> io::Result<()> {
-        if self.switch.0.load(Ordering::Relaxed) {
+        if self.switch.is_cut() {
             Err(io::ErrorKind::ConnectionReset.into())
         } else {
             Ok(())

@@ -19,7 +19,7 @@ use super::log::Dispatch;
 use super::render;
 use super::state::State;
 
-pub(super) use link::serve;
+pub(super) use link::{closed_by_client, open, serve};
 
 /// The gateway intents that the simulator distinguishes.
 pub(super) mod intent {

@@ -1,6 +1,7 @@
 //! Snowflakes, the clock behind them, and Discord's time format.
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -53,12 +54,23 @@ impl From<u64> for Id {
     }
 }
 
-/// The source of ids and timestamps: the system clock, or a chosen start time
-/// that advances by a fixed step with every new id.
+/// Gives the time in Unix milliseconds; never runs backwards.
+pub type TimeSource = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// The source of ids and timestamps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    chosen: Option<Steps>,
+    time: Time,
     serial: u64,
+}
+
+#[derive(Clone, Default)]
+enum Time {
+    #[default]
+    System,
+    /// Starts at a chosen time and advances by a fixed step with every new id.
+    Chosen(Steps),
+    Given(TimeSource),
 }
 
 #[derive(Clone, Debug)]
@@ -67,32 +79,57 @@ struct Steps {
     step_ms: i64,
 }
 
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("System"),
+            Self::Chosen(steps) => steps.fmt(f),
+            Self::Given(_) => f.write_str("Given"),
+        }
+    }
+}
+
 impl Clock {
     /// Starts at `start_ms` (Unix) and advances by `step_ms` with every new id.
     pub(super) fn choose(&mut self, start_ms: i64, step_ms: i64) {
-        self.chosen = Some(Steps {
+        self.time = Time::Chosen(Steps {
             now_ms: start_ms,
             step_ms,
         });
     }
 
-    /// Moves a chosen clock forward; has no effect on the system clock.
+    /// Takes the time from a source.
+    pub(super) fn follow(&mut self, source: TimeSource) {
+        self.time = Time::Given(source);
+    }
+
+    /// The time by the source that it follows, if it does.
+    pub(super) fn followed_ms(&self) -> Option<i64> {
+        match &self.time {
+            Time::Given(source) => Some(source()),
+            Time::System | Time::Chosen(_) => None,
+        }
+    }
+
+    /// Moves a chosen clock forward; has no effect on the others.
     pub(super) fn advance(&mut self, by_ms: i64) {
-        if let Some(steps) = &mut self.chosen {
+        if let Time::Chosen(steps) = &mut self.time {
             steps.now_ms = steps.now_ms.saturating_add(by_ms);
         }
     }
 
     /// The current time; does not advance a chosen clock.
     pub(super) fn now_ms(&self) -> i64 {
-        self.chosen
-            .as_ref()
-            .map_or_else(|| Timestamp::now().as_millisecond(), |steps| steps.now_ms)
+        match &self.time {
+            Time::System => Timestamp::now().as_millisecond(),
+            Time::Chosen(steps) => steps.now_ms,
+            Time::Given(source) => source(),
+        }
     }
 
     /// A new id for the current time; advances a chosen clock by its step.
     pub(super) fn fresh(&mut self) -> Id {
-        if let Some(steps) = &mut self.chosen {
+        if let Time::Chosen(steps) = &mut self.time {
             steps.now_ms = steps.now_ms.saturating_add(steps.step_ms);
         }
         self.fresh_at(self.now_ms())

@@ -53,6 +53,7 @@ mod faults;
 mod gateway;
 mod ids;
 mod limits;
+mod local;
 mod log;
 mod permissions;
 mod render;
@@ -75,8 +76,9 @@ use tokio::task::JoinHandle;
 pub use control::{Choice, Invocation, Shown, TimedOut, Use, WaitError};
 pub use draft::{Draft, File, Reference, Referenced};
 pub use faults::{Fault, FaultKind, Gate};
-pub use ids::Id;
+pub use ids::{Id, TimeSource};
 pub use limits::Limit;
+pub use local::{Local, LocalConnection, Received};
 pub use log::{Dispatch, GatewayEvent, GatewayRecord, RequestRecord};
 pub use permissions::Permissions;
 pub use script::ScriptError;
@@ -91,13 +93,16 @@ use state::Shared;
 
 /// How long a wait may take, unless [`Simulator::patience`] sets it.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The port in the address of a simulator without sockets ("discard"): nothing listens there.
+const NO_PORT: u16 = 9;
 
 /// A running fake of Discord. Stops at once when dropped.
 #[derive(Debug)]
 pub struct Simulator {
     shared: Arc<Shared>,
     address: SocketAddr,
-    server: JoinHandle<()>,
+    /// None without sockets.
+    server: Option<JoinHandle<()>>,
     patience: Duration,
 }
 
@@ -137,9 +142,34 @@ impl Simulator {
         Ok(Self {
             shared,
             address,
-            server,
+            server: Some(server),
             patience: PATIENCE,
         })
+    }
+
+    /// Serves a world without sockets, through [`Simulator::local`]. Its address, where
+    /// attachments seem to be, answers nobody.
+    ///
+    /// # Errors
+    ///
+    /// The world was built with ids that do not exist.
+    pub fn without_sockets(mut world: World) -> Result<Self, ScriptError> {
+        if let Some(mistake) = world.mistake() {
+            return Err(mistake.clone());
+        }
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, NO_PORT));
+        world.base_url = format!("http://{address}");
+        Ok(Self {
+            shared: Arc::new(Shared::new(world)),
+            address,
+            server: None,
+            patience: PATIENCE,
+        })
+    }
+
+    /// The way in without a socket.
+    pub fn local(&self) -> Local {
+        Local(Arc::clone(&self.shared))
     }
 
     /// Base URL of the REST API: `http://127.0.0.1:PORT`.
@@ -160,8 +190,10 @@ impl Simulator {
     /// Stops: no more connections or answers, and gateway connections are dropped.
     pub async fn stop(mut self) {
         self.halt();
-        // The task was aborted, so this is a cancellation error.
-        let _ = (&mut self.server).await;
+        if let Some(server) = self.server.take() {
+            // The task was aborted, so this is a cancellation error.
+            let _ = server.await;
+        }
     }
 
     fn halt(&self) {
@@ -169,7 +201,9 @@ impl Simulator {
             state.stopped = true;
             state.hub.broadcast(|| Outgoing::Drop);
         });
-        self.server.abort();
+        if let Some(server) = &self.server {
+            server.abort();
+        }
     }
 }
 

@@ -15,7 +15,6 @@ mod send;
 mod threads;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State as Extract, WebSocketUpgrade};
 use axum::http::request::Parts;
@@ -36,20 +35,30 @@ pub(super) async fn entry(
     ConnectInfo(connection): ConnectInfo<CutSwitch>,
     request: Request,
 ) -> Response {
+    if request.headers().contains_key("upgrade") {
+        let (mut parts, _) = request.into_parts();
+        return upgrade(shared, &mut parts).await;
+    }
+    answer(shared, request, &connection).await
+}
+
+/// The answer to a call; the connection is cut if there is none.
+pub(super) async fn answer(
+    shared: Arc<Shared>,
+    request: Request,
+    connection: &CutSwitch,
+) -> Response {
     if shared.read(|state| state.stopped) {
         connection.cut();
         return Response::default();
     }
-    let (mut parts, body) = request.into_parts();
-    if parts.headers.contains_key("upgrade") {
-        return upgrade(shared, &mut parts).await;
-    }
+    let (parts, body) = request.into_parts();
     let call = match body::read(parts, body).await {
         Ok(call) => call,
-        Err(refusal) => return answer::respond(&Err(refusal), None, None),
+        Err(refusal) => return answer::respond(&Err(refusal), None, 0, None),
     };
     let open = InProgress::arrive(shared, &call);
-    open.answer(call, &connection).await
+    open.answer(call, connection).await
 }
 
 /// Upgrades a request to a gateway connection.
@@ -141,8 +150,9 @@ impl InProgress {
             } => Some(Reply::forced(*status, body.clone(), *retry_after)),
             _ => None,
         });
-        let (answer, standing) = self.shared.with(|state| {
-            let mut standing = state.limits.count(&call.method, &call.path, Instant::now());
+        let (answer, standing, now_ms) = self.shared.with(|state| {
+            let now = state.elapsed();
+            let mut standing = state.limits.count(&call.method, &call.path, now);
             if let Some(wait) = forced.as_ref().and_then(Reply::limited_for) {
                 (standing.remaining, standing.reset_after) = (0, wait);
             }
@@ -151,7 +161,7 @@ impl InProgress {
                 None if standing.exceeded => Ok(Reply::too_many(&standing)),
                 None => state.authorise(&call).and_then(|()| state.route(&mut call)),
             };
-            (answer, standing)
+            (answer, standing, state.world.now_ms())
         });
         if faults.iter().any(|f| matches!(f, FaultKind::DroppedAfter)) {
             connection.cut();
@@ -160,7 +170,7 @@ impl InProgress {
         let spoilt = faults
             .iter()
             .find(|f| matches!(f, FaultKind::Truncated | FaultKind::Body(_)));
-        let response = answer::respond(&answer, Some(&standing), spoilt);
+        let response = answer::respond(&answer, Some(&standing), now_ms, spoilt);
         self.shared.with(|state| {
             if let Some(record) = state.recorded(self.ordinal) {
                 record.status = Some(response.status().as_u16());

@@ -38,10 +38,13 @@ pub(super) struct State {
     pub(super) in_flight: usize,
     pub(super) stopped: bool,
     started: Instant,
+    /// The same by the source of time that the world follows, in Unix milliseconds.
+    started_ms: Option<i64>,
 }
 
 impl Shared {
     pub(super) fn new(world: World) -> Self {
+        let started_ms = world.clock.followed_ms();
         let state = State {
             world,
             hub: Hub::default(),
@@ -56,6 +59,7 @@ impl Shared {
             in_flight: 0,
             stopped: false,
             started: Instant::now(),
+            started_ms,
         };
         Self {
             state: Mutex::new(state),
@@ -115,7 +119,13 @@ impl State {
 
     /// Time since the server started.
     pub(super) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        let followed = self.world.clock.followed_ms().zip(self.started_ms);
+        followed.map_or_else(
+            || self.started.elapsed(),
+            |(now, started)| {
+                Duration::from_millis(now.saturating_sub(started).max(0).cast_unsigned())
+            },
+        )
     }
 
     /// Records an event on a gateway connection.

@@ -9,6 +9,7 @@ use super::Postgres;
 use super::{Backend, Error, Files, SnapshotFiles, Sqlite, SqliteSettings};
 use crate::model::StoreAddress;
 use clew_context::model::Clock;
+use clew_context::outside;
 
 /// Folders that stores use besides the one in `CONTEXT_STORE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,7 +199,7 @@ pub(super) enum OpenFor {
 async fn blocking<T: Send + 'static>(
     open: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let opened = tokio::task::spawn_blocking(open).await;
+    let opened = outside::blocking(open).await;
     let broken = |source: tokio::task::JoinError| Error::Database {
         operation: "open the store",
         source: source.into(),

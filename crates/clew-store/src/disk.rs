@@ -8,6 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use clew_context::outside;
 
 /// The bits of a mode that say what accounts outside the group may do.
 const OTHERS: u32 = 0o007;
@@ -336,7 +337,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let ended = tokio::task::spawn_blocking(work).await;
+    let ended = outside::blocking(work).await;
     ended.map_err(|error| Error::Unavailable {
         operation,
         source: error.into(),

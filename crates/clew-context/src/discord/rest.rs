@@ -14,7 +14,6 @@ mod wire;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use twilight_http::Client;
 use twilight_http::request::{Method, Request, RequestBuilder};
@@ -32,6 +31,7 @@ use crate::collect::{MessagePage, PAGE_LIMIT, PageCursor};
 use crate::model::{
     Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
 };
+use crate::outside::{Transport, blocking};
 
 /// Larger pages are parsed on another thread. A hundred ordinary messages are
 /// about 100 KB; this many bytes take a few milliseconds.
@@ -55,15 +55,33 @@ impl RestReader {
     /// # Errors
     /// [`ConnectError`] if the token or the address cannot be used.
     pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
+        Self::through(token, api_url, None)
+    }
+
+    /// The same with something else that sends the requests.
+    ///
+    /// # Errors
+    /// As [`RestReader::new`].
+    pub fn through(
+        token: &str,
+        api_url: Option<&str>,
+        transport: Option<Arc<dyn Transport>>,
+    ) -> Result<Self, ConnectError> {
         let sendable = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
         if token.trim().is_empty() || !token.bytes().all(sendable) {
             return Err(ConnectError::Token);
         }
         install_tls();
         let address = api_url.map(Address::parse).transpose()?;
-        let files = Files::new(address.as_ref())?;
+        let files = Files::new(address.as_ref(), transport)?;
+        let pools = RateLimitPools::new(
+            token,
+            address.as_ref(),
+            files.client(),
+            files.transport(),
+        );
         Ok(Self {
-            pools: Arc::new(RateLimitPools::new(token, address.as_ref(), files.client())),
+            pools: Arc::new(pools),
             shared: Arc::default(),
             files,
         })
@@ -80,7 +98,7 @@ impl RestReader {
         Ok(Self {
             pools: Arc::new(RateLimitPools::of(client)),
             shared: Arc::default(),
-            files: Files::new(None)?,
+            files: Files::new(None, None)?,
         })
     }
 
@@ -315,7 +333,7 @@ impl RestReader {
 /// bot could not do anything else meanwhile.
 async fn read_page(body: Arc<[u8]>) -> Result<ReadPage, RestError> {
     let read = if body.len() > LARGE_PAGE_BYTES {
-        let read = spawn_blocking(move || convert::page(&body)).await;
+        let read = blocking(move || convert::page(&body)).await;
         read.map_err(|_| malformed())?
     } else {
         convert::page(&body)

@@ -29,6 +29,7 @@ pub(super) struct Plan {
 /// Asks Discord until it answers; `None` if shutdown came first.
 pub(super) async fn plan(gateway: &Gateway, rest: &Rest) -> Result<Option<Plan>, FatalReason> {
     tokio::select! {
+        biased;
         plan = ask(gateway, rest) => plan.map(Some),
         () = gateway.shutdown.cancelled() => Ok(None),
     }

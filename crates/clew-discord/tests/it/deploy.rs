@@ -89,6 +89,7 @@ fn connect(simulator: &Simulator, settings: GatewaySettings, guild_state: Arc<Gu
         progress: Arc::clone(&progress),
         events: sender,
         shutdown: shutdown.clone(),
+        dial: None,
     };
     Bot {
         guild_state,

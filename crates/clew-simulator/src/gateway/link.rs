@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, UnboundedSender};
 use zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd_safe::{CCtx, InBuffer, OutBuffer};
 
 use super::Outgoing;
 use crate::log::GatewayEvent;
-use crate::state::Shared;
+use crate::state::{Shared, State};
 
 /// How long a closed connection waits for the client's close frame, so that a
 /// reset does not discard ours.
@@ -24,14 +24,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 pub(crate) async fn serve(mut socket: WebSocket, shared: Arc<Shared>, compressed: bool) {
     let (queue, mut outgoing) = mpsc::unbounded_channel();
     let mut encoder = Encoder::new(compressed);
-    let link = shared.with(|state| {
-        let link = state.hub.open(queue);
-        let interval = state.world.settings.heartbeat_interval_ms;
-        let hello = json!({"heartbeat_interval": interval});
-        state.hub.send_op(link, 10, &hello);
-        state.note(link, GatewayEvent::Opened { compressed });
-        link
-    });
+    let link = shared.with(|state| open(state, queue, compressed));
     loop {
         tokio::select! {
             next = outgoing.recv() => {
@@ -48,6 +41,24 @@ pub(crate) async fn serve(mut socket: WebSocket, shared: Arc<Shared>, compressed
         }
     }
     shared.with(|state| state.hub.close(link, false));
+}
+
+/// Registers a connection and greets it.
+pub(crate) fn open(state: &mut State, queue: UnboundedSender<Outgoing>, compressed: bool) -> u64 {
+    let link = state.hub.open(queue);
+    let interval = state.world.settings.heartbeat_interval_ms;
+    let hello = json!({"heartbeat_interval": interval});
+    state.hub.send_op(link, 10, &hello);
+    state.note(link, GatewayEvent::Opened { compressed });
+    link
+}
+
+/// The client has closed the connection, or it broke off.
+pub(crate) fn closed_by_client(shared: &Shared, link: u64, code: Option<u16>) {
+    shared.with(|state| {
+        state.hub.close(link, matches!(code, Some(1000 | 1001)));
+        state.note(link, GatewayEvent::ClosedByClient { code });
+    });
 }
 
 /// Sends one item; returns false when the connection is over.
@@ -80,10 +91,7 @@ async fn say_goodbye(socket: &mut WebSocket) {
 /// Handles one frame; returns false when the connection is over.
 fn receive(shared: &Shared, link: u64, frame: Option<Result<Message, axum::Error>>) -> bool {
     let closed = |code: Option<u16>| {
-        shared.with(|state| {
-            state.hub.close(link, matches!(code, Some(1000 | 1001)));
-            state.note(link, GatewayEvent::ClosedByClient { code });
-        });
+        closed_by_client(shared, link, code);
         false
     };
     match frame {

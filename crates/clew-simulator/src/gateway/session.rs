@@ -12,7 +12,7 @@ use crate::render;
 
 impl State {
     /// Handles one frame from a client.
-    pub(super) fn on_frame(&mut self, link: u64, text: &str) {
+    pub(crate) fn on_frame(&mut self, link: u64, text: &str) {
         let Ok(frame) = serde_json::from_str::<Value>(text) else {
             return self.close_link(link, 4002, "Error while decoding payload.");
         };

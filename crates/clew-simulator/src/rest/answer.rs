@@ -226,10 +226,11 @@ pub(super) fn bytes(answer: &Answer) -> (&str, Vec<u8>) {
     }
 }
 
-/// The HTTP response with rate-limit headers; its body is corrupted if a fault demands it.
+/// The HTTP response at a time in Unix milliseconds, with rate-limit headers; its body is corrupted if a fault demands it.
 pub(super) fn respond(
     answer: &Answer,
     standing: Option<&Standing>,
+    now_ms: i64,
     spoilt: Option<&FaultKind>,
 ) -> Response {
     let headers = answer.as_ref().map_or(&[][..], |reply| &reply.headers);
@@ -253,18 +254,22 @@ pub(super) fn respond(
         set("content-length", &length.to_string());
     }
     if let Some(standing) = standing {
-        set_limit_headers(standing, &mut set);
+        set_limit_headers(standing, now_ms, &mut set);
     }
     response
 }
 
-fn set_limit_headers(standing: &Standing, set: &mut impl FnMut(&'static str, &str)) {
+fn set_limit_headers(
+    standing: &Standing,
+    now_ms: i64,
+    set: &mut impl FnMut(&'static str, &str),
+) {
     let after = standing.reset_after.as_secs_f64();
     #[expect(
         clippy::cast_precision_loss,
         reason = "milliseconds of today fit in 53 bits"
     )]
-    let reset = jiff::Timestamp::now().as_millisecond() as f64 / 1000.0 + after;
+    let reset = now_ms as f64 / 1000.0 + after;
     set("x-ratelimit-limit", &standing.limit.to_string());
     set("x-ratelimit-remaining", &standing.remaining.to_string());
     set("x-ratelimit-reset", &format!("{reset:.3}"));

@@ -7,7 +7,7 @@ use super::{
     ScriptError, Settings, Tag, Thread, User, World, flag,
 };
 use crate::draft::{Draft, Reference};
-use crate::ids::Clock;
+use crate::ids::{Clock, TimeSource};
 
 /// The token a new world accepts.
 const TOKEN: &str = "MTAwMDAwMDAwMDAwMDAwMDAw.simulator.not-a-secret";
@@ -59,6 +59,11 @@ impl World {
     /// `step_ms` between one id and the next.
     pub fn set_clock(&mut self, start_ms: i64, step_ms: i64) {
         self.clock.choose(start_ms, step_ms);
+    }
+
+    /// Takes all times from a source, rate limits and the log's included.
+    pub fn follow_clock(&mut self, source: TimeSource) {
+        self.clock.follow(source);
     }
 
     /// Moves a deterministic clock forward.

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::fault::Fault;
 use super::session::Session;
 use crate::Error;
+use clew_context::outside::has_threads;
 
 /// Jobs queued per thread, some seconds of work. If it is full, callers wait.
 const QUEUE: usize = 1024;
@@ -81,6 +82,14 @@ pub(super) struct Queue {
     /// Empty once closed.
     threads: Mutex<Vec<Thread>>,
     ended: watch::Receiver<()>,
+    /// Works on whichever thread asks, instead of threads of its own.
+    here: Arc<Mutex<Option<Here>>>,
+}
+
+/// A connection without a thread.
+struct Here {
+    session: Session,
+    writes: bool,
 }
 
 /// Each job a thread has not answered holds one reference.
@@ -95,12 +104,31 @@ struct Thread {
 impl Queue {
     /// Starts the one write thread.
     pub(super) fn to_writer(session: Session) -> Result<Self, Error> {
+        if !has_threads() {
+            return Ok(Self::here(session, true));
+        }
         Self::start(vec![session], write_until_closed)
     }
 
     /// Starts a read thread per connection.
-    pub(super) fn to_readers(sessions: Vec<Session>) -> Result<Self, Error> {
+    pub(super) fn to_readers(mut sessions: Vec<Session>) -> Result<Self, Error> {
+        if !has_threads()
+            && let Some(session) = sessions.pop()
+        {
+            return Ok(Self::here(session, false));
+        }
         Self::start(sessions, read_until_closed)
+    }
+
+    /// Without threads: each job is done as soon as it is asked for.
+    fn here(session: Session, writes: bool) -> Self {
+        let (_, ended) = watch::channel(());
+        Self {
+            place: Arc::clone(&session.place),
+            threads: Mutex::default(),
+            ended,
+            here: Arc::new(Mutex::new(Some(Here { session, writes }))),
+        }
     }
 
     fn start(
@@ -137,6 +165,7 @@ impl Queue {
             place,
             threads: Mutex::new(threads),
             ended,
+            here: Arc::default(),
         })
     }
 
@@ -155,12 +184,13 @@ impl Queue {
         let (answer, answered) = oneshot::channel();
         let place = Arc::clone(&self.place);
         let thread = self.least_busy();
+        let here = Arc::clone(&self.here);
         async move {
             let closed = || Error::Unavailable {
                 operation,
                 source: "the store is closed".into(),
             };
-            let (jobs, pending) = thread.ok_or_else(closed)?;
+            let (jobs, pending) = thread.unzip();
             let job = Box::new(Task {
                 operation,
                 alone,
@@ -168,10 +198,12 @@ impl Queue {
                 work,
                 outcome: None,
                 answer,
-                pending,
+                pending: pending.unwrap_or_default(),
             });
-            jobs.send(job).await.map_err(|_| closed())?;
-            drop(jobs);
+            match jobs {
+                Some(jobs) => jobs.send(job).await.map_err(|_| closed())?,
+                None => lock(&here).as_ref().ok_or_else(closed)?.carry_out(job),
+            }
             answered.await.map_err(|_| closed())?
         }
     }
@@ -189,8 +221,21 @@ impl Queue {
     /// Finishes all queued jobs and releases the connections.
     pub(super) async fn close(&self) {
         lock(&self.threads).clear();
+        lock(&self.here).take();
         let mut ended = self.ended.clone();
         while ended.changed().await.is_ok() {}
+    }
+}
+
+impl Here {
+    fn carry_out(&self, mut job: Box<dyn Job>) {
+        let Self { session, writes } = self;
+        if *writes {
+            write_group(session, job, || None);
+        } else {
+            job.run(session);
+            job.answer();
+        }
     }
 }
 
@@ -237,31 +282,42 @@ fn write_all(
 ) {
     let mut done = 0;
     while let Some(first) = jobs.blocking_recv() {
-        let (mut group, mut deleting) = (Vec::new(), Vec::new());
-        let mut next = Some(first);
-        while let Some(mut job) = next {
-            if job.is_alone() {
-                deleting.extend(commit(session, std::mem::take(&mut group)));
-                job.run(session);
-                deleting.extend(answer(session, vec![job]));
-            } else {
-                group.push(job);
-            }
-            done += 1;
-            let is_room = group.len().max(deleting.len()) < GROUP;
-            next = is_room.then(|| jobs.try_recv().ok()).flatten();
-        }
-        deleting.extend(commit(session, group));
-        session.scrub();
-        for job in deleting {
-            job.answer();
-        }
+        done += write_group(session, first, || jobs.try_recv().ok());
         if done >= JOBS_A_CHECKPOINT {
             done = 0;
             // A checkpoint already requested is enough.
             let _ = checkpoint.try_send(());
         }
     }
+}
+
+/// Does a job and others that wait already. Returns how many.
+fn write_group(
+    session: &Session,
+    first: Box<dyn Job>,
+    mut waiting: impl FnMut() -> Option<Box<dyn Job>>,
+) -> usize {
+    let mut done = 0;
+    let (mut group, mut deleting) = (Vec::new(), Vec::new());
+    let mut next = Some(first);
+    while let Some(mut job) = next {
+        if job.is_alone() {
+            deleting.extend(commit(session, std::mem::take(&mut group)));
+            job.run(session);
+            deleting.extend(answer(session, vec![job]));
+        } else {
+            group.push(job);
+        }
+        done += 1;
+        let is_room = group.len().max(deleting.len()) < GROUP;
+        next = is_room.then(&mut waiting).flatten();
+    }
+    deleting.extend(commit(session, group));
+    session.scrub();
+    for job in deleting {
+        job.answer();
+    }
+    done
 }
 
 /// Runs jobs in one transaction or, if that fails, each in its own, and answers

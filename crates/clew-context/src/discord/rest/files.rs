@@ -1,5 +1,6 @@
 //! Attached files, fetched only from Discord's own hosts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Client, Url, redirect};
@@ -9,6 +10,7 @@ use super::address::Address;
 use super::malformed;
 use crate::discord::error::{ConnectError, RestError};
 use crate::model::Fallback;
+use crate::outside::Transport;
 
 /// Where Discord stores attachments; nothing else is fetched for a prompt.
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
@@ -17,13 +19,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A client without our token, cookies or redirects.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
+    /// Makes requests; `transport` sends them.
     client: Client,
+    transport: Arc<dyn Transport>,
     /// The simulator's address; its attachments are on this machine.
     loopback: Option<Address>,
 }
 
 impl Files {
-    pub(super) fn new(address: Option<&Address>) -> Result<Self, ConnectError> {
+    /// `transport`: what sends instead of a client of its own.
+    pub(super) fn new(
+        address: Option<&Address>,
+        transport: Option<Arc<dyn Transport>>,
+    ) -> Result<Self, ConnectError> {
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
@@ -31,6 +39,7 @@ impl Files {
             .build()
             .map_err(|_| ConnectError::Files)?;
         Ok(Self {
+            transport: transport.unwrap_or_else(|| Arc::new(client.clone())),
             client,
             loopback: address.filter(|address| address.loopback).cloned(),
         })
@@ -39,6 +48,11 @@ impl Files {
     /// Its connections, for the API.
     pub(super) fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// What sends its requests, for the API.
+    pub(super) fn transport(&self) -> Arc<dyn Transport> {
+        Arc::clone(&self.transport)
     }
 
     /// The file's first `max_bytes` bytes as text.
@@ -97,7 +111,9 @@ impl Files {
 
     async fn bytes(&self, url: Url, max: usize) -> Result<(Vec<u8>, bool), RestError> {
         let broken = |_| RestError::broken();
-        let mut response = self.client.get(url).send().await.map_err(broken)?;
+        let request = self.client.get(url).build().map_err(broken)?;
+        let response = self.transport.send(request).await;
+        let mut response = response.map_err(|_| RestError::broken())?;
         if !response.status().is_success() {
             return Err(RestError::answered(response.status().as_u16(), b""));
         }
@@ -138,7 +154,7 @@ mod tests {
     fn only_discords_own_hosts_are_asked() {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let simulator = Address::parse("http://127.0.0.1:4000").unwrap();
-        let files = Files::new(Some(&simulator)).unwrap();
+        let files = Files::new(Some(&simulator), None).unwrap();
         let check = |url: &str, expected: bool| {
             assert_eq!(files.allows(&Url::parse(url).unwrap()), expected, "{url}");
         };
@@ -159,7 +175,7 @@ mod tests {
         check("http://169.254.169.254/latest", false);
         check("file:///etc/passwd", false);
         let public = Address::parse("http://proxy.example:80").unwrap();
-        let files = Files::new(Some(&public)).unwrap();
+        let files = Files::new(Some(&public), None).unwrap();
         assert!(!files.allows(&Url::parse("http://proxy.example/a").unwrap()));
     }
 

@@ -3,7 +3,7 @@
 //! way; and its limiter, which knows each path by itself, could not be bounded. The
 //! limiter is told of each answer just as twilight would.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{
@@ -18,6 +18,7 @@ use super::address::Address;
 use super::pool::REQUEST_TIMEOUT;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
+use crate::outside::{SendError, Transport};
 
 /// Discord asks for this format (its reference, "User Agent").
 const USER_AGENT: &str = concat!("DiscordBot (clew, ", env!("CARGO_PKG_VERSION"), ")");
@@ -25,7 +26,9 @@ const USER_AGENT: &str = concat!("DiscordBot (clew, ", env!("CARGO_PKG_VERSION")
 /// Where requests are sent, and with which token.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
+    /// Makes requests; `transport` sends them.
     http: Client,
+    transport: Arc<dyn Transport>,
     /// Ends with `/`.
     base: String,
     token: HeaderValue,
@@ -33,7 +36,12 @@ pub(super) struct Wire {
 
 impl Wire {
     /// `token` is the whole value of the header.
-    pub(super) fn new(http: Client, token: &str, address: Option<&Address>) -> Option<Self> {
+    pub(super) fn new(
+        http: Client,
+        transport: Arc<dyn Transport>,
+        token: &str,
+        address: Option<&Address>,
+    ) -> Option<Self> {
         let (scheme, authority) = match address {
             Some(Address {
                 authority,
@@ -47,6 +55,7 @@ impl Wire {
         token.set_sensitive(true);
         Some(Self {
             http,
+            transport,
             base: format!("{scheme}://{authority}/api/v10/"),
             token,
         })
@@ -62,11 +71,13 @@ impl Wire {
     ) -> Result<Vec<u8>, RestError> {
         let permit = limiter.acquire(endpoint).await;
         sent.get_or_init(Instant::now);
-        let answer = self.built(request).timeout(REQUEST_TIMEOUT).send().await;
+        let request = self.built(request).timeout(REQUEST_TIMEOUT).build();
+        let request = request.map_err(|error| failed(&error.into()))?;
+        let answer = self.transport.send(request).await;
         let answer = answer.map_err(|error| failed(&error))?;
         permit.complete(bucket(answer.headers()));
         if answer.status().is_success() {
-            let body = answer.bytes().await.map_err(|error| failed(&error))?;
+            let body = answer.bytes().await.map_err(|error| failed(&error.into()))?;
             return Ok(body.into());
         }
         Err(refused(answer).await)
@@ -98,7 +109,7 @@ impl Wire {
     }
 }
 
-fn failed(error: &reqwest::Error) -> RestError {
+fn failed(error: &SendError) -> RestError {
     if error.is_timeout() {
         RestError::lasting(Fallback::Timeout)
     } else {
@@ -112,7 +123,7 @@ async fn refused(answer: Response) -> RestError {
     let retry_after = retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     match answer.bytes().await {
         Ok(body) => RestError::refused(status, &body, retry_after),
-        Err(error) => failed(&error),
+        Err(error) => failed(&error.into()),
     }
 }
 

@@ -1,0 +1,42 @@
+//! What the bot has around it.
+
+use std::sync::Arc;
+
+use super::Observer;
+use clew_context::model::Clock;
+use clew_context::outside::Transport;
+use clew_discord::gateway::Dial;
+use clew_store::Store;
+
+/// What the bot has around it: the system's, unless a simulation puts in its own.
+pub struct Outside {
+    /// The time of day.
+    pub clock: Clock,
+    /// Sends requests to Discord and to model servers.
+    pub transport: Option<Arc<dyn Transport>>,
+    /// Connects to Discord's gateway.
+    pub dial: Option<Arc<dyn Dial>>,
+    /// Goes between the bot and the store that it has opened.
+    pub store: Option<Arc<dyn Fn(Store) -> Store + Send + Sync>>,
+    /// Watches.
+    pub observer: Option<Observer>,
+}
+
+impl Outside {
+    /// The system's.
+    pub fn of_system(clock: Clock) -> Self {
+        Self {
+            clock,
+            transport: None,
+            dial: None,
+            store: None,
+            observer: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Outside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outside").finish_non_exhaustive()
+    }
+}
