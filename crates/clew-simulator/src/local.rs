@@ -38,8 +38,9 @@ pub enum Received {
 impl Local {
     /// One call to REST; `None` if the connection broke off before the answer. A body that
     /// a fault breaks off ends with an error.
-    pub async fn call(&self, request: Request<Body>) -> Option<Response<Body>> {
+    pub async fn call(&self, request: Request<impl Into<Body>>) -> Option<Response<Body>> {
         let connection = CutSwitch::default();
+        let request = request.map(Into::into);
         let response = rest::answer(Arc::clone(&self.0), request, &connection).await;
         (!connection.is_cut()).then_some(response)
     }

@@ -1,0 +1,142 @@
+//! All that is known of a world once it is over: rules are judged by this.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clew_simulator::Id;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
+use crate::plan::Plan;
+use crate::world::World;
+
+/// What is known of a world that is over.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    pub(crate) seed: u64,
+    pub(crate) history: Vec<Happened>,
+    /// Lines of the bot's telemetry, oldest first.
+    pub(crate) telemetry: Vec<Value>,
+    /// What the bot left on disk: file by file, without telemetry, the marks in it.
+    pub(crate) on_disk: Vec<(PathBuf, Vec<Mark>)>,
+    /// The same for the files of telemetry.
+    pub(crate) in_telemetry: Vec<Mark>,
+    /// The bot's messages that are there at the end: channel, message, text.
+    pub(crate) posts: Vec<(Id, Id, String)>,
+    /// `MEM_MAX_MSGS` and `MEM_MAX_CHARS`, where the plan sets them.
+    pub(crate) settings: Vec<(&'static str, &'static str)>,
+}
+
+impl Evidence {
+    /// Looks at everything.
+    pub(crate) fn gather(plan: &Plan, world: &World, folder: TempDir) -> Result<Self, String> {
+        let history = world.history();
+        let mut files = Vec::new();
+        list(folder.path(), &mut files).map_err(|error| error.to_string())?;
+        files.sort();
+        let (mut telemetry, mut in_telemetry, mut on_disk) = (Vec::new(), Vec::new(), Vec::new());
+        for path in files {
+            let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&bytes);
+            let below = path.strip_prefix(folder.path()).unwrap_or(&path).to_owned();
+            if below.starts_with("telemetry") {
+                let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+                telemetry.extend(lines);
+                in_telemetry.extend(marks(&text));
+            } else {
+                on_disk.push((below, marks(&text)));
+            }
+        }
+        let bot = world.discord.bot();
+        let posts = world.discord.world(|discord| {
+            let messages = discord.channels().flat_map(|channel| channel.messages.values());
+            let own = messages.filter(|message| message.author == bot);
+            own.map(|post| (post.channel, post.id, post.content.clone())).collect()
+        });
+        Ok(Self {
+            seed: plan.seed,
+            history,
+            telemetry,
+            on_disk,
+            in_telemetry,
+            posts,
+            settings: plan.settings.clone(),
+        })
+    }
+
+    /// The history in one number: equal if and only if two runs were equal.
+    pub(crate) fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for happened in &self.history {
+            hash.update(format!("{happened:?}\n"));
+        }
+        let bytes = hash.finalize();
+        bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What people said, with the times.
+    pub(crate) fn said(&self) -> impl Iterator<Item = (i64, &Said)> {
+        self.history.iter().filter_map(|happened| match &happened.what {
+            What::Said(said) => Some((happened.at, said)),
+            _ => None,
+        })
+    }
+
+    /// The questions by mark, as first asked and as edited.
+    pub(crate) fn questions(&self) -> BTreeMap<Mark, &Said> {
+        let mut questions = BTreeMap::new();
+        let mut by_message = BTreeMap::new();
+        for happened in &self.history {
+            match &happened.what {
+                What::Said(said) => {
+                    by_message.insert(said.message, said);
+                    questions.insert(said.mark, said);
+                }
+                What::Edited { message, is, .. } => {
+                    if let Some(said) = by_message.get(message) {
+                        questions.insert(*is, *said);
+                    }
+                }
+                _ => {}
+            }
+        }
+        questions.retain(|mark, _| mark.of == MarkOf::Question);
+        questions
+    }
+
+    /// When each message was deleted.
+    pub(crate) fn deleted(&self) -> BTreeMap<Id, i64> {
+        let mut deleted = BTreeMap::new();
+        for happened in &self.history {
+            if let What::Deleted { messages } = &happened.what {
+                deleted.extend(messages.iter().map(|message| (*message, happened.at)));
+            }
+        }
+        deleted
+    }
+
+    /// How many of the history fit.
+    pub(crate) fn count(&self, fits: impl Fn(&What) -> bool) -> usize {
+        self.history.iter().filter(|one| fits(&one.what)).count()
+    }
+
+    /// The details of an event of the telemetry.
+    pub(crate) fn told<'a>(&'a self, event: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.telemetry.iter().filter(move |line| line["event"] == event)
+    }
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), files)?;
+        } else {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}

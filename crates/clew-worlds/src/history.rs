@@ -1,0 +1,160 @@
+//! What happened in a world, in order. Rules read nothing else.
+
+use std::fmt;
+
+use clew_simulator::Id;
+
+/// A word that occurs in one text of the world only, so that the text is recognised wherever
+/// it turns up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    /// What it marks.
+    pub(crate) of: MarkOf,
+    /// Counts the texts of the world; an answer has its question's number.
+    pub(crate) number: u32,
+}
+
+/// What a mark is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum MarkOf {
+    /// A person's words.
+    Words,
+    /// A question to the bot.
+    Question,
+    /// The model's answer.
+    Answer,
+}
+
+impl MarkOf {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Words, "wd"),
+        (Self::Question, "qs"),
+        (Self::Answer, "an"),
+    ];
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, letters) = MarkOf::ALL[self.of as usize];
+        write!(f, "{letters}{}z", self.number)
+    }
+}
+
+/// All marks in a text, in order.
+pub(crate) fn marks(text: &str) -> Vec<Mark> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.filter_map(mark).collect()
+}
+
+fn mark(word: &str) -> Option<Mark> {
+    let word = word.strip_suffix('z')?;
+    let (of, letters) = MarkOf::ALL
+        .into_iter()
+        .find(|(_, letters)| word.starts_with(letters))?;
+    let number = word.strip_prefix(letters)?.parse().ok()?;
+    Some(Mark { of, number })
+}
+
+/// Something that happened, and when, in milliseconds since the world's beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Happened {
+    pub(crate) at: i64,
+    pub(crate) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A person wrote a message.
+    Said(Said),
+    /// A message got other words.
+    Edited { message: Id, was: Mark, is: Mark },
+    /// Messages were deleted.
+    Deleted { messages: Vec<Id> },
+    /// A person used a command.
+    Called {
+        interaction: Id,
+        user: Id,
+        name: &'static str,
+    },
+    /// The bot answered a command.
+    CallAnswered { interaction: Id, text: String },
+    /// Who may see a channel changed: these may, people and bot alike.
+    Seen { channel: Id, by: Vec<Id> },
+    /// A process of the bot began.
+    Started { process: u32 },
+    /// It was killed, after so many crossings of its seams.
+    Killed { process: u32, crossings: u64 },
+    /// It ended by itself or as asked; with its error.
+    Ended { process: u32, error: Option<String> },
+    /// The process was asked to stop.
+    AskedToStop { process: u32 },
+    /// The process was greeted with a new session.
+    Greeted { process: u32 },
+    /// It resumed a session.
+    Resumed { process: u32 },
+    /// An event about messages reached the process.
+    Told {
+        process: u32,
+        event: String,
+        messages: Vec<Id>,
+    },
+    /// A request reached the model.
+    Prompted(Prompted),
+    /// The model failed the request for a question.
+    ModelFailed { question: Option<Mark> },
+    /// The bot posted or changed a message.
+    Posted {
+        message: Id,
+        channel: Id,
+        marks: Vec<Mark>,
+        replies_to: Option<Id>,
+        text: String,
+    },
+    /// The bot took a message back.
+    TakenBack { messages: Vec<Id> },
+    /// A fault was injected.
+    Fault { name: &'static str },
+    /// The faults are over; the world is left alone.
+    Quiet,
+}
+
+/// A message of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) message: Id,
+    pub(crate) channel: Id,
+    pub(crate) author: Id,
+    pub(crate) mark: Mark,
+    pub(crate) replies_to: Option<Id>,
+}
+
+/// A request to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prompted {
+    pub(crate) process: u32,
+    /// The question that it asks, if it is a turn's.
+    pub(crate) question: Option<Mark>,
+    /// All marks in it but the question's own.
+    pub(crate) shows: Vec<Mark>,
+    /// Characters of all messages.
+    pub(crate) chars: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_found_in_texts() {
+        let of = |of, number| Mark { of, number };
+        let text = format!(
+            "<@1> {}, **{}** qs z wd12 {}s",
+            of(MarkOf::Question, 7),
+            of(MarkOf::Words, 12),
+            of(MarkOf::Answer, 3)
+        );
+        let expected = [of(MarkOf::Question, 7), of(MarkOf::Words, 12)];
+        assert_eq!(marks(&text), expected);
+    }
+}

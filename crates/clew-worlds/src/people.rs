@@ -1,0 +1,277 @@
+//! What people do in a world.
+
+use std::sync::Arc;
+
+use clew_simulator::{Draft, Id, OverwriteOf, Permissions};
+use serde_json::json;
+
+use crate::history::{Mark, MarkOf, Said, What};
+use crate::place::{Guild, Places};
+use crate::plan::PersonAct;
+use crate::world::World;
+
+/// How far back people look for a message to reply to, to edit or to delete.
+const IN_SIGHT: u64 = 25;
+
+/// The people of a world, and what they have said.
+pub(crate) struct People {
+    world: Arc<World>,
+    places: Places,
+    /// What can still be seen, oldest first.
+    said: Vec<Said>,
+    /// Direct channels by person.
+    direct: Vec<(Id, Id)>,
+    numbers: u32,
+}
+
+impl People {
+    pub(crate) fn new(world: Arc<World>, places: Places) -> Self {
+        Self {
+            world,
+            places,
+            said: Vec::new(),
+            direct: Vec::new(),
+            numbers: 0,
+        }
+    }
+
+    /// Somebody does something; nothing happens where it is not possible.
+    pub(crate) fn act(&mut self, act: PersonAct) {
+        // What is not possible is not done.
+        let _ = self.try_act(act);
+    }
+
+    fn try_act(&mut self, act: PersonAct) -> Option<()> {
+        match act {
+            PersonAct::Says { who, place } => {
+                let (who, place) = (self.person(who)?, self.channel(place)?);
+                self.say(who, place, MarkOf::Words, None)
+            }
+            PersonAct::Asks { who, place } => {
+                let (who, place) = (self.person(who)?, self.channel(place)?);
+                self.say(who, place, MarkOf::Question, None)
+            }
+            PersonAct::AsksDirectly { who } => {
+                let who = self.person(who)?;
+                let channel = self.direct(who);
+                self.say(who, channel, MarkOf::Question, None)
+            }
+            PersonAct::Replies { who, to } => {
+                let (message, channel) = self.post_of_bot(to)?;
+                let who = self.person(who)?;
+                self.say(who, channel, MarkOf::Question, Some(message))
+            }
+            PersonAct::AsksAbout { who, to } => {
+                let about = self.seen(to)?.clone();
+                let who = self.person(who)?;
+                self.say(who, about.channel, MarkOf::Question, Some(about.message))
+            }
+            PersonAct::Edits { which } => self.edit(which),
+            PersonAct::Deletes { which } => {
+                let at = self.seen_at(which)?;
+                let said = self.said.remove(at);
+                self.delete(said.channel, vec![said.message]);
+                Some(())
+            }
+            PersonAct::DeletesMany { place, count } => self.delete_many(place, count),
+            PersonAct::OptsOut { who } => self.call(who, "privacy opt-out", Some("Opt out and erase")),
+            PersonAct::OptsIn { who } => self.call(who, "privacy opt-in", None),
+            PersonAct::Erases { who } => self.call(who, "privacy erase", Some("Erase everything")),
+            PersonAct::ClearsContext { who, .. } => self.call(who, "context clear", None),
+            PersonAct::LosesRole { who } => self.set_role(who, false),
+            PersonAct::GetsRole { who } => self.set_role(who, true),
+            PersonAct::HidesChannel { place } => self.show(place, false),
+            PersonAct::ShowsChannel { place } => self.show(place, true),
+        }
+    }
+
+    fn say(&mut self, who: Id, channel: Id, of: MarkOf, reply: Option<Id>) -> Option<()> {
+        let discord = &self.world.discord;
+        let bot = discord.bot();
+        if !discord.world(|world| world.sees(who, channel)) {
+            return None;
+        }
+        let mark = self.mark(of);
+        let text = match of {
+            MarkOf::Question => format!("<@{bot}> {mark} what about it"),
+            _ => format!("{mark} is what I say"),
+        };
+        let mut draft = Draft::new(text);
+        if let Some(message) = reply {
+            draft = draft.reply_to(message);
+        }
+        let message = self.world.discord.post(channel, who, draft);
+        let said = Said {
+            message,
+            channel,
+            author: who,
+            mark,
+            replies_to: reply,
+        };
+        self.world.note(What::Said(said.clone()));
+        self.said.push(said);
+        Some(())
+    }
+
+    fn edit(&mut self, which: u64) -> Option<()> {
+        let at = self.seen_at(which)?;
+        let was = self.said[at].mark;
+        let is = self.mark(was.of);
+        let bot = self.world.discord.bot();
+        let said = &mut self.said[at];
+        said.mark = is;
+        let text = match is.of {
+            MarkOf::Question => format!("<@{bot}> {is} what about it, to be exact"),
+            _ => format!("{is} is what I meant"),
+        };
+        let (channel, message) = (said.channel, said.message);
+        self.world.discord.edit(channel, message, &text);
+        self.world.note(What::Edited { message, was, is });
+        Some(())
+    }
+
+    fn delete_many(&mut self, place: u64, count: u64) -> Option<()> {
+        let channel = self.channel(place)?;
+        let here = self.said.iter().rev().filter(|said| said.channel == channel);
+        let count = usize::try_from(count).ok()?;
+        let messages: Vec<Id> = here.take(count).map(|said| said.message).collect();
+        if messages.len() < 2 {
+            return None;
+        }
+        self.said.retain(|said| !messages.contains(&said.message));
+        self.delete(channel, messages);
+        Some(())
+    }
+
+    fn delete(&self, channel: Id, messages: Vec<Id>) {
+        match messages[..] {
+            [one] => drop(self.world.discord.delete(channel, one)),
+            _ => self.world.discord.bulk_delete(channel, &messages),
+        }
+        self.world.note(What::Deleted { messages });
+    }
+
+    /// Uses a command, in the background, and presses a button of its answer.
+    fn call(&mut self, who: u64, name: &'static str, button: Option<&'static str>) -> Option<()> {
+        let user = self.person(who)?;
+        let channel = self.guild(who)?.channels.first().copied()?;
+        // Nobody is there to answer.
+        tokio::runtime::Handle::try_current().ok()?;
+        let world = Arc::clone(&self.world);
+        tokio::spawn(async move {
+            let discord = &world.discord;
+            let note = |interaction, text| world.note(What::CallAnswered { interaction, text });
+            let Ok(called) = discord.call(user, channel, name, json!({})).await else {
+                return;
+            };
+            let interaction = called.id;
+            world.note(What::Called {
+                interaction,
+                user,
+                name,
+            });
+            let Ok(mut shown) = called.answer().await else {
+                return;
+            };
+            if let Some(button) = button
+                && shown.buttons().iter().any(|(label, _)| label == button)
+            {
+                let pressed = discord.press(user, shown.message, button);
+                let Ok(after) = pressed.answer().await else {
+                    return;
+                };
+                shown = after;
+            }
+            note(interaction, shown.text());
+        });
+        Some(())
+    }
+
+    fn set_role(&self, who: u64, given: bool) -> Option<()> {
+        let user = self.person(who)?;
+        let guild = self.guild(who)?;
+        self.world.discord.set_role(guild.id, user, guild.role, given);
+        self.note_who_sees(guild);
+        Some(())
+    }
+
+    fn show(&self, place: u64, shown: bool) -> Option<()> {
+        let guild = self.guild(place)?;
+        let channel = guild.channels.first().copied()?;
+        let (view, none) = (Permissions::VIEW_CHANNEL, Permissions::NONE);
+        let of = OverwriteOf::Role(guild.role);
+        let (allow, deny) = if shown { (none, none) } else { (none, view) };
+        self.world.discord.overwrite(channel, of, allow, deny);
+        self.note_who_sees(guild);
+        Some(())
+    }
+
+    /// Notes who may see what in all servers.
+    pub(crate) fn note_all_who_see(&self) {
+        self.places.guilds.iter().for_each(|guild| self.note_who_sees(guild));
+    }
+
+    fn note_who_sees(&self, guild: &Guild) {
+        for channel in guild.channels.iter().copied() {
+            let people = self.places.people.iter().copied();
+            let by = self.world.discord.world(|world| {
+                people.filter(|person| world.sees(*person, channel)).collect()
+            });
+            self.world.note(What::Seen { channel, by });
+        }
+    }
+
+    fn mark(&mut self, of: MarkOf) -> Mark {
+        self.numbers += 1;
+        Mark {
+            of,
+            number: self.numbers,
+        }
+    }
+
+    fn person(&self, which: u64) -> Option<Id> {
+        choose(&self.places.people, which)
+    }
+
+    fn guild(&self, which: u64) -> Option<&Guild> {
+        self.places.guilds.get(index(self.places.guilds.len(), which)?)
+    }
+
+    fn channel(&self, which: u64) -> Option<Id> {
+        let channels: Vec<Id> = self.places.channels().map(|(_, channel)| channel).collect();
+        choose(&channels, which)
+    }
+
+    fn direct(&mut self, who: Id) -> Id {
+        if let Some((_, channel)) = self.direct.iter().find(|(person, _)| *person == who) {
+            return *channel;
+        }
+        let channel = self.world.discord.world(|world| world.direct(who));
+        self.direct.push((who, channel));
+        channel
+    }
+
+    fn seen_at(&self, which: u64) -> Option<usize> {
+        let newest = self.said.len().checked_sub(1)?;
+        let back = index(self.said.len(), which % IN_SIGHT)?;
+        Some(newest - back)
+    }
+
+    fn seen(&self, which: u64) -> Option<&Said> {
+        self.said.get(self.seen_at(which)?)
+    }
+
+    fn post_of_bot(&self, which: u64) -> Option<(Id, Id)> {
+        let posts = self.world.posts_of_bot();
+        let newest = posts.len().checked_sub(1)?;
+        posts.get(newest - index(posts.len(), which % IN_SIGHT)?).copied()
+    }
+}
+
+fn choose<T: Copy>(from: &[T], which: u64) -> Option<T> {
+    from.get(index(from.len(), which)?).copied()
+}
+
+fn index(length: usize, which: u64) -> Option<usize> {
+    usize::try_from(which.checked_rem(length as u64)?).ok()
+}

@@ -1,0 +1,279 @@
+//! What a seed makes: settings, a Discord, and a script of what people and faults do.
+
+use crate::chance::Chance;
+use crate::world::{ModelTrouble, StoreTrouble};
+
+/// A world before it runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) store: StoreKind,
+    pub(crate) guilds: u64,
+    pub(crate) people: u64,
+    /// Settings beside those that every world has.
+    pub(crate) settings: Vec<(&'static str, &'static str)>,
+    /// In order of time.
+    pub(crate) script: Vec<Step>,
+}
+
+/// Which store the bot has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    Sqlite,
+    Files,
+}
+
+/// Something that is done at a time, in milliseconds since the world's beginning.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) at: i64,
+    pub(crate) what: Act,
+}
+
+/// What is done. Numbers choose among what there is when it is done, so that the rest of a
+/// script means the same when steps are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    Person(PersonAct),
+    Fault(FaultAct),
+    /// The process ends for a time in milliseconds, and begins again.
+    Restart {
+        how: Restart,
+        down: i64,
+    },
+}
+
+/// How a process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restart {
+    /// It is asked to stop.
+    Stop,
+    /// It is killed at once.
+    Kill,
+    /// It is killed when it has gone through its seams so often, at any await.
+    KillAt(u64),
+}
+
+/// What a person does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PersonAct {
+    Says { who: u64, place: u64 },
+    Asks { who: u64, place: u64 },
+    AsksDirectly { who: u64 },
+    Replies { who: u64, to: u64 },
+    /// Replies to somebody's message with a mention.
+    AsksAbout { who: u64, to: u64 },
+    Edits { which: u64 },
+    Deletes { which: u64 },
+    DeletesMany { place: u64, count: u64 },
+    OptsOut { who: u64 },
+    OptsIn { who: u64 },
+    ClearsContext { who: u64, place: u64 },
+    Erases { who: u64 },
+    LosesRole { who: u64 },
+    GetsRole { who: u64 },
+    HidesChannel { place: u64 },
+    ShowsChannel { place: u64 },
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultAct {
+    Model(ModelTrouble, u64),
+    Store(StoreTrouble, u64),
+    RestStatus { status: u16, times: u64 },
+    RestLimited { seconds: u64, times: u64 },
+    RestLate { ms: u64, times: u64 },
+    RestBroken { applied: bool, times: u64 },
+    RestTruncated { times: u64 },
+    RestHangs { ms: u64, times: u64 },
+    GatewayDrops,
+    GatewayCloses,
+    GatewayAsksToReconnect,
+    GatewayInvalidates { resumable: bool },
+    GatewayForgets,
+    HeartbeatsUnanswered { answered: bool },
+    EventsLate { count: u64, ms: u64 },
+    EventsTwice { count: u64 },
+    ClockJumps { ms: i64 },
+}
+
+/// The shortest and the longest script, in steps.
+const STEPS: (u64, u64) = (60, 150);
+/// The longest pause between two steps, in milliseconds; most are much shorter.
+const PAUSE: u64 = 20_000;
+
+impl Plan {
+    /// What a seed makes.
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut chance = Chance::new(seed);
+        let store = if chance.percent(60) {
+            StoreKind::Sqlite
+        } else {
+            StoreKind::Files
+        };
+        let mut plan = Self {
+            seed,
+            store,
+            guilds: chance.between(1, 3),
+            people: chance.between(2, 6),
+            settings: settings(&mut chance),
+            script: Vec::new(),
+        };
+        let steps = chance.between(STEPS.0, STEPS.1);
+        // Trouble comes in a world more or less often.
+        let (faults, restarts) = (chance.between(3, 20), chance.between(1, 4));
+        let mut at = 2_000;
+        for _ in 0..steps {
+            at += pause(&mut chance);
+            let what = act(&mut chance, faults, restarts);
+            plan.script.push(Step { at, what });
+        }
+        plan
+    }
+}
+
+fn settings(chance: &mut Chance) -> Vec<(&'static str, &'static str)> {
+    let mut settings = Vec::new();
+    let mut set = |often, name, value| {
+        if chance.percent(often) {
+            settings.push((name, value));
+        }
+    };
+    set(30, "LONE_CONTEXT", "conversation");
+    set(20, "LONE_CONTEXT", "recent");
+    set(20, "THREAD_SELECT", "conversation");
+    set(20, "MEM_MAX_MSGS", "8");
+    set(20, "MEM_MAX_CHARS", "600");
+    set(20, "WINDOW_PER_CHANNEL", "0");
+    set(20, "THREAD_REPLY_TARGET", "trigger");
+    set(15, "MEMORY_SCOPE", "thread");
+    settings
+}
+
+/// Bursts and pauses.
+fn pause(chance: &mut Chance) -> i64 {
+    let most = match chance.below(10) {
+        0..3 => 40,
+        3..6 => 800,
+        6..9 => 4_000,
+        _ => PAUSE,
+    };
+    i64::try_from(chance.below(most)).unwrap_or_default()
+}
+
+fn act(chance: &mut Chance, faults: u64, restarts: u64) -> Act {
+    if chance.percent(faults) {
+        return Act::Fault(fault(chance));
+    }
+    if chance.percent(restarts) {
+        let how = match chance.below(4) {
+            0 => Restart::Stop,
+            1 => Restart::Kill,
+            _ => Restart::KillAt(chance.between(1, 60)),
+        };
+        let down = i64::try_from(chance.between(200, 30_000)).unwrap_or_default();
+        return Act::Restart { how, down };
+    }
+    Act::Person(person(chance))
+}
+
+fn person(chance: &mut Chance) -> PersonAct {
+    let (who, place, which) = (chance.any(), chance.any(), chance.any());
+    match chance.below(100) {
+        0..25 => PersonAct::Says { who, place },
+        25..50 => PersonAct::Asks { who, place },
+        50..55 => PersonAct::AsksDirectly { who },
+        55..63 => PersonAct::Replies { who, to: which },
+        63..70 => PersonAct::AsksAbout { who, to: which },
+        70..76 => PersonAct::Edits { which },
+        76..83 => PersonAct::Deletes { which },
+        83..85 => PersonAct::DeletesMany {
+            place,
+            count: chance.between(2, 5),
+        },
+        85..87 => PersonAct::OptsOut { who },
+        87..89 => PersonAct::OptsIn { who },
+        89..91 => PersonAct::ClearsContext { who, place },
+        91..92 => PersonAct::Erases { who },
+        92..94 => PersonAct::LosesRole { who },
+        94..96 => PersonAct::GetsRole { who },
+        96..98 => PersonAct::HidesChannel { place },
+        _ => PersonAct::ShowsChannel { place },
+    }
+}
+
+fn fault(chance: &mut Chance) -> FaultAct {
+    let times = chance.between(1, 4);
+    match chance.below(20) {
+        0..3 => FaultAct::Model(model_trouble(chance), times),
+        3..7 => FaultAct::Store(store_trouble(chance), chance.between(1, 12)),
+        7 => FaultAct::RestStatus {
+            status: chance.one_of(&[500, 502, 503]).unwrap_or(500),
+            times,
+        },
+        8 => FaultAct::RestLimited {
+            seconds: chance.between(1, 4),
+            times,
+        },
+        9 => FaultAct::RestLate {
+            ms: chance.between(100, 4_000),
+            times,
+        },
+        10 => FaultAct::RestBroken {
+            applied: chance.percent(50),
+            times,
+        },
+        11 => match chance.below(2) {
+            0 => FaultAct::RestTruncated { times },
+            _ => FaultAct::RestHangs {
+                ms: chance.between(1_000, 40_000),
+                times,
+            },
+        },
+        12 => FaultAct::GatewayDrops,
+        13 => FaultAct::GatewayCloses,
+        14 => FaultAct::GatewayAsksToReconnect,
+        15 => FaultAct::GatewayInvalidates {
+            resumable: chance.percent(50),
+        },
+        16 => match chance.below(3) {
+            0 => FaultAct::GatewayForgets,
+            // Half of the time they come back by themselves.
+            _ => FaultAct::HeartbeatsUnanswered {
+                answered: chance.percent(50),
+            },
+        },
+        17 => FaultAct::EventsLate {
+            count: chance.between(1, 20),
+            ms: chance.between(50, 3_000),
+        },
+        18 => FaultAct::EventsTwice {
+            count: chance.between(1, 10),
+        },
+        _ => FaultAct::ClockJumps {
+            ms: i64::try_from(chance.below(240_000)).unwrap_or_default() - 120_000,
+        },
+    }
+}
+
+fn model_trouble(chance: &mut Chance) -> ModelTrouble {
+    match chance.below(8) {
+        0 => ModelTrouble::Status(500),
+        1 => ModelTrouble::Status(429),
+        2 => ModelTrouble::Status(400),
+        3 => ModelTrouble::BreaksOff,
+        4 => ModelTrouble::Hangs(chance.between(1_000, 90_000)),
+        5 => ModelTrouble::Empty,
+        _ => ModelTrouble::Slow(chance.between(100, 4_000)),
+    }
+}
+
+fn store_trouble(chance: &mut Chance) -> StoreTrouble {
+    match chance.below(5) {
+        0 | 1 => StoreTrouble::Fails,
+        2 => StoreTrouble::AppliedButLost,
+        3 => StoreTrouble::Full,
+        _ => StoreTrouble::Hangs(chance.between(20, 20_000)),
+    }
+}

@@ -1,0 +1,95 @@
+//! What must hold in every world. A rule is a function of the evidence, in a file of
+//! `rules/`, and its line here.
+
+mod answers;
+mod gone;
+mod process;
+mod telemetry;
+
+use crate::evidence::Evidence;
+
+/// A rule: its name, and what it is broken by.
+pub(crate) struct Rule {
+    pub(crate) name: &'static str,
+    pub(crate) check: fn(&Evidence) -> Verdict,
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// There was nothing to judge.
+    Unreached,
+    /// It holds, for something.
+    Holds,
+    /// It is broken: by what, and where in the history.
+    Broken(String),
+}
+
+/// All rules.
+pub(crate) const RULES: &[Rule] = &[
+    Rule {
+        name: "answered_once",
+        check: answers::answered_once,
+    },
+    Rule {
+        name: "answered",
+        check: answers::answered,
+    },
+    Rule {
+        name: "answers_reply",
+        check: answers::answers_reply,
+    },
+    Rule {
+        name: "deleted_is_not_shown",
+        check: gone::deleted_is_not_shown,
+    },
+    Rule {
+        name: "edited_is_not_shown",
+        check: gone::edited_is_not_shown,
+    },
+    Rule {
+        name: "opted_out_is_not_shown",
+        check: gone::opted_out_is_not_shown,
+    },
+    Rule {
+        name: "hidden_is_not_shown",
+        check: gone::hidden_is_not_shown,
+    },
+    Rule {
+        name: "gone_is_not_kept",
+        check: gone::gone_is_not_kept,
+    },
+    Rule {
+        name: "stops",
+        check: process::stops,
+    },
+    Rule {
+        name: "runs",
+        check: process::runs,
+    },
+    Rule {
+        name: "no_words_in_telemetry",
+        check: telemetry::no_words,
+    },
+    Rule {
+        name: "turns_are_told",
+        check: telemetry::turns_are_told,
+    },
+    Rule {
+        name: "collects_in_time",
+        check: telemetry::collects_in_time,
+    },
+    Rule {
+        name: "people_have_limits",
+        check: answers::people_have_limits,
+    },
+];
+
+/// Holds if anything was judged and nothing was found.
+pub(crate) fn verdict(judged: usize, found: Option<String>) -> Verdict {
+    match (judged, found) {
+        (_, Some(what)) => Verdict::Broken(what),
+        (0, None) => Verdict::Unreached,
+        (_, None) => Verdict::Holds,
+    }
+}

@@ -1,0 +1,161 @@
+//! Each question has one answer.
+
+use std::collections::BTreeMap;
+
+use clew_simulator::Id;
+
+use super::{Verdict, verdict};
+use crate::evidence::Evidence;
+use crate::history::{Mark, MarkOf, Said, What};
+
+/// `USER_TURNS_PER_MIN`, by default, and the slack of a minute that begins at the first.
+const TURNS_A_MINUTE: usize = 10;
+const MINUTE: i64 = 60_000;
+
+/// No question has two answers at the same time, over all processes.
+pub(crate) fn answered_once(evidence: &Evidence) -> Verdict {
+    let mut answers: BTreeMap<u32, Vec<Id>> = BTreeMap::new();
+    let mut found = None;
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Posted { message, marks, .. } => {
+                for mark in marks.iter().filter(|mark| mark.of == MarkOf::Answer) {
+                    let posts = answers.entry(mark.number).or_default();
+                    if !posts.contains(message) {
+                        posts.push(*message);
+                    }
+                    if posts.len() > 1 {
+                        found.get_or_insert(format!(
+                            "{} ms: question {} has the answers {posts:?}",
+                            happened.at, mark.number
+                        ));
+                    }
+                }
+            }
+            What::TakenBack { messages } => {
+                for posts in answers.values_mut() {
+                    posts.retain(|post| !messages.contains(post));
+                }
+            }
+            _ => {}
+        }
+    }
+    verdict(answers.len(), found)
+}
+
+/// Each question is answered or refused, unless something that is documented came between.
+pub(crate) fn answered(evidence: &Evidence) -> Verdict {
+    let (mut judged, mut found) = (0, None);
+    let deleted = evidence.deleted();
+    for (at, said) in evidence.said() {
+        if said.mark.of != MarkOf::Question {
+            continue;
+        }
+        judged += 1;
+        if deleted.contains_key(&said.message)
+            || is_responded(evidence, said)
+            || is_excused(evidence, at, said)
+        {
+            continue;
+        }
+        found.get_or_insert(format!("{at} ms: nothing came of the question {}", said.mark));
+    }
+    verdict(judged, found)
+}
+
+/// The marks that a message had.
+fn marks_of(evidence: &Evidence, said: &Said) -> Vec<Mark> {
+    let edits = evidence.history.iter().filter_map(|happened| match &happened.what {
+        What::Edited { message, is, .. } if *message == said.message => Some(*is),
+        _ => None,
+    });
+    [said.mark].into_iter().chain(edits).collect()
+}
+
+/// Whether the bot answered it or replied to it in any way.
+fn is_responded(evidence: &Evidence, said: &Said) -> bool {
+    let numbers: Vec<u32> = marks_of(evidence, said).iter().map(|mark| mark.number).collect();
+    evidence.history.iter().any(|happened| match &happened.what {
+        What::Posted {
+            marks, replies_to, ..
+        } => {
+            let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
+            *replies_to == Some(said.message)
+                || answers.into_iter().any(|mark| numbers.contains(&mark.number))
+        }
+        _ => false,
+    })
+}
+
+/// Whether no process was told of it before a session was lost, or it was lost with a
+/// process that was killed: both are documented.
+fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
+    let mut told_by = None;
+    for happened in evidence.history.iter().filter(|one| one.at >= at) {
+        match &happened.what {
+            What::Told {
+                process, messages, ..
+            } if messages.contains(&said.message) => {
+                told_by.get_or_insert(*process);
+            }
+            What::Greeted { .. } if told_by.is_none() => return true,
+            What::Killed { process, .. } if told_by == Some(*process) => return true,
+            What::Fault { name: "store" | "rest_status" | "rest_limited" | "rest_hangs" | "rest_broken" | "rest_truncated" | "rest_late" } => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// An answer replies to a message of its question's channel.
+pub(crate) fn answers_reply(evidence: &Evidence) -> Verdict {
+    let questions = evidence.questions();
+    let questions: BTreeMap<u32, &Said> = questions
+        .into_iter()
+        .map(|(mark, said)| (mark.number, said))
+        .collect();
+    let (mut judged, mut found) = (0, None);
+    for happened in &evidence.history {
+        let What::Posted { channel, marks, .. } = &happened.what else {
+            continue;
+        };
+        for mark in marks.iter().filter(|mark| mark.of == MarkOf::Answer) {
+            judged += 1;
+            if questions.get(&mark.number).is_none_or(|said| said.channel != *channel) {
+                found.get_or_insert(format!(
+                    "{} ms: the answer {mark} is in another channel than its question",
+                    happened.at
+                ));
+            }
+        }
+    }
+    verdict(judged, found)
+}
+
+/// Nobody gets more turns a minute than the limit.
+pub(crate) fn people_have_limits(evidence: &Evidence) -> Verdict {
+    let questions = evidence.questions();
+    let mut asked: BTreeMap<Id, Vec<(i64, Mark)>> = BTreeMap::new();
+    for happened in &evidence.history {
+        if let What::Prompted(prompted) = &happened.what
+            && let Some(question) = prompted.question
+            && let Some(said) = questions.get(&question)
+        {
+            let turns = asked.entry(said.author).or_default();
+            if !turns.iter().any(|(_, mark)| *mark == question) {
+                turns.push((happened.at, question));
+            }
+        }
+    }
+    let mut found = None;
+    for (person, turns) in &asked {
+        for window in turns.windows(2 * TURNS_A_MINUTE + 1) {
+            if let [(first, _), .., (last, _)] = window
+                && last - first < MINUTE
+            {
+                found.get_or_insert(format!("{last} ms: {person} got more turns than the limit"));
+            }
+        }
+    }
+    verdict(asked.len(), found)
+}

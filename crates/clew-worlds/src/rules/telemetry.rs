@@ -1,0 +1,64 @@
+//! Telemetry tells of every turn, and of no words.
+
+use std::collections::BTreeMap;
+
+use super::{Verdict, verdict};
+use crate::evidence::Evidence;
+use crate::history::What;
+
+/// `MEM_FETCH_TIMEOUT_S` by default, and what is done after it, in milliseconds.
+const COLLECT_MS: u64 = 5_000 + 250;
+
+/// No word of anybody is in the files of telemetry.
+pub(crate) fn no_words(evidence: &Evidence) -> Verdict {
+    let found = evidence.in_telemetry.first();
+    let found = found.map(|mark| format!("telemetry holds {mark}"));
+    verdict(evidence.telemetry.len(), found)
+}
+
+/// Each turn that was begun is done, unless its process was killed or gave it up at its end.
+pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
+    let mut open: BTreeMap<&str, u32> = BTreeMap::new();
+    let (mut process, mut judged, mut found) = (0, 0, None);
+    let killed: Vec<u32> = evidence
+        .history
+        .iter()
+        .filter_map(|happened| match happened.what {
+            What::Killed { process, .. } => Some(process),
+            _ => None,
+        })
+        .collect();
+    for line in &evidence.telemetry {
+        let turn = line["turn_id"].as_str();
+        match (line["event"].as_str().unwrap_or_default(), turn) {
+            ("started", _) => process += 1,
+            ("trigger", Some(turn)) => {
+                judged += 1;
+                open.insert(turn, process);
+            }
+            ("turn_done", Some(turn)) => {
+                if open.remove(turn).is_none() {
+                    found.get_or_insert(format!("the turn {turn} is done and was not begun"));
+                }
+            }
+            _ => {}
+        }
+    }
+    open.retain(|_, process| !killed.contains(process));
+    let left = open.keys().next();
+    let left = left.map(|turn| format!("the turn {turn} was begun and is not done"));
+    verdict(judged, found.or(left))
+}
+
+/// Collecting keeps to its deadline.
+pub(crate) fn collects_in_time(evidence: &Evidence) -> Verdict {
+    let (mut judged, mut found) = (0, None);
+    for line in evidence.told("collect_ok") {
+        let Some(ms) = line["detail"]["ms"].as_u64() else { continue };
+        judged += 1;
+        if ms > COLLECT_MS {
+            found.get_or_insert(format!("collecting took {ms} ms: {line}"));
+        }
+    }
+    verdict(judged, found)
+}

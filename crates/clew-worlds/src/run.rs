@@ -1,0 +1,393 @@
+//! Runs a world: processes of the bot, one after the other, on one thread in virtual time.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use clew::app::{self, Outside};
+use clew::config::Config;
+use clew_context::model::UnixMillis;
+use clew_context::outside::without_threads;
+use clew_simulator::{Fault, FaultKind};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::chance::{Chance, seed_system};
+use crate::clock::WorldClock;
+use crate::evidence::Evidence;
+use crate::history::What;
+use crate::people::People;
+use crate::place;
+use crate::plan::{Act, FaultAct, Plan, Restart, Step, StoreKind};
+use crate::process::Process;
+use crate::seams::gateway::Dialer;
+use crate::seams::net::{MODEL_URL, Net};
+use crate::seams::store::TroubledStore;
+use crate::world::World;
+
+/// How long the world is left alone at its end: longer than anything waits to be tried again.
+const QUIET: Duration = Duration::from_mins(20);
+/// How long a stop may take: what turns may go on for, and what may be taken back and closed
+/// after it.
+const STOP: Duration = Duration::from_secs(90);
+/// How long a kill at a crossing waits for it.
+const KILL: Duration = Duration::from_secs(5);
+/// How long a service manager waits before it starts again what ended by itself.
+const START_AGAIN: i64 = 5_000;
+/// Room for the bot's futures.
+const STACK: usize = 16 << 20;
+
+/// Runs a plan on a thread of its own.
+///
+/// # Errors
+/// What kept it from being run.
+pub(crate) fn run(plan: &Plan) -> Result<Evidence, String> {
+    let plan = plan.clone();
+    let running = thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(move || {
+            seed_system(plan.seed);
+            without_threads(|| run_here(&plan))
+        })
+        .map_err(|error| error.to_string())?;
+    running.join().map_err(|panic| said(&*panic))?
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("panicked: {}", text.unwrap_or("without a word"))
+}
+
+/// A world that is run.
+struct Stage {
+    world: Arc<World>,
+    folder: TempDir,
+    config: Config,
+    processes: u32,
+}
+
+/// Why there is no process now.
+enum Gone {
+    /// For so many milliseconds.
+    For(i64),
+    /// The world is over.
+    ForGood,
+}
+
+fn run_here(plan: &Plan) -> Result<Evidence, String> {
+    let clock = Arc::new(WorldClock::default());
+    let (discord, places) = place::make(plan, &clock).ok_or("no world comes of the plan")?;
+    let folder = TempDir::with_prefix("world-").map_err(|error| error.to_string())?;
+    let config = config(plan, &discord.token(), &discord.url(), folder.path())?;
+    let mut chance = Chance::new(plan.seed ^ 0x5eed);
+    let world = Arc::new(World::new(clock, discord, chance.branch()));
+    let mut people = People::new(Arc::clone(&world), places);
+    people.note_all_who_see();
+    let mut stage = Stage {
+        world,
+        folder,
+        config,
+        processes: 0,
+    };
+    let mut script = plan.script.iter().copied().peekable();
+    loop {
+        let runtime = runtime()?;
+        let gone = {
+            let process = stage.process();
+            let gone = runtime.block_on(stage.live(&process, &mut people, &mut script));
+            process.cut();
+            drop(runtime);
+            gone
+        };
+        let Gone::For(down) = gone else { break };
+        let until = stage.world.clock.elapsed_ms() + down;
+        while let Some(step) = script.next_if(|step| step.at <= until) {
+            stage.world.clock.advance_to(step.at);
+            match step.what {
+                Act::Person(act) => people.act(act),
+                Act::Fault(fault) => stage.begin(fault),
+                // Nothing runs that could end.
+                Act::Restart { .. } => {}
+            }
+        }
+        stage.world.clock.advance_to(until);
+    }
+    Evidence::gather(plan, &stage.world, stage.folder)
+}
+
+/// A runtime whose time is its own.
+fn runtime() -> Result<Runtime, String> {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+fn config(plan: &Plan, token: &str, discord: &str, folder: &Path) -> Result<Config, String> {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let state = folder.join("state");
+    let keys = fs::create_dir_all(&state)
+        .and_then(|()| fs::write(state.join("frame.key"), [7; 32]))
+        .and_then(|()| fs::write(state.join("telemetry.key"), [9; 32]));
+    keys.map_err(|error| error.to_string())?;
+    let store = match plan.store {
+        StoreKind::Sqlite => format!("sqlite:{}", path("clew.db")),
+        StoreKind::Files => format!("files:{}", path("conversations")),
+    };
+    let settings = [
+        ("DISCORD_TOKEN", token.to_owned()),
+        ("DISCORD_API_URL", discord.to_owned()),
+        ("LLM_BASE_URL", MODEL_URL.to_owned()),
+        ("LLM_MODEL", "model".to_owned()),
+        ("TELEMETRY_DIR", path("telemetry")),
+        ("STATE_DIR", path("state")),
+        ("CONTEXT_STORE", store),
+        ("AGENTS_DIR", path("agents")),
+        ("TOOL_OUTPUT_DIR", path("tool_outputs")),
+        ("USER_PROFILE_DIR", path("users")),
+        ("SERVER_PROFILE_DIR", path("servers")),
+    ];
+    let settings = settings.into_iter().chain(
+        plan.settings
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned())),
+    );
+    let settings = settings.map(|(name, value)| (name.to_owned(), value));
+    Config::load(settings, None).map_err(|error| error.to_string())
+}
+
+impl Stage {
+    fn process(&mut self) -> Arc<Process> {
+        self.processes += 1;
+        Arc::new(Process::new(self.processes))
+    }
+
+    /// One process from its start to its end.
+    async fn live(
+        &self,
+        process: &Arc<Process>,
+        people: &mut People,
+        script: &mut std::iter::Peekable<impl Iterator<Item = Step>>,
+    ) -> Gone {
+        let clock = &self.world.clock;
+        clock.follow_runtime();
+        let number = process.number;
+        self.world.note(What::Started { process: number });
+        let shutdown = CancellationToken::new();
+        let mut bot = self.start(process, &shutdown);
+        let gone = async {
+            while let Some(step) = script.next() {
+                let wait = u64::try_from(step.at - clock.elapsed_ms()).unwrap_or_default();
+                sleep_until(Instant::now() + Duration::from_millis(wait)).await;
+                match step.what {
+                    Act::Person(act) => people.act(act),
+                    Act::Fault(fault) => self.begin(fault),
+                    Act::Restart { how, down } => return Some((how, down)),
+                }
+            }
+            self.calm();
+            sleep(QUIET).await;
+            None
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = &mut bot => Err(ended),
+            gone = gone => Ok(gone),
+        };
+        let gone = match ended {
+            Err(ended) => {
+                self.note_end(number, ended);
+                Gone::For(START_AGAIN)
+            }
+            Ok(Some((how, down))) => {
+                self.end(process, &shutdown, &mut bot, how).await;
+                Gone::For(down)
+            }
+            Ok(None) => {
+                self.end(process, &shutdown, &mut bot, Restart::Stop).await;
+                Gone::ForGood
+            }
+        };
+        process.cut();
+        clock.leave_runtime();
+        gone
+    }
+
+    fn start(
+        &self,
+        process: &Arc<Process>,
+        shutdown: &CancellationToken,
+    ) -> JoinHandle<Result<(), app::Error>> {
+        let net = Net {
+            world: Arc::clone(&self.world),
+            process: Arc::clone(process),
+        };
+        let clock = Arc::clone(&self.world.clock);
+        let around = net.clone();
+        let outside = Outside {
+            transport: Some(Arc::new(net.clone())),
+            dial: Some(Arc::new(Dialer {
+                token: self.world.discord.token(),
+                net,
+            })),
+            store: Some(Arc::new(move |store| {
+                TroubledStore::around(store, around.clone())
+            })),
+            ..Outside::of_system(Arc::new(move || UnixMillis(clock.of_bot_ms())))
+        };
+        let running = app::run_in(self.config.clone(), outside, shutdown.clone());
+        tokio::spawn(running)
+    }
+
+    /// Ends a process.
+    async fn end(
+        &self,
+        process: &Process,
+        shutdown: &CancellationToken,
+        bot: &mut JoinHandle<Result<(), app::Error>>,
+        how: Restart,
+    ) {
+        let number = process.number;
+        match how {
+            Restart::Stop => {
+                self.world.note(What::AskedToStop { process: number });
+                shutdown.cancel();
+                match timeout(STOP, bot).await {
+                    Ok(ended) => return self.note_end(number, ended),
+                    Err(_) => self.world.note(What::Ended {
+                        process: number,
+                        error: Some("it does not stop".to_owned()),
+                    }),
+                }
+            }
+            Restart::Kill => {}
+            Restart::KillAt(crossings) => {
+                process.kill_after(crossings);
+                // Or at another time, if it has so little to do.
+                let _ = timeout(KILL, process.killed()).await;
+            }
+        }
+        process.cut();
+        self.world.note(What::Killed {
+            process: number,
+            crossings: process.crossings(),
+        });
+    }
+
+    fn note_end(
+        &self,
+        process: u32,
+        ended: Result<Result<(), app::Error>, tokio::task::JoinError>,
+    ) {
+        let error = match ended {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(panic) => Some(panic.to_string()),
+        };
+        self.world.note(What::Ended { process, error });
+    }
+
+    /// A fault begins.
+    fn begin(&self, fault: FaultAct) {
+        let discord = &self.world.discord;
+        let many = |times: u64| usize::try_from(times).unwrap_or(usize::MAX);
+        let rest = |kind: FaultKind, times: u64| {
+            discord.fault(Fault::new("*", "/", kind).times(many(times)));
+        };
+        let ms = Duration::from_millis;
+        match fault {
+            FaultAct::Model(trouble, times) => {
+                let mut troubles = self.world.troubles();
+                troubles.model.extend(std::iter::repeat_n(trouble, many(times)));
+            }
+            FaultAct::Store(trouble, times) => {
+                let mut troubles = self.world.troubles();
+                troubles.store.extend(std::iter::repeat_n(trouble, many(times)));
+            }
+            FaultAct::RestStatus { status, times } => {
+                let kind = FaultKind::Status {
+                    status,
+                    body: Value::Null,
+                    retry_after: None,
+                };
+                rest(kind, times);
+            }
+            FaultAct::RestLimited { seconds, times } => {
+                let seconds = u32::try_from(seconds).map_or(1.0, f64::from);
+                let limited = Fault::rate_limited("*", "/channels", seconds).times(many(times));
+                discord.fault(limited);
+            }
+            FaultAct::RestLate { ms: late, times } => rest(FaultKind::Latency(ms(late)), times),
+            FaultAct::RestBroken { applied, times } => {
+                let kind = if applied {
+                    FaultKind::DroppedAfter
+                } else {
+                    FaultKind::DroppedBefore
+                };
+                rest(kind, times);
+            }
+            FaultAct::RestTruncated { times } => rest(FaultKind::Truncated, times),
+            FaultAct::RestHangs { ms: hangs, times } => rest(FaultKind::Hang(ms(hangs)), times),
+            FaultAct::GatewayDrops => discord.drop_gateway(),
+            FaultAct::GatewayCloses => discord.close_gateway(4000),
+            FaultAct::GatewayAsksToReconnect => discord.ask_to_reconnect(),
+            FaultAct::GatewayInvalidates { resumable } => discord.invalidate_sessions(resumable),
+            FaultAct::GatewayForgets => {
+                discord.forget_sessions();
+                discord.drop_gateway();
+            }
+            FaultAct::HeartbeatsUnanswered { answered } => {
+                discord.set_heartbeats_answered(answered);
+            }
+            FaultAct::EventsLate { count, ms } => {
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                self.world.troubles().late_events = (count, ms);
+            }
+            FaultAct::EventsTwice { count } => {
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                self.world.troubles().doubled_events = count;
+            }
+            FaultAct::ClockJumps { ms } => self.world.clock.set_off(ms),
+        }
+        self.world.note(What::Fault { name: name(fault) });
+    }
+
+    /// All faults end.
+    fn calm(&self) {
+        self.world.discord.end_faults();
+        self.world.discord.set_heartbeats_answered(true);
+        *self.world.troubles() = crate::world::Troubles::default();
+        self.world.note(What::Quiet);
+    }
+}
+
+/// How a fault is counted.
+fn name(fault: FaultAct) -> &'static str {
+    match fault {
+        FaultAct::Model(..) => "model",
+        FaultAct::Store(..) => "store",
+        FaultAct::RestStatus { .. } => "rest_status",
+        FaultAct::RestLimited { .. } => "rest_limited",
+        FaultAct::RestLate { .. } => "rest_late",
+        FaultAct::RestBroken { .. } => "rest_broken",
+        FaultAct::RestTruncated { .. } => "rest_truncated",
+        FaultAct::RestHangs { .. } => "rest_hangs",
+        FaultAct::GatewayDrops => "gateway_drops",
+        FaultAct::GatewayCloses => "gateway_closes",
+        FaultAct::GatewayAsksToReconnect => "gateway_asks_to_reconnect",
+        FaultAct::GatewayInvalidates { .. } => "gateway_invalidates",
+        FaultAct::GatewayForgets => "gateway_forgets",
+        FaultAct::HeartbeatsUnanswered { .. } => "heartbeats_unanswered",
+        FaultAct::EventsLate { .. } => "events_late",
+        FaultAct::EventsTwice { .. } => "events_twice",
+        FaultAct::ClockJumps { .. } => "clock_jumps",
+    }
+}

@@ -1,0 +1,139 @@
+//! The model server: it answers each question with the question's own mark, in a few words.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clew_context::outside::SendError;
+use futures_util::{Stream, StreamExt as _, stream};
+use reqwest::{Body, Request, Response};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::net::Net;
+use crate::history::{Mark, MarkOf, Prompted, What, marks};
+use crate::world::ModelTrouble;
+
+/// The most milliseconds between two words.
+const PAUSE: u64 = 40;
+
+pub(super) async fn answer(net: &Net, request: Request) -> Result<Response, SendError> {
+    if request.url().path().ends_with("/models") {
+        let list = json!({"object": "list", "data": [{"id": "model", "object": "model"}]});
+        return Ok(respond(200, list.to_string()));
+    }
+    let body = request.body().and_then(Body::as_bytes).unwrap_or_default();
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let question = note(net, &body);
+    net.travel().await;
+    net.process.cross().await;
+    let trouble = {
+        let mut troubles = net.world.troubles();
+        (!troubles.model.is_empty()).then(|| troubles.model.remove(0))
+    };
+    if trouble.is_some_and(|trouble| !matches!(trouble, ModelTrouble::Slow(_))) {
+        net.world.note(What::ModelFailed { question });
+    }
+    let words = question.map_or_else(
+        || vec!["nothing".to_owned()],
+        |question| {
+            let mark = Mark {
+                of: MarkOf::Answer,
+                ..question
+            };
+            let rest = net.world.between(2, 6);
+            let rest = (0..rest).map(|word| format!(" word{word}"));
+            [mark.to_string()].into_iter().chain(rest).collect()
+        },
+    );
+    match trouble {
+        Some(ModelTrouble::Status(status)) => {
+            let error = json!({"error": {"message": "not now", "type": "server_error"}});
+            Ok(respond(status, error.to_string()))
+        }
+        Some(ModelTrouble::Hangs(ms)) => {
+            sleep(Duration::from_millis(ms)).await;
+            Err(SendError::BrokenOff)
+        }
+        Some(ModelTrouble::Empty) => Ok(stream_of(net, Vec::new(), PAUSE, true)),
+        Some(ModelTrouble::BreaksOff) => Ok(stream_of(net, words, PAUSE, false)),
+        Some(ModelTrouble::Slow(ms)) => Ok(stream_of(net, words, ms, true)),
+        None => Ok(stream_of(net, words, PAUSE, true)),
+    }
+}
+
+/// Notes what the prompt shows. Returns the question that it asks: the last of the prompt.
+fn note(net: &Net, body: &Value) -> Option<Mark> {
+    let messages = body["messages"].as_array().map(Vec::as_slice);
+    let texts: Vec<String> = messages
+        .unwrap_or_default()
+        .iter()
+        .map(|message| text(&message["content"]))
+        .collect();
+    let last = texts.last().map(|text| marks(text)).unwrap_or_default();
+    let question = last.into_iter().rev().find(|mark| mark.of == MarkOf::Question);
+    let mut shows: Vec<Mark> = texts.iter().flat_map(|text| marks(text)).collect();
+    shows.retain(|mark| Some(*mark) != question);
+    shows.sort_unstable();
+    shows.dedup();
+    net.world.note(What::Prompted(Prompted {
+        process: net.process.number,
+        question,
+        shows,
+        chars: texts.iter().map(|text| text.chars().count()).sum(),
+    }));
+    question
+}
+
+fn text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}
+
+fn respond(status: u16, body: String) -> Response {
+    let mut response = http::Response::new(Body::from(body));
+    *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+    response.into()
+}
+
+/// The words as server-sent events, one each, and the end unless it breaks off.
+fn stream_of(net: &Net, words: Vec<String>, pause: u64, ends: bool) -> Response {
+    let mut events: Vec<Result<Value, ()>> = words
+        .into_iter()
+        .map(|word| Ok(json!({"choices": [{"index": 0, "delta": {"content": word}}]})))
+        .collect();
+    if ends {
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        events.push(Ok(end));
+    } else {
+        events.truncate(events.len() / 2);
+        events.push(Err(()));
+    }
+    http::Response::new(Body::wrap_stream(paced(net.clone(), events, pause))).into()
+}
+
+fn paced(
+    net: Net,
+    events: Vec<Result<Value, ()>>,
+    pause: u64,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    let done = stream::iter([Ok(Bytes::from_static(b"data: [DONE]\n\n"))]);
+    let ends = events.iter().all(Result::is_ok);
+    let events = stream::iter(events).then(move |event| {
+        let net = net.clone();
+        async move {
+            let wait = net.world.between(1, pause.max(1));
+            sleep(Duration::from_millis(wait)).await;
+            net.process.cross().await;
+            let broken = |()| io::Error::from(io::ErrorKind::ConnectionReset);
+            event.map_err(broken).map(|event| format!("data: {event}\n\n").into())
+        }
+    });
+    events.chain(done.take(usize::from(ends)))
+}

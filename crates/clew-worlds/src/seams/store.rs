@@ -1,0 +1,158 @@
+//! Something that goes wrong between the bot and its store.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_store::model::{
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
+    SnapshotId, StoredMessage, StoredReceipt, Subject,
+};
+use clew_store::{
+    Backend, Capacity, Checked, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats,
+    PartSize, Purge, Purged, Record, RecordKey, Records, Store, TurnKey, Visit, WindowQuery,
+};
+use tokio::time::sleep;
+
+use super::net::Net;
+use crate::world::StoreTrouble;
+
+/// A disk that is full (ENOSPC).
+const FULL: i32 = 28;
+
+/// A store with its troubles.
+pub(crate) struct TroubledStore {
+    store: Store,
+    net: Net,
+}
+
+/// What a call does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Reads,
+    Writes,
+}
+
+impl TroubledStore {
+    pub(crate) fn around(store: Store, net: Net) -> Store {
+        Self { store, net }.into()
+    }
+
+    /// Does a call, or not, or not in time.
+    async fn go<T>(
+        &self,
+        call: Call,
+        operation: &'static str,
+        done: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        self.net.process.cross().await;
+        let trouble = {
+            let mut troubles = self.net.world.troubles();
+            let fits = |trouble: &StoreTrouble| {
+                call == Call::Writes || *trouble != StoreTrouble::Full
+            };
+            let next = troubles.store.first().copied().filter(fits);
+            next.inspect(|_| drop(troubles.store.remove(0)))
+        };
+        let answer = match trouble {
+            None => done.await,
+            Some(StoreTrouble::Fails) => Err(unavailable(operation)),
+            Some(StoreTrouble::AppliedButLost) => {
+                let _ = done.await;
+                Err(unavailable(operation))
+            }
+            Some(StoreTrouble::Full) => Err(Error::Io {
+                operation,
+                path: PathBuf::from("store"),
+                source: io::Error::from_raw_os_error(FULL),
+            }),
+            Some(StoreTrouble::Hangs(ms)) => {
+                sleep(Duration::from_millis(ms)).await;
+                done.await
+            }
+        };
+        let pause = Duration::from_micros(self.net.world.between(0, 3) * 1_000);
+        if !pause.is_zero() {
+            sleep(pause).await;
+        }
+        self.net.process.cross().await;
+        answer
+    }
+}
+
+fn unavailable(operation: &'static str) -> Error {
+    Error::Unavailable {
+        operation,
+        source: "it is not there".into(),
+    }
+}
+
+/// Calls of a store that may go wrong.
+macro_rules! troubled {
+    ($($call:ident $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        #[async_trait]
+        impl Backend for TroubledStore {
+            fn capacity(&self) -> Capacity {
+                self.store.capacity()
+            }
+
+            $(
+                async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
+                    let done = self.store.$name($($argument),*);
+                    self.go(Call::$call, stringify!($name), done).await
+                }
+            )*
+
+            async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
+                self.store.claim(application).await
+            }
+
+            async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
+                self.store.each_record(visit).await
+            }
+
+            async fn close(&self) -> Result<(), Error> {
+                self.store.close().await
+            }
+        }
+    };
+}
+
+troubled! {
+    Writes try_writing() -> ();
+    Writes append(turn: &[StoredMessage]) -> u64;
+    Writes append_early(turn: &[StoredMessage]) -> ();
+    Writes take_back(key: &TurnKey) -> u64;
+    Reads early(limit: usize) -> Vec<StoredMessage>;
+    Reads read_window(query: &WindowQuery) -> Vec<StoredMessage>;
+    Reads read_exchanges(query: &ExchangeQuery) -> Vec<StoredMessage>;
+    Reads conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
+    Writes delete_conversation(scope: Scope) -> u64;
+    Writes clear(key: &ClearKey, at: UnixMillis) -> ();
+    Reads cleared_at(agent: &AgentName, guild: Option<GuildId>, user: UserId) -> Option<UnixMillis>;
+    Writes agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
+    Reads own_messages(owner: UserId, agent: &AgentName, guild: Option<GuildId>, since: UnixMillis) -> Vec<StoredMessage>;
+    Reads snapshots(owner: UserId, guild: Option<GuildId>, agent: Option<&AgentName>, limit: usize) -> Vec<ContextSnapshotInfo>;
+    Reads snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;
+    Reads receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
+    Reads last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
+    Writes expire_receipts(limits: ReceiptLimits) -> u64;
+    Reads facts(subject: Subject, most: usize) -> Vec<Fact>;
+    Reads matching_facts(guild: GuildId, words: &str, limit: usize) -> Vec<FactId>;
+    Writes purge(purge: &Purge) -> Purged;
+    Writes edit_message(channel: ChannelId, message: MessageId, text: &str) -> u64;
+    Reads held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;
+    Reads guilds() -> Vec<GuildId>;
+    Reads members(guild: GuildId) -> Vec<UserId>;
+    Writes sweep(now: UnixMillis) -> u64;
+    Reads records(kind: Kind, owner: Option<UserId>, after: Option<&Cursor>, limit: usize) -> Records;
+    Writes write(records: &[Record]) -> ();
+    Writes remove(keys: &[RecordKey]) -> u64;
+    Reads stats() -> Vec<KindStats>;
+    Reads sizes() -> Vec<PartSize>;
+    Reads tidy() -> ();
+    Reads check(most: Duration) -> Checked;
+    Writes vacuum() -> ();
+}

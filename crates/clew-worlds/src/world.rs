@@ -1,0 +1,164 @@
+//! A world while it runs: its Discord, its time, its faults, and what happened.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use clew_simulator::{Dispatch, Id, Local, Simulator};
+use serde_json::Value;
+use tokio::sync::broadcast::Receiver;
+
+use crate::chance::Chance;
+use crate::clock::WorldClock;
+use crate::history::{Happened, What, marks};
+
+/// A world.
+pub(crate) struct World {
+    pub(crate) clock: Arc<WorldClock>,
+    pub(crate) discord: Simulator,
+    pub(crate) local: Local,
+    pub(crate) troubles: Mutex<Troubles>,
+    /// Decides what the seams do.
+    chance: Mutex<Chance>,
+    record: Mutex<Record>,
+}
+
+struct Record {
+    history: Vec<Happened>,
+    /// What the bot posts is read from here, before anything else is noted.
+    dispatches: Receiver<Dispatch>,
+    /// Where each of the bot's messages is, since a deletion does not say whose it was.
+    of_bot: BTreeMap<Id, Id>,
+}
+
+/// Which faults are on, and what they do.
+#[derive(Debug, Default)]
+pub(crate) struct Troubles {
+    /// What the model does with its next requests.
+    pub(crate) model: Vec<ModelTrouble>,
+    /// What the store does with its next calls.
+    pub(crate) store: Vec<StoreTrouble>,
+    /// How many of the next gateway events come late, and by how many milliseconds.
+    pub(crate) late_events: (u32, u64),
+    /// How many of the next gateway events come twice.
+    pub(crate) doubled_events: u32,
+}
+
+/// What a model server does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelTrouble {
+    /// It answers with a status.
+    Status(u16),
+    /// It breaks off in the middle of the answer.
+    BreaksOff,
+    /// It says nothing for this many milliseconds, then breaks off.
+    Hangs(u64),
+    /// It takes this many milliseconds between two words.
+    Slow(u64),
+    /// It answers without a word.
+    Empty,
+}
+
+/// What a store does wrong with one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreTrouble {
+    /// It fails, having done nothing.
+    Fails,
+    /// It does what it was asked, and fails.
+    AppliedButLost,
+    /// Its disk is full: what writes fails.
+    Full,
+    /// It answers after this many milliseconds.
+    Hangs(u64),
+}
+
+impl World {
+    pub(crate) fn new(clock: Arc<WorldClock>, discord: Simulator, chance: Chance) -> Self {
+        let dispatches = discord.subscribe();
+        Self {
+            clock,
+            local: discord.local(),
+            discord,
+            troubles: Mutex::default(),
+            chance: Mutex::new(chance),
+            record: Mutex::new(Record {
+                history: Vec::new(),
+                dispatches,
+                of_bot: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Notes what happened.
+    pub(crate) fn note(&self, what: What) {
+        let at = self.clock.elapsed_ms();
+        let bot = self.discord.bot();
+        let mut record = lock(&self.record);
+        record.take_posts(at, bot);
+        record.history.push(Happened { at, what });
+    }
+
+    /// Everything that happened.
+    pub(crate) fn history(&self) -> Vec<Happened> {
+        let (at, bot) = (self.clock.elapsed_ms(), self.discord.bot());
+        let mut record = lock(&self.record);
+        record.take_posts(at, bot);
+        record.history.clone()
+    }
+
+    /// The bot's messages, oldest first, with their channels.
+    pub(crate) fn posts_of_bot(&self) -> Vec<(Id, Id)> {
+        let (at, bot) = (self.clock.elapsed_ms(), self.discord.bot());
+        let mut record = lock(&self.record);
+        record.take_posts(at, bot);
+        record.of_bot.iter().map(|(message, channel)| (*message, *channel)).collect()
+    }
+
+    /// A number for a seam.
+    pub(crate) fn between(&self, from: u64, to: u64) -> u64 {
+        lock(&self.chance).between(from, to)
+    }
+
+    pub(crate) fn troubles(&self) -> MutexGuard<'_, Troubles> {
+        lock(&self.troubles)
+    }
+}
+
+impl Record {
+    fn take_posts(&mut self, at: i64, bot: Id) {
+        while let Ok(dispatch) = self.dispatches.try_recv() {
+            if let Some(what) = self.of_dispatch(&dispatch, bot) {
+                self.history.push(Happened { at, what });
+            }
+        }
+    }
+
+    fn of_dispatch(&mut self, dispatch: &Dispatch, bot: Id) -> Option<What> {
+        let data = &*dispatch.data;
+        let id = |value: &Value| value.as_str()?.parse().ok().map(Id);
+        match &*dispatch.name {
+            "MESSAGE_CREATE" | "MESSAGE_UPDATE" if id(&data["author"]["id"]) == Some(bot) => {
+                let (message, channel) = (id(&data["id"])?, id(&data["channel_id"])?);
+                self.of_bot.insert(message, channel);
+                let text = data["content"].as_str().unwrap_or_default();
+                Some(What::Posted {
+                    message,
+                    channel,
+                    marks: marks(text),
+                    replies_to: id(&data["message_reference"]["message_id"]),
+                    text: text.to_owned(),
+                })
+            }
+            "MESSAGE_DELETE" => {
+                let message = id(&data["id"])?;
+                self.of_bot.remove(&message)?;
+                let messages = vec![message];
+                Some(What::TakenBack { messages })
+            }
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
