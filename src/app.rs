@@ -194,13 +194,7 @@ pub async fn run_in(
     #[cfg(feature = "otel")]
     let exporter = export_traces(&config, &mut telemetry)?;
     telemetry.emit(&Ids::default(), wiring::started(&config));
-    let services = wiring::services(
-        &config,
-        token.expose(),
-        telemetry,
-        secret,
-        &outside,
-    );
+    let services = wiring::services(&config, token.expose(), telemetry, secret, &outside);
     // Waits for a store that is not ready, unless the process is to end.
     let Some(services) = shutdown.run_until_cancelled(services).await else {
         end(monitor, guard).await;

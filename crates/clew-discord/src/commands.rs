@@ -5,15 +5,22 @@ mod definitions;
 mod interaction;
 mod same;
 
-use twilight_model::id::Id;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use twilight_http::request::{Method, RequestBuilder};
+use twilight_model::application::command::Command;
 
 pub use interaction::parse;
 
 use self::same::same;
-use super::rest::Rest;
+use super::rest::{RateLimitPool, Rest, build, malformed};
 use crate::model::CommandSpec;
 use clew_context::discord::error::RestError;
 use clew_context::model::{ApplicationId, GuildId};
+
+/// How long listing and setting them may take together.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Registers these commands, and no others, if they differ from those registered, in one server
 /// (`DISCORD_COMMAND_GUILD`, takes effect at once) or everywhere. Returns
@@ -27,32 +34,27 @@ pub async fn register(
     guild: Option<GuildId>,
     commands: &[CommandSpec],
 ) -> Result<bool, RegisterError> {
-    let Some(interaction) = rest.interaction(application) else {
-        return Ok(false);
+    let path = match guild {
+        Some(guild) => format!("applications/{application}/guilds/{guild}/commands"),
+        None => format!("applications/{application}/commands"),
     };
-    let guild = guild.and_then(|guild| Id::new_checked(guild.get()));
     let everywhere = guild.is_none();
     let wanted = commands.iter();
     let wanted = wanted.map(|spec| definitions::command(spec, everywhere));
     let wanted: Vec<_> = wanted.collect();
-    let registered = match guild {
-        Some(guild) => interaction.guild_commands(guild).await,
-        None => interaction.global_commands().await,
-    };
+    let (pool, deadline) = (RateLimitPool::Aside, Instant::now() + PATIENCE);
+    let registered = rest.get(path.clone(), pool, deadline).await;
+    let registered = registered.map_err(RegisterError::List)?;
     // A list we cannot read counts as different.
-    let registered = registered
-        .map_err(|error| RegisterError::List(RestError::of_twilight(&error)))?
-        .model()
-        .await
-        .unwrap_or_default();
+    let registered: Vec<Command> = serde_json::from_slice(&registered).unwrap_or_default();
     if same(&registered, &wanted, everywhere) {
         return Ok(false);
     }
-    match guild {
-        Some(guild) => interaction.set_guild_commands(guild, &wanted).await,
-        None => interaction.set_global_commands(&wanted).await,
-    }
-    .map_err(|error| RegisterError::Set(RestError::of_twilight(&error)))?;
+    let body = serde_json::to_vec(&wanted).map_err(|_| RegisterError::Set(malformed()))?;
+    let request = build(RequestBuilder::raw(Method::Put, path).body(body));
+    let request = request.map_err(RegisterError::Set)?;
+    let set = rest.call(request, pool, deadline).await;
+    set.map_err(RegisterError::Set)?;
     Ok(true)
 }
 

@@ -7,13 +7,10 @@ mod survey;
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use twilight_http::client::InteractionClient;
 use twilight_http::request::Request;
-use twilight_model::id::Id;
 
 use clew_context::discord::error::{ConnectError, RestError};
 use clew_context::discord::rest::RestReader;
-use clew_context::model::ApplicationId;
 use clew_context::outside::Transport;
 
 pub(super) use clew_context::discord::rest::{RateLimitPool, build, malformed, text};
@@ -71,11 +68,5 @@ impl Rest {
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         self.reader.call(request, pool, deadline).await
-    }
-
-    /// twilight's client for interactions.
-    pub(super) fn interaction(&self, application: ApplicationId) -> Option<InteractionClient<'_>> {
-        let id = Id::new_checked(application.get())?;
-        Some(self.reader.client().interaction(id))
     }
 }

@@ -48,9 +48,9 @@ impl Local {
     /// Connects to the gateway, which greets at once; `None` if the server is stopped.
     pub fn connect(&self) -> Option<LocalConnection> {
         let (queue, outgoing) = unbounded_channel();
-        let link = self.0.with(|state| {
-            (!state.stopped).then(|| gateway::open(state, queue, false))
-        })?;
+        let link = self
+            .0
+            .with(|state| (!state.stopped).then(|| gateway::open(state, queue, false)))?;
         Some(LocalConnection {
             shared: Arc::clone(&self.0),
             link,

@@ -100,7 +100,7 @@ fn fill(bytes: &mut [u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::HashSet;
     use std::thread;
 
     use super::*;
@@ -108,8 +108,8 @@ mod tests {
     fn order(seed: u64) -> Vec<u32> {
         let made = thread::spawn(move || {
             seed_system(seed);
-            let map: HashMap<u32, ()> = (0..100).map(|key| (key, ())).collect();
-            map.into_keys().collect()
+            let set: HashSet<u32> = (0..100).collect();
+            set.into_iter().collect()
         });
         made.join().unwrap()
     }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use clew_simulator::Id;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 
 use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
 use crate::plan::Plan;
@@ -16,7 +15,6 @@ use crate::world::World;
 /// What is known of a world that is over.
 #[derive(Debug)]
 pub(crate) struct Evidence {
-    pub(crate) seed: u64,
     pub(crate) history: Vec<Happened>,
     /// Lines of the bot's telemetry, oldest first.
     pub(crate) telemetry: Vec<Value>,
@@ -26,24 +24,26 @@ pub(crate) struct Evidence {
     pub(crate) in_telemetry: Vec<Mark>,
     /// The bot's messages that are there at the end: channel, message, text.
     pub(crate) posts: Vec<(Id, Id, String)>,
-    /// `MEM_MAX_MSGS` and `MEM_MAX_CHARS`, where the plan sets them.
+    /// The plan's own settings.
     pub(crate) settings: Vec<(&'static str, &'static str)>,
 }
 
 impl Evidence {
     /// Looks at everything.
-    pub(crate) fn gather(plan: &Plan, world: &World, folder: TempDir) -> Result<Self, String> {
+    pub(crate) fn gather(plan: &Plan, world: &World, folder: &Path) -> Result<Self, String> {
         let history = world.history();
         let mut files = Vec::new();
-        list(folder.path(), &mut files).map_err(|error| error.to_string())?;
+        list(folder, &mut files).map_err(|error| error.to_string())?;
         files.sort();
         let (mut telemetry, mut in_telemetry, mut on_disk) = (Vec::new(), Vec::new(), Vec::new());
         for path in files {
             let bytes = fs::read(&path).map_err(|error| error.to_string())?;
             let text = String::from_utf8_lossy(&bytes);
-            let below = path.strip_prefix(folder.path()).unwrap_or(&path).to_owned();
+            let below = path.strip_prefix(folder).unwrap_or(&path).to_owned();
             if below.starts_with("telemetry") {
-                let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+                let lines = text
+                    .lines()
+                    .filter_map(|line| serde_json::from_str(line).ok());
                 telemetry.extend(lines);
                 in_telemetry.extend(marks(&text));
             } else {
@@ -52,12 +52,14 @@ impl Evidence {
         }
         let bot = world.discord.bot();
         let posts = world.discord.world(|discord| {
-            let messages = discord.channels().flat_map(|channel| channel.messages.values());
+            let messages = discord
+                .channels()
+                .flat_map(|channel| channel.messages.values());
             let own = messages.filter(|message| message.author == bot);
-            own.map(|post| (post.channel, post.id, post.content.clone())).collect()
+            own.map(|post| (post.channel, post.id, post.content.clone()))
+                .collect()
         });
         Ok(Self {
-            seed: plan.seed,
             history,
             telemetry,
             on_disk,
@@ -74,15 +76,19 @@ impl Evidence {
             hash.update(format!("{happened:?}\n"));
         }
         let bytes = hash.finalize();
-        bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        let first = bytes.iter().take(8);
+        let first = first.fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        format!("{first:016x}")
     }
 
     /// What people said, with the times.
     pub(crate) fn said(&self) -> impl Iterator<Item = (i64, &Said)> {
-        self.history.iter().filter_map(|happened| match &happened.what {
-            What::Said(said) => Some((happened.at, said)),
-            _ => None,
-        })
+        self.history
+            .iter()
+            .filter_map(|happened| match &happened.what {
+                What::Said(said) => Some((happened.at, said)),
+                _ => None,
+            })
     }
 
     /// The questions by mark, as first asked and as edited.
@@ -125,7 +131,9 @@ impl Evidence {
 
     /// The details of an event of the telemetry.
     pub(crate) fn told<'a>(&'a self, event: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.telemetry.iter().filter(move |line| line["event"] == event)
+        self.telemetry
+            .iter()
+            .filter(move |line| line["event"] == event)
     }
 }
 

@@ -74,7 +74,9 @@ impl People {
                 Some(())
             }
             PersonAct::DeletesMany { place, count } => self.delete_many(place, count),
-            PersonAct::OptsOut { who } => self.call(who, "privacy opt-out", Some("Opt out and erase")),
+            PersonAct::OptsOut { who } => {
+                self.call(who, "privacy opt-out", Some("Opt out and erase"))
+            }
             PersonAct::OptsIn { who } => self.call(who, "privacy opt-in", None),
             PersonAct::Erases { who } => self.call(who, "privacy erase", Some("Erase everything")),
             PersonAct::ClearsContext { who, .. } => self.call(who, "context clear", None),
@@ -132,7 +134,11 @@ impl People {
 
     fn delete_many(&mut self, place: u64, count: u64) -> Option<()> {
         let channel = self.channel(place)?;
-        let here = self.said.iter().rev().filter(|said| said.channel == channel);
+        let here = self
+            .said
+            .iter()
+            .rev()
+            .filter(|said| said.channel == channel);
         let count = usize::try_from(count).ok()?;
         let messages: Vec<Id> = here.take(count).map(|said| said.message).collect();
         if messages.len() < 2 {
@@ -190,7 +196,9 @@ impl People {
     fn set_role(&self, who: u64, given: bool) -> Option<()> {
         let user = self.person(who)?;
         let guild = self.guild(who)?;
-        self.world.discord.set_role(guild.id, user, guild.role, given);
+        self.world
+            .discord
+            .set_role(guild.id, user, guild.role, given);
         self.note_who_sees(guild);
         Some(())
     }
@@ -208,14 +216,19 @@ impl People {
 
     /// Notes who may see what in all servers.
     pub(crate) fn note_all_who_see(&self) {
-        self.places.guilds.iter().for_each(|guild| self.note_who_sees(guild));
+        self.places
+            .guilds
+            .iter()
+            .for_each(|guild| self.note_who_sees(guild));
     }
 
     fn note_who_sees(&self, guild: &Guild) {
         for channel in guild.channels.iter().copied() {
             let people = self.places.people.iter().copied();
             let by = self.world.discord.world(|world| {
-                people.filter(|person| world.sees(*person, channel)).collect()
+                people
+                    .filter(|person| world.sees(*person, channel))
+                    .collect()
             });
             self.world.note(What::Seen { channel, by });
         }
@@ -234,7 +247,9 @@ impl People {
     }
 
     fn guild(&self, which: u64) -> Option<&Guild> {
-        self.places.guilds.get(index(self.places.guilds.len(), which)?)
+        self.places
+            .guilds
+            .get(index(self.places.guilds.len(), which)?)
     }
 
     fn channel(&self, which: u64) -> Option<Id> {
@@ -264,7 +279,9 @@ impl People {
     fn post_of_bot(&self, which: u64) -> Option<(Id, Id)> {
         let posts = self.world.posts_of_bot();
         let newest = posts.len().checked_sub(1)?;
-        posts.get(newest - index(posts.len(), which % IN_SIGHT)?).copied()
+        posts
+            .get(newest - index(posts.len(), which % IN_SIGHT)?)
+            .copied()
     }
 }
 

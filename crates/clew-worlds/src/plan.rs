@@ -57,23 +57,61 @@ pub(crate) enum Restart {
 /// What a person does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PersonAct {
-    Says { who: u64, place: u64 },
-    Asks { who: u64, place: u64 },
-    AsksDirectly { who: u64 },
-    Replies { who: u64, to: u64 },
+    Says {
+        who: u64,
+        place: u64,
+    },
+    Asks {
+        who: u64,
+        place: u64,
+    },
+    AsksDirectly {
+        who: u64,
+    },
+    Replies {
+        who: u64,
+        to: u64,
+    },
     /// Replies to somebody's message with a mention.
-    AsksAbout { who: u64, to: u64 },
-    Edits { which: u64 },
-    Deletes { which: u64 },
-    DeletesMany { place: u64, count: u64 },
-    OptsOut { who: u64 },
-    OptsIn { who: u64 },
-    ClearsContext { who: u64, place: u64 },
-    Erases { who: u64 },
-    LosesRole { who: u64 },
-    GetsRole { who: u64 },
-    HidesChannel { place: u64 },
-    ShowsChannel { place: u64 },
+    AsksAbout {
+        who: u64,
+        to: u64,
+    },
+    Edits {
+        which: u64,
+    },
+    Deletes {
+        which: u64,
+    },
+    DeletesMany {
+        place: u64,
+        count: u64,
+    },
+    OptsOut {
+        who: u64,
+    },
+    OptsIn {
+        who: u64,
+    },
+    ClearsContext {
+        who: u64,
+        place: u64,
+    },
+    Erases {
+        who: u64,
+    },
+    LosesRole {
+        who: u64,
+    },
+    GetsRole {
+        who: u64,
+    },
+    HidesChannel {
+        place: u64,
+    },
+    ShowsChannel {
+        place: u64,
+    },
 }
 
 /// What goes wrong.
@@ -147,7 +185,9 @@ fn settings(chance: &mut Chance) -> Vec<(&'static str, &'static str)> {
     set(20, "MEM_MAX_CHARS", "600");
     set(20, "WINDOW_PER_CHANNEL", "0");
     set(20, "THREAD_REPLY_TARGET", "trigger");
-    set(15, "MEMORY_SCOPE", "thread");
+    set(15, "CONTEXT_SCOPE", "thread");
+    set(15, "CONTEXT_SCOPE", "user");
+    set(80, "USER_TURNS_PER_MIN", "60");
     settings
 }
 

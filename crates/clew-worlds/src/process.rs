@@ -44,7 +44,8 @@ impl Process {
     /// Kills it so many crossings from now.
     pub(crate) fn kill_after(&self, crossings: u64) {
         let now = self.crossings.load(Ordering::Relaxed);
-        self.kill_at.store(now + crossings.max(1), Ordering::Relaxed);
+        self.kill_at
+            .store(now + crossings.max(1), Ordering::Relaxed);
     }
 
     /// Cuts all seams.

@@ -94,10 +94,10 @@ impl Totals {
         let fault = |what: &What| matches!(what, What::Fault { .. });
         self.troubles.push(evidence.count(fault));
         let started = |what: &What| matches!(what, What::Started { .. });
-        self.restarts.push(evidence.count(started).saturating_sub(1));
-        let asked = |what: &What| {
-            matches!(what, What::Said(said) if said.mark.of == MarkOf::Question)
-        };
+        self.restarts
+            .push(evidence.count(started).saturating_sub(1));
+        let asked =
+            |what: &What| matches!(what, What::Said(said) if said.mark.of == MarkOf::Question);
         self.questions += evidence.count(asked);
         let answers = evidence.posts.iter();
         self.answers += answers

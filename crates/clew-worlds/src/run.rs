@@ -119,7 +119,7 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
         }
         stage.world.clock.advance_to(until);
     }
-    Evidence::gather(plan, &stage.world, stage.folder)
+    Evidence::gather(plan, &stage.world, stage.folder.path())
 }
 
 /// A runtime whose time is its own.
@@ -184,7 +184,7 @@ impl Stage {
         let shutdown = CancellationToken::new();
         let mut bot = self.start(process, &shutdown);
         let gone = async {
-            while let Some(step) = script.next() {
+            for step in script.by_ref() {
                 let wait = u64::try_from(step.at - clock.elapsed_ms()).unwrap_or_default();
                 sleep_until(Instant::now() + Duration::from_millis(wait)).await;
                 match step.what {
@@ -306,11 +306,15 @@ impl Stage {
         match fault {
             FaultAct::Model(trouble, times) => {
                 let mut troubles = self.world.troubles();
-                troubles.model.extend(std::iter::repeat_n(trouble, many(times)));
+                troubles
+                    .model
+                    .extend(std::iter::repeat_n(trouble, many(times)));
             }
             FaultAct::Store(trouble, times) => {
                 let mut troubles = self.world.troubles();
-                troubles.store.extend(std::iter::repeat_n(trouble, many(times)));
+                troubles
+                    .store
+                    .extend(std::iter::repeat_n(trouble, many(times)));
             }
             FaultAct::RestStatus { status, times } => {
                 let kind = FaultKind::Status {

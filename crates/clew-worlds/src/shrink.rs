@@ -1,8 +1,8 @@
 //! Makes a failing script shorter, as long as it breaks the same rule.
 
 use crate::plan::Plan;
-use crate::run;
 use crate::rules::{RULES, Verdict};
+use crate::run;
 
 /// The rule that a plan breaks first, and by what.
 pub(crate) fn broken(plan: &Plan) -> Option<(&'static str, String)> {

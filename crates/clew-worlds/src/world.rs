@@ -110,7 +110,11 @@ impl World {
         let (at, bot) = (self.clock.elapsed_ms(), self.discord.bot());
         let mut record = lock(&self.record);
         record.take_posts(at, bot);
-        record.of_bot.iter().map(|(message, channel)| (*message, *channel)).collect()
+        record
+            .of_bot
+            .iter()
+            .map(|(message, channel)| (*message, *channel))
+            .collect()
     }
 
     /// A number for a seam.

@@ -166,11 +166,7 @@ impl ShardTask {
     /// Polls the shard, and detects when twilight moves silently to a new
     /// connection: if the other side hangs up without a close frame, it
     /// reconnects immediately, again and again.
-    fn poll(
-        &mut self,
-        link: &mut Box<dyn Link>,
-        context: &mut Context<'_>,
-    ) -> Poll<NextFrame> {
+    fn poll(&mut self, link: &mut Box<dyn Link>, context: &mut Context<'_>) -> Poll<NextFrame> {
         let was_connected = link.is_connected();
         let polled = link.poll(context);
         if polled.is_ready() {
@@ -251,11 +247,7 @@ impl ShardTask {
         }
     }
 
-    async fn receive(
-        &mut self,
-        link: &mut Box<dyn Link>,
-        text: &str,
-    ) -> Result<(), FatalReason> {
+    async fn receive(&mut self, link: &mut Box<dyn Link>, text: &str) -> Result<(), FatalReason> {
         match read::frame(text) {
             Some(Frame::Hello) => self.hello(link).await,
             Some(Frame::Reconnect) => self.announced = Some(DisconnectReason::Reconnect),

@@ -259,11 +259,7 @@ pub(super) fn respond(
     response
 }
 
-fn set_limit_headers(
-    standing: &Standing,
-    now_ms: i64,
-    set: &mut impl FnMut(&'static str, &str),
-) {
+fn set_limit_headers(standing: &Standing, now_ms: i64, set: &mut impl FnMut(&'static str, &str)) {
     let after = standing.reset_after.as_secs_f64();
     #[expect(
         clippy::cast_precision_loss,

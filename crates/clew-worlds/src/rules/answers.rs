@@ -8,9 +8,11 @@ use super::{Verdict, verdict};
 use crate::evidence::Evidence;
 use crate::history::{Mark, MarkOf, Said, What};
 
-/// `USER_TURNS_PER_MIN`, by default, and the slack of a minute that begins at the first.
+/// `USER_TURNS_PER_MIN` unless it is set.
 const TURNS_A_MINUTE: usize = 10;
 const MINUTE: i64 = 60_000;
+/// What is said to who asks too much.
+const TOO_MANY: &str = "a lot of questions";
 
 /// No question has two answers at the same time, over all processes.
 pub(crate) fn answered_once(evidence: &Evidence) -> Verdict {
@@ -58,38 +60,56 @@ pub(crate) fn answered(evidence: &Evidence) -> Verdict {
         {
             continue;
         }
-        found.get_or_insert(format!("{at} ms: nothing came of the question {}", said.mark));
+        found.get_or_insert(format!(
+            "{at} ms: nothing came of the question {}",
+            said.mark
+        ));
     }
     verdict(judged, found)
 }
 
 /// The marks that a message had.
 fn marks_of(evidence: &Evidence, said: &Said) -> Vec<Mark> {
-    let edits = evidence.history.iter().filter_map(|happened| match &happened.what {
-        What::Edited { message, is, .. } if *message == said.message => Some(*is),
-        _ => None,
-    });
+    let edits = evidence
+        .history
+        .iter()
+        .filter_map(|happened| match &happened.what {
+            What::Edited { message, is, .. } if *message == said.message => Some(*is),
+            _ => None,
+        });
     [said.mark].into_iter().chain(edits).collect()
 }
 
 /// Whether the bot answered it or replied to it in any way.
 fn is_responded(evidence: &Evidence, said: &Said) -> bool {
-    let numbers: Vec<u32> = marks_of(evidence, said).iter().map(|mark| mark.number).collect();
-    evidence.history.iter().any(|happened| match &happened.what {
-        What::Posted {
-            marks, replies_to, ..
-        } => {
-            let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
-            *replies_to == Some(said.message)
-                || answers.into_iter().any(|mark| numbers.contains(&mark.number))
-        }
-        _ => false,
-    })
+    let numbers: Vec<u32> = marks_of(evidence, said)
+        .iter()
+        .map(|mark| mark.number)
+        .collect();
+    evidence
+        .history
+        .iter()
+        .any(|happened| match &happened.what {
+            What::Posted {
+                marks, replies_to, ..
+            } => {
+                let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
+                *replies_to == Some(said.message)
+                    || answers
+                        .into_iter()
+                        .any(|mark| numbers.contains(&mark.number))
+            }
+            _ => false,
+        })
 }
 
 /// Whether no process was told of it before a session was lost, or it was lost with a
-/// process that was killed: both are documented.
+/// process that was killed: both are documented. So is silence towards who was told within
+/// a minute that there are too many questions.
 fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
+    if is_limited(evidence, at, said) {
+        return true;
+    }
     let mut told_by = None;
     for happened in evidence.history.iter().filter(|one| one.at >= at) {
         match &happened.what {
@@ -100,11 +120,35 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
             }
             What::Greeted { .. } if told_by.is_none() => return true,
             What::Killed { process, .. } if told_by == Some(*process) => return true,
-            What::Fault { name: "store" | "rest_status" | "rest_limited" | "rest_hangs" | "rest_broken" | "rest_truncated" | "rest_late" } => return true,
+            What::Fault {
+                name:
+                    "store" | "rest_status" | "rest_limited" | "rest_hangs" | "rest_broken"
+                    | "rest_truncated" | "rest_late",
+            } => return true,
             _ => {}
         }
     }
     false
+}
+
+/// Whether its author was told within the last minute that it is too much.
+fn is_limited(evidence: &Evidence, at: i64, said: &Said) -> bool {
+    let author_of: BTreeMap<Id, Id> = evidence
+        .said()
+        .map(|(_, said)| (said.message, said.author))
+        .collect();
+    let before = evidence
+        .history
+        .iter()
+        .filter(|one| (at - MINUTE..=at).contains(&one.at));
+    before.into_iter().any(|one| match &one.what {
+        What::Posted {
+            replies_to: Some(to),
+            text,
+            ..
+        } => text.contains(TOO_MANY) && author_of.get(to) == Some(&said.author),
+        _ => false,
+    })
 }
 
 /// An answer replies to a message of its question's channel.
@@ -121,7 +165,10 @@ pub(crate) fn answers_reply(evidence: &Evidence) -> Verdict {
         };
         for mark in marks.iter().filter(|mark| mark.of == MarkOf::Answer) {
             judged += 1;
-            if questions.get(&mark.number).is_none_or(|said| said.channel != *channel) {
+            if questions
+                .get(&mark.number)
+                .is_none_or(|said| said.channel != *channel)
+            {
                 found.get_or_insert(format!(
                     "{} ms: the answer {mark} is in another channel than its question",
                     happened.at
@@ -148,8 +195,16 @@ pub(crate) fn people_have_limits(evidence: &Evidence) -> Verdict {
         }
     }
     let mut found = None;
+    let set = evidence
+        .settings
+        .iter()
+        .find(|(name, _)| *name == "USER_TURNS_PER_MIN");
+    let limit = set
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(TURNS_A_MINUTE);
     for (person, turns) in &asked {
-        for window in turns.windows(2 * TURNS_A_MINUTE + 1) {
+        // Twice, since what waited for its turn may run together with what came later.
+        for window in turns.windows(2 * limit + 1) {
             if let [(first, _), .., (last, _)] = window
                 && last - first < MINUTE
             {

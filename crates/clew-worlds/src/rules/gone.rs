@@ -21,11 +21,7 @@ struct Known {
 }
 
 /// Walks through the history with what is gone. `is_of`: which changes count.
-fn walk(
-    evidence: &Evidence,
-    deletions: bool,
-    mut judge: impl FnMut(i64, &Prompted, &Known),
-) {
+fn walk(evidence: &Evidence, deletions: bool, mut judge: impl FnMut(i64, &Prompted, &Known)) {
     let mut mark_of: BTreeMap<Id, Mark> = BTreeMap::new();
     let mut known = Known::default();
     // Told of a message at this moment, for edits: the mark that it had then.
@@ -80,13 +76,17 @@ fn not_shown(evidence: &Evidence, deletions: bool, what: &str) -> Verdict {
             }
             let is_told = known.told.contains(mark);
             // A session that begins knows nothing of what is stored, and confirms it.
-            let asked = prompted.question.and_then(|question| asked_at.get(&question));
+            let asked = prompted
+                .question
+                .and_then(|question| asked_at.get(&question));
             let before_greeting = known.greeted.is_some_and(|greeted| {
                 gone_at.get(mark).is_some_and(|gone| *gone < greeted)
                     && asked.is_some_and(|asked| *asked > greeted)
             });
             if is_told || before_greeting {
-                let by = prompted.question.and_then(|question| questions.get(&question));
+                let by = prompted
+                    .question
+                    .and_then(|question| questions.get(&question));
                 let by = by.map(|said| said.author);
                 found.get_or_insert(format!(
                     "{at} ms: the prompt for {:?} of {by:?} shows {mark}, which is {what} (told: {is_told})",
@@ -157,7 +157,9 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
             },
             What::Prompted(prompted) => {
                 judged += usize::from(!out.is_empty());
-                let asker = prompted.question.and_then(|question| questions.get(&question));
+                let asker = prompted
+                    .question
+                    .and_then(|question| questions.get(&question));
                 let asker = asker.map(|said| said.author);
                 for mark in &prompted.shows {
                     let author = author_of.get(mark).copied();
@@ -218,12 +220,16 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                 }
             }
             What::Prompted(prompted) => {
-                let Some(question) = prompted.question else { continue };
+                let Some(question) = prompted.question else {
+                    continue;
+                };
                 let Some(asker) = questions.get(&question).map(|said| said.author) else {
                     continue;
                 };
                 for mark in &prompted.shows {
-                    let Some(said) = channel_of.get(mark) else { continue };
+                    let Some(said) = channel_of.get(mark) else {
+                        continue;
+                    };
                     judged += 1;
                     let since = unseen.get(&(said.channel, asker));
                     let asked = asked_at.get(&question);
@@ -248,7 +254,9 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
     let mut gone: BTreeSet<Mark> = gone_times(evidence).into_keys().collect();
     let deleted = evidence.deleted();
     let questions = evidence.questions();
-    let theirs = questions.iter().filter(|(_, said)| deleted.contains_key(&said.message));
+    let theirs = questions
+        .iter()
+        .filter(|(_, said)| deleted.contains_key(&said.message));
     gone.extend(theirs.map(|(mark, _)| Mark {
         of: MarkOf::Answer,
         number: mark.number,

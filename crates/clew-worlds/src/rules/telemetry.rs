@@ -36,10 +36,8 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
                 judged += 1;
                 open.insert(turn, process);
             }
-            ("turn_done", Some(turn)) => {
-                if open.remove(turn).is_none() {
-                    found.get_or_insert(format!("the turn {turn} is done and was not begun"));
-                }
+            ("turn_done", Some(turn)) if open.remove(turn).is_none() => {
+                found.get_or_insert(format!("the turn {turn} is done and was not begun"));
             }
             _ => {}
         }
@@ -54,7 +52,9 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
 pub(crate) fn collects_in_time(evidence: &Evidence) -> Verdict {
     let (mut judged, mut found) = (0, None);
     for line in evidence.told("collect_ok") {
-        let Some(ms) = line["detail"]["ms"].as_u64() else { continue };
+        let Some(ms) = line["detail"]["ms"].as_u64() else {
+            continue;
+        };
         judged += 1;
         if ms > COLLECT_MS {
             found.get_or_insert(format!("collecting took {ms} ms: {line}"));

@@ -199,9 +199,8 @@ impl Connecting {
                 received = connection.next() => match received {
                     Received::Text(text) => {
                         self.travel().await;
-                        match self.take(&connection, &text, &mut heartbeats) {
-                            Some(end) => return end,
-                            None => continue,
+                        if let Some(end) = self.take(&connection, &text, &mut heartbeats) {
+                            return end;
                         }
                     }
                     Received::Close(code) => return End::Code(Some(code)),
@@ -277,19 +276,16 @@ impl Connecting {
     fn greeting(&self) -> String {
         let before = lock(&self.shared.state).before.clone();
         let token = &self.token;
-        let greeting = match before.session {
-            Some((id, sequence)) => {
-                json!({"op": 6, "d": {"token": token, "session_id": id, "seq": sequence}})
-            }
-            None => {
-                let (shard, shards) = self.shard;
-                json!({"op": 2, "d": {
-                    "token": token, "intents": INTENTS, "shard": [shard, shards],
-                    "properties": {"os": "", "browser": "", "device": ""},
-                }})
-            }
-        };
-        greeting.to_string()
+        if let Some((id, sequence)) = before.session {
+            let data = json!({"token": token, "session_id": id, "seq": sequence});
+            return json!({"op": 6, "d": data}).to_string();
+        }
+        let (shard, shards) = self.shard;
+        let data = json!({
+            "token": token, "intents": INTENTS, "shard": [shard, shards],
+            "properties": {"os": "", "browser": "", "device": ""},
+        });
+        json!({"op": 2, "d": data}).to_string()
     }
 
     fn dispatch(&self, frame: &Value) {

@@ -71,7 +71,10 @@ fn note(net: &Net, body: &Value) -> Option<Mark> {
         .map(|message| text(&message["content"]))
         .collect();
     let last = texts.last().map(|text| marks(text)).unwrap_or_default();
-    let question = last.into_iter().rev().find(|mark| mark.of == MarkOf::Question);
+    let question = last
+        .into_iter()
+        .rev()
+        .find(|mark| mark.of == MarkOf::Question);
     let mut shows: Vec<Mark> = texts.iter().flat_map(|text| marks(text)).collect();
     shows.retain(|mark| Some(*mark) != question);
     shows.sort_unstable();
@@ -132,7 +135,9 @@ fn paced(
             sleep(Duration::from_millis(wait)).await;
             net.process.cross().await;
             let broken = |()| io::Error::from(io::ErrorKind::ConnectionReset);
-            event.map_err(broken).map(|event| format!("data: {event}\n\n").into())
+            event
+                .map_err(broken)
+                .map(|event| format!("data: {event}\n\n").into())
         }
     });
     events.chain(done.take(usize::from(ends)))

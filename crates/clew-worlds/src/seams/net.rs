@@ -55,7 +55,7 @@ impl Net {
         }
         self.travel().await;
         self.process.cross().await;
-        let answer = self.world.local.call(of_wire(request)).await;
+        let answer = self.world.local.call(of_wire(&request)).await;
         self.travel().await;
         let answer = answer.ok_or(SendError::BrokenOff)?;
         let (parts, body) = answer.into_parts();
@@ -70,7 +70,7 @@ impl Net {
 }
 
 /// The request as a server gets it.
-fn of_wire(request: Request) -> http::Request<Vec<u8>> {
+fn of_wire(request: &Request) -> http::Request<Vec<u8>> {
     let body = request.body().and_then(Body::as_bytes).unwrap_or_default();
     let mut wire = http::Request::new(body.to_vec());
     *wire.method_mut() = request.method().clone();

@@ -50,11 +50,13 @@ impl TroubledStore {
         self.net.process.cross().await;
         let trouble = {
             let mut troubles = self.net.world.troubles();
-            let fits = |trouble: &StoreTrouble| {
-                call == Call::Writes || *trouble != StoreTrouble::Full
-            };
+            let fits =
+                |trouble: &StoreTrouble| call == Call::Writes || *trouble != StoreTrouble::Full;
             let next = troubles.store.first().copied().filter(fits);
-            next.inspect(|_| drop(troubles.store.remove(0)))
+            if next.is_some() {
+                troubles.store.remove(0);
+            }
+            next
         };
         let answer = match trouble {
             None => done.await,

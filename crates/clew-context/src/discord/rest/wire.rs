@@ -77,7 +77,10 @@ impl Wire {
         let answer = answer.map_err(|error| failed(&error))?;
         permit.complete(bucket(answer.headers()));
         if answer.status().is_success() {
-            let body = answer.bytes().await.map_err(|error| failed(&error.into()))?;
+            let body = answer
+                .bytes()
+                .await
+                .map_err(|error| failed(&error.into()))?;
             return Ok(body.into());
         }
         Err(refused(answer).await)
