@@ -41,7 +41,7 @@ struct Options {
     /// Leaves out of a failing script what is not needed to fail.
     #[arg(long)]
     shrink: bool,
-    /// Prints the whole history of each world.
+    /// Prints the whole history of each world, and its telemetry.
     #[arg(long)]
     history: bool,
 }

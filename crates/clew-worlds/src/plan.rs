@@ -155,7 +155,7 @@ impl Plan {
             store,
             guilds: chance.between(1, 3),
             people: chance.between(2, 6),
-            settings: settings(&mut chance),
+            settings: settings(store, &mut chance),
             script: Vec::new(),
         };
         let steps = chance.between(STEPS.0, STEPS.1);
@@ -171,7 +171,7 @@ impl Plan {
     }
 }
 
-fn settings(chance: &mut Chance) -> Vec<(&'static str, &'static str)> {
+fn settings(store: StoreKind, chance: &mut Chance) -> Vec<(&'static str, &'static str)> {
     let mut settings = Vec::new();
     let mut set = |often, name, value| {
         if chance.percent(often) {
@@ -185,9 +185,13 @@ fn settings(chance: &mut Chance) -> Vec<(&'static str, &'static str)> {
     set(20, "MEM_MAX_CHARS", "600");
     set(20, "WINDOW_PER_CHANNEL", "0");
     set(20, "THREAD_REPLY_TARGET", "trigger");
-    set(15, "CONTEXT_SCOPE", "thread");
-    set(15, "CONTEXT_SCOPE", "user");
     set(80, "USER_TURNS_PER_MIN", "60");
+    // Files know one scope.
+    if store == StoreKind::Sqlite
+        && let Some(scope) = chance.one_of(&["member", "member", "thread", "user"])
+    {
+        settings.push(("CONTEXT_SCOPE", scope));
+    }
     settings
 }
 

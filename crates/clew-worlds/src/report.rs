@@ -141,6 +141,12 @@ pub(crate) fn print_history(evidence: &Evidence, most: usize) {
     for happened in &evidence.history[from..] {
         println!("  {:>9} {:?}", happened.at, happened.what);
     }
+    if most == usize::MAX {
+        evidence
+            .telemetry
+            .iter()
+            .for_each(|line| println!("{line}"));
+    }
 }
 
 /// A script, to be read.

@@ -161,7 +161,7 @@ fn config(plan: &Plan, token: &str, discord: &str, folder: &Path) -> Result<Conf
             .map(|(name, value)| (*name, (*value).to_owned())),
     );
     let settings = settings.map(|(name, value)| (name.to_owned(), value));
-    Config::load(settings, None).map_err(|error| error.to_string())
+    Config::load(settings, None).map_err(|errors| format!("{errors:?}"))
 }
 
 impl Stage {

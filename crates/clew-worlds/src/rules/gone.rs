@@ -143,11 +143,12 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
                 user,
                 name,
             } => {
-                callers.insert(*interaction, (*user, name));
                 if *name == "privacy opt-in" {
-                    // From here on it may be undone at any time.
+                    // From here on whatever was asked for before may be undone.
                     out.remove(user);
+                    callers.retain(|_, (caller, _)| caller != user);
                 }
+                callers.insert(*interaction, (*user, name));
             }
             What::CallAnswered { interaction, text } => match callers.get(interaction) {
                 Some((user, "privacy opt-out")) if text.contains("You have opted out") => {
@@ -230,6 +231,10 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                     let Some(said) = channel_of.get(mark) else {
                         continue;
                     };
+                    // Her own words are hers wherever she asks.
+                    if said.author == asker {
+                        continue;
+                    }
                     judged += 1;
                     let since = unseen.get(&(said.channel, asker));
                     let asked = asked_at.get(&question);
@@ -248,23 +253,80 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
-/// Nothing that was deleted or edited away is on disk once the world was quiet, nor anything
-/// of who is opted out; answers to deleted questions neither.
+/// How long a process has to carry out what it was told, in milliseconds: also while its store
+/// fails, whose last troubles may have to be waited for.
+const CARRIED_OUT: i64 = 300_000;
+
+/// Nothing is on disk that was deleted or edited away, once a process was told and had the
+/// time; answers to deleted questions neither. What was lost with a process is asked for
+/// when it is used.
 pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
-    let mut gone: BTreeSet<Mark> = gone_times(evidence).into_keys().collect();
-    let deleted = evidence.deleted();
     let questions = evidence.questions();
+    let mut gone: BTreeSet<Mark> = BTreeSet::new();
+    for mark in told_in_time(evidence) {
+        gone.insert(mark);
+    }
+    let deleted = evidence.deleted();
     let theirs = questions
         .iter()
         .filter(|(_, said)| deleted.contains_key(&said.message));
-    gone.extend(theirs.map(|(mark, _)| Mark {
-        of: MarkOf::Answer,
-        number: mark.number,
-    }));
+    let answers: Vec<Mark> = theirs
+        .filter(|(mark, _)| gone.contains(mark))
+        .map(|(mark, _)| Mark {
+            of: MarkOf::Answer,
+            number: mark.number,
+        })
+        .collect();
+    gone.extend(answers);
     let judged = evidence.on_disk.iter().flat_map(|(_, marks)| marks).count();
     let found = evidence.on_disk.iter().find_map(|(path, marks)| {
         let left = marks.iter().find(|mark| gone.contains(mark))?;
         Some(format!("{left} is gone, but in {}", path.display()))
     });
     verdict(judged.min(gone.len()), found)
+}
+
+/// The marks of what is gone, of which a process was told that lived on for long enough.
+fn told_in_time(evidence: &Evidence) -> Vec<Mark> {
+    let over = evidence.history.last().map_or(0, |last| last.at);
+    let end_of = |process: u32| {
+        let ends = evidence.history.iter().filter(|one| match one.what {
+            What::Killed { process: of, .. } | What::Ended { process: of, .. } => of == process,
+            _ => false,
+        });
+        ends.map(|one| one.at).next().unwrap_or(over)
+    };
+    let mut mark_of: BTreeMap<Id, Mark> = BTreeMap::new();
+    let mut pending: BTreeMap<Id, Vec<Mark>> = BTreeMap::new();
+    let mut told = Vec::new();
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Said(said) => drop(mark_of.insert(said.message, said.mark)),
+            What::Edited { message, was, is } => {
+                mark_of.insert(*message, *is);
+                pending.entry(*message).or_default().push(*was);
+            }
+            What::Deleted { messages } => {
+                for message in messages {
+                    let mark = mark_of.get(message);
+                    pending.entry(*message).or_default().extend(mark);
+                }
+            }
+            What::Told {
+                process,
+                event,
+                messages,
+            } if event != "MESSAGE_CREATE" => {
+                if end_of(*process) - happened.at < CARRIED_OUT {
+                    continue;
+                }
+                let gone = messages
+                    .iter()
+                    .filter_map(|message| pending.remove(message));
+                told.extend(gone.flatten());
+            }
+            _ => {}
+        }
+    }
+    told
 }

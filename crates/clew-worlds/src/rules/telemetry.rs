@@ -36,15 +36,24 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
                 judged += 1;
                 open.insert(turn, process);
             }
-            ("turn_done", Some(turn)) if open.remove(turn).is_none() => {
-                found.get_or_insert(format!("the turn {turn} is done and was not begun"));
+            // A turn that ended while it collected has no scene, and told of no trigger.
+            ("turn_done", Some(turn))
+                if open.remove(turn).is_none() && !line["detail"]["case"].is_null() =>
+            {
+                found.get_or_insert(format!(
+                    "the turn {turn} is done and was not begun: {}",
+                    of_turn(evidence, turn)
+                ));
             }
             _ => {}
         }
     }
     open.retain(|_, process| !killed.contains(process));
     let left = open.keys().next();
-    let left = left.map(|turn| format!("the turn {turn} was begun and is not done"));
+    let left = left.map(|turn| {
+        let told = of_turn(evidence, turn);
+        format!("the turn {turn} was begun and is not done: {told}")
+    });
     verdict(judged, found.or(left))
 }
 
@@ -61,4 +70,12 @@ pub(crate) fn collects_in_time(evidence: &Evidence) -> Verdict {
         }
     }
     verdict(judged, found)
+}
+
+/// What is told of a turn.
+fn of_turn(evidence: &Evidence, turn: &str) -> String {
+    let lines = evidence.telemetry.iter();
+    let lines = lines.filter(|line| line["turn_id"] == turn);
+    let events = lines.map(|line| format!("{} {}", line["ts"], line["event"]));
+    events.collect::<Vec<_>>().join(", ")
 }
