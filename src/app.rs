@@ -335,7 +335,10 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         dial,
     } = *running;
     let (claims, before) = match handover.take(&services.guild_state) {
-        Some(left) => (Claims::restore(&left.answered), left.shards),
+        Some(left) => {
+            services.memory.take_over(&left.gaps());
+            (Claims::restore(&left.answered), left.shards)
+        }
         None => (Claims::default(), Vec::new()),
     };
     let progress = Arc::new(Mutex::new(ShardProgress::default()));
@@ -404,6 +407,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
             dispatcher.answered(),
             &services.guild_state,
             &opted_out,
+            services.memory.gaps(),
         );
     }
     ended

@@ -28,7 +28,7 @@ use super::queues::Queues;
 use super::rate_limit::RateLimiter;
 use super::wiring;
 use crate::config::Config;
-use crate::memory::{DiscordChange, Missed};
+use crate::memory::DiscordChange;
 use crate::model::Spender;
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
@@ -37,7 +37,7 @@ use clew_context::engine::route::Rules;
 use clew_context::model::{ChannelId, GuildId, Message, MessageId, TurnRequest};
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
-use clew_discord::session::{Claims, Mark, ShardProgress};
+use clew_discord::session::{Claims, Mark, Missed, ShardProgress};
 
 use bot_turns::BotTurns;
 use turns::{ActiveTurn, WaitingTrigger};

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::telemetry::with_sources;
 use clew_context::model::{Clock, MessageId, OptedOut};
 use clew_discord::guild_state::GuildState;
-use clew_discord::session::{self, SessionFile, ShardSession};
+use clew_discord::session::{self, Gap, SessionFile, ShardSession};
 
 /// The session file of one bot.
 pub(super) struct SessionHandover<'a> {
@@ -55,9 +55,18 @@ impl SessionHandover<'_> {
         answered: Vec<MessageId>,
         guild_state: &GuildState,
         opted_out: &OptedOut,
+        gaps: Vec<Gap>,
     ) {
         let now = (self.clock)();
-        let file = SessionFile::new(now, self.token, sessions, answered, guild_state, opted_out);
+        let file = SessionFile::new(
+            now,
+            self.token,
+            sessions,
+            answered,
+            guild_state,
+            opted_out,
+            gaps,
+        );
         let Some(file) = file else {
             return;
         };

@@ -181,7 +181,7 @@ impl Memory {
         drop(asking);
         let is_unconfirmed =
             |one: Trace| !there.contains(&one.key()) && self.doubts.is_unconfirmed(&one);
-        self.leave_out_edited(rows);
+        self.follow_edits(rows);
         leave_out(rows, |row| {
             self.may_be_gone(row) || traces(row).any(is_unconfirmed)
         });
@@ -233,7 +233,7 @@ impl Memory {
     /// Removes rows made of messages that are deleted or in doubt, or from words
     /// that were edited since. A question takes its answer with it, as in a purge.
     pub(super) fn leave_out_doubtful(&self, rows: &mut Vec<StoredMessage>) {
-        self.leave_out_edited(rows);
+        self.follow_edits(rows);
         leave_out(rows, |row| self.may_be_gone(row));
     }
 
@@ -244,7 +244,7 @@ impl Memory {
             self.doubts
                 .take_unconfirmed(rows.iter().flat_map(traces), 0),
         );
-        self.leave_out_edited(rows);
+        self.follow_edits(rows);
         leave_out(rows, |row| {
             self.may_be_gone(row) || traces(row).any(|one| self.doubts.is_unconfirmed(&one))
         });
@@ -262,7 +262,16 @@ impl Memory {
         question.is_some_and(|row| !is_open(row))
     }
 
-    fn leave_out_edited(&self, rows: &mut Vec<StoredMessage>) {
+    /// Gives questions the words that the stores do not have yet, and leaves out what was
+    /// made from former ones.
+    fn follow_edits(&self, rows: &mut Vec<StoredMessage>) {
+        let is_of_row = |channel, message| {
+            let mut rows = rows.iter();
+            rows.any(|row| (row.channel, row.message) == (channel, Some(message)))
+        };
+        for (channel, edit) in self.changes.edits_waiting(is_of_row) {
+            reword(rows, channel, &edit);
+        }
         for purge in self.changes.noted.edits_of(rows) {
             let before = rows.clone();
             let reach = Reach::of(&purge, &before);

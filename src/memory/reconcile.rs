@@ -12,7 +12,6 @@ mod queue;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use change::{DiscordChange, Edit, Fetched};
-pub use doubt::Missed;
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
 pub(super) use noted::NotedSince;
 pub use noted::{Became, UnderWay};
@@ -25,6 +24,7 @@ use super::{Memory, Place, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis};
+use clew_discord::session::{Gap, Missed};
 use clew_store::model::{StoredMessage, StoredReceipt, Subject};
 use clew_store::{Kind, Purge, Purged, Reach};
 
@@ -102,6 +102,25 @@ impl Memory {
         self.doubts.missed(missed, self.now());
     }
 
+    /// What the next process has to know: where something was missed and is not made up for,
+    /// and where changes wait that the stores have not taken.
+    pub fn gaps(&self) -> Vec<Gap> {
+        let waiting = self.changes.channels().into_iter();
+        let waiting = waiting.map(|(channel, guild)| Gap {
+            at: self.now().0,
+            missed: Missed::Channel { guild, channel },
+        });
+        let gaps = self.doubts.gaps(self.now()).into_iter();
+        gaps.chain(waiting).collect()
+    }
+
+    /// Takes over what the process before has missed.
+    pub fn take_over(&self, gaps: &[Gap]) {
+        for gap in gaps {
+            self.doubts.missed(gap.missed, UnixMillis(gap.at));
+        }
+    }
+
     /// If deletions and edits were dropped for lack of room, nothing of the
     /// channels concerned is shown until Discord has been asked for each message.
     fn make_up_for(&self, overflow: Overflow) {
@@ -168,12 +187,10 @@ impl Memory {
     /// its change and those after it wait for the next save.
     pub async fn reconcile_all(&self) {
         let _doing = self.changes.doing.lock().await;
-        let mut changes = together(self.changes.take()).into_iter();
-        while let Some(change) = changes.next() {
-            if !self.reconcile_one(&change).await {
-                let overflow = self
-                    .changes
-                    .put_back(std::iter::once(change).chain(changes));
+        let changes = self.changes.take(together);
+        for (at, change) in changes.iter().enumerate() {
+            if !self.reconcile_one(change).await {
+                let overflow = self.changes.put_back(changes[at..].iter().cloned());
                 self.make_up_for(overflow);
                 return;
             }

@@ -13,6 +13,8 @@ pub use progress::{Mark, ShardProgress};
 
 use serde::{Deserialize, Serialize};
 
+use clew_context::model::{ChannelId, GuildId};
+
 /// A gateway session that can be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardSession {
@@ -26,4 +28,38 @@ pub struct ShardSession {
     pub resume_url: Option<String>,
     /// Last event that counts as received: Discord replays those after it.
     pub sequence: u64,
+}
+
+/// Where events were missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missed {
+    /// Everywhere.
+    Everything,
+    /// In the servers of a shard; direct messages are those of shard 0.
+    Shard {
+        /// The shard.
+        shard: u32,
+        /// The total number of shards.
+        shards: u32,
+    },
+    /// In a server.
+    Guild(GuildId),
+    /// In a channel.
+    Channel {
+        /// Its server; none of a direct conversation, or if it is not known.
+        guild: Option<GuildId>,
+        /// The channel.
+        channel: ChannelId,
+    },
+}
+
+/// A time at which events were missed: what was stored before it may have been deleted or
+/// edited unseen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// In Unix milliseconds.
+    pub at: i64,
+    /// Where.
+    pub missed: Missed,
 }

@@ -1,12 +1,13 @@
 //! Discord's answers, and what happens to the messages that it was asked for.
 
 use clew_context::model::UnixMillis;
+use clew_discord::session::Missed;
 use clew_simulator::{ChannelKind, Fault, Simulator, World};
 use futures_util::FutureExt;
 
 use super::*;
+use crate::memory::Settings;
 use crate::memory::tests::{ADA, GUILD, HERE, Scene, place, scene, scene_with, settings};
-use crate::memory::{Missed, Settings};
 
 /// A channel on the simulator, with messages in it.
 struct Channel {

@@ -10,17 +10,17 @@
 mod questions;
 mod since;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::party::{Party, Shared};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
+use clew_discord::session::{Gap, Missed};
 use clew_store::model::{Fact, Origin, StoredMessage};
 
 use questions::{A_ROUND, Progress, Question, Questions};
-pub use since::Missed;
 use since::Since;
 
 /// The most messages remembered as settled; beyond, the older half is forgotten
@@ -167,6 +167,30 @@ impl Doubts {
         inner
             .questions
             .retain(|_, question| question.hidden || question.progress != Progress::Unclear);
+    }
+
+    /// What another process has to know of what was missed: gaps and losses, and channels
+    /// of which something is hidden or to be asked for.
+    pub(in crate::memory) fn gaps(&self, now: UnixMillis) -> Vec<Gap> {
+        let inner = self.lock();
+        let noted = inner.gaps.gaps().chain(inner.losses.gaps());
+        let asked = inner
+            .questions
+            .iter()
+            .map(|((channel, _), one)| (*channel, one.party));
+        let left = inner
+            .unfinished
+            .iter()
+            .map(|(party, channel, _)| (*channel, party));
+        let channels: BTreeMap<ChannelId, Party> = asked.chain(left).collect();
+        let channels = channels.into_iter().map(|(channel, party)| Gap {
+            at: now.0,
+            missed: Missed::Channel {
+                guild: party.guild(),
+                channel,
+            },
+        });
+        noted.chain(channels).collect()
     }
 
     /// Notes a loss: events were heard and could not be kept.

@@ -1,13 +1,13 @@
 //! The queue of changes, and what they say to turns under way.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::DiscordChange;
 use super::noted::{Noted, UnderWay};
 use super::party::{Party, Shared};
+use super::{DiscordChange, Edit};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 /// The most members for whom it is remembered when they were last looked up.
@@ -41,6 +41,8 @@ pub(in crate::memory) struct ChangeQueue {
 #[derive(Debug)]
 struct WaitingChanges {
     changes: Vec<DiscordChange>,
+    /// Those that are being carried out.
+    in_hand: Arc<[DiscordChange]>,
     /// What those that may be dropped take.
     bytes: usize,
     deleted: Shared<ChannelId, ()>,
@@ -54,6 +56,7 @@ impl Default for WaitingChanges {
     fn default() -> Self {
         Self {
             changes: Vec::new(),
+            in_hand: Arc::default(),
             bytes: 0,
             deleted: Shared::new(MOST_CHANNELS),
             rechecks: Shared::new(MOST_RECHECKS),
@@ -218,6 +221,7 @@ impl ChangeQueue {
     /// arrived since; wakes nobody.
     pub(super) fn put_back(&self, changes: impl IntoIterator<Item = DiscordChange>) -> Overflow {
         let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
+        waiting.in_hand = Arc::default();
         let since = waiting.take();
         for change in changes.into_iter().chain(since) {
             waiting.add(change, &mut overflow);
@@ -226,8 +230,50 @@ impl ChangeQueue {
         overflow
     }
 
-    pub(super) fn take(&self) -> Vec<DiscordChange> {
-        self.waiting().take()
+    /// Takes all to carry them out, as `together` puts them together.
+    pub(super) fn take(
+        &self,
+        together: impl FnOnce(Vec<DiscordChange>) -> Vec<DiscordChange>,
+    ) -> Arc<[DiscordChange]> {
+        let mut waiting = self.waiting();
+        let taken: Arc<[DiscordChange]> = together(waiting.take()).into();
+        waiting.in_hand = Arc::clone(&taken);
+        taken
+    }
+
+    /// The edits of messages that are not carried out yet, earlier ones first.
+    pub(in crate::memory) fn edits_waiting(
+        &self,
+        is_wanted: impl Fn(ChannelId, MessageId) -> bool,
+    ) -> Vec<(ChannelId, Edit)> {
+        let waiting = self.waiting();
+        let changes = waiting.in_hand.iter().chain(&waiting.changes);
+        let edits = changes.filter_map(|change| match change {
+            DiscordChange::Edited { channel, edit, .. } => {
+                Some((*channel, std::slice::from_ref(edit)))
+            }
+            DiscordChange::Fetched(page) => Some((page.channel, &*page.edited)),
+            _ => None,
+        });
+        let edits =
+            edits.flat_map(|(channel, edits)| edits.iter().map(move |edit| (channel, edit)));
+        let wanted = edits.filter(|(channel, edit)| is_wanted(*channel, edit.message));
+        wanted
+            .map(|(channel, edit)| (channel, edit.clone()))
+            .collect()
+    }
+
+    /// The channels of messages with changes that are not carried out yet, with their servers.
+    pub(super) fn channels(&self) -> BTreeMap<ChannelId, Option<GuildId>> {
+        let waiting = self.waiting();
+        let changes = waiting.in_hand.iter().chain(&waiting.changes);
+        let of_messages = changes.filter_map(|change| {
+            let (party, channel) = change.droppable()?;
+            Some((channel?, party.guild()))
+        });
+        let deleted = waiting.deleted.iter();
+        let deleted = deleted.map(|(party, channel, ())| (*channel, party.guild()));
+        of_messages.chain(deleted).collect()
     }
 
     /// A change that waits is noted until all are carried out.
@@ -238,6 +284,7 @@ impl ChangeQueue {
     /// All that was taken is carried out.
     pub(super) fn carried_out(&self) {
         let mut waiting = self.waiting();
+        waiting.in_hand = Arc::default();
         if waiting.is_empty() {
             waiting.under_way = None;
         }

@@ -3,8 +3,9 @@
 
 use super::*;
 use crate::memory::reconcile::traces;
-use crate::memory::{Edit, Fetched, Missed};
+use crate::memory::{Edit, Fetched};
 use clew_context::model::ContentSource;
+use clew_discord::session::Missed;
 use clew_store::WindowQuery;
 
 const ELSEWHERE: ChannelId = ChannelId::new(70);

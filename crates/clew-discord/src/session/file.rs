@@ -11,7 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::ShardSession;
+use super::{Gap, Missed, ShardSession};
 use crate::guild_state::{CurrentUser, GuildState, PartialGuild};
 use clew_context::model::{ApplicationId, MessageId, OptedOut, UnixMillis, UserId};
 
@@ -47,6 +47,9 @@ pub struct SessionFile {
     pub answered: Vec<MessageId>,
     /// The guild state, which resuming does not send again.
     pub guilds: Vec<PartialGuild>,
+    /// Gaps that are not made up for; absent in files of earlier versions, where any may be.
+    #[serde(default)]
+    pub gaps: Option<Vec<Gap>>,
 }
 
 /// Why there is no usable file; in each case we IDENTIFY.
@@ -89,6 +92,7 @@ impl SessionFile {
         answered: Vec<MessageId>,
         guild_state: &GuildState,
         opted_out: &OptedOut,
+        gaps: Vec<Gap>,
     ) -> Option<Self> {
         let us = guild_state.current_user()?;
         let mut guilds = guild_state.snapshot();
@@ -103,7 +107,19 @@ impl SessionFile {
             shards,
             answered,
             guilds,
+            gaps: Some(gaps),
         })
+    }
+
+    /// The gaps that the process before has left.
+    pub fn gaps(&self) -> Vec<Gap> {
+        let everything = || {
+            vec![Gap {
+                at: self.written,
+                missed: Missed::Everything,
+            }]
+        };
+        self.gaps.clone().unwrap_or_else(everything)
     }
 
     /// Restores the guild state.
@@ -200,6 +216,8 @@ fn create_private(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use clew_context::model::GuildId;
+
     use super::*;
 
     const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
@@ -233,8 +251,25 @@ mod tests {
             answered,
             &guild_state,
             &OptedOut::default(),
+            vec![gap(Missed::Guild(GuildId::new(3)))],
         )
         .unwrap()
+    }
+
+    fn gap(missed: Missed) -> Gap {
+        Gap { at: NOW.0, missed }
+    }
+
+    /// Who left it kept no account of what it had missed.
+    #[test]
+    fn without_gaps_everything_is_one() {
+        let mut value = serde_json::to_value(file()).unwrap();
+        let read = |value: &serde_json::Value| -> SessionFile {
+            serde_json::from_value(value.clone()).unwrap()
+        };
+        assert_eq!(read(&value).gaps(), [gap(Missed::Guild(GuildId::new(3)))]);
+        value.as_object_mut().unwrap().remove("gaps");
+        assert_eq!(read(&value).gaps(), [gap(Missed::Everything)]);
     }
 
     #[test]
@@ -324,6 +359,7 @@ mod tests {
             Vec::new(),
             &guild_state,
             &opted_out,
+            Vec::new(),
         );
         let text = serde_json::to_string(&file.unwrap()).unwrap();
         assert!(

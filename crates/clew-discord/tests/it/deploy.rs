@@ -409,7 +409,9 @@ async fn a_restart_resumes_before_unfinished_work_and_keeps_all_facts() {
     let token = place.simulator.token();
     let answered = vec![id(done)];
     let nobody = OptedOut::default();
-    let file = SessionFile::new(now, &token, sessions, answered, &guild_state, &nobody).unwrap();
+    let gaps = Vec::new();
+    let file = SessionFile::new(now, &token, sessions, answered, &guild_state, &nobody, gaps);
+    let file = file.unwrap();
     save(&path, &file).unwrap();
 
     let missed = place

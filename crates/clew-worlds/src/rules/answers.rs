@@ -11,8 +11,6 @@ use crate::history::{Mark, MarkOf, Said, What};
 /// `USER_TURNS_PER_MIN` unless it is set.
 const TURNS_A_MINUTE: usize = 10;
 const MINUTE: i64 = 60_000;
-/// What is said to who asks too much.
-const TOO_MANY: &str = "a lot of questions";
 
 /// No question has two answers at the same time, over all processes.
 pub(crate) fn answered_once(evidence: &Evidence) -> Verdict {
@@ -56,6 +54,7 @@ pub(crate) fn answered(evidence: &Evidence) -> Verdict {
         judged += 1;
         if deleted.contains_key(&said.message)
             || is_responded(evidence, said)
+            || is_refused(evidence, said)
             || is_excused(evidence, at, said)
         {
             continue;
@@ -104,12 +103,8 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
 }
 
 /// Whether no process was told of it before a session was lost, or it was lost with a
-/// process that was killed: both are documented. So is silence towards who was told within
-/// a minute that there are too many questions.
+/// process that was killed: both are documented.
 fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
-    if is_limited(evidence, at, said) {
-        return true;
-    }
     let mut told_by = None;
     for happened in evidence.history.iter().filter(|one| one.at >= at) {
         match &happened.what {
@@ -131,24 +126,11 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     false
 }
 
-/// Whether its author was told within the last minute that it is too much.
-fn is_limited(evidence: &Evidence, at: i64, said: &Said) -> bool {
-    let author_of: BTreeMap<Id, Id> = evidence
-        .said()
-        .map(|(_, said)| (said.message, said.author))
-        .collect();
-    let before = evidence
-        .history
-        .iter()
-        .filter(|one| (at - MINUTE..=at).contains(&one.at));
-    before.into_iter().any(|one| match &one.what {
-        What::Posted {
-            replies_to: Some(to),
-            text,
-            ..
-        } => text.contains(TOO_MANY) && author_of.get(to) == Some(&said.author),
-        _ => false,
-    })
+/// Whether it was refused, maybe without a word: a person, and a channel, is told once.
+fn is_refused(evidence: &Evidence, said: &Said) -> bool {
+    let message = said.message.to_string();
+    let mut refused = evidence.told("refused");
+    refused.any(|line| line["msg_id"] == message.as_str())
 }
 
 /// An answer replies to a message of its question's channel.

@@ -14,8 +14,8 @@ struct Known {
     /// The words that a message had before, or that were in it when it was deleted, by mark;
     /// as people did it.
     gone: BTreeMap<Mark, Id>,
-    /// Those of them that the process was told of.
-    told: BTreeSet<Mark>,
+    /// Those of them that the process was told of, and when.
+    told: BTreeMap<Mark, i64>,
     /// When it was greeted last.
     greeted: Option<i64>,
 }
@@ -53,7 +53,9 @@ fn walk(evidence: &Evidence, deletions: bool, mut judge: impl FnMut(i64, &Prompt
                     let gone = known.gone.iter();
                     let theirs = gone.filter(|(_, message)| messages.contains(message));
                     let theirs: Vec<Mark> = theirs.map(|(mark, _)| *mark).collect();
-                    known.told.extend(theirs);
+                    for mark in theirs {
+                        known.told.entry(mark).or_insert(happened.at);
+                    }
                 }
             }
             What::Greeted { .. } => known.greeted = Some(happened.at),
@@ -74,7 +76,8 @@ fn not_shown(evidence: &Evidence, deletions: bool, what: &str) -> Verdict {
             if !known.gone.contains_key(mark) {
                 continue;
             }
-            let is_told = known.told.contains(mark);
+            // What comes in the same moment may have been on its way already.
+            let is_told = known.told.get(mark).is_some_and(|told| *told < at);
             // A session that begins knows nothing of what is stored, and confirms it.
             let asked = prompted
                 .question

@@ -110,6 +110,10 @@ impl Questions {
         }
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Question)> {
+        self.by_key.iter()
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&Key, &mut Question)> {
         self.by_key.iter_mut()
     }

@@ -5,35 +5,13 @@ use std::collections::HashMap;
 use super::super::party::{Party, Shared};
 use super::Trace;
 use clew_context::model::{ChannelId, GuildId, UnixMillis};
+use clew_discord::session::{Gap, Missed};
 
 /// The most channels with a time of their own: beyond, the server with most of them has one
 /// time for all, or everything has.
 pub(super) const MOST_CHANNELS: usize = 8_192;
 /// The same for servers.
 const MOST_GUILDS: usize = 8_192;
-
-/// Where events were missed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missed {
-    /// Everywhere.
-    Everything,
-    /// In the servers of a shard; direct messages are those of shard 0.
-    Shard {
-        /// The shard.
-        shard: u32,
-        /// The total number of shards.
-        shards: u32,
-    },
-    /// In a server.
-    Guild(GuildId),
-    /// In a channel.
-    Channel {
-        /// Its server; none of a direct conversation, or if it is not known.
-        guild: Option<GuildId>,
-        /// The channel.
-        channel: ChannelId,
-    },
-}
 
 /// The last time something happened, by place.
 #[derive(Debug)]
@@ -73,6 +51,26 @@ impl Since {
                 }
             }
         }
+    }
+
+    /// All that is noted.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = Gap> {
+        let everything = self.everything.iter().map(|at| (*at, Missed::Everything));
+        let shards = self.shards.iter();
+        let shards = shards.map(|((shard, shards), at)| {
+            let (shard, shards) = (*shard, *shards);
+            (*at, Missed::Shard { shard, shards })
+        });
+        let guilds = self
+            .guilds
+            .iter()
+            .map(|(guild, at)| (*at, Missed::Guild(*guild)));
+        let channels = self.channels.iter().map(|(party, channel, at)| {
+            let (guild, channel) = (party.guild(), *channel);
+            (*at, Missed::Channel { guild, channel })
+        });
+        let all = everything.chain(shards).chain(guilds).chain(channels);
+        all.map(|(at, missed)| Gap { at: at.0, missed })
     }
 
     fn note_guild(&mut self, guild: GuildId, now: UnixMillis) {
