@@ -433,3 +433,32 @@ async fn an_answer_alone_is_shown_once_its_question_is_confirmed() {
         .settle(HERE, [MessageId::new(10)], s.memory.now());
     assert_eq!(shown().await, ["so: saffron"]);
 }
+
+/// The stores may not take the new words for as long as they are slow or fail.
+#[tokio::test]
+async fn a_question_has_its_new_words_before_the_stores_have_them() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.ask(&here, 10, "saffron").await;
+    s.memory.reconcile(DiscordChange::Edited {
+        guild: Some(GUILD),
+        channel: HERE,
+        edit: Edit {
+            message: MessageId::new(10),
+            author: ADA,
+            words: Some("ginger".to_owned()),
+            at: Some(s.memory.now()),
+        },
+    });
+    let questions = async || {
+        let mut rows = s.rows(&here).await;
+        s.memory.leave_out_doubtful(&mut rows);
+        let questions = rows.iter().filter(|row| row.role == StoredRole::User);
+        questions.map(|row| row.content.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(s.rows(&here).await[0].content, "saffron");
+    assert_eq!(questions().await, ["ginger"]);
+    s.memory.reconcile_all().await;
+    assert_eq!(s.rows(&here).await[0].content, "ginger");
+    assert!(s.memory.changes.edits_waiting(|_, _| true).is_empty());
+}

@@ -1,5 +1,7 @@
 //! Facts: what is learnt, told, makes room and goes with its words.
 
+use clew_discord::session::Missed;
+
 use super::*;
 
 fn fact(subject: Subject, id: u64, by: UserId, at: i64) -> Fact {

@@ -15,6 +15,7 @@ use crate::support::model::Behaviour;
 on_each_store! {
     what_was_deleted_while_we_were_away_is_not_used
     what_could_not_be_confirmed_is_purged_later
+    a_gap_outlasts_an_orderly_restart
 }
 
 on_each_database! {
@@ -36,6 +37,34 @@ impl Place {
         let requests = self.stage.discord.requests_to("GET", &path);
         requests.len()
     }
+}
+
+/// Who resumes missed nothing, but for what the process before had missed and not asked for.
+async fn a_gap_outlasts_an_orderly_restart(kind: Kind) {
+    let p = Place::new(kind, &[]).await;
+    let bot = p.start().await;
+    let us = p.stage.discord.bot();
+    let gone = p.ask(p.help, p.ada, "saffron").await;
+    let edited = p.ask_for(p.help, p.ada, "cinnamon", "fine").await;
+    p.ask(p.help, p.ada, "turmeric").await;
+    bot.stop().await;
+    p.stage.discord.forget_sessions();
+    p.stage.discord.world(|world| {
+        world.seed_delete(p.help, gone.trigger);
+        world.seed_edit(p.help, edited.trigger, &format!("<@{us}> ginger"));
+    });
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    bot.stop().await;
+    p.time.pass(1_000);
+    let begun = p.stage.discord.sessions_begun();
+    let bot = p.stage.launch();
+    p.stage.discord.wait_ready().await.unwrap();
+    let prompt = p.prompt(p.help, p.ada).await;
+    assert_eq!(p.stage.discord.sessions_begun(), begun, "it resumed");
+    assert_says(&prompt, &["ginger", "turmeric"]);
+    assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);
+    bot.stop().await;
 }
 
 async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
