@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -26,8 +26,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// What whoever connects may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The most connections at once. With one more, the oldest that has sent no whole head ends;
-    /// if all have, the new one waits until one of them is answered.
+    /// The most connections at once. With one more, the oldest that has sent no whole head ends,
+    /// or else the oldest that has not taken its answer; if all are being answered, the new one
+    /// waits for one of them.
     pub(crate) connections: usize,
     /// How long the head of a request may take to arrive; a connection that is kept open ends
     /// when none has come for so long.
@@ -37,11 +38,18 @@ pub(crate) struct Bounds {
     pub(crate) connection: Option<Duration>,
 }
 
+/// The head of a request has not arrived.
+const ASKING: u8 = 0;
+/// The answer is being made.
+const ANSWERING: u8 = 1;
+/// The answer is there, and may not have been read.
+const TAKING: u8 = 2;
+
 /// A connection being served.
 struct Opened {
     task: AbortHandle,
-    /// Whether the head of a request has arrived.
-    has_asked: Arc<AtomicBool>,
+    /// How far it is.
+    stage: Arc<AtomicU8>,
 }
 
 /// Serves until dropped.
@@ -52,10 +60,10 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, bounds: Bounds)
         match listener.accept().await {
             Ok((stream, _)) => {
                 make_room(&mut open, &mut connections, bounds.connections).await;
-                let has_asked = Arc::<AtomicBool>::default();
-                let serving = connection(stream, router.clone(), bounds, Arc::clone(&has_asked));
+                let stage = Arc::new(AtomicU8::new(ASKING));
+                let serving = connection(stream, router.clone(), bounds, Arc::clone(&stage));
                 let task = connections.spawn(serving);
-                open.push_back(Opened { task, has_asked });
+                open.push_back(Opened { task, stage });
             }
             Err(error) => not_accepted(&error).await,
         }
@@ -69,8 +77,12 @@ async fn make_room(open: &mut VecDeque<Opened>, connections: &mut JoinSet<()>, m
         if open.len() < most {
             return;
         }
-        let slow = |one: &Opened| !one.has_asked.load(Ordering::Relaxed);
-        if let Some(slowest) = open.iter().position(slow).and_then(|at| open.remove(at)) {
+        let oldest = |stage| {
+            let mut open = open.iter();
+            open.position(|one| one.stage.load(Ordering::Relaxed) == stage)
+        };
+        let slowest = oldest(ASKING).or_else(|| oldest(TAKING));
+        if let Some(slowest) = slowest.and_then(|at| open.remove(at)) {
             slowest.task.abort();
         } else {
             connections.join_next().await;
@@ -83,11 +95,16 @@ async fn not_accepted(error: &io::Error) {
     sleep(ACCEPT_PAUSE).await;
 }
 
-async fn connection(stream: TcpStream, router: Router, bounds: Bounds, has_asked: Arc<AtomicBool>) {
+async fn connection(stream: TcpStream, router: Router, bounds: Bounds, stage: Arc<AtomicU8>) {
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request| {
-        has_asked.store(true, Ordering::Relaxed);
-        router.call(request)
+        stage.store(ANSWERING, Ordering::Relaxed);
+        let (answering, stage) = (router.call(request), Arc::clone(&stage));
+        async move {
+            let answer = answering.await;
+            stage.store(TAKING, Ordering::Relaxed);
+            answer
+        }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -99,5 +116,56 @@ async fn connection(stream: TcpStream, router: Router, bounds: Bounds, has_asked
     match bounds.connection {
         Some(most) => drop(timeout(most, serving).await),
         None => drop(serving.await),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn ask(address: std::net::SocketAddr, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: here\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    }
+
+    #[tokio::test]
+    async fn who_does_not_take_an_answer_gives_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        // More than sockets hold.
+        let router = Router::new()
+            .route("/large", get(async || vec![b'x'; 64 << 20]))
+            .route("/small", get(async || "small"));
+        let bounds = Bounds {
+            connections: 2,
+            head: Duration::from_mins(1),
+            connection: Some(Duration::from_mins(10)),
+        };
+        let server = tokio::spawn(serve(listener, router, bounds));
+        let mut slow = Vec::new();
+        for _ in 0..bounds.connections {
+            let mut stream = ask(address, "/large").await;
+            assert_eq!(stream.read_u8().await.unwrap(), b'H');
+            slow.push(stream);
+        }
+        let mut said = String::new();
+        let mut quick = ask(address, "/small").await;
+        let reading = timeout(Duration::from_mins(1), quick.read_to_string(&mut said));
+        reading.await.expect("it is not kept waiting").unwrap();
+        assert!(said.ends_with("small"), "{said}");
+        // The oldest went, the other stays.
+        let mut rest = slow.into_iter().map(async |mut stream| {
+            let mut all = Vec::new();
+            let read = stream.read_to_end(&mut all).await;
+            read.is_ok() && all.len() > 64 << 20
+        });
+        assert!(!rest.next().unwrap().await);
+        assert!(rest.next().unwrap().await);
+        server.abort();
     }
 }

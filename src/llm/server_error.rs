@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::Error;
 use super::wire::{self, ServerError};
+use clew_context::model::UnixMillis;
 
 /// How many bytes of an error's body are read: the message is at its start.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -176,8 +177,7 @@ fn limit(words: &str) -> Option<u32> {
 
 /// Headers that say how long to wait, in the order of how exactly, each with the seconds of
 /// its unit: OpenAI's and Azure's `retry-after-ms`, then `retry-after`. `LiteLLM` passes the
-/// headers of the service behind it on under names that begin with `llm_provider-`. The
-/// form of a date is ignored.
+/// headers of the service behind it on under names that begin with `llm_provider-`.
 const WAITS: [(&str, f64); 4] = [
     ("retry-after-ms", 0.001),
     ("llm_provider-retry-after-ms", 0.001),
@@ -196,9 +196,18 @@ const RESETS: [&str; 4] = [
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    // A date is measured from the answer's own, so that no difference of clocks counts.
+    let until = |date: &str| {
+        let now = UnixMillis::parse_http(text("date")?)?;
+        let wait = UnixMillis::parse_http(date)?.since(now);
+        u64::try_from(wait).ok().map(Duration::from_millis)
+    };
     let told = WAITS.iter().find_map(|(name, unit)| {
-        let number: f64 = text(name)?.parse().ok()?;
-        Duration::try_from_secs_f64(number * unit).ok()
+        let value = text(name)?;
+        match value.parse::<f64>() {
+            Ok(number) => Duration::try_from_secs_f64(number * unit).ok(),
+            Err(_) => until(value),
+        }
     });
     let resets = || RESETS.iter().filter_map(|name| span(text(name)?)).max();
     told.or_else(resets)
@@ -421,7 +430,13 @@ mod tests {
             ("retry-after", "0.5", Some(500)),
             ("retry-after-ms", "40", Some(40)),
             ("retry-after", "-1", None),
-            ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT", None),
+            ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT", Some(60_000)),
+            (
+                "llm_provider-retry-after",
+                "Wed, 21 Oct 2026 07:27:01 GMT",
+                Some(1000),
+            ),
+            ("retry-after", "Wed, 21 Oct 2026 07:26:59 GMT", None),
             ("llm_provider-retry-after", "3", Some(3000)),
             ("llm_provider-retry-after-ms", "30", Some(30)),
             ("x-ratelimit-reset-requests", "1s", Some(1000)),
@@ -436,6 +451,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
+            let now = "Wed, 21 Oct 2026 07:27:00 GMT";
+            headers.insert("date", now.parse().unwrap());
             assert_eq!(
                 retry_after(&headers),
                 expected.map(Duration::from_millis),

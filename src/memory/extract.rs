@@ -241,7 +241,7 @@ impl Memory {
         let facts = self.facts_of(Subject::User(extraction.place.asker)).await?;
         let serving = facts
             .into_iter()
-            .filter(|fact| fact.origin.serves(extraction.place.guild));
+            .filter(|fact| fact.origin.serves(extraction.place.guild) && !self.is_doubtful(fact));
         Ok(serving.map(|fact| fact.text).collect())
     }
 
@@ -300,6 +300,38 @@ async fn ask(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Missed;
+    use crate::memory::tests::{ADA, GUILD, HERE, place, scene};
+
+    /// The model that learns is told no more than a prompt tells.
+    #[tokio::test]
+    async fn a_fact_from_before_a_gap_is_not_known_before_it_is_confirmed() {
+        let s = scene().await;
+        let said = |message| ExtractionInput {
+            ids: Ids::default(),
+            place: place(GUILD, HERE, ADA),
+            asker: "Ada".to_owned(),
+            words: "figs".to_owned(),
+            others: Vec::new(),
+            message,
+            asked: s.memory.now(),
+        };
+        let message = MessageId::new(10);
+        let fact = |message, text: &str| s.memory.fact(&said(message), text.to_owned());
+        let facts = [fact(Some(message), "likes figs"), fact(None, "likes plums")];
+        s.memory.stores.lasting.put_facts(&facts).await.unwrap();
+        let known = async || {
+            let mut known = s.memory.known(&said(None)).await.unwrap();
+            known.sort();
+            known
+        };
+        assert_eq!(known().await, ["likes figs", "likes plums"]);
+        s.pass(1_000);
+        s.memory.missed(Missed::Everything);
+        assert_eq!(known().await, ["likes plums"]);
+        s.memory.doubts.settle(HERE, [message], s.memory.now());
+        assert_eq!(known().await, ["likes figs", "likes plums"]);
+    }
 
     #[tokio::test]
     async fn no_more_than_a_few_wait() {

@@ -119,11 +119,12 @@ impl Memory {
         profiles
     }
 
-    /// Whether the message that it was learnt from is deleted, or may be. If a gap lies
-    /// behind it, it is asked for in the background.
-    fn is_doubtful(&self, fact: &Fact) -> bool {
-        drop(self.doubts.take_unconfirmed(trace_of_fact(fact), 0));
-        trace_of_fact(fact).is_some_and(|trace| self.doubts.hides(&trace))
+    /// Whether the message that it was learnt from is deleted, or may be. One that lies
+    /// before a gap is asked for in the background, and may be deleted until then.
+    pub(super) fn is_doubtful(&self, fact: &Fact) -> bool {
+        let trace = trace_of_fact(fact);
+        drop(self.doubts.take_unconfirmed(trace, 0));
+        trace.is_some_and(|trace| self.doubts.hides(&trace) || self.doubts.is_unconfirmed(&trace))
             || self.changes.noted.is_any_deleted(fact.link)
     }
 

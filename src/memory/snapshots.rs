@@ -99,7 +99,11 @@ impl Memory {
         let since = self.since(place).await?;
         let store = &self.stores.conversations;
         let messages = self.own_messages(place, since).await?;
-        let mut summary = summary(model, &messages).await;
+        // What is not confirmed is saved, since a restored row has to be confirmed too, but
+        // a summary would show it.
+        let mut shown = messages.clone();
+        self.leave_out_unconfirmed(&mut shown);
+        let mut summary = summary(model, &shown).await;
         // The model takes a while: what was deleted meanwhile must not be saved.
         self.reconcile_all().await;
         let left = self.own_messages(place, since).await?;
@@ -292,7 +296,7 @@ fn snapshot_id() -> SnapshotId {
 
 /// The model's summary, two to four sentences.
 async fn summary(model: Option<&llm::ModelServers>, messages: &[StoredMessage]) -> String {
-    let Some(model) = model else {
+    let Some(model) = model.filter(|_| !messages.is_empty()) else {
         return NO_SUMMARY.to_owned();
     };
     let prompt = [

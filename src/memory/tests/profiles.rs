@@ -62,11 +62,52 @@ async fn facts_of_a_server_are_those_that_may_be_told() {
     let readable = s.memory.read_facts(&ids, &here).await;
     let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
     assert_eq!(profiles.server, ["fact 10"]);
-    // After a gap their messages are asked for.
+    // After a gap their messages are asked for, and nothing is told meanwhile.
     s.memory.missed(Missed::Everything);
-    s.memory.profiles(&ids, &here, readable, "words").await;
+    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(profiles.server, [""; 0]);
     let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
     assert_eq!(due, [10, 12].map(|id| (HERE, MessageId::new(id))));
+}
+
+/// A fact without a message is never in doubt; one whose channel may not be read is kept, and
+/// told again once its message is shown.
+#[tokio::test]
+async fn facts_from_before_a_gap_are_told_once_they_are_confirmed() {
+    let s = scene().await;
+    let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
+    let closed = ChannelId::new(8);
+    let subject = Subject::User(ADA);
+    let facts = [
+        Fact {
+            link: None,
+            ..fact(subject, 11, ADA, 5)
+        },
+        Fact {
+            link: Some((closed, MessageId::new(12))),
+            ..fact(subject, 12, ADA, 5)
+        },
+    ];
+    s.memory.stores.lasting.put_facts(&facts).await.unwrap();
+    let told = async || {
+        let readable = s.memory.read_facts(&ids, &here).await;
+        let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+        profiles.user
+    };
+    assert_eq!(told().await, ["fact 11", "fact 12"]);
+    s.pass(1_000);
+    s.memory.missed(Missed::Everything);
+    assert_eq!(told().await, ["fact 11"]);
+    s.memory.doubts.refused(closed, s.memory.now());
+    assert_eq!(told().await, ["fact 11"]);
+    assert!(s.memory.doubts.due().now_or_never().is_none());
+    s.memory.permissions_changed(|_| true);
+    assert_eq!(told().await, ["fact 11"]);
+    let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
+    assert_eq!(due, [(closed, MessageId::new(12))]);
+    let seen = [MessageId::new(12)];
+    s.memory.doubts.settle(closed, seen, s.memory.now());
+    assert_eq!(told().await, ["fact 11", "fact 12"]);
 }
 
 /// Facts that could not be read, or whose user has opted out since, are not asked for

@@ -105,7 +105,7 @@ impl Background {
         );
     }
 
-    /// Makes anew what follows from the rows and from what was collected.
+    /// Makes what follows from the rows and from what was collected, also anew.
     pub(super) async fn complete(&mut self, turn: &Turn<'_>, collected: &Collected) {
         self.inherited = Inherited::new(self.place.channel);
         self.inherited.take_rows(&mut self.rows);
@@ -167,11 +167,9 @@ pub(super) async fn remembered(
     };
     let is_thread = kind.is_some_and(ChannelKind::is_thread);
     let place = memory.place(&agent, turn.ids.guild, channel, is_thread, request.asker());
-    let is_proxied = turn.proxy().is_some();
-    if run.is_some() || is_proxied {
-        let status = || status_elsewhere(turn, &agent);
+    if run.is_some() || turn.proxy().is_some() {
         return Some(Background {
-            status: (!is_proxied).then(status).unwrap_or_default(),
+            status: String::new(),
             facts: None,
             offers: Vec::new(),
             profiles: Profiles::default(),
@@ -209,7 +207,7 @@ pub(super) async fn remembered(
     let recalled: BTreeSet<TurnId> = left.take(memory.settings().recall).copied().collect();
     rows.retain(|row| recalled.contains(&row.turn) || !best.contains(&row.turn));
     Some(Background {
-        status: status_elsewhere(turn, &agent),
+        status: String::new(),
         facts: Some(facts),
         offers: Vec::new(),
         profiles: Profiles::default(),

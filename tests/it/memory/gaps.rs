@@ -149,6 +149,31 @@ async fn what_cannot_be_confirmed_is_neither_used_nor_purged() {
     assert_eq!(p.event_count("purged"), 0);
 }
 
+/// The summary of `/context save` goes by the rule of prompts; what it leaves out is saved all the same, since
+/// what is restored has to be confirmed again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_is_made_of_what_is_confirmed() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    let bot = p.begin_anew(bot).await;
+    for path in ["messages", "messages/*"] {
+        let path = format!("/channels/{}/{path}", p.help);
+        p.stage
+            .discord
+            .fault(Fault::status("GET", &path, 403, 50_001, "no"));
+    }
+    p.ask(p.help, p.ada, "pepper").await;
+    let discord = &p.stage.discord;
+    let saved = discord.call(p.ada, p.help, "context save", json!({})).await;
+    let saved = saved.unwrap().answer().await.unwrap();
+    assert_says(&saved.text(), &["Saved 4 messages"]);
+    let asked = p.stage.model.requests().pop().unwrap().to_string();
+    assert_says(&asked, &["Summarize this conversation", "pepper"]);
+    assert_says_nothing_of(&asked, &["saffron"]);
+    bot.stop().await;
+}
+
 /// The message is gone, but Discord does not answer in time: it is left out, then found to be gone in the
 /// background and purged.
 async fn what_could_not_be_confirmed_is_purged_later(kind: Kind) {

@@ -62,6 +62,12 @@ impl UnixMillis {
         let time: jiff::Timestamp = text.parse().ok()?;
         Some(Self(time.as_millisecond()))
     }
+
+    /// Parses a date of HTTP's headers: `Fri, 02 Jan 2026 03:04:05 GMT`.
+    pub fn parse_http(text: &str) -> Option<Self> {
+        let time = jiff::fmt::rfc2822::parse(text).ok()?;
+        Some(Self(time.timestamp().as_millisecond()))
+    }
 }
 
 impl fmt::Display for UnixMillis {
@@ -93,6 +99,9 @@ mod tests {
         assert_eq!(midnight.day(), time.day() + 1);
         assert_eq!(midnight.before(Duration::from_millis(1)).day(), time.day());
         assert_eq!(UnixMillis::parse("yesterday"), None);
+        let of_http = UnixMillis::parse_http("Fri, 02 Jan 2026 03:04:05 GMT").unwrap();
+        assert_eq!(of_http.rfc3339(), "2026-01-02T03:04:05.000Z");
+        assert_eq!(UnixMillis::parse_http("yesterday"), None);
     }
 
     proptest! {

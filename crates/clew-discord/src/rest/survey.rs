@@ -151,11 +151,8 @@ impl Rest {
             .map_err(|error| RestError::of_twilight(&error))?;
         let mut headers = answer.headers();
         let date = headers.find(|(name, _)| name.eq_ignore_ascii_case("date"));
-        let time = date.and_then(|(_, value)| {
-            let text = std::str::from_utf8(value).ok()?;
-            let zoned = jiff::fmt::rfc2822::parse(text).ok()?;
-            Some(UnixMillis(zoned.timestamp().as_millisecond()))
-        });
+        let time =
+            date.and_then(|(_, value)| UnixMillis::parse_http(std::str::from_utf8(value).ok()?));
         time.ok_or_else(malformed)
     }
 }
