@@ -40,11 +40,11 @@ use crate::telemetry::{Guard, Ids, LineTap, Metrics, with_sources};
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
-use clew_context::model::{ApplicationId, Clock, Secret};
+use clew_context::model::{ApplicationId, Clock, MessageId, Secret};
 use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
-use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress};
+use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress, ShardSession};
 
 pub use clock::system_clock;
 pub use outside::Outside;
@@ -396,21 +396,25 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     );
     services.telemetry.emit(&Ids::default(), stopping);
     if ended.is_ok() {
-        let progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let reached = progress.sessions();
-        drop(progress);
+        let reached = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let reached = reached.sessions();
         // Never connected: the previous process's sessions are still valid.
         let sessions = if reached.is_empty() { before } else { reached };
-        let opted_out = services.opt_outs.current();
-        handover.leave(
-            sessions,
-            dispatcher.answered(),
-            &services.guild_state,
-            &opted_out,
-            services.memory.gaps(),
-        );
+        leave(running, sessions, dispatcher.answered());
     }
     ended
+}
+
+/// Leaves the next process what it needs.
+fn leave(running: &Running<'_>, sessions: Vec<ShardSession>, answered: Vec<MessageId>) {
+    let services = running.services;
+    running.handover.leave(
+        sessions,
+        answered,
+        &services.guild_state,
+        &services.opt_outs.current(),
+        services.memory.gaps(),
+    );
 }
 
 /// Warns at the start, not only at the first question, if the model cannot be

@@ -300,8 +300,8 @@ async fn ask(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Missed;
     use crate::memory::tests::{ADA, GUILD, HERE, place, scene};
+    use clew_discord::session::Missed;
 
     /// The model that learns is told no more than a prompt tells.
     #[tokio::test]

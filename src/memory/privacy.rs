@@ -1,5 +1,9 @@
 //! Privacy: opting out, erasing and exporting.
 
+use std::time::Duration;
+
+use tokio::time::sleep;
+
 use super::Memory;
 use crate::telemetry::event::PurgeCause;
 use clew_context::model::{OptedOut, UnixMillis, UserId};
@@ -7,6 +11,8 @@ use clew_store::{Cursor, Kind, Purge, Purged, Record};
 
 /// How many entries an export reads at a time.
 const EXPORT_PAGE: usize = 500;
+/// The pause between two users whose opt-outs are looked after, some reads each.
+const BETWEEN_OPT_OUTS: Duration = Duration::from_millis(100);
 
 /// Everything that is kept about a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +47,38 @@ impl Memory {
     pub async fn opt_in(&self, user: UserId) -> Result<(), clew_store::Error> {
         self.stores.lasting.set_opt_out(user, None).await?;
         self.read_opt_outs().await
+    }
+
+    /// Finishes the purges of opt-outs that an earlier process was stopped in.
+    ///
+    /// # Errors
+    /// A store's error; calling this again finishes the rest.
+    pub(super) async fn finish_opt_outs(&self) -> Result<(), clew_store::Error> {
+        for (user, _) in self.stores.lasting.opt_outs().await? {
+            if self.keeps_any(user).await? {
+                let purged = self.purge(&Purge::User(user)).await?;
+                self.tell_purged(PurgeCause::OptOut, &purged);
+            }
+            sleep(BETWEEN_OPT_OUTS).await;
+        }
+        Ok(())
+    }
+
+    /// Whether anything but the opt-out is kept of a user.
+    async fn keeps_any(&self, user: UserId) -> Result<bool, clew_store::Error> {
+        for (_, store) in self.stores.all() {
+            for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::OptOuts) {
+                let found = store.records(kind, Some(user), None, 1).await?;
+                if !found.records.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        let lines = match &self.stores.transcripts {
+            Some(transcripts) => transcripts.lines(user).await?.len(),
+            None => 0,
+        };
+        Ok(lines > 0 || self.count_outputs(user).await? > 0)
     }
 
     async fn read_opt_outs(&self) -> Result<(), clew_store::Error> {

@@ -7,8 +7,8 @@ use super::*;
 use crate::memory::unsaved::UnsavedTurn;
 use crate::telemetry::{Lines, event::CircuitState};
 use clew_context::model::{MessageId, TurnId};
-use clew_store::Purge;
 use clew_store::model::{Fact, FactId, Origin, StoredMessage, Subject};
+use clew_store::{Kind, Purge};
 use futures_util::FutureExt;
 
 mod profiles;
@@ -354,6 +354,26 @@ async fn an_opt_out_holds_at_once_until_an_opt_in() {
     assert_eq!(s.rows(&here).await, []);
     s.ask(&here, 30, "cinnamon").await;
     assert_eq!(s.rows(&here).await.len(), 2);
+}
+
+/// A process that was killed right after it had noted an opt-out purged nothing.
+#[tokio::test]
+async fn an_opt_out_that_was_broken_off_is_finished() {
+    let s = scene().await;
+    let (of_ada, of_boris) = (place(GUILD, HERE, ADA), place(GUILD, HERE, BORIS));
+    s.ask(&of_ada, 10, "saffron").await;
+    s.ask(&of_boris, 20, "ginger").await;
+    let noted = s
+        .memory
+        .stores
+        .lasting
+        .set_opt_out(ADA, Some(UnixMillis(1)));
+    noted.await.unwrap();
+    assert_eq!(s.memory.kept_of(ADA).await.unwrap().total(), 3);
+    s.memory.finish_opt_outs().await.unwrap();
+    let kept = s.memory.kept_of(ADA).await.unwrap();
+    assert_eq!(kept.iter().collect::<Vec<_>>(), [(Kind::OptOuts, 1)]);
+    assert_eq!(s.memory.kept_of(BORIS).await.unwrap().total(), 2);
 }
 
 /// What the store does not take now waits, and is counted as lost if the process

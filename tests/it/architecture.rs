@@ -62,7 +62,12 @@ const SIMULATOR: Package = Package {
     folder: "crates/clew-simulator/src",
     layers: &[],
 };
-const PACKAGES: [&Package; 5] = [&BOT, &CONTEXT, &DISCORD, &STORE, &SIMULATOR];
+/// One layer: the bot in seeded worlds, and the rules that they are checked by.
+const WORLDS: Package = Package {
+    folder: "crates/clew-worlds/src",
+    layers: &[],
+};
+const PACKAGES: [&Package; 6] = [&BOT, &CONTEXT, &DISCORD, &STORE, &SIMULATOR, &WORLDS];
 /// In lines.
 const LONGEST_FILE: usize = 600;
 /// In lines, from its `fn` to its closing brace.

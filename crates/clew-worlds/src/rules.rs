@@ -80,6 +80,10 @@ pub(crate) const RULES: &[Rule] = &[
         check: telemetry::collects_in_time,
     },
     Rule {
+        name: "caps_hold",
+        check: telemetry::caps_hold,
+    },
+    Rule {
         name: "people_have_limits",
         check: answers::people_have_limits,
     },

@@ -7,7 +7,7 @@ use crate::evidence::Evidence;
 use crate::history::What;
 
 /// `MEM_FETCH_TIMEOUT_S` by default, and what is done after it, in milliseconds.
-const COLLECT_MS: u64 = 5_000 + 250;
+const COLLECT_MS: f64 = 5_000.0 + 250.0;
 
 /// No word of anybody is in the files of telemetry.
 pub(crate) fn no_words(evidence: &Evidence) -> Verdict {
@@ -61,12 +61,33 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
 pub(crate) fn collects_in_time(evidence: &Evidence) -> Verdict {
     let (mut judged, mut found) = (0, None);
     for line in evidence.told("collect_ok") {
-        let Some(ms) = line["detail"]["ms"].as_u64() else {
+        let Some(ms) = line["detail"]["ms"].as_f64() else {
             continue;
         };
         judged += 1;
         if ms > COLLECT_MS {
             found.get_or_insert(format!("collecting took {ms} ms: {line}"));
+        }
+    }
+    verdict(judged, found)
+}
+
+/// No block has more messages or characters than the caps in effect.
+pub(crate) fn caps_hold(evidence: &Evidence) -> Verdict {
+    let (mut judged, mut found) = (0, None);
+    for line in evidence.told("collect_ok") {
+        let detail = &line["detail"];
+        for (what, cap) in [("msgs", "mem_max_msgs"), ("chars", "mem_max_chars")] {
+            let Some(count) = detail[what].as_u64() else {
+                continue;
+            };
+            let Some(most) = detail["caps"][cap].as_u64() else {
+                continue;
+            };
+            judged += 1;
+            if count > most {
+                found.get_or_insert(format!("{count} {what}, and at most {most}: {line}"));
+            }
         }
     }
     verdict(judged, found)
