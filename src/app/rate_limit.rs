@@ -74,6 +74,18 @@ mod tests {
         assert!(rate.times.len() <= 8 * MANY, "{}", rate.times.len());
     }
 
+    /// Nobody who was active within the minute is forgotten for those who come.
+    #[test]
+    fn who_was_there_lately_is_remembered_however_many_come() {
+        let (mut rate, start) = (RateLimiter::new(1), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert!(rate.take(0, at(0)));
+        for n in 1..3 * MANY {
+            assert!(rate.take(n, at(1)));
+        }
+        assert!(!rate.take(0, at(2)) && !rate.take(1, at(2)));
+    }
+
     #[test]
     fn a_minute_slides() {
         let (mut rate, start) = (RateLimiter::new(2), Instant::now());

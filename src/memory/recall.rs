@@ -28,7 +28,7 @@ pub(super) const MOST_OF_ALL: usize = 64 << 20;
 const PAGE: usize = 200;
 /// The most turns that may be stored in a conversation before its index is looked at again:
 /// beyond, it is made anew.
-const MOST_STORED: usize = 4_096;
+pub(super) const MOST_STORED: usize = 4_096;
 /// How long a turn goes on reading older rows of a conversation that is not wholly
 /// indexed; the next turn continues.
 const READING: Duration = Duration::from_millis(300);

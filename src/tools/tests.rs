@@ -43,3 +43,16 @@ fn arguments_are_equal_whatever_their_order_and_spaces() {
         assert_eq!(Arguments::parse(broken), None, "{broken}");
     }
 }
+
+/// Models write ids as numbers, and white space around what they quote.
+#[test]
+fn an_argument_is_a_text_or_a_number() {
+    let text = r#"{"id": " 12 ", "number": 12, "blank": " ", "list": ["12"], "yes": true}"#;
+    let arguments = Arguments::parse(text).unwrap();
+    for name in ["id", "number"] {
+        assert_eq!(arguments.text(name).as_deref(), Some("12"), "{name}");
+    }
+    for name in ["blank", "list", "yes", "missing"] {
+        assert_eq!(arguments.text(name), None, "{name}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `clew playground`: the page's server over real sockets, with the real bot behind it.
 
+mod bounds;
 mod browser;
 mod calling;
 mod changing;

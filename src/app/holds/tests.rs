@@ -541,3 +541,48 @@ fn a_deleted_question_has_one_copy() {
     assert_eq!(all.copies(11, "<@9> why?"), Some(asked(11)));
     assert_eq!(all.copies(12, "<@9> why?"), None);
 }
+
+/// Apps copy neither a reply nor a mention.
+#[test]
+fn a_copy_means_what_its_original_replied_to_and_mentioned() {
+    let reply = |id: u64, to: u64, mentioned: &[u64]| {
+        let mentions = mentioned
+            .iter()
+            .map(|id| json!({"id": id.to_string(), "username": "x"}));
+        read(&json!({
+            "id": id.to_string(), "channel_id": "7", "guild_id": "1", "content": "<@9> what leaks?",
+            "type": 19, "author": {"id": "1", "username": "somebody"},
+            "message_reference": {"message_id": to.to_string(), "channel_id": "7"},
+            "mentions": mentions.collect::<Vec<_>>(),
+        }))
+    };
+    let means = |copy: &Message, original: &Message| {
+        let joined = joined(copy, original);
+        let to = joined.reference.and_then(|to| to.message);
+        let mentions = joined.mentions.iter().map(|one| one.id.get());
+        (
+            joined.kind,
+            to.map(MessageId::get),
+            mentions.collect::<Vec<_>>(),
+        )
+    };
+    let copy = message(11, 99, "<@9> what leaks?");
+    let original = reply(10, 4, &[9, 3]);
+    let meant = (MessageKind::Reply, Some(4), vec![9, 3]);
+    assert_eq!(means(&copy, &original), meant);
+    // What it has of its own stays, once.
+    let meant = (MessageKind::Reply, Some(5), vec![3, 9]);
+    assert_eq!(means(&reply(11, 5, &[3]), &original), meant);
+}
+
+/// Those that wait are asked by the next process.
+#[test]
+fn nothing_is_known_once_closed() {
+    let mut all = Watched::new();
+    assert!(all.holds.is_empty());
+    assert_eq!(all.asks(10, 1, "<@9> L: what leaks?", 0), NOTHING);
+    assert!(!all.holds.is_empty());
+    all.holds.close();
+    assert!(all.holds.is_empty());
+    assert_eq!(all.expired(99_000), NOTHING);
+}

@@ -80,6 +80,7 @@ fn a_free_place_goes_to_the_server_and_the_person_with_the_fewest() {
     }
     submit(&mut queues, 7, BORIS, "boris'");
     submit(&mut queues, 8, ELSEWHERE, "another server's");
+    assert_eq!((queues.running(), queues.waiting()), (3, 5));
     let mut next = |queue| queues.finished(thread(queue)).unwrap().1;
     assert_eq!(next(1), "another server's");
     assert_eq!(next(2), "boris'");

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::memory::Edit;
-use crate::memory::recall::MOST_OF_ALL;
+use crate::memory::recall::{MOST_OF_ALL, MOST_STORED};
 use clew_context::model::ContentSource;
+use clew_store::TurnKey;
 
 /// What is recalled for a question, oldest first.
 async fn recalled(s: &Scene, place: &Place, question: &str) -> Vec<String> {
@@ -401,4 +402,63 @@ async fn an_index_goes_when_old_rows_go() {
         .unwrap();
     assert!(!s.memory.recall.holds(&here));
     assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
+}
+
+/// Some of the best may be gone, or not for those who read the answer.
+#[tokio::test]
+async fn there_are_three_candidates_for_each_that_is_recalled() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.rows(&here).await;
+    for number in 1..=15 {
+        s.ask(&here, 10 * number, &format!("pump number{number}"))
+            .await;
+    }
+    fill(&s, &here, 200).await;
+    let (ids, turn) = (Ids::default(), TurnId(u64::MAX >> 1));
+    let earlier = s.memory.earlier(&ids, &here, turn, "Which pump?").await;
+    assert_eq!(earlier.recalled.len(), 3 * s.memory.settings().recall);
+}
+
+/// An index that nobody asks does not note turns without end.
+#[tokio::test]
+async fn an_index_goes_when_too_much_was_stored_since() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    let there = place(GUILD, ChannelId::new(8), ADA);
+    for place in [&here, &there] {
+        recalled(&s, place, QUESTION).await;
+    }
+    let recall = &s.memory.recall;
+    let turn = TurnKey {
+        scope: here.scope,
+        agent: here.agent.clone(),
+        turn: TurnId(10),
+    };
+    for ordinal in 0..=MOST_STORED as u64 {
+        assert!(recall.holds(&here), "{ordinal}");
+        recall.stored(&turn, ordinal);
+    }
+    assert!(!recall.holds(&here) && recall.holds(&there));
+}
+
+#[tokio::test]
+async fn an_index_goes_with_its_server_or_its_member() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    let other = GuildId::new(2);
+    for (purge, stays) in [
+        (Purge::Guild(other), true),
+        (Purge::Guild(GUILD), false),
+        (member(other, ADA), true),
+        (member(GUILD, ADA), false),
+    ] {
+        recalled(&s, &here, QUESTION).await;
+        s.memory.recall.forget_changed(&purge);
+        assert_eq!(s.memory.recall.holds(&here), stays, "{purge:?}");
+    }
+}
+
+fn member(guild: GuildId, user: UserId) -> Purge {
+    Purge::Member { guild, user }
 }

@@ -147,11 +147,9 @@ impl<'a> ToolLoop<'a> {
     pub(super) fn shorten(&mut self) -> bool {
         let results = self.rounds.iter().flat_map(|round| &round.calls);
         let chars: usize = results.map(|called| called.text.chars().count()).sum();
-        let may_help = chars > MIN_PROMPT_CHARS && self.max_chars > MIN_PROMPT_CHARS;
-        if may_help {
-            self.max_chars = (chars.min(self.max_chars) / 2).max(MIN_PROMPT_CHARS);
-        }
-        may_help
+        let halved = halved(chars, self.max_chars);
+        self.max_chars = halved.unwrap_or(self.max_chars);
+        halved.is_some()
     }
 
     /// Runs the calls of a server's answer, unless an order comes.
@@ -394,6 +392,12 @@ fn sendable(number: usize, call: ToolCall, arguments: &Result<Arguments, ToolErr
             .map_or_else(no_arguments, Arguments::canonical),
         extra: call.extra,
     }
+}
+
+/// Half of what results take of their room; none if less would not help.
+fn halved(chars: usize, room: usize) -> Option<usize> {
+    let may_help = chars > MIN_PROMPT_CHARS && room > MIN_PROMPT_CHARS;
+    may_help.then(|| (chars.min(room) / 2).max(MIN_PROMPT_CHARS))
 }
 
 /// The rounds with as much of their results as fits, the newest first.

@@ -4,7 +4,7 @@
 use clew_simulator::{ChannelKind, Draft, Fault, File, Gate as Held, Id, OverwriteOf, Permissions};
 use serde_json::json;
 
-use super::{Place, place_with};
+use super::{Place, only, place_with};
 use crate::support::model::Behaviour;
 
 /// In Boris' messages.
@@ -186,5 +186,32 @@ async fn what_is_deleted_before_a_retry_is_not_asked_with_again() {
     assert_eq!(requests.len(), 2);
     let after = requests[1].to_string();
     assert!(!after.contains(MARK), "{after}");
+    let lines = bot.stop().await;
+    assert_eq!(only(&lines, "request_failed")["attempt"], 1);
+    assert_eq!(only(&lines, "request_ok")["attempt"], 2);
+}
+
+/// Whoever edits on and on does not keep the model busy.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_changes_again_and_again_is_given_up() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    let gates = [(); 4].map(|()| {
+        let retry = vec![("retry-after", "0".to_owned())];
+        let (busy, gate) = Behaviour::Status(503, "{}".to_owned(), retry).held();
+        p.stage.model.script(busy);
+        gate
+    });
+    let question = Draft::new(p.to_us("what of it?")).reply_to(theirs.here);
+    p.post(p.channel, p.ada, question);
+    for (nth, gate) in gates.iter().enumerate() {
+        p.request(nth + 1).await;
+        let words = format!("pears {nth}");
+        p.stage.discord.edit(p.channel, theirs.here, &words);
+        p.seen().await;
+        gate.step(1);
+    }
+    p.answer(p.channel, 1).await;
+    assert_eq!(p.stage.model.requests().len(), 4);
     bot.stop().await;
 }

@@ -137,6 +137,7 @@ async fn without_a_model_the_inspector_answers() {
             "40 messages of this thread",
             "pump failure",
             "messages omitted ... (MEM\\_MAX\\_MSGS)",
+            "... 34 more ...",
             "reading 59",
         ],
     );

@@ -168,6 +168,11 @@ async fn what_was_said_earlier_comes_by_its_words_and_then_the_newest_first() {
         .filter_map(|line| Some(line.split_once(" UTC: ")?.1))
         .collect();
     assert_eq!(order, [said[1], said[2], said[0]], "{found}");
+    let found = p.tool("search_messages", &json!({"words": "well"})).await;
+    let mut lines = found.lines();
+    let by_ada =
+        lines.any(|line| line.starts_with("(said earlier) Ada") && line.ends_with("well?"));
+    assert!(by_ada, "{found}");
     bot.stop().await;
 }
 

@@ -76,3 +76,44 @@ fn a_turn_is_made_from_so_much_and_no_more() {
     // What is known already is nothing new.
     assert_eq!(taken(300, 200..301), (ToolOutcome::Ok, 101));
 }
+
+/// Servers refuse a request in which a call has no name of a tool or an id twice.
+#[test]
+fn a_call_is_sent_back_with_a_name_and_an_id_that_servers_take() {
+    let sent = |number: usize, name: &str| {
+        let call = ToolCall {
+            name: name.to_owned(),
+            ..called(0).call
+        };
+        let call = sendable(number, call, &Err(ToolError::Arguments));
+        (call.id, call.name, call.arguments)
+    };
+    let (longest, too_long) = ("a".repeat(64), "a".repeat(65));
+    for (name, expected) in [
+        ("list_thread", "list_thread"),
+        (longest.as_str(), longest.as_str()),
+        (too_long.as_str(), "unknown"),
+        ("list thread", "unknown"),
+        ("", "unknown"),
+    ] {
+        let sent = sent(7, name);
+        assert_eq!(sent, ("call00008".into(), expected.into(), "{}".into()));
+    }
+}
+
+#[test]
+fn a_result_ends_its_line_and_not_its_frame() {
+    let framed_text = framed("n0nce", "found");
+    assert_eq!(framed("n0nce", "found\n"), framed_text);
+    assert_eq!(framed("n0nce", "fo n0nceund"), framed("n0nce", "fo und"));
+    assert!(framed_text.contains("found\n"), "{framed_text}");
+}
+
+#[test]
+fn results_are_halved_as_long_as_that_may_help() {
+    assert_eq!(halved(10_000, 50_000), Some(5_000));
+    assert_eq!(halved(50_000, 10_000), Some(5_000));
+    assert_eq!(halved(3_000, 3_000), Some(MIN_PROMPT_CHARS));
+    assert_eq!(halved(MIN_PROMPT_CHARS, 50_000), None);
+    assert_eq!(halved(50_000, MIN_PROMPT_CHARS), None);
+}
