@@ -17,6 +17,7 @@ pub(super) use noted::NotedSince;
 pub use noted::{Became, UnderWay};
 pub(super) use queue::ChangeQueue;
 
+use change::together;
 use party::Party;
 use queue::Overflow;
 
@@ -550,39 +551,6 @@ async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store:
         }
     }
     result.map(|()| all)
-}
-
-/// Merges consecutive deletions in one channel, and drops edits of a message that
-/// a later edit by a person replaces.
-fn together(changes: Vec<DiscordChange>) -> Vec<DiscordChange> {
-    let mut edited = BTreeSet::new();
-    let mut is_latest: Vec<bool> = changes
-        .iter()
-        .rev()
-        .map(|change| match change {
-            DiscordChange::Edited { edit, .. } if edited.contains(&edit.message) => false,
-            DiscordChange::Edited { edit, .. } if edit.at.is_some() => edited.insert(edit.message),
-            _ => true,
-        })
-        .collect();
-    is_latest.reverse();
-    let latest = changes.into_iter().zip(is_latest);
-    let latest = latest.filter_map(|(change, is_latest)| is_latest.then_some(change));
-    let mut all: Vec<DiscordChange> = Vec::new();
-    for change in latest {
-        match (all.last_mut(), change) {
-            (
-                Some(DiscordChange::Deleted { channel, ids, .. }),
-                DiscordChange::Deleted {
-                    channel: same,
-                    ids: more,
-                    ..
-                },
-            ) if *channel == same => ids.extend(more),
-            (_, change) => all.push(change),
-        }
-    }
-    all
 }
 
 const fn cause(change: &DiscordChange) -> PurgeCause {
