@@ -6,7 +6,7 @@ use std::process::Command;
 
 use clew::app;
 use clew_context::model::Secret;
-use clew_store::{Backend as _, Postgres as PostgresStore, SnapshotFiles};
+use clew_store::{Backend as _, Error, Postgres as PostgresStore, SnapshotFiles};
 use serde_json::json;
 
 use super::place::{Kind, Place, assert_says, assert_says_nothing_of};
@@ -172,7 +172,15 @@ async fn a_bot_whose_database_another_process_took_ends_and_answers_nothing_more
     let database = p.database.as_ref().unwrap();
     let snapshots = SnapshotFiles::new(p.stage.folder.path().join("others_agents"));
     let url = Secret::new(database.url.clone());
-    let opening = PostgresStore::open(&url, snapshots);
+    // Its own connections may be among those that are ended.
+    let opening = async {
+        loop {
+            match PostgresStore::open(&url, snapshots.clone()).await {
+                Err(Error::Unavailable { .. } | Error::NotReady { .. }) => {}
+                opened => return opened,
+            }
+        }
+    };
     let ending = async {
         loop {
             let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -194,7 +202,7 @@ async fn a_bot_whose_database_another_process_took_ends_and_answers_nothing_more
         .post(p.help, p.ada, format!("<@{us}> are you there?").as_str());
     let ended = bot.ended().await.unwrap_err();
     assert!(
-        matches!(ended, app::Error::Store(clew_store::Error::Held { .. })),
+        matches!(ended, app::Error::Store(Error::Held { .. })),
         "{ended:?}"
     );
     assert_eq!(p.stage.discord.answers(p.help).len(), before);
