@@ -21,7 +21,7 @@ use super::schema;
 const STOP: Duration = Duration::from_secs(40);
 
 /// How long the simulator waits for what a test expects.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The simulator, the model and a folder, on which bots can be started and stopped.
 pub(crate) struct Stage {
