@@ -29,13 +29,13 @@ use std::time::Duration;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{RequestBuilder, Response, Url, redirect};
+use reqwest::{Method, RequestBuilder, Response, Url, redirect};
 use tokio::time::{Instant, timeout};
 
 use crate::model::{ToolDefinition, Vision};
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Secret, ToolCall};
-use clew_context::outside::Transport;
+use clew_context::outside::Http;
 
 use self::capabilities::Capabilities;
 pub use self::error::{Error, SetupError};
@@ -66,9 +66,7 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 /// One model at one server. Holds the connection pool: create one and share it.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// Makes requests; `transport` sends them.
-    http: reqwest::Client,
-    transport: Arc<dyn Transport>,
+    http: Http,
     endpoint: Url,
     settings: ModelSettings,
     capabilities: Arc<Capabilities>,
@@ -182,10 +180,8 @@ impl Client {
     /// system has no root certificates.
     pub fn new(settings: ModelSettings) -> Result<Self, SetupError> {
         let endpoint = endpoint(&settings.base_url)?;
-        let http = http_client(&settings, is_loopback(&endpoint))?;
         Ok(Self {
-            transport: Arc::new(http.clone()),
-            http,
+            http: Http::new(http_client(&settings, is_loopback(&endpoint))?),
             endpoint,
             settings,
             capabilities: Arc::default(),
@@ -290,7 +286,9 @@ impl Client {
     /// # Errors
     /// Whatever keeps it from answering or accepting the key.
     pub async fn look(&self) -> Result<(), Error> {
-        let sent = self.send(self.http.get(self.models_url())).await;
+        let sent = self
+            .send(self.http.request(Method::GET, self.models_url()))
+            .await;
         let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
         sent.map(drop).map_err(|error| error.redacted(&redactor))
     }
@@ -300,7 +298,9 @@ impl Client {
     /// # Errors
     /// Whatever keeps it from listing them; [`Error::Malformed`] if it lists something else.
     pub async fn models(&self) -> Result<Vec<String>, Error> {
-        let response = self.send(self.http.get(self.models_url())).await;
+        let response = self
+            .send(self.http.request(Method::GET, self.models_url()))
+            .await;
         let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
         let response = response.map_err(|error| error.redacted(&redactor))?;
         let patience = self.settings.timeout;
@@ -324,14 +324,12 @@ impl Client {
         dialect: dialect::Dialect,
     ) -> Result<Response, Error> {
         let body = wire::RequestBody::new(&self.settings, prompt, tools, dialect);
-        self.send(self.http.post(self.endpoint.clone()).json(&body))
-            .await
+        let request = self.http.request(Method::POST, self.endpoint.clone());
+        self.send(request.json(&body)).await
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
-        let request = request.build();
-        let request = request.map_err(|error| Error::unreachable(error.into()))?;
-        let response = timeout(self.settings.timeout, self.transport.send(request))
+        let response = timeout(self.settings.timeout, self.http.send(request))
             .await
             .map_err(|_| Error::Timeout)?
             .map_err(Error::unreachable)?;

@@ -251,10 +251,7 @@ fn model(
         return Ok(None);
     };
     let (first, fallbacks) = model_settings(model);
-    let mut servers = llm::ModelServers::new(first, fallbacks, seed())?;
-    if let Some(transport) = transport {
-        servers = servers.through(transport);
-    }
+    let servers = llm::ModelServers::new(first, fallbacks, seed())?.through(transport);
     Ok(Some(match tokens {
         Some(meter) => servers.metered(Arc::clone(meter)),
         None => servers,

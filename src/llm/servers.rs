@@ -90,11 +90,12 @@ impl ModelServers {
         })
     }
 
-    /// The same servers, reached in another way.
+    /// The same servers, reached through something else, if there is anything.
     #[must_use]
-    pub fn through(mut self, transport: &Arc<dyn Transport>) -> Self {
+    pub fn through(mut self, transport: Option<&Arc<dyn Transport>>) -> Self {
         for server in &mut self.servers {
-            server.client.transport = Arc::clone(transport);
+            let http = server.client.http.clone();
+            server.client.http = http.through(transport.cloned());
         }
         self
     }

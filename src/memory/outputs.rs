@@ -1,6 +1,8 @@
 //! Results of tools: kept for the rest of the turn and for later ones of the same
 //! conversation, for the person for whom the tool ran.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::{Memory, Place};
@@ -198,6 +200,18 @@ impl Memory {
         let pointers = outputs.all_pointers().await?;
         let theirs = pointers.iter().filter(|pointer| pointer.owner == user);
         Ok(theirs.count() as u64)
+    }
+
+    /// Of whom results are kept.
+    ///
+    /// # Errors
+    /// As [`count_outputs`](Memory::count_outputs).
+    pub(super) async fn owners_of_outputs(&self) -> Result<BTreeSet<UserId>, clew_store::Error> {
+        let Some(outputs) = self.outputs() else {
+            return Ok(BTreeSet::new());
+        };
+        let pointers = outputs.all_pointers().await?.into_iter();
+        Ok(pointers.map(|pointer| pointer.owner).collect())
     }
 
     /// Removes results that are too old or whose conversation is over.

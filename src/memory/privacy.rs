@@ -54,8 +54,9 @@ impl Memory {
     /// # Errors
     /// A store's error; calling this again finishes the rest.
     pub(super) async fn finish_opt_outs(&self) -> Result<(), clew_store::Error> {
+        let owners = self.owners_of_outputs().await?;
         for (user, _) in self.stores.lasting.opt_outs().await? {
-            if self.keeps_any(user).await? {
+            if owners.contains(&user) || self.keeps_any(user).await? {
                 let purged = self.purge(&Purge::User(user)).await?;
                 self.tell_purged(PurgeCause::OptOut, &purged);
             }
@@ -64,7 +65,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether anything but the opt-out is kept of a user.
+    /// Whether anything but the opt-out and results of tools is kept of a user.
     async fn keeps_any(&self, user: UserId) -> Result<bool, clew_store::Error> {
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::OptOuts) {
@@ -74,11 +75,10 @@ impl Memory {
                 }
             }
         }
-        let lines = match &self.stores.transcripts {
-            Some(transcripts) => transcripts.lines(user).await?.len(),
-            None => 0,
-        };
-        Ok(lines > 0 || self.count_outputs(user).await? > 0)
+        Ok(match &self.stores.transcripts {
+            Some(transcripts) => !transcripts.lines(user).await?.is_empty(),
+            None => false,
+        })
     }
 
     async fn read_opt_outs(&self) -> Result<(), clew_store::Error> {

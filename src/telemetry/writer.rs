@@ -279,16 +279,20 @@ pub(super) fn start(
     log_subsys: &str,
     clock: &Clock,
 ) -> (LineQueue, Guard) {
-    let mut accounted = Some(Accounted {
+    let accounted = Accounted {
         writer: Box::new(writer) as Box<dyn Write + Send>,
         lost: 0,
         torn: false,
         log_subsys: log_subsys.to_owned(),
         clock: Arc::clone(clock),
-    });
-    let here = accounted.take_if(|_| !has_threads());
+    };
+    let (here, on_thread) = if has_threads() {
+        (None, Some(accounted))
+    } else {
+        (Some(Mutex::new(accounted)), None)
+    };
     let shared = Arc::new(SharedQueue {
-        here: here.map(Mutex::new),
+        here,
         waiting: Mutex::default(),
         woken: Condvar::new(),
         queue_lines,
@@ -296,7 +300,7 @@ pub(super) fn start(
     });
     let (ending, ended) = channel();
     let queue = LineQueue(Arc::clone(&shared));
-    let Some(accounted) = accounted else {
+    let Some(accounted) = on_thread else {
         return (queue, Guard { shared, ended });
     };
     let read = Arc::clone(&shared);

@@ -11,4 +11,4 @@ mod transport;
 pub use threads::without_threads;
 pub use threads::{blocking, has_threads};
 #[cfg(feature = "twilight")]
-pub use transport::{SendError, Transport};
+pub use transport::{Http, SendError, Transport};

@@ -1,9 +1,11 @@
 //! A world's time: it goes on while no process runs, and stands still while one works.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
+
+use crate::world::lock;
 
 /// When every world begins, in Unix milliseconds.
 const BEGINNING: i64 = 1_790_000_000_000;
@@ -22,7 +24,7 @@ pub(crate) struct WorldClock {
 impl WorldClock {
     /// Milliseconds since the beginning.
     pub(crate) fn elapsed_ms(&self) -> i64 {
-        let started = *self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = *lock(&self.started);
         let running = started.map_or(0, |started| started.elapsed().as_millis());
         self.before_ms.load(Ordering::Relaxed) + i64::try_from(running).unwrap_or(i64::MAX)
     }
@@ -44,13 +46,13 @@ impl WorldClock {
 
     /// A runtime begins; must be called within it.
     pub(crate) fn follow_runtime(&self) {
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *lock(&self.started) = Some(Instant::now());
     }
 
     /// The runtime is about to end; must be called within it.
     pub(crate) fn leave_runtime(&self) {
         let elapsed = self.elapsed_ms();
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.started) = None;
         self.before_ms.store(elapsed, Ordering::Relaxed);
     }
 

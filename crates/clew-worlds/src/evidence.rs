@@ -1,6 +1,6 @@
 //! All that is known of a world once it is over: rules are judged by this.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,40 @@ pub(crate) struct Evidence {
     pub(crate) on_disk: Vec<(PathBuf, Vec<Mark>)>,
     /// The same for the files of telemetry.
     pub(crate) in_telemetry: Vec<Mark>,
-    /// The bot's messages that are there at the end: channel, message, text.
-    pub(crate) posts: Vec<(Id, Id, String)>,
+    /// The marks in each of the bot's messages that are there at the end.
+    pub(crate) posts: Vec<Vec<Mark>>,
     /// The plan's own settings.
     pub(crate) settings: Vec<(&'static str, &'static str)>,
+}
+
+/// A text that is no longer what a message says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gone {
+    /// Its place in the history.
+    number: usize,
+    pub(crate) at: i64,
+    pub(crate) mark: Mark,
+    pub(crate) message: Id,
+    pub(crate) how: How,
+}
+
+/// How a text went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    Edited,
+    Deleted,
+}
+
+impl How {
+    /// Whether an event of the gateway says so.
+    fn is_told_by(self, event: &str) -> bool {
+        match event {
+            "MESSAGE_UPDATE" => self == Self::Edited,
+            // All that it ever said is gone.
+            "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => true,
+            _ => false,
+        }
+    }
 }
 
 impl Evidence {
@@ -56,8 +86,7 @@ impl Evidence {
                 .channels()
                 .flat_map(|channel| channel.messages.values());
             let own = messages.filter(|message| message.author == bot);
-            own.map(|post| (post.channel, post.id, post.content.clone()))
-                .collect()
+            own.map(|post| marks(&post.content)).collect()
         });
         Ok(Self {
             history,
@@ -91,37 +120,93 @@ impl Evidence {
             })
     }
 
-    /// The questions by mark, as first asked and as edited.
-    pub(crate) fn questions(&self) -> BTreeMap<Mark, &Said> {
-        let mut questions = BTreeMap::new();
+    /// What people wrote, by mark, as first said and as edited.
+    pub(crate) fn texts(&self) -> BTreeMap<Mark, &Said> {
+        let mut texts = BTreeMap::new();
         let mut by_message = BTreeMap::new();
         for happened in &self.history {
             match &happened.what {
                 What::Said(said) => {
                     by_message.insert(said.message, said);
-                    questions.insert(said.mark, said);
+                    texts.insert(said.mark, said);
                 }
                 What::Edited { message, is, .. } => {
-                    if let Some(said) = by_message.get(message) {
-                        questions.insert(*is, *said);
+                    let said = by_message.get(message).copied();
+                    texts.extend(said.map(|said| (*is, said)));
+                }
+                _ => {}
+            }
+        }
+        texts
+    }
+
+    /// The questions among them.
+    pub(crate) fn questions(&self) -> BTreeMap<Mark, &Said> {
+        let mut questions = self.texts();
+        questions.retain(|mark, _| mark.of == MarkOf::Question);
+        questions
+    }
+
+    /// When each question was asked, as it was first asked.
+    pub(crate) fn asked_at(&self) -> BTreeMap<Mark, i64> {
+        self.said().map(|(at, said)| (said.mark, at)).collect()
+    }
+
+    /// What was edited away or deleted, in order.
+    pub(crate) fn gone(&self) -> Vec<Gone> {
+        let mut mark_of: BTreeMap<Id, Mark> = BTreeMap::new();
+        let mut gone = Vec::new();
+        for (number, happened) in self.history.iter().enumerate() {
+            let at = happened.at;
+            let mut note = |mark, message, how| {
+                gone.push(Gone {
+                    number,
+                    at,
+                    mark,
+                    message,
+                    how,
+                });
+            };
+            match &happened.what {
+                What::Said(said) => drop(mark_of.insert(said.message, said.mark)),
+                What::Edited { message, was, is } => {
+                    mark_of.insert(*message, *is);
+                    note(*was, *message, How::Edited);
+                }
+                What::Deleted { messages } => {
+                    for message in messages {
+                        if let Some(mark) = mark_of.get(message) {
+                            note(*mark, *message, How::Deleted);
+                        }
                     }
                 }
                 _ => {}
             }
         }
-        questions.retain(|mark, _| mark.of == MarkOf::Question);
-        questions
+        gone
     }
 
-    /// When each message was deleted.
-    pub(crate) fn deleted(&self) -> BTreeMap<Id, i64> {
-        let mut deleted = BTreeMap::new();
-        for happened in &self.history {
-            if let What::Deleted { messages } = &happened.what {
-                deleted.extend(messages.iter().map(|message| (*message, happened.at)));
+    /// The messages that were deleted.
+    pub(crate) fn deleted(&self) -> BTreeSet<Id> {
+        let gone = self.gone().into_iter();
+        let deleted = gone.filter(|one| one.how == How::Deleted);
+        deleted.map(|one| one.message).collect()
+    }
+
+    /// When processes were told that a text went, in order.
+    pub(crate) fn told_of(&self, gone: &Gone) -> impl Iterator<Item = (i64, u32)> {
+        let (message, how) = (gone.message, gone.how);
+        let after = self.history.iter().skip(gone.number + 1);
+        after.filter_map(move |happened| match &happened.what {
+            What::Told {
+                process,
+                event,
+                messages,
+            } if how.is_told_by(event) && messages.contains(&message) => {
+                Some((happened.at, *process))
             }
-        }
-        deleted
+            _ => None,
+        })
     }
 
     /// How many of the history fit.

@@ -20,7 +20,6 @@ mod world;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use clap::Parser;
@@ -37,7 +36,7 @@ struct Options {
     seeds: Range<u64>,
     /// How many worlds at once.
     #[arg(long, default_value_t = 2)]
-    threads: u64,
+    threads: usize,
     /// Leaves out of a failing script what is not needed to fail.
     #[arg(long)]
     shrink: bool,
@@ -56,29 +55,18 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let next = AtomicU64::new(options.seeds.start);
     let totals = Mutex::new(Totals::default());
-    thread::scope(|scope| {
-        for _ in 0..options.threads.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if !options.seeds.contains(&seed) {
-                        return;
-                    }
-                    let plan = Plan::of(seed);
-                    let ran = run::run(&plan);
-                    if options.history
-                        && let Ok(evidence) = &ran
-                    {
-                        report::print_history(evidence, usize::MAX);
-                    }
-                    let failed = lock(&totals).add(&plan, ran);
-                    if let Some(rule) = failed.filter(|_| options.shrink) {
-                        report::print_script(&shrink::shrink(&plan, rule));
-                    }
-                }
-            });
+    each(options.seeds, options.threads, |seed| {
+        let plan = Plan::of(seed);
+        let ran = run::run(&plan);
+        if options.history
+            && let Ok(evidence) = &ran
+        {
+            report::print_history(evidence, usize::MAX);
+        }
+        let failed = lock(&totals).add(&plan, ran);
+        if let Some(rule) = failed.filter(|_| options.shrink) {
+            report::print_script(&shrink::shrink(&plan, rule));
         }
     });
     let totals = lock(&totals);
@@ -90,10 +78,19 @@ fn main() -> ExitCode {
     }
 }
 
+/// Does something for each seed, on so many threads.
+fn each(seeds: impl Iterator<Item = u64> + Send, threads: usize, work: impl Fn(u64) + Sync) {
+    let seeds = Mutex::new(seeds);
+    let next = || lock(&seeds).next();
+    thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| std::iter::from_fn(next).for_each(&work));
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
     /// Seeds that every test run takes, beside those that ever failed.
@@ -116,23 +113,11 @@ mod tests {
         let failed = FAILED
             .lines()
             .filter_map(|line| line.split_once(' ')?.0.parse().ok());
-        let seeds: Vec<u64> = FIXED.chain(failed).collect();
-        let (next, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+        let broken = Mutex::new(Vec::new());
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let at = usize::try_from(at).unwrap();
-                        let Some(seed) = seeds.get(at).copied() else {
-                            return;
-                        };
-                        let found = shrink::broken(&Plan::of(seed));
-                        lock(&broken).extend(found.map(|found| (seed, found)));
-                    }
-                });
-            }
+        each(FIXED.chain(failed), threads, |seed| {
+            let found = shrink::broken(&Plan::of(seed));
+            lock(&broken).extend(found.map(|found| (seed, found)));
         });
         let broken = broken.into_inner().unwrap();
         assert!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::evidence::Evidence;
-use crate::history::{MarkOf, What};
+use crate::history::{Mark, MarkOf, What};
 use crate::plan::{Act, Plan};
 use crate::rules::{RULES, Verdict};
 
@@ -99,10 +99,8 @@ impl Totals {
         let asked =
             |what: &What| matches!(what, What::Said(said) if said.mark.of == MarkOf::Question);
         self.questions += evidence.count(asked);
-        let answers = evidence.posts.iter();
-        self.answers += answers
-            .filter(|(_, _, text)| text.contains("an") && !crate::history::marks(text).is_empty())
-            .count();
+        let is_answer = |marks: &&Vec<Mark>| marks.iter().any(|mark| mark.of == MarkOf::Answer);
+        self.answers += evidence.posts.iter().filter(is_answer).count();
     }
 
     pub(crate) fn print(&self) {

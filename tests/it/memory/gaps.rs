@@ -31,6 +31,20 @@ impl Place {
         self.start().await
     }
 
+    /// Stops the bot, and starts the next one, which learns nothing of it that one question was
+    /// deleted meanwhile and another one is about ginger now.
+    async fn change_unseen(&self, bot: Bot, gone: Id, edited: Id) -> Bot {
+        bot.stop().await;
+        let us = self.stage.discord.bot();
+        self.stage.discord.forget_sessions();
+        self.stage.discord.world(|world| {
+            world.seed_delete(self.help, gone);
+            world.seed_edit(self.help, edited, &format!("<@{us}> ginger"));
+        });
+        self.time.pass(1_000);
+        self.start().await
+    }
+
     /// How often a message was fetched by its own id.
     fn asked_for(&self, channel: Id, message: Id) -> usize {
         let path = format!("/channels/{channel}/messages/{message}");
@@ -43,21 +57,11 @@ impl Place {
 async fn a_gap_outlasts_an_orderly_restart(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
-    let us = p.stage.discord.bot();
     let gone = p.ask(p.help, p.ada, "saffron").await;
     let edited = p.ask_for(p.help, p.ada, "cinnamon", "fine").await;
     p.ask(p.help, p.ada, "turmeric").await;
-    bot.stop().await;
-    p.stage.discord.forget_sessions();
-    p.stage.discord.world(|world| {
-        world.seed_delete(p.help, gone.trigger);
-        world.seed_edit(p.help, edited.trigger, &format!("<@{us}> ginger"));
-    });
-    p.time.pass(1_000);
-    let bot = p.start().await;
-    bot.stop().await;
-    p.time.pass(1_000);
-    let bot = p.start().await;
+    let bot = p.change_unseen(bot, gone.trigger, edited.trigger).await;
+    let bot = p.restart(bot).await;
     let log = p.stage.discord.gateway_log();
     let resumed = |event: &GatewayEvent| matches!(event, GatewayEvent::Resumed { .. });
     assert!(log.iter().any(|record| resumed(&record.event)));
@@ -70,7 +74,6 @@ async fn a_gap_outlasts_an_orderly_restart(kind: Kind) {
 async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
     let p = Place::new(kind, &[]).await;
     let bot = p.start().await;
-    let us = p.stage.discord.bot();
     let gone = p.ask(p.help, p.ada, "saffron").await;
     let edited = p.ask_for(p.help, p.ada, "cinnamon", "fine").await;
     // More than a turn could ask for one by one.
@@ -78,16 +81,7 @@ async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
         p.ask(p.help, p.ada, "pepper").await;
     }
     let kept = p.ask(p.help, p.ada, "turmeric").await;
-    let bot = {
-        bot.stop().await;
-        p.stage.discord.forget_sessions();
-        p.stage.discord.world(|world| {
-            world.seed_delete(p.help, gone.trigger);
-            world.seed_edit(p.help, edited.trigger, &format!("<@{us}> ginger"));
-        });
-        p.time.pass(1_000);
-        p.start().await
-    };
+    let bot = p.change_unseen(bot, gone.trigger, edited.trigger).await;
     let prompt = p.prompt(p.help, p.ada).await;
     assert_says(&prompt, &["ginger", "fine", "turmeric", "so: turmeric"]);
     assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);

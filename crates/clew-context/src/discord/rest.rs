@@ -74,7 +74,7 @@ impl RestReader {
         install_tls();
         let address = api_url.map(Address::parse).transpose()?;
         let files = Files::new(address.as_ref(), transport)?;
-        let pools = RateLimitPools::new(token, address.as_ref(), files.client(), files.transport());
+        let pools = RateLimitPools::new(token, address.as_ref(), files.http());
         Ok(Self {
             pools: Arc::new(pools),
             shared: Arc::default(),

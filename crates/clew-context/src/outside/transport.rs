@@ -1,12 +1,12 @@
 //! How requests reach a server.
 
 use std::fmt;
+use std::sync::Arc;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use reqwest::{Client, Request, Response};
+use reqwest::{Client, IntoUrl, Method, Request, RequestBuilder, Response};
 
-/// Sends HTTP requests: a [`Client`], or a simulation that answers in its process.
+/// Sends HTTP requests instead of a client: a simulation that answers in its process.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends a request. The answer's body may come later, and may break off.
     fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, SendError>>;
@@ -46,8 +46,42 @@ impl SendError {
     }
 }
 
-impl Transport for Client {
-    fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, SendError>> {
-        self.execute(request).map(|sent| Ok(sent?)).boxed()
+/// Makes requests, and sends them by itself or through a [`Transport`].
+#[derive(Debug, Clone)]
+pub struct Http {
+    client: Client,
+    transport: Option<Arc<dyn Transport>>,
+}
+
+impl Http {
+    /// Sends by itself.
+    pub const fn new(client: Client) -> Self {
+        Self {
+            client,
+            transport: None,
+        }
+    }
+
+    /// Sends through something else, if there is anything.
+    #[must_use]
+    pub fn through(self, transport: Option<Arc<dyn Transport>>) -> Self {
+        Self { transport, ..self }
+    }
+
+    /// A request, to be sent by [`Http::send`].
+    pub fn request(&self, method: Method, url: impl IntoUrl) -> RequestBuilder {
+        self.client.request(method, url)
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// It cannot be built, or there is no answer.
+    pub async fn send(&self, request: RequestBuilder) -> Result<Response, SendError> {
+        let request = request.build()?;
+        match &self.transport {
+            Some(transport) => transport.send(request).await,
+            None => Ok(self.client.execute(request).await?),
+        }
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn answered(evidence: &Evidence) -> Verdict {
             continue;
         }
         judged += 1;
-        if deleted.contains_key(&said.message)
+        if deleted.contains(&said.message)
             || is_responded(evidence, said)
             || is_refused(evidence, said)
             || is_excused(evidence, at, said)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Client, Url, redirect};
+use reqwest::{Client, Method, Url, redirect};
 use tokio::time::{Instant, timeout_at};
 
 use super::address::Address;
 use super::malformed;
 use crate::discord::error::{ConnectError, RestError};
 use crate::model::Fallback;
-use crate::outside::Transport;
+use crate::outside::{Http, Transport};
 
 /// Where Discord stores attachments; nothing else is fetched for a prompt.
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
@@ -19,15 +19,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A client without our token, cookies or redirects.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
-    /// Makes requests; `transport` sends them.
-    client: Client,
-    transport: Arc<dyn Transport>,
+    http: Http,
     /// The simulator's address; its attachments are on this machine.
     loopback: Option<Address>,
 }
 
 impl Files {
-    /// `transport`: what sends instead of a client of its own.
+    /// `transport`: what sends instead of its client.
     pub(super) fn new(
         address: Option<&Address>,
         transport: Option<Arc<dyn Transport>>,
@@ -39,20 +37,14 @@ impl Files {
             .build()
             .map_err(|_| ConnectError::Files)?;
         Ok(Self {
-            transport: transport.unwrap_or_else(|| Arc::new(client.clone())),
-            client,
+            http: Http::new(client).through(transport),
             loopback: address.filter(|address| address.loopback).cloned(),
         })
     }
 
     /// Its connections, for the API.
-    pub(super) fn client(&self) -> Client {
-        self.client.clone()
-    }
-
-    /// What sends its requests, for the API.
-    pub(super) fn transport(&self) -> Arc<dyn Transport> {
-        Arc::clone(&self.transport)
+    pub(super) fn http(&self) -> Http {
+        self.http.clone()
     }
 
     /// The file's first `max_bytes` bytes as text.
@@ -111,8 +103,7 @@ impl Files {
 
     async fn bytes(&self, url: Url, max: usize) -> Result<(Vec<u8>, bool), RestError> {
         let broken = |_| RestError::broken();
-        let request = self.client.get(url).build().map_err(broken)?;
-        let response = self.transport.send(request).await;
+        let response = self.http.send(self.http.request(Method::GET, url)).await;
         let mut response = response.map_err(|_| RestError::broken())?;
         if !response.status().is_success() {
             return Err(RestError::answered(response.status().as_u16(), b""));

@@ -26,7 +26,7 @@ use super::limiter::BoundedLimiter;
 use super::wire::Wire;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
-use crate::outside::Transport;
+use crate::outside::Http;
 
 /// Most times a request is sent: the first attempt and one after each of four
 /// 429s, the last at least 15 s later.
@@ -92,16 +92,11 @@ enum Sender {
 }
 
 impl RateLimitPools {
-    pub(super) fn new(
-        token: &str,
-        address: Option<&Address>,
-        http: reqwest::Client,
-        transport: Arc<dyn Transport>,
-    ) -> Self {
+    pub(super) fn new(token: &str, address: Option<&Address>, http: Http) -> Self {
         let client = client(token.trim(), address);
         let wire = client
             .token()
-            .and_then(|token| Wire::new(http, transport, token, address));
+            .and_then(|token| Wire::new(http, token, address));
         let limiters =
             RateLimitPool::ALL.map(|pool| Arc::new(BoundedLimiter::new(pool.per_second())));
         Self {

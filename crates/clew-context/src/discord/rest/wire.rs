@@ -3,13 +3,13 @@
 //! way; and its limiter, which knows each path by itself, could not be bounded. The
 //! limiter is told of each answer just as twilight would.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::header::{
     self, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
-use reqwest::{Client, Method, Response};
+use reqwest::{Method, Response};
 use tokio::time::Instant;
 use twilight_http::request::Request;
 use twilight_http_ratelimiting::{Endpoint, RateLimitHeaders, RateLimiter};
@@ -18,7 +18,7 @@ use super::address::Address;
 use super::pool::REQUEST_TIMEOUT;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
-use crate::outside::{SendError, Transport};
+use crate::outside::{Http, SendError};
 
 /// Discord asks for this format (its reference, "User Agent").
 const USER_AGENT: &str = concat!("DiscordBot (clew, ", env!("CARGO_PKG_VERSION"), ")");
@@ -26,9 +26,7 @@ const USER_AGENT: &str = concat!("DiscordBot (clew, ", env!("CARGO_PKG_VERSION")
 /// Where requests are sent, and with which token.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
-    /// Makes requests; `transport` sends them.
-    http: Client,
-    transport: Arc<dyn Transport>,
+    http: Http,
     /// Ends with `/`.
     base: String,
     token: HeaderValue,
@@ -36,12 +34,7 @@ pub(super) struct Wire {
 
 impl Wire {
     /// `token` is the whole value of the header.
-    pub(super) fn new(
-        http: Client,
-        transport: Arc<dyn Transport>,
-        token: &str,
-        address: Option<&Address>,
-    ) -> Option<Self> {
+    pub(super) fn new(http: Http, token: &str, address: Option<&Address>) -> Option<Self> {
         let (scheme, authority) = match address {
             Some(Address {
                 authority,
@@ -55,7 +48,6 @@ impl Wire {
         token.set_sensitive(true);
         Some(Self {
             http,
-            transport,
             base: format!("{scheme}://{authority}/api/v10/"),
             token,
         })
@@ -71,9 +63,8 @@ impl Wire {
     ) -> Result<Vec<u8>, RestError> {
         let permit = limiter.acquire(endpoint).await;
         sent.get_or_init(Instant::now);
-        let request = self.built(request).timeout(REQUEST_TIMEOUT).build();
-        let request = request.map_err(|error| failed(&error.into()))?;
-        let answer = self.transport.send(request).await;
+        let request = self.built(request).timeout(REQUEST_TIMEOUT);
+        let answer = self.http.send(request).await;
         let answer = answer.map_err(|error| failed(&error))?;
         permit.complete(bucket(answer.headers()));
         if answer.status().is_success() {
