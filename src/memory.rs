@@ -28,7 +28,7 @@ mod upkeep;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -122,6 +122,8 @@ pub struct Memory {
     started: UnixMillis,
     telemetry: Telemetry,
     opt_outs: Arc<OptOuts>,
+    /// Whether opt-outs may be unfinished: at the start, and after an error of the store.
+    owes_opt_outs: AtomicBool,
     guilds: Mutex<HashMap<GuildId, Arc<GuildSettings>>>,
     changing: tokio::sync::Mutex<()>,
     /// When agents were created, as far as looked up.
@@ -191,6 +193,7 @@ impl Memory {
             clock,
             telemetry,
             opt_outs,
+            owes_opt_outs: AtomicBool::new(true),
             guilds: Mutex::new(guilds),
             changing: tokio::sync::Mutex::default(),
             created: Mutex::default(),

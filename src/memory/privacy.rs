@@ -1,5 +1,6 @@
 //! Privacy: opting out, erasing and exporting.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -28,35 +29,73 @@ impl Memory {
     /// is purged. Callers that hold messages must drop this user's themselves.
     ///
     /// # Errors
-    /// The store's error. The opt-out may have been noted already; calling this
-    /// again finishes it.
+    /// The store's error. The opt-out may have been noted already: it holds until the store
+    /// says, and is finished then.
     pub async fn opt_out(&self, user: UserId) -> Result<Purged, clew_store::Error> {
         self.unsaved.purge(&Purge::User(user));
-        let lasting = &self.stores.lasting;
-        lasting.set_opt_out(user, Some(self.now())).await?;
-        self.read_opt_outs().await?;
-        let purged = self.purge(&Purge::User(user)).await?;
-        self.tell_purged(PurgeCause::OptOut, &purged);
-        Ok(purged)
+        let opted_out = self.set_opt_out(user, true).await;
+        self.owe_opt_outs(&opted_out);
+        if opted_out.is_err() {
+            let current = self.opt_outs.current();
+            self.opt_outs.set(current.users().chain([user]).collect());
+        }
+        opted_out
     }
 
     /// From now on this user is treated like everyone else.
     ///
     /// # Errors
-    /// The store's error.
+    /// The store's error. The user may be opted in already: what the store says holds, once
+    /// it says.
     pub async fn opt_in(&self, user: UserId) -> Result<(), clew_store::Error> {
-        self.stores.lasting.set_opt_out(user, None).await?;
-        self.read_opt_outs().await
+        let opted_in = self.set_opt_out(user, false).await;
+        self.owe_opt_outs(&opted_in);
+        opted_in.map(drop)
     }
 
-    /// Finishes the purges of opt-outs that an earlier process was stopped in.
+    async fn set_opt_out(&self, user: UserId, is_out: bool) -> Result<Purged, clew_store::Error> {
+        let since = is_out.then(|| self.now());
+        self.stores.lasting.set_opt_out(user, since).await?;
+        self.read_opt_outs().await?;
+        if !is_out {
+            return Ok(Purged::default());
+        }
+        let purged = self.purge(&Purge::User(user)).await?;
+        self.tell_purged(PurgeCause::OptOut, &purged);
+        Ok(purged)
+    }
+
+    /// What failed may have been carried out all the same.
+    fn owe_opt_outs<T>(&self, done: &Result<T, clew_store::Error>) {
+        if done.is_err() {
+            self.owes_opt_outs.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether opt-outs are to be read again and finished; asked once.
+    pub(super) fn takes_owed_opt_outs(&self) -> bool {
+        self.owes_opt_outs.swap(false, Ordering::Relaxed)
+    }
+
+    /// Finishes opt-outs that an earlier process was stopped in, or whose outcome the store
+    /// did not tell.
     ///
     /// # Errors
-    /// A store's error; calling this again finishes the rest.
+    /// A store's error; the next call finishes the rest.
     pub(super) async fn finish_opt_outs(&self) -> Result<(), clew_store::Error> {
+        let finished = self.finish_opt_outs_now().await;
+        self.owe_opt_outs(&finished);
+        finished
+    }
+
+    async fn finish_opt_outs_now(&self) -> Result<(), clew_store::Error> {
+        self.read_opt_outs().await?;
         let owners = self.owners_of_outputs().await?;
-        for (user, _) in self.stores.lasting.opt_outs().await? {
-            if owners.contains(&user) || self.keeps_any(user).await? {
+        let opted_out = self.opt_outs.current();
+        for user in opted_out.users() {
+            let keeps = owners.contains(&user) || self.keeps_any(user).await?;
+            // Whoever opted in meanwhile is remembered again.
+            if keeps && self.opted_out(user) {
                 let purged = self.purge(&Purge::User(user)).await?;
                 self.tell_purged(PurgeCause::OptOut, &purged);
             }

@@ -84,16 +84,14 @@ impl Memory {
     /// may be cancelled.
     async fn tidy(&self, shutdown: &CancellationToken) {
         let mut tidying = every(TIDY_EVERY, TIDY_EVERY);
-        let mut owes_opt_outs = true;
         let tidy = async {
             loop {
                 tidying.tick().await;
-                if owes_opt_outs && self.is_well() {
-                    let finished = self.finish_opt_outs().await;
-                    owes_opt_outs = finished.is_err();
-                    if let Err(error) = finished {
-                        self.failed(&Ids::default(), StoreOperation::Purge, &error);
-                    }
+                if self.is_well()
+                    && self.takes_owed_opt_outs()
+                    && let Err(error) = self.finish_opt_outs().await
+                {
+                    self.failed(&Ids::default(), StoreOperation::Purge, &error);
                 }
                 self.sweep_outputs().await;
                 for (_, store) in self.stores.all() {

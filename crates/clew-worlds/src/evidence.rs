@@ -193,16 +193,21 @@ impl Evidence {
         deleted.map(|one| one.message).collect()
     }
 
-    /// When processes were told that a text went, in order.
+    /// When processes were told that a text went, in order. An event about an earlier edit
+    /// may come late: words that came after these tell that they went.
     pub(crate) fn told_of(&self, gone: &Gone) -> impl Iterator<Item = (i64, u32)> {
-        let (message, how) = (gone.message, gone.how);
+        let (message, how, mark) = (gone.message, gone.how, gone.mark);
         let after = self.history.iter().skip(gone.number + 1);
         after.filter_map(move |happened| match &happened.what {
             What::Told {
                 process,
                 event,
                 messages,
-            } if how.is_told_by(event) && messages.contains(&message) => {
+                marks,
+            } if how.is_told_by(event)
+                && messages.contains(&message)
+                && (event != "MESSAGE_UPDATE" || marks.iter().any(|is| is.number > mark.number)) =>
+            {
                 Some((happened.at, *process))
             }
             _ => None,

@@ -93,11 +93,12 @@ pub(crate) enum What {
     Greeted { process: u32 },
     /// It resumed a session.
     Resumed { process: u32 },
-    /// An event about messages reached the process.
+    /// An event about messages reached the process, with the marks of the words in it.
     Told {
         process: u32,
         event: String,
         messages: Vec<Id>,
+        marks: Vec<Mark>,
     },
     /// A request reached the model.
     Prompted(Prompted),

@@ -66,7 +66,11 @@ fn main() -> ExitCode {
         }
         let failed = lock(&totals).add(&plan, ran);
         if let Some(rule) = failed.filter(|_| options.shrink) {
-            report::print_script(&shrink::shrink(&plan, rule));
+            let shrunk = shrink::shrink(&plan, rule);
+            report::print_script(&shrunk);
+            if let Ok(evidence) = run::run(&shrunk) {
+                report::print_history(&evidence, report::SHRUNK);
+            }
         }
     });
     let totals = lock(&totals);

@@ -9,6 +9,8 @@ use crate::rules::{RULES, Verdict};
 
 /// How much of the history is shown of a world that fails.
 const SHOWN: usize = 50;
+/// And of one whose script was shortened.
+pub(crate) const SHRUNK: usize = 400;
 
 /// What came of all worlds.
 #[derive(Default)]

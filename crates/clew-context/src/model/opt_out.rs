@@ -30,6 +30,11 @@ impl OptedOut {
         self.users.contains(&user)
     }
 
+    /// Everybody who opted out.
+    pub fn users(&self) -> impl Iterator<Item = UserId> {
+        self.users.iter().copied()
+    }
+
     /// Whether both are the same value, unchanged in between.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.users, &other.users)

@@ -102,28 +102,41 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
         })
 }
 
+/// How long before a question a fault may have begun that it meets: the longest that one
+/// lasts, in milliseconds.
+const BEFORE: i64 = 2 * MINUTE;
+
 /// Whether no process was told of it before a session was lost, or it was lost with a
-/// process that was killed: both are documented.
+/// process that was killed, or by a fault of Discord or the store and counted as failed: all
+/// are documented.
 fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
-    let mut told_by = None;
-    for happened in evidence.history.iter().filter(|one| one.at >= at) {
+    let (mut told_by, mut is_fault) = (None, false);
+    let near = evidence.history.iter().filter(|one| one.at >= at - BEFORE);
+    for happened in near {
         match &happened.what {
             What::Told {
                 process, messages, ..
             } if messages.contains(&said.message) => {
                 told_by.get_or_insert(*process);
             }
-            What::Greeted { .. } if told_by.is_none() => return true,
+            What::Greeted { .. } if happened.at >= at && told_by.is_none() => return true,
             What::Killed { process, .. } if told_by == Some(*process) => return true,
             What::Fault {
                 name:
                     "store" | "rest_status" | "rest_limited" | "rest_hangs" | "rest_broken"
                     | "rest_truncated" | "rest_late",
-            } => return true,
+            } => is_fault = true,
             _ => {}
         }
     }
-    false
+    is_fault && is_failed(evidence, said)
+}
+
+/// Whether its turn was counted as failed.
+fn is_failed(evidence: &Evidence, said: &Said) -> bool {
+    let message = said.message.to_string();
+    let mut ended = evidence.told("turn_done");
+    ended.any(|line| line["msg_id"] == message.as_str() && line["outcome"] == "failed")
 }
 
 /// Whether it was refused, maybe without a word: a person, and a channel, is told once.

@@ -166,16 +166,17 @@ const CARRIED_OUT: i64 = 300_000;
 /// time; answers to deleted questions neither. What was lost with a process is asked for
 /// when it is used.
 pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
-    let questions = evidence.questions();
     let told = evidence.gone().into_iter();
-    let told = told.filter(|one| is_told_in_time(evidence, one));
-    let mut gone: BTreeSet<Mark> = told.map(|one| one.mark).collect();
-    let deleted = evidence.deleted();
-    let theirs = questions
+    let told: Vec<Gone> = told.filter(|one| is_told_in_time(evidence, one)).collect();
+    let mut gone: BTreeSet<Mark> = told.iter().map(|one| one.mark).collect();
+    let deleted: BTreeSet<Id> = told
         .iter()
-        .filter(|(_, said)| deleted.contains(&said.message));
+        .filter(|one| one.how == How::Deleted)
+        .map(|one| one.message)
+        .collect();
+    let questions = evidence.questions().into_iter();
+    let theirs = questions.filter(|(_, said)| deleted.contains(&said.message));
     let answers: Vec<Mark> = theirs
-        .filter(|(mark, _)| gone.contains(mark))
         .map(|(mark, _)| Mark {
             of: MarkOf::Answer,
             number: mark.number,

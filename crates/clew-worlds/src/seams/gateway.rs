@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, interval_at, sleep};
 
 use super::net::Net;
-use crate::history::What;
+use crate::history::{What, marks};
 use crate::world::lock;
 
 /// The longest way of an event, in milliseconds.
@@ -321,6 +321,7 @@ impl Connecting {
                     process,
                     event: name.to_owned(),
                     messages: messages.collect(),
+                    marks: marks(data["content"].as_str().unwrap_or_default()),
                 });
             }
             _ => {}
