@@ -23,8 +23,8 @@ mod token_file;
 mod wiring;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -40,11 +40,11 @@ use crate::telemetry::{Guard, Ids, LineTap, Metrics, with_sources};
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
-use clew_context::model::{ApplicationId, Clock, MessageId, Secret};
+use clew_context::model::{ApplicationId, Clock, Secret};
 use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
-use clew_discord::session::{Claims, LockError, SessionLock, ShardProgress, ShardSession};
+use clew_discord::session::{self as session_files, LockError, SessionLock, ShardProgress};
 
 pub use clock::system_clock;
 pub use outside::Outside;
@@ -54,7 +54,7 @@ use begin::{Begun, begin, once_there_is_room};
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
 use monitor::Monitor;
-use session::SessionHandover;
+use session::SessionKeeper;
 
 /// The most Discord events that may wait for the loop; a full queue makes the
 /// shards wait, which loses nothing.
@@ -67,6 +67,8 @@ const CLOSE: Duration = Duration::from_secs(5);
 const SETTLE: Duration = Duration::from_secs(2);
 /// The name of the session file in the state folder.
 const SESSION_FILE: &str = "session.json";
+/// The name of the file with what was answered, in the state folder.
+const CLAIM_FILE: &str = "claims.jsonl";
 
 /// Why the bot does not run, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -175,7 +177,7 @@ pub async fn run_in(
     };
     let Begun {
         lock: _lock,
-        secret,
+        keys,
         mut telemetry,
         guard,
     } = begun?;
@@ -194,7 +196,7 @@ pub async fn run_in(
     #[cfg(feature = "otel")]
     let exporter = export_traces(&config, &mut telemetry)?;
     telemetry.emit(&Ids::default(), wiring::started(&config));
-    let services = wiring::services(&config, token.expose(), telemetry, secret, &outside);
+    let services = wiring::services(&config, token.expose(), telemetry, keys, &outside);
     // Waits for a store that is not ready, unless the process is to end.
     let Some(services) = shutdown.run_until_cancelled(services).await else {
         end(monitor, guard).await;
@@ -207,15 +209,12 @@ pub async fn run_in(
         // It fails if the observer is gone already.
         let _ = observer.services.send(Arc::clone(&services));
     }
-    let handover = SessionHandover {
-        path: &session_path,
-        token: token.expose(),
-        clock: &clock,
-    };
     let running = Running {
         config: &config,
         services: &services,
-        handover: &handover,
+        session_path: &session_path,
+        token: token.expose(),
+        clock: &clock,
         monitor: monitor.as_ref(),
         dial: outside.dial.as_ref(),
     };
@@ -262,17 +261,16 @@ pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
 /// # Errors
 /// If the session file cannot be removed.
 pub fn forget_session(config: &Config) -> std::io::Result<()> {
-    match std::fs::remove_file(config.state_dir.join(SESSION_FILE)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    session_files::forget(&config.state_dir.join(SESSION_FILE))
 }
 
 /// A bot whose parts are set up.
 struct Running<'a> {
     config: &'a Config,
     services: &'a Arc<Services>,
-    handover: &'a SessionHandover<'a>,
+    session_path: &'a Path,
+    token: &'a str,
+    clock: &'a Clock,
     /// None without `METRICS_ADDR`.
     monitor: Option<&'a Monitor>,
     dial: Option<&'a Arc<dyn Dial>>,
@@ -330,23 +328,33 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     let Running {
         config,
         services,
-        handover,
+        session_path,
+        token,
+        clock,
         monitor,
         dial,
     } = *running;
-    let (claims, before) = match handover.take(&services.guild_state) {
+    let taken = session::take(session_path, token, clock, &services.guild_state);
+    if let Some(written) = taken.written {
+        services.memory.not_before(written);
+    }
+    let before = match taken.left {
         Some(left) => {
-            services.memory.take_over(&left.gaps());
-            (Claims::restore(&left.answered), left.shards)
+            services.memory.take_over(&left.session.gaps);
+            left.session.shards
         }
-        None => (Claims::default(), Vec::new()),
+        None => Vec::new(),
     };
-    let progress = Arc::new(Mutex::new(ShardProgress::default()));
+    let progress = Arc::new(Mutex::new(ShardProgress::from(before.clone())));
+    let (path, token_of) = (session_path.to_owned(), token.to_owned());
+    let keeper = SessionKeeper::new(path, token_of, Arc::clone(services), Arc::clone(&progress));
+    let keeper_ends = CancellationToken::new();
+    let keeping = tokio::spawn(keeper.keep(keeper_ends.clone()));
     let (events, deliveries) = mpsc::channel(EVENTS);
     let (loop_events, reports) = mpsc::unbounded_channel();
     let closing = CancellationToken::new();
     let gateway = Gateway {
-        settings: wiring::gateway(config, handover.token, before.clone()),
+        settings: wiring::gateway(config, token, before),
         guild_state: Arc::clone(&services.guild_state),
         progress: Arc::clone(&progress),
         events,
@@ -370,7 +378,6 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     let mut dispatcher = Dispatcher::new(
         config,
         Arc::clone(services),
-        claims,
         Arc::clone(&progress),
         tracker,
         loop_events,
@@ -395,26 +402,13 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         "stopped: what was abandoned is asked again by the next process"
     );
     services.telemetry.emit(&Ids::default(), stopping);
-    if ended.is_ok() {
-        let reached = progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let reached = reached.sessions();
-        // Never connected: the previous process's sessions are still valid.
-        let sessions = if reached.is_empty() { before } else { reached };
-        leave(running, sessions, dispatcher.answered());
+    keeper_ends.cancel();
+    match keeping.await {
+        Ok(keeper) if ended.is_ok() => keeper.leave().await,
+        Ok(keeper) => keeper.forget(),
+        Err(error) => tracing::error!(%error, "the session was not kept by a fault of ours"),
     }
     ended
-}
-
-/// Leaves the next process what it needs.
-fn leave(running: &Running<'_>, sessions: Vec<ShardSession>, answered: Vec<MessageId>) {
-    let services = running.services;
-    running.handover.leave(
-        sessions,
-        answered,
-        &services.guild_state,
-        &services.opt_outs.current(),
-        services.memory.gaps(),
-    );
 }
 
 /// Warns at the start, not only at the first question, if the model cannot be

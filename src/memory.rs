@@ -28,7 +28,7 @@ mod upkeep;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -114,11 +114,17 @@ impl Stores {
     }
 }
 
+/// How long after a process was last heard of it may have stored something, in milliseconds:
+/// it is heard of each second, and a disk may be slow.
+const STORED_SOON_AFTER: i64 = 5_000;
+
 /// What is remembered. There is one per process.
 pub struct Memory {
     stores: Stores,
     settings: Settings,
     clock: Clock,
+    /// The latest time that was read or heard of, in Unix milliseconds.
+    latest: AtomicI64,
     started: UnixMillis,
     telemetry: Telemetry,
     opt_outs: Arc<OptOuts>,
@@ -191,6 +197,7 @@ impl Memory {
             stores,
             settings,
             clock,
+            latest: AtomicI64::new(i64::MIN),
             telemetry,
             opt_outs,
             owes_opt_outs: AtomicBool::new(true),
@@ -290,9 +297,17 @@ impl Memory {
         self.settings.learn && of_guild.unwrap_or(true)
     }
 
-    /// The time with which turns are stored.
+    /// The time with which turns are stored. It stands still while the system's clock lies
+    /// behind what it was: what was stored before a gap stays before it.
     pub fn now(&self) -> UnixMillis {
-        (self.clock)()
+        let now = (self.clock)();
+        UnixMillis(self.latest.fetch_max(now.0, Ordering::Relaxed).max(now.0))
+    }
+
+    /// An earlier process was heard of at that time, and may have stored something soon after.
+    pub fn not_before(&self, heard: UnixMillis) {
+        let at = heard.0.saturating_add(STORED_SOON_AFTER);
+        self.latest.fetch_max(at, Ordering::Relaxed);
     }
 
     /// Reports a failure that costs part of what is remembered, not the answer.

@@ -14,6 +14,7 @@ mod deliver;
 mod extract;
 mod gather;
 mod image_room;
+mod left;
 mod line;
 mod observe;
 mod progress;
@@ -38,6 +39,7 @@ use clew_context::model::{
     ChannelId, Fallback, Interaction, Message, MessageId, ProxyId, Readers, TurnRequest, UnixMillis,
 };
 use clew_discord::guild_state::AnswerPlace;
+use clew_discord::session::Unfinished;
 
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
@@ -77,6 +79,8 @@ pub struct TurnJob {
     pub copies: Vec<MessageId>,
     /// The turns that run in other channels, and agent runs.
     pub elsewhere: Vec<Elsewhere>,
+    /// What an earlier process left of it, if it began.
+    pub left: Option<Unfinished>,
     /// The agent run that the turn does, if it does one.
     pub run: Option<RunSlot>,
     /// What the turn is doing, for others.
@@ -130,6 +134,8 @@ struct Turn<'a> {
     asked: UnixMillis,
     /// How often it was started over.
     restarts: u32,
+    /// Whether an earlier process may have posted something under the same nonce.
+    is_sent_again: bool,
 }
 
 impl Turn<'_> {
@@ -239,12 +245,15 @@ pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> End
         started: Instant::now(),
         asked,
         restarts: 0,
+        is_sent_again: false,
     };
     turn.tell(|| TurnNews::Started {
         channel: turn.trigger().channel,
         asker: turn.job.request.asker(),
     });
+    let is_answered = left::is_answered(&mut turn).await;
     let ended = match &turn.job.run {
+        _ if is_answered => Ok(Outcome::Answered.into()),
         Some(slot) => {
             let work = attempt(&turn, &mut control);
             Box::pin(progress::shown(&turn, slot, work)).await
@@ -270,6 +279,7 @@ async fn attempts(turn: &mut Turn<'_>, control: &mut Control) -> Result<EndedTur
         };
         turn.job.request.trigger = control.edited(trigger, at).await?;
         turn.restarts += 1;
+        turn.is_sent_again = false;
     }
 }
 
@@ -354,6 +364,7 @@ async fn answer(
         return Err(order);
     }
     control.answered();
+    posted.over().await;
     turn.report.enters(TurnStage::Record);
     let ended = record(turn, material, delivered, recording, posted).await;
     order.map_or(Ok(ended), Err)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{Error, SESSION_FILE, claim, run_file, secret, token_file, wiring};
+use super::{CLAIM_FILE, Error, SESSION_FILE, claim, run_file, secret, token_file, wiring};
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::{self, Guard, IdStyle, Telemetry, with_sources};
 use clew_context::model::Clock;
@@ -16,8 +16,10 @@ use clew_discord::session::SessionLock;
 use clew_store::close_files;
 
 /// What the bot keeps in `STATE_DIR`.
-const STATE_FILES: [&str; 5] = [
+const STATE_FILES: [&str; 7] = [
     SESSION_FILE,
+    CLAIM_FILE,
+    secret::CLAIM_KEY,
     secret::FRAME_KEY,
     secret::PSEUDONYM_KEY,
     token_file::FILE,
@@ -30,16 +32,26 @@ const FULL_DISK_PAUSE: Duration = Duration::from_secs(10);
 pub(super) struct Begun {
     /// Held while the bot runs.
     pub(super) lock: SessionLock,
-    /// The key of the prompts' frames.
-    pub(super) secret: Vec<u8>,
+    pub(super) keys: Keys,
     pub(super) telemetry: Telemetry,
     pub(super) guard: Guard,
+}
+
+/// Keys of `STATE_DIR`.
+pub(super) struct Keys {
+    /// For the nonces of frames.
+    pub(super) frames: Vec<u8>,
+    /// For what was answered.
+    pub(super) claims: Vec<u8>,
 }
 
 pub(super) fn begin(config: &Config, clock: &Clock) -> Result<Begun, Error> {
     let lock = claim(config)?;
     close_to_others(config);
-    let secret = key(config, secret::FRAME_KEY)?;
+    let keys = Keys {
+        frames: key(config, secret::FRAME_KEY)?,
+        claims: key(config, secret::CLAIM_KEY)?,
+    };
     let ids = match config.telemetry.ids {
         TelemetryIds::Plain => IdStyle::Plain,
         TelemetryIds::Keyed => IdStyle::keyed(key(config, secret::PSEUDONYM_KEY)?),
@@ -48,7 +60,7 @@ pub(super) fn begin(config: &Config, clock: &Clock) -> Result<Begun, Error> {
     let (telemetry, guard) = Telemetry::start(&settings, Arc::clone(clock))?;
     Ok(Begun {
         lock,
-        secret,
+        keys,
         telemetry,
         guard,
     })

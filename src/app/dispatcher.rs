@@ -34,10 +34,12 @@ use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
-use clew_context::model::{ChannelId, GuildId, Message, MessageId, TurnRequest};
+use clew_context::model::{
+    ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest,
+};
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
-use clew_discord::session::{Claims, Mark, Missed, ShardProgress};
+use clew_discord::session::{Mark, Missed, ShardProgress};
 
 use bot_turns::BotTurns;
 use turns::{ActiveTurn, WaitingTrigger};
@@ -57,8 +59,6 @@ pub(super) struct Dispatcher {
     rules: Rules,
     /// The server that gets our commands; without one they are registered everywhere.
     command_guild: Option<GuildId>,
-    /// Which triggers are taken or answered.
-    claims: Claims,
     /// Which events are finished.
     progress: Arc<Mutex<ShardProgress>>,
     /// The shards that are connected.
@@ -93,7 +93,6 @@ impl Dispatcher {
     pub(super) fn new(
         config: &Config,
         services: Arc<Services>,
-        claims: Claims,
         progress: Arc<Mutex<ShardProgress>>,
         tracker: TaskTracker,
         loop_events: mpsc::UnboundedSender<LoopEvent>,
@@ -103,7 +102,6 @@ impl Dispatcher {
             services,
             rules: wiring::rules(config),
             command_guild: config.discord.command_guild,
-            claims,
             progress,
             connected: BTreeSet::new(),
             queues: Queues::new(config.turns.max_concurrent, config.turns.queue_per_channel),
@@ -131,7 +129,9 @@ impl Dispatcher {
         let turn_began = match event {
             Event::Message(incoming) => self.message(*incoming, mark),
             Event::Interaction(incoming) => {
-                self.interaction(*incoming);
+                if self.is_first_call(incoming.interaction.id) {
+                    self.interaction(*incoming);
+                }
                 false
             }
             other => {
@@ -387,7 +387,22 @@ impl Dispatcher {
         });
     }
 
-    pub(super) fn answered(&self) -> Vec<MessageId> {
-        self.claims.all_answered()
+    /// A question is answered, refused or given up: no process takes it again.
+    fn over(&self, question: MessageId) {
+        let (claims, now) = (Arc::clone(&self.services.claims), self.services.memory.now());
+        self.tracker
+            .spawn(async move { claims.over(question, now).await });
+    }
+
+    /// Whether a call has not been delivered before, to this process or another: a resumed
+    /// session may deliver it again.
+    fn is_first_call(&self, call: InteractionId) -> bool {
+        let claims = Arc::clone(&self.services.claims);
+        let is_first = claims.claim_call(call, self.services.memory.now());
+        if is_first {
+            self.tracker
+                .spawn(async move { claims.note_call(call).await });
+        }
+        is_first
     }
 }

@@ -1,6 +1,6 @@
 //! Our keys in the state folder, kept across restarts: one for the nonces of
 //! frames, so that the prompts of a conversation keep sharing their prefix,
-//! and one for the pseudonyms in telemetry.
+//! one for what was answered, and one for the pseudonyms in telemetry.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,6 +9,8 @@ use std::path::Path;
 
 /// The key for the nonces of frames; a file in the state folder.
 pub(super) const FRAME_KEY: &str = "frame.key";
+/// The key for what was answered; a file in the state folder.
+pub(super) const CLAIM_KEY: &str = "claims.key";
 /// The key for pseudonyms; a file in the state folder.
 pub(super) const PSEUDONYM_KEY: &str = "telemetry.key";
 /// The length of a key in bytes.

@@ -1,79 +1,222 @@
-//! What one process leaves for the next: sessions to resume, answered
-//! triggers and the guild state.
+//! What one process leaves for the next: sessions to resume, gaps and the guild state. It is
+//! written all the time, so that a kill leaves it, too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::with_sources;
-use clew_context::model::{Clock, MessageId, OptedOut};
+use crate::turn::Services;
+use clew_context::model::{Clock, UnixMillis};
+use clew_context::outside::blocking;
 use clew_discord::guild_state::GuildState;
-use clew_discord::session::{self, Gap, SessionFile, ShardSession};
+use clew_discord::session::{
+    self, Absent, Gap, Lasts, Left, SessionFile, ShardProgress, ShardSession,
+};
 
-/// The session file of one bot.
-pub(super) struct SessionHandover<'a> {
-    /// Where it is.
-    pub(super) path: &'a Path,
-    /// The bot's token: another bot's file is not used.
-    pub(super) token: &'a str,
-    /// The time, since an old file is of no use.
-    pub(super) clock: &'a Clock,
+/// How often the session is noted, if anything has happened...
+const EVERY: Duration = Duration::from_secs(1);
+/// ...and if nothing has: the next process has to know how old it is.
+const AT_LEAST: Duration = Duration::from_secs(30);
+/// After the guild state was written, so many times as long as that took nothing is written
+/// of it: a large bot has many megabytes, of which something always changes.
+const PAUSE_FACTOR: u32 = 50;
+
+/// What the previous process has left.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) left: Option<Left>,
+    /// When it was last heard of, by its clock.
+    pub(super) written: Option<UnixMillis>,
 }
 
-impl SessionHandover<'_> {
-    /// What the previous process left, taken only once: if this one is killed, the
-    /// next starts a fresh session rather than answer twice.
-    pub(super) fn take(&self, guild_state: &GuildState) -> Option<SessionFile> {
-        let loaded = session::load(self.path, self.token, (self.clock)());
-        if self.path.exists()
-            && let Err(error) = std::fs::remove_file(self.path)
-        {
-            tracing::warn!(path = %self.path.display(), %error,
-                "the session file cannot be removed: delete it, and make STATE_DIR writable for \
-                 the user that runs clew");
+/// Reads what the previous process left. It stays until this one has written its own: if it is
+/// killed before that, the next one resumes.
+pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildState) -> Taken {
+    match session::load(path, token, clock()) {
+        Ok(mut left) => {
+            left.restore(guild_state);
+            Taken {
+                written: Some(UnixMillis(left.session.written)),
+                left: Some(left),
+            }
         }
-        match loaded {
-            Ok(mut file) => {
-                file.restore(guild_state);
-                Some(file)
+        Err(absent) if absent.is_ordinary() => {
+            tracing::info!(%absent, "a fresh session begins");
+            let written = match absent {
+                Absent::Old { written, .. } => Some(written),
+                _ => None,
+            };
+            Taken {
+                left: None,
+                written,
             }
-            Err(absent) if absent.is_ordinary() => {
-                tracing::info!(%absent, "a fresh session begins");
-                None
-            }
-            Err(absent) => {
-                tracing::warn!(path = %self.path.display(), error = %with_sources(&absent),
-                    "a fresh session begins: what was asked since the last stop is not answered. \
-                     Keep STATE_DIR readable for the user that runs clew and touched by nobody else");
-                None
-            }
+        }
+        Err(absent) => {
+            tracing::warn!(path = %path.display(), error = %with_sources(&absent),
+                "a fresh session begins: what was asked since the last stop is not answered. \
+                 Keep STATE_DIR readable for the user that runs clew and touched by nobody else");
+            Taken::default()
+        }
+    }
+}
+
+/// Keeps the files of a session up to date.
+pub(super) struct SessionKeeper {
+    path: PathBuf,
+    token: String,
+    services: Arc<Services>,
+    progress: Arc<Mutex<ShardProgress>>,
+    /// The guild file, once it is written.
+    guilds: Option<NotedGuilds>,
+    /// When it may be written again.
+    guilds_due: Instant,
+    /// What the session file says, and since when.
+    noted: Option<(Vec<ShardSession>, Vec<Gap>, Instant)>,
+    has_failed: bool,
+}
+
+/// The guild state as it was written.
+struct NotedGuilds {
+    revision: u64,
+    /// From these on it is made whole by what Discord sends again.
+    sessions: Vec<ShardSession>,
+}
+
+impl SessionKeeper {
+    pub(super) fn new(
+        path: PathBuf,
+        token: String,
+        services: Arc<Services>,
+        progress: Arc<Mutex<ShardProgress>>,
+    ) -> Self {
+        Self {
+            path,
+            token,
+            services,
+            progress,
+            guilds: None,
+            guilds_due: Instant::now(),
+            noted: None,
+            has_failed: false,
         }
     }
 
-    /// Saves these sessions, unless there are none.
-    pub(super) fn leave(
-        &self,
-        sessions: Vec<ShardSession>,
-        answered: Vec<MessageId>,
-        guild_state: &GuildState,
-        opted_out: &OptedOut,
-        gaps: Vec<Gap>,
-    ) {
-        let now = (self.clock)();
-        let file = SessionFile::new(
-            now,
-            self.token,
-            sessions,
-            answered,
-            guild_state,
-            opted_out,
-            gaps,
-        );
-        let Some(file) = file else {
-            return;
+    /// Notes the session each second until the end. Returns itself for the last time.
+    pub(super) async fn keep(mut self, ends: CancellationToken) -> Self {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while ends.run_until_cancelled(ticks.tick()).await.is_some() {
+            self.note(Lasts::Process).await;
+        }
+        self
+    }
+
+    /// The last time: what is written outlasts a loss of power.
+    pub(super) async fn leave(mut self) {
+        self.noted = None;
+        self.guilds = None;
+        self.guilds_due = Instant::now();
+        self.note(Lasts::System).await;
+    }
+
+    /// Whoever has our store has our questions; a refused bot has none.
+    pub(super) fn forget(mut self) {
+        let forgotten = session::forget(&self.path);
+        self.told(&forgotten);
+    }
+
+    async fn note(&mut self, lasts: Lasts) {
+        // In this order: what is written of servers and gaps is never behind the sequences.
+        let sessions = {
+            let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.sessions()
         };
-        if let Err(error) = session::save(self.path, &file) {
-            tracing::warn!(path = %self.path.display(), %error,
-                "the session cannot be saved, so the next start begins a fresh one: make STATE_DIR \
-                 writable for the user that runs clew");
+        if sessions.is_empty() {
+            return;
+        }
+        let revision = self.services.guild_state.revision();
+        self.note_guilds(revision, &sessions, lasts).await;
+        let shards = self.resumable(revision, sessions);
+        let gaps = self.services.memory.gaps();
+        let is_noted = |(of, known, at): &(Vec<ShardSession>, Vec<Gap>, Instant)| {
+            *of == shards && *known == gaps && at.elapsed() < AT_LEAST
+        };
+        if self.noted.as_ref().is_some_and(is_noted) {
+            return;
+        }
+        let us = self.services.guild_state.current_user();
+        let now = self.services.memory.now();
+        let file = SessionFile::new(now, &self.token, shards.clone(), us, gaps.clone());
+        let Some(file) = file else { return };
+        let path = self.path.clone();
+        let saved = blocking(move || session::save(&path, &file, lasts)).await;
+        let saved = saved.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        if saved.is_ok() {
+            self.noted = Some((shards, gaps, Instant::now()));
+        }
+        self.told(&saved);
+    }
+
+    /// Writes the guild state if it has changed and is due.
+    async fn note_guilds(&mut self, revision: u64, sessions: &[ShardSession], lasts: Lasts) {
+        let is_noted = |noted: &NotedGuilds| noted.revision == revision;
+        let began = Instant::now();
+        if self.guilds.as_ref().is_some_and(is_noted) || began < self.guilds_due {
+            return;
+        }
+        let (path, token) = (self.path.clone(), self.token.clone());
+        let services = Arc::clone(&self.services);
+        let saving = blocking(move || {
+            let (guild_state, opted_out) = (&services.guild_state, services.opt_outs.current());
+            session::save_guilds(&path, &token, guild_state, &opted_out, lasts)
+        });
+        let saved = saving.await;
+        let saved = saved.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        self.guilds_due = Instant::now() + began.elapsed() * PAUSE_FACTOR;
+        if saved.is_ok() {
+            self.guilds = Some(NotedGuilds {
+                revision,
+                sessions: sessions.to_vec(),
+            });
+        }
+        self.told(&saved);
+    }
+
+    /// From where these sessions can be resumed with the guild state as it is written.
+    fn resumable(&self, revision: u64, sessions: Vec<ShardSession>) -> Vec<ShardSession> {
+        let Some(guilds) = &self.guilds else {
+            return Vec::new();
+        };
+        if guilds.revision == revision {
+            return sessions;
+        }
+        let sessions = sessions.into_iter().filter_map(|session| {
+            let mut written = guilds.sessions.iter();
+            let is_same = |of: &&ShardSession| (of.shard, &of.id) == (session.shard, &session.id);
+            let sequence = written.find(is_same)?.sequence.min(session.sequence);
+            Some(ShardSession {
+                sequence,
+                ..session
+            })
+        });
+        sessions.collect()
+    }
+
+    /// Says once that it cannot be written.
+    fn told(&mut self, result: &std::io::Result<()>) {
+        match result {
+            Ok(()) => self.has_failed = false,
+            Err(error) if !self.has_failed => {
+                self.has_failed = true;
+                tracing::warn!(path = %self.path.display(), %error,
+                    "the session cannot be saved, so after a crash the next start begins a fresh \
+                     one: make STATE_DIR writable for the user that runs clew");
+            }
+            Err(_) => {}
         }
     }
 }

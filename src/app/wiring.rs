@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{Outside, run_file, token_file};
+use super::begin::Keys;
+use super::{CLAIM_FILE, Outside, run_file, token_file};
 
 use crate::agents::Agents;
 use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
@@ -28,7 +29,7 @@ use clew_discord::event::{DisconnectReason, FatalReason};
 use clew_discord::gateway::GatewaySettings;
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
-use clew_discord::session::ShardSession;
+use clew_discord::session::{Claims, ShardSession};
 use clew_store::model::StoreAddress;
 use clew_store::outputs::{Disk, FileSystem, InMemory, OutputLimits, OutputSettings, ToolOutputs};
 use clew_store::{Folders, Store, Transcripts};
@@ -46,7 +47,7 @@ pub(super) async fn services(
     config: &Config,
     token: &str,
     telemetry: Telemetry,
-    secret: Vec<u8>,
+    keys: Keys,
     outside: &Outside,
 ) -> Result<Services, app::Error> {
     let (clock, transport) = (&outside.clock, outside.transport.as_ref());
@@ -70,6 +71,11 @@ pub(super) async fn services(
         opt_outs,
         negative_cache: NegativeCache::default(),
         memory,
+        claims: Arc::new(Claims::open(
+            &config.state_dir.join(CLAIM_FILE),
+            &keys.claims,
+            clock(),
+        )),
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
         runs: Runs::new(config.runs.limits, run_file::load(&config.state_dir)),
         image_room: Arc::default(),
@@ -87,7 +93,7 @@ pub(super) async fn services(
             tools: config.tools,
             receipt_button: config.answers.receipt_button,
             runs: config.runs.bounds,
-            secret,
+            secret: keys.frames,
         },
         observer: None,
     })

@@ -19,7 +19,7 @@ use crate::engine::deliver::{self, Overflow};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{CircuitState, StoreOperation};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
-use clew_context::model::{Fallback, Message, MessageId, UnixMillis, UserId};
+use clew_context::model::{Fallback, Message, MessageId, TurnId, UnixMillis, UserId};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 use clew_store::model::{StoredMessage, StoredRole};
@@ -172,22 +172,51 @@ impl Memory {
         shutdown: &CancellationToken,
     ) {
         let settling = async {
-            let mut left = std::mem::take(&mut *self.lock_left());
-            while !left.is_empty() {
-                let mut unanswered = Vec::new();
+            loop {
+                let left = self.lock_left().clone();
+                if left.is_empty() {
+                    return;
+                }
                 for key in left {
                     let us = current_user(guild_state).await;
-                    if !self.settle_one(rest, us, &key).await {
-                        unanswered.push(key);
+                    // A question that is asked again is no longer left.
+                    if self.lock_left().contains(&key) && self.settle_one(rest, us, &key).await {
+                        self.lock_left().retain(|one| *one != key);
                     }
                     self.recovery.notify_one();
                     sleep(PACE).await;
                 }
-                left = unanswered;
                 sleep(AGAIN).await;
             }
         };
         let _ = shutdown.run_until_cancelled(settling).await;
+    }
+
+    /// Settles what was left of a turn that is about to be asked again. Returns whether its
+    /// answer stands there; otherwise what is stored of it is taken back.
+    pub async fn settle_left(&self, rest: &Rest, us: UserId, turn: TurnId) -> bool {
+        let key = {
+            let mut left = self.lock_left();
+            let place = left.iter().position(|key| key.turn == turn);
+            place.map(|place| left.remove(place))
+        };
+        let Some(key) = key else { return false };
+        let Some(rows) = self.unsaved.early_rows(&key) else {
+            return false;
+        };
+        let shown = self.look_for_answer(rest, us, &key, &rows).await;
+        let is_there = match shown {
+            Shown::Wholly(messages) => {
+                self.unsaved.confirm(&key, &messages, self.now());
+                true
+            }
+            Shown::No | Shown::Unknown | Shown::Unanswered => {
+                self.unsaved.take_back(&key);
+                false
+            }
+        };
+        self.recovery.notify_one();
+        is_there
     }
 
     /// Whether nothing is left to be asked for.

@@ -243,6 +243,7 @@ pub async fn preview<S: Source>(
             copies: Vec::new(),
             other_triggers: seen.input.other_triggers.clone(),
             elsewhere: Vec::new(),
+            left: None,
             run: None,
             activity: Arc::<Activity>::default(),
         },
@@ -250,6 +251,7 @@ pub async fn preview<S: Source>(
         started: now,
         asked: services.memory.now(),
         restarts: 0,
+        is_sent_again: false,
     };
     let input = TurnInput {
         limits,

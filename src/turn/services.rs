@@ -22,6 +22,7 @@ use clew_context::model::{
 };
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
+use clew_discord::session::Claims;
 
 /// What all turns share.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub struct Services {
     pub negative_cache: NegativeCache,
     /// What is remembered beyond a turn.
     pub memory: Memory,
+    /// Which questions are taken or answered.
+    pub claims: Arc<Claims>,
     /// The agents that answer.
     pub agents: Agents,
     /// The agent runs that are under way.

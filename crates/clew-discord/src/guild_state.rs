@@ -203,9 +203,9 @@ impl GuildState {
             .collect()
     }
 
-    /// All servers for the session file, sorted by id.
-    pub fn snapshot(&self) -> Vec<PartialGuild> {
-        self.read().snapshot()
+    /// A server for the guild file.
+    pub fn snapshot(&self, id: GuildId) -> Option<PartialGuild> {
+        self.read().snapshot(id)
     }
 
     /// Restores a snapshot; call [`GuildState::set_current_user`] first.

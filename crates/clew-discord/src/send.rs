@@ -112,6 +112,8 @@ pub struct CreatedMessage {
     /// Set if Discord refused the reply reference and it was posted without
     /// one.
     pub reference_dropped: Option<Fallback>,
+    /// Whether it says something else: it was posted before, under the same nonce.
+    pub is_other_text: bool,
 }
 
 impl Rest {
@@ -144,10 +146,12 @@ impl Rest {
             }
             None => (first?, None),
         };
-        let id = message_id(&body)?;
+        let posted = posted(&body)?;
+        let is_same = |text: String| text.trim() == message.content.trim();
         Ok(CreatedMessage {
-            id,
+            id: posted.id,
             reference_dropped,
+            is_other_text: !posted.content.is_none_or(is_same),
         })
     }
 
@@ -361,14 +365,21 @@ fn header_safe(name: &str) -> String {
     name.replace(unsafe_char, "_")
 }
 
+/// A message as Discord answers with it.
+#[derive(serde::Deserialize)]
+struct Posted {
+    id: MessageId,
+    #[serde(default)]
+    content: Option<String>,
+}
+
+fn posted(body: &[u8]) -> Result<Posted, RestError> {
+    serde_json::from_slice(body).map_err(|_| malformed())
+}
+
 /// The message id in a response body.
 fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
-    #[derive(serde::Deserialize)]
-    struct Posted {
-        id: MessageId,
-    }
-    let posted: Posted = serde_json::from_slice(body).map_err(|_| malformed())?;
-    Ok(posted.id)
+    posted(body).map(|posted| posted.id)
 }
 
 /// Encodes one path segment.

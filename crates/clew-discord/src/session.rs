@@ -1,13 +1,13 @@
-//! What must survive a restart: how far each shard's events are handled, which
-//! messages were answered, and the file that stores both.
+//! What must survive a restart or a kill: how far each shard's events are handled, which
+//! questions were answered, and the files that say so.
 
 mod claims;
 mod file;
 mod lock;
 mod progress;
 
-pub use claims::Claims;
-pub use file::{SessionFile, load, save};
+pub use claims::{Claims, Unfinished};
+pub use file::{Absent, Lasts, Left, SessionFile, forget, load, save, save_guilds};
 pub use lock::{LockError, SessionLock};
 pub use progress::{Mark, ShardProgress};
 

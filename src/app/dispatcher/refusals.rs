@@ -32,7 +32,7 @@ impl Dispatcher {
 
     /// The refusal counts as the answer: a restart does not give another.
     pub(super) fn refuse_request(&mut self, request: &TurnRequest, reason: Refusal) {
-        self.claims.answered(request.trigger.id);
+        self.over(request.trigger.id);
         match request.cause.interaction() {
             Some(interaction) => {
                 let ids = self.ids(&request.trigger);

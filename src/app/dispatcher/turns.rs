@@ -77,7 +77,8 @@ impl Dispatcher {
             self.stopping(&request);
             return true;
         }
-        if !self.claims.claim(trigger.id) {
+        let claims = &self.services.claims;
+        if !claims.claim(trigger.id, trigger.id.created()) {
             return false;
         }
         if let Err(reason) = self.may_ask(self.payer(&request)) {
@@ -207,6 +208,7 @@ impl Dispatcher {
             other_triggers,
             copies,
             elsewhere: self.elsewhere(channel, id),
+            left: self.services.claims.unfinished(id),
             run,
             activity,
         };
@@ -298,7 +300,7 @@ impl Dispatcher {
         }
         let abandoned = self.closed && end.outcome == Some(Outcome::Cancelled);
         if !abandoned {
-            self.claims.answered(end.trigger);
+            self.over(end.trigger);
         }
         let mark = active.mark.filter(|_| !abandoned);
         self.held_ended(active.trigger.guild, &end, mark);

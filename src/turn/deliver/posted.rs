@@ -8,10 +8,11 @@ use tokio::time::Instant;
 use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
 use crate::model::RECEIPT_BUTTON;
 use clew_context::discord::error::RestError;
-use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId};
+use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId, UnixMillis};
 use clew_discord::model::{AnswerButton, ButtonStyle};
 use clew_discord::rest::Rest;
 use clew_discord::send::{FileUpload, MessageText, NewMessage};
+use clew_discord::session::Claims;
 
 use crate::turn::Turn;
 use crate::turn::TurnNews;
@@ -245,9 +246,48 @@ impl<'a> PostedAnswer<'a> {
                 .await
                 .map(drop),
         };
-        if let Err(error) = removed {
-            tracing::warn!(%error, "a partial answer could not be removed");
+        match removed {
+            Ok(()) if !parts.is_empty() => self.note_taken_back().await,
+            Ok(()) => {}
+            Err(error) => tracing::warn!(%error, "a partial answer could not be removed"),
         }
+    }
+
+    /// The claims and the question, if another process would answer it: calls are not sent
+    /// again.
+    fn claim(&self) -> Option<(&'a Claims, MessageId)> {
+        let is_asked_again = self.turn.interaction().is_none() && self.turn.job.run.is_none();
+        is_asked_again.then(|| (&*self.turn.services.claims, self.turn.trigger().id))
+    }
+
+    async fn posting(&self) {
+        let (restarts, now) = (self.turn.restarts, self.now());
+        if let Some((claims, question)) = self.claim() {
+            claims.posting(question, restarts, now).await;
+        }
+    }
+
+    async fn note_posted(&self, message: MessageId) {
+        if let Some((claims, question)) = self.claim() {
+            claims.posted(question, message, self.now()).await;
+        }
+    }
+
+    async fn note_taken_back(&self) {
+        if let Some((claims, question)) = self.claim() {
+            claims.taken_back(question, self.now()).await;
+        }
+    }
+
+    /// Notes that the question is answered.
+    pub(in crate::turn) async fn over(&self) {
+        if let Some((claims, question)) = self.claim() {
+            claims.over(question, self.now()).await;
+        }
+    }
+
+    fn now(&self) -> UnixMillis {
+        self.turn.services.memory.now()
     }
 
     /// Deletes the newest first, and goes on if one fails.
@@ -333,11 +373,19 @@ impl<'a> PostedAnswer<'a> {
                     attachment: file.cloned(),
                     link_previews: self.turn.services.settings.link_previews,
                 };
+                if index == 0 {
+                    self.posting().await;
+                }
                 let sent = self
                     .rest()
                     .create_message(*channel, &message, self.deadline())
                     .await?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
+                self.note_posted(sent.id).await;
+                if sent.is_other_text && self.turn.is_sent_again {
+                    // An earlier process had posted it.
+                    self.edit(index, sent.id, content, file).await?;
+                }
                 Ok(sent.id)
             }
             Destination::Interaction(interaction) => {

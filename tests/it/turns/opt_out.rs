@@ -21,6 +21,7 @@ use clew_context::model::{
 };
 use clew_discord::guild_state::{CurrentUser, GuildState};
 use clew_discord::rest::Rest;
+use clew_discord::session::Claims;
 use clew_simulator::{Draft, File, Id};
 use clew_store::Store;
 use clew_store::model::ScopeKind;
@@ -83,6 +84,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         opt_outs,
         negative_cache: NegativeCache::default(),
         memory,
+        claims: Arc::new(Claims::in_memory()),
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         runs: Runs::new(NO_RUNS, OpenRuns::default()),
         image_room: Arc::default(),
@@ -167,6 +169,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         copies: Vec::new(),
         other_triggers: BTreeSet::new(),
         elsewhere: Vec::new(),
+        left: None,
         run: None,
         activity: Arc::default(),
     };

@@ -65,11 +65,9 @@ impl Guilds {
     }
 
     /// All servers with their contents, sorted by id.
-    pub(super) fn snapshot(&self) -> Vec<PartialGuild> {
-        let guilds = self.by_id.iter();
-        guilds
-            .map(|(id, guild)| guild.to_partial(*id, self.ourselves(*id, guild)))
-            .collect()
+    pub(super) fn snapshot(&self, id: GuildId) -> Option<PartialGuild> {
+        let guild = self.by_id.get(&id)?;
+        Some(guild.to_partial(id, self.ourselves(id, guild)))
     }
 
     fn ourselves(&self, id: GuildId, guild: &KnownGuild) -> Option<PartialMember> {

@@ -1,56 +1,261 @@
-//! Claims each message once, however often the gateway delivers it.
+//! Claims each question once, however often the gateway delivers it and whichever process
+//! gets it.
+//!
+//! Each claim is noted in a file before the answer's first post, so that it outlasts a kill.
+//! The file holds no id: a claim is found by a keyed hash of the question's id, and says which
+//! messages were posted only to who knows that id. So there is nothing in it of anybody that an
+//! erasure would have to find.
 
-use std::collections::{HashSet, VecDeque};
+mod log;
 
-use clew_context::model::MessageId;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-/// Claimed messages remembered; a resumed session replays only minutes.
+use tokio::time::timeout;
+
+use self::log::{Hash, Keys, Line, Log};
+use clew_context::model::{InteractionId, MessageId, UnixMillis};
+use clew_context::outside::blocking;
+
+/// Claimed messages that a process remembers; a resumed session replays only minutes.
 const REMEMBERED: usize = 10_000;
-/// Answered messages written to the session file.
-const ANSWERED: usize = 1_000;
+/// How long a claim is kept.
+const KEPT: Duration = Duration::from_hours(1);
+/// How old a question may be that an earlier process may have had: its claim is certainly
+/// kept, with clocks that differ by minutes.
+const ASKED_AGAIN: Duration = Duration::from_mins(30);
+/// The most claims that are kept; beyond, the oldest go.
+const MOST_KEPT: usize = 50_000;
+/// How long an answer waits for its claim to be noted: far longer than a healthy disk takes.
+const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Which messages were claimed, and which of them are answered.
-#[derive(Debug)]
-pub struct Claims {
-    taken: Recent,
-    answered: Recent,
+/// What an earlier process left of a question: it is not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// How often it had been started over.
+    pub restarts: u32,
+    /// The messages of its answer that Discord confirmed, oldest first.
+    pub posted: Vec<MessageId>,
+    /// When it was claimed.
+    pub at: UnixMillis,
 }
 
-impl Default for Claims {
-    fn default() -> Self {
-        Self {
-            taken: Recent::new(REMEMBERED),
-            answered: Recent::new(ANSWERED),
-        }
-    }
+/// Which questions were claimed, and what became of them; shared by reference.
+#[derive(Debug)]
+pub struct Claims {
+    keys: Keys,
+    began: UnixMillis,
+    state: Mutex<State>,
+    /// None if there is no file to keep them in.
+    log: Option<Arc<Mutex<Log>>>,
+}
+
+#[derive(Debug)]
+struct State {
+    taken: Recent,
+    kept: HashMap<Hash, Claim>,
+    /// The kept, oldest first.
+    order: VecDeque<Hash>,
+}
+
+/// What became of a question so far.
+#[derive(Debug, Clone, Default)]
+struct Claim {
+    at: UnixMillis,
+    restarts: u32,
+    posted: Vec<MessageId>,
+    /// Nobody will answer it again.
+    is_over: bool,
+    /// As an earlier process left it.
+    left: Option<Line>,
 }
 
 impl Claims {
-    /// Restores the answered messages of the session file; they count as
-    /// claimed.
-    pub fn restore(answered: &[MessageId]) -> Self {
-        let mut claims = Self::default();
-        for id in answered {
-            claims.answered(*id);
+    /// Those of earlier processes, and from now on ours. What cannot be read is told and not
+    /// used; what cannot be written is told once.
+    pub fn open(path: &Path, key: &[u8], now: UnixMillis) -> Self {
+        let keys = Keys::new(key);
+        let oldest = UnixMillis(now.0.saturating_sub(millis(KEPT)));
+        let mut lines = log::read(path);
+        lines.retain(|line| line.at() >= oldest);
+        let from = lines.len().saturating_sub(MOST_KEPT);
+        lines.drain(..from);
+        let mut state = State {
+            taken: Recent::new(REMEMBERED),
+            kept: HashMap::new(),
+            order: VecDeque::new(),
+        };
+        for line in &lines {
+            let claim = Claim {
+                at: line.at(),
+                is_over: line.is_over(),
+                left: Some(line.clone()),
+                ..Claim::default()
+            };
+            if state.kept.insert(line.claim(), claim).is_none() {
+                state.order.push_back(line.claim());
+            }
         }
-        claims
+        Self {
+            keys,
+            began: now,
+            state: Mutex::new(state),
+            log: Some(Arc::new(Mutex::new(Log::new(path.to_owned(), lines)))),
+        }
     }
 
-    /// Returns true the first time.
-    pub fn claim(&mut self, id: MessageId) -> bool {
-        self.taken.insert(id)
+    /// Without a file: they go with the process.
+    pub fn in_memory() -> Self {
+        Self {
+            keys: Keys::new(&[]),
+            began: UnixMillis(i64::MIN),
+            state: Mutex::new(State {
+                taken: Recent::new(REMEMBERED),
+                kept: HashMap::new(),
+                order: VecDeque::new(),
+            }),
+            log: None,
+        }
     }
 
-    /// Its turn is over: no restart will answer it again.
-    pub fn answered(&mut self, id: MessageId) {
-        self.taken.insert(id);
-        self.answered.insert(id);
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answered messages, oldest first, for the session file.
-    pub fn all_answered(&self) -> Vec<MessageId> {
-        self.answered.order.iter().copied().collect()
+    /// Takes a question, written at that time by Discord's clock. Returns whether this process
+    /// is to answer it: the first time, unless an earlier process finished it, or it is so old
+    /// that nobody knows.
+    pub fn claim(&self, id: MessageId, written: UnixMillis) -> bool {
+        let hash = self.keys.of_question(id);
+        let mut state = self.lock();
+        if !state.taken.insert(id) {
+            return false;
+        }
+        match state.kept.get(&hash) {
+            Some(claim) => !claim.is_over,
+            None => {
+                let oldest = self.began.0.saturating_sub(millis(ASKED_AGAIN));
+                written.0 >= oldest
+            }
+        }
     }
+
+    /// What an earlier process left of a question, asked for once.
+    pub fn unfinished(&self, id: MessageId) -> Option<Unfinished> {
+        let hash = self.keys.of_question(id);
+        let mut state = self.lock();
+        let claim = state.kept.get_mut(&hash).filter(|claim| !claim.is_over)?;
+        let line = claim.left.take()?;
+        claim.restarts = line.restarts();
+        claim.posted = self.keys.posted(id, &line);
+        Some(Unfinished {
+            restarts: claim.restarts,
+            posted: claim.posted.clone(),
+            at: claim.at,
+        })
+    }
+
+    /// Whether a message of ours is known to be part of an answer.
+    pub fn explains(&self, ours: MessageId) -> bool {
+        let mark = self.keys.of_answer(ours);
+        let state = self.lock();
+        state.kept.values().any(|claim| {
+            let left = claim.left.as_ref();
+            claim.posted.contains(&ours) || left.is_some_and(|line| line.marks(mark))
+        })
+    }
+
+    /// Takes a call, however often it is delivered. Returns true the first time.
+    pub fn claim_call(&self, id: InteractionId, now: UnixMillis) -> bool {
+        let hash = self.keys.of_call(id);
+        let mut state = self.lock();
+        let is_first = !state.kept.contains_key(&hash);
+        state.keep(hash, now).is_over = true;
+        is_first
+    }
+
+    /// Notes that a call was taken.
+    pub async fn note_call(&self, id: InteractionId) {
+        self.note(self.keys.of_call(id), None).await;
+    }
+
+    /// The first message of an answer is about to be posted.
+    pub async fn posting(&self, id: MessageId, restarts: u32, now: UnixMillis) {
+        self.change(id, now, |claim| claim.restarts = restarts).await;
+    }
+
+    /// A message of the answer stands there.
+    pub async fn posted(&self, id: MessageId, message: MessageId, now: UnixMillis) {
+        self.change(id, now, |claim| claim.posted.push(message)).await;
+    }
+
+    /// What was posted is taken back: it is to be asked again.
+    pub async fn taken_back(&self, id: MessageId, now: UnixMillis) {
+        self.change(id, now, |claim| claim.posted.clear()).await;
+    }
+
+    /// It is answered or refused: no process answers it again.
+    pub async fn over(&self, id: MessageId, now: UnixMillis) {
+        let kept = self.lock().kept.get(&self.keys.of_question(id)).cloned();
+        if kept.is_none_or(|claim| !claim.is_over) {
+            self.change(id, now, |claim| claim.is_over = true).await;
+        }
+    }
+
+    async fn change(&self, id: MessageId, now: UnixMillis, change: impl FnOnce(&mut Claim)) {
+        let hash = self.keys.of_question(id);
+        change(self.lock().keep(hash, now));
+        self.note(hash, Some(id)).await;
+    }
+
+    /// Notes a claim as it is now; waits for a disk that is slow for 50 ms at most.
+    async fn note(&self, hash: Hash, question: Option<MessageId>) {
+        let Some(log) = &self.log else { return };
+        let line = {
+            let state = self.lock();
+            let Some(claim) = state.kept.get(&hash) else {
+                return;
+            };
+            let posted = question.map(|id| self.keys.sealed(id, &claim.posted));
+            Line::new(hash, claim.at, claim.restarts, posted, claim.is_over)
+        };
+        let log = Arc::clone(log);
+        let writing = blocking(move || {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.append(&line);
+        });
+        if timeout(PATIENCE, writing).await.is_err() {
+            tracing::debug!("the disk is slow: an answer is posted before its claim is noted");
+        }
+    }
+}
+
+impl State {
+    /// The claim, a new one if need be.
+    fn keep(&mut self, hash: Hash, now: UnixMillis) -> &mut Claim {
+        if !self.kept.contains_key(&hash) {
+            self.order.push_back(hash);
+            let oldest = UnixMillis(now.0.saturating_sub(millis(KEPT)));
+            while let Some(first) = self.order.front().copied() {
+                let is_old = |claim: &Claim| claim.at < oldest;
+                if self.order.len() <= MOST_KEPT && !self.kept.get(&first).is_none_or(is_old) {
+                    break;
+                }
+                self.kept.remove(&first);
+                self.order.pop_front();
+            }
+        }
+        self.kept.entry(hash).or_insert_with(|| Claim {
+            at: now,
+            ..Claim::default()
+        })
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The most recent ids, up to a limit.
@@ -85,37 +290,4 @@ impl Recent {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_claimed_once() {
-        let mut claims = Claims::default();
-        assert!(claims.claim(MessageId::new(1)));
-        assert!(!claims.claim(MessageId::new(1)));
-        assert!(claims.claim(MessageId::new(2)));
-    }
-
-    #[test]
-    fn after_a_restart_answered_messages_stay_claimed_and_others_do_not() {
-        let mut claims = Claims::default();
-        claims.claim(MessageId::new(1));
-        claims.claim(MessageId::new(2));
-        claims.answered(MessageId::new(1));
-        let mut restored = Claims::restore(&claims.all_answered());
-        assert!(!restored.claim(MessageId::new(1)));
-        assert!(restored.claim(MessageId::new(2)));
-        assert_eq!(restored.all_answered(), [MessageId::new(1)]);
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let mut claims = Claims::default();
-        for id in 1..=REMEMBERED as u64 * 2 {
-            claims.claim(MessageId::new(id));
-            claims.answered(MessageId::new(id));
-        }
-        assert_eq!(claims.taken.ids.len(), REMEMBERED);
-        assert_eq!(claims.all_answered().len(), ANSWERED);
-    }
-}
+mod tests;

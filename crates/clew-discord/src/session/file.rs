@@ -1,8 +1,13 @@
-//! The session file: one JSON object in our own format, with a version.
+//! What a process leaves for the next, in our own format with a version: the session file, one
+//! small JSON object that is written every second or so, and the guild file beside it, a server
+//! in each line, which is written when a server has changed.
+//!
+//! Invariant: the guild file is never behind the session file's sequences, so that resuming
+//! from these makes it whole.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,13 +16,13 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::{Gap, Missed, ShardSession};
+use super::{Gap, ShardSession};
 use crate::guild_state::{CurrentUser, GuildState, PartialGuild};
-use clew_context::model::{ApplicationId, MessageId, OptedOut, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, OptedOut, UnixMillis, UserId};
 
 /// Raised with every change of format; a file of another version counts as
 /// damaged.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Discord keeps a session for minutes; resuming an older one is not worth
 /// trying.
 const MOST_AGE: Duration = Duration::from_mins(5);
@@ -27,7 +32,10 @@ const FINGERPRINT_KEY: &[u8] = b"clew session file, fingerprint of the token";
 /// Enough to tell tokens apart.
 const FINGERPRINT_BYTES: usize = 12;
 
-/// What one process leaves for the next.
+/// The guild file is beside the session file.
+const GUILD_FILE: &str = "guilds.jsonl";
+
+/// The session file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFile {
     version: u32,
@@ -43,13 +51,24 @@ pub struct SessionFile {
     pub application: ApplicationId,
     /// One session per shard.
     pub shards: Vec<ShardSession>,
-    /// Answered messages, oldest first: their events may be replayed.
-    pub answered: Vec<MessageId>,
-    /// The guild state, which resuming does not send again.
+    /// Gaps that are not made up for.
+    pub gaps: Vec<Gap>,
+}
+
+/// The first line of the guild file.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct GuildFile {
+    version: u32,
+    token: String,
+}
+
+/// What a process has left.
+#[derive(Debug)]
+pub struct Left {
+    /// Its session file.
+    pub session: SessionFile,
+    /// The servers, which resuming does not send again.
     pub guilds: Vec<PartialGuild>,
-    /// Gaps that are not made up for; absent in files of earlier versions, where any may be.
-    #[serde(default)]
-    pub gaps: Option<Vec<Gap>>,
 }
 
 /// Why there is no usable file; in each case we IDENTIFY.
@@ -68,35 +87,35 @@ pub enum Absent {
     #[error("the session file belongs to another token")]
     OtherToken,
     /// Too old: Discord will have dropped the session.
-    #[error("the session file is {0} s old, sessions last for minutes")]
-    Old(i64),
+    #[error("the session file is {seconds} s old, sessions last for minutes")]
+    Old {
+        /// How old.
+        seconds: i64,
+        /// When it was written, by the clock of that process.
+        written: UnixMillis,
+    },
 }
 
 impl Absent {
     /// Expected after a first start, a long pause or a new token: not a fault.
     pub const fn is_ordinary(&self) -> bool {
         match self {
-            Self::Missing | Self::OtherToken | Self::Old(_) => true,
+            Self::Missing | Self::OtherToken | Self::Old { .. } => true,
             Self::Unreadable(_) | Self::Damaged(_) => false,
         }
     }
 }
 
 impl SessionFile {
-    /// Collects what to save; `None` before the first READY. Leaves out titles
-    /// of threads whose owners opted out.
+    /// Collects what to save; `None` before the first READY.
     pub fn new(
         now: UnixMillis,
         token: &str,
         shards: Vec<ShardSession>,
-        answered: Vec<MessageId>,
-        guild_state: &GuildState,
-        opted_out: &OptedOut,
+        us: Option<CurrentUser>,
         gaps: Vec<Gap>,
     ) -> Option<Self> {
-        let us = guild_state.current_user()?;
-        let mut guilds = guild_state.snapshot();
-        untitle(&mut guilds, opted_out);
+        let us = us?;
         Some(Self {
             version: VERSION,
             written: now.0,
@@ -105,64 +124,145 @@ impl SessionFile {
             name: us.name,
             application: us.application,
             shards,
-            answered,
-            guilds,
-            gaps: Some(gaps),
+            gaps,
         })
     }
+}
 
-    /// The gaps that the process before has left.
-    pub fn gaps(&self) -> Vec<Gap> {
-        let everything = || {
-            vec![Gap {
-                at: self.written,
-                missed: Missed::Everything,
-            }]
-        };
-        self.gaps.clone().unwrap_or_else(everything)
-    }
-
+impl Left {
     /// Restores the guild state.
     pub fn restore(&mut self, guild_state: &GuildState) {
         guild_state.set_current_user(CurrentUser {
-            user: self.user,
-            name: self.name.clone(),
-            application: self.application,
+            user: self.session.user,
+            name: self.session.name.clone(),
+            application: self.session.application,
         });
         guild_state.restore(std::mem::take(&mut self.guilds));
     }
 }
 
-/// Reads the file.
+/// Reads both files.
 ///
 /// # Errors
-/// Why it cannot be used.
-pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<SessionFile, Absent> {
-    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Absent::Missing,
-        _ => Absent::Unreadable(error),
-    })?;
-    let file: SessionFile =
-        serde_json::from_str(&text).map_err(|error| Absent::Damaged(Some(error)))?;
-    if file.version != VERSION {
+/// Why they cannot be used.
+pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
+    let session: SessionFile = serde_json::from_slice(&fs::read(path).map_err(absent)?)
+        .map_err(|error| Absent::Damaged(Some(error)))?;
+    if session.version != VERSION {
         return Err(Absent::Damaged(None));
     }
-    if file.token != fingerprint(token) {
+    if session.token != fingerprint(token) {
         return Err(Absent::OtherToken);
     }
-    let age = now.since(UnixMillis(file.written));
+    let age = now.since(UnixMillis(session.written));
     if age.unsigned_abs() > u64::try_from(MOST_AGE.as_millis()).unwrap_or(u64::MAX) {
-        return Err(Absent::Old(age / 1_000));
+        return Err(Absent::Old {
+            seconds: age / 1_000,
+            written: UnixMillis(session.written),
+        });
     }
-    Ok(file)
+    let guilds = load_guilds(path, token)?;
+    Ok(Left { session, guilds })
 }
 
-/// Writes the file atomically: a reader finds the old one or the new one. Only
-/// its owner may read it.
+fn load_guilds(path: &Path, token: &str) -> Result<Vec<PartialGuild>, Absent> {
+    let file = File::open(path.with_file_name(GUILD_FILE)).map_err(absent)?;
+    let mut lines = BufReader::new(file).lines();
+    let first = lines.next().transpose().map_err(Absent::Unreadable)?;
+    let first: GuildFile = serde_json::from_str(&first.unwrap_or_default())
+        .map_err(|error| Absent::Damaged(Some(error)))?;
+    if first != GuildFile::of(token) {
+        return Err(Absent::Damaged(None));
+    }
+    let guilds = lines.map(|line| {
+        let line = line.map_err(Absent::Unreadable)?;
+        serde_json::from_str(&line).map_err(|error| Absent::Damaged(Some(error)))
+    });
+    guilds.collect()
+}
+
+fn absent(error: io::Error) -> Absent {
+    match error.kind() {
+        io::ErrorKind::NotFound => Absent::Missing,
+        _ => Absent::Unreadable(error),
+    }
+}
+
+impl GuildFile {
+    fn of(token: &str) -> Self {
+        Self {
+            version: VERSION,
+            token: fingerprint(token),
+        }
+    }
+}
+
+/// How long what is written has to last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasts {
+    /// Beyond the process: it is in the system's hands.
+    Process,
+    /// Beyond a loss of power, too.
+    System,
+}
+
+/// Writes the session file: a reader finds the old one or the new one. Only its owner may
+/// read it.
 ///
 /// # Errors
 /// The file system's error.
-pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
+pub fn save(path: &Path, file: &SessionFile, lasts: Lasts) -> io::Result<()> {
+    replace(path, lasts, |new| {
+        serde_json::to_writer(new, file).map_err(io::Error::from)
+    })
+}
+
+/// Writes the guild file in the same way, without titles of threads whose owners opted out.
+///
+/// # Errors
+/// The file system's error.
+pub fn save_guilds(
+    path: &Path,
+    token: &str,
+    guild_state: &GuildState,
+    opted_out: &OptedOut,
+    lasts: Lasts,
+) -> io::Result<()> {
+    replace(&path.with_file_name(GUILD_FILE), lasts, |new| {
+        let mut line = |value: &[u8]| {
+            new.write_all(value)?;
+            new.write_all(b"\n")
+        };
+        line(&serde_json::to_vec(&GuildFile::of(token))?)?;
+        for id in guild_state.guilds() {
+            if let Some(mut guild) = guild_state.snapshot(id) {
+                untitle(&mut guild, opted_out);
+                line(&serde_json::to_vec(&guild)?)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Removes both files: the next process begins a new session.
+///
+/// # Errors
+/// The file system's error.
+pub fn forget(path: &Path) -> io::Result<()> {
+    for path in [path, &path.with_file_name(GUILD_FILE)] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn replace(
+    path: &Path,
+    lasts: Lasts,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -170,18 +270,24 @@ pub fn save(path: &Path, file: &SessionFile) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let beside = beside(path, ".new");
-    let mut new = create_private(&beside)?;
-    new.write_all(&serde_json::to_vec(file)?)?;
-    new.sync_all()?;
+    let mut new = BufWriter::new(create_private(&beside)?);
+    write(&mut new)?;
+    let new = new.into_inner().map_err(io::IntoInnerError::into_error)?;
+    if lasts == Lasts::System {
+        new.sync_all()?;
+    }
     fs::rename(&beside, path)?;
-    // The rename is durable only once the folder is synced.
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    if lasts == Lasts::System {
+        // The rename is durable only once the folder is synced.
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// Clears titles written by owners who opted out. Only threads name their
 /// owner.
-fn untitle(guilds: &mut [PartialGuild], opted_out: &OptedOut) {
-    let channels = guilds.iter_mut().flat_map(|guild| &mut guild.channels);
+fn untitle(guild: &mut PartialGuild, opted_out: &OptedOut) {
+    let channels = guild.channels.iter_mut().chain(&mut guild.threads);
     let theirs = channels.filter(|one| one.owner_id.is_some_and(|owner| opted_out.contains(owner)));
     theirs.for_each(|thread| thread.name.clear());
 }
@@ -219,10 +325,11 @@ mod tests {
     use clew_context::model::GuildId;
 
     use super::*;
+    use crate::session::Missed;
 
     const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
 
-    fn file() -> SessionFile {
+    fn guild_state() -> GuildState {
         let guild_state = GuildState::default();
         guild_state.set_current_user(CurrentUser {
             user: UserId::new(1),
@@ -236,6 +343,10 @@ mod tests {
             "permission_overwrites":[{"id":"3","type":0,"allow":"0","deny":"1024"}]}],
             "members":[{"user":{"id":"1","username":"clew"},"roles":["6"]}]}"#,
         );
+        guild_state
+    }
+
+    fn file() -> SessionFile {
         let shards = vec![ShardSession {
             shard: 0,
             shards: 1,
@@ -243,54 +354,44 @@ mod tests {
             resume_url: Some("ws://127.0.0.1:1".to_owned()),
             sequence: 42,
         }];
-        let answered = vec![MessageId::new(7)];
-        SessionFile::new(
-            NOW,
-            "token",
-            shards,
-            answered,
-            &guild_state,
-            &OptedOut::default(),
-            vec![gap(Missed::Guild(GuildId::new(3)))],
-        )
-        .unwrap()
+        let gaps = vec![Gap {
+            at: NOW.0,
+            missed: Missed::Guild(GuildId::new(3)),
+        }];
+        let us = guild_state().current_user();
+        SessionFile::new(NOW, "token", shards, us, gaps).unwrap()
     }
 
-    fn gap(missed: Missed) -> Gap {
-        Gap { at: NOW.0, missed }
-    }
-
-    /// Who left it kept no account of what it had missed.
-    #[test]
-    fn without_gaps_everything_is_one() {
-        let mut value = serde_json::to_value(file()).unwrap();
-        let read = |value: &serde_json::Value| -> SessionFile {
-            serde_json::from_value(value.clone()).unwrap()
-        };
-        assert_eq!(read(&value).gaps(), [gap(Missed::Guild(GuildId::new(3)))]);
-        value.as_object_mut().unwrap().remove("gaps");
-        assert_eq!(read(&value).gaps(), [gap(Missed::Everything)]);
+    /// Writes both files.
+    fn save_all(path: &Path, guild_state: &GuildState, opted_out: &OptedOut) {
+        for lasts in [Lasts::Process, Lasts::System] {
+            save_guilds(path, "token", guild_state, opted_out, lasts).unwrap();
+            save(path, &file(), lasts).unwrap();
+        }
     }
 
     #[test]
     fn what_is_written_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("var/session.json");
-        let written = file();
-        assert_eq!(written.guilds[0].channels.len(), 1);
-        save(&path, &written).unwrap();
-        save(&path, &written).unwrap();
+        let before = guild_state();
+        save_all(&path, &before, &OptedOut::default());
         let mut read = load(&path, "token", NOW).unwrap();
-        assert_eq!(read, written);
-        let guild_state = GuildState::default();
-        read.restore(&guild_state);
-        assert_eq!(guild_state.snapshot(), written.guilds);
-        assert_eq!(guild_state.current_user().unwrap().user, UserId::new(1));
+        assert_eq!(read.session, file());
+        let after = GuildState::default();
+        read.restore(&after);
+        let guild = before.snapshot(GuildId::new(3)).unwrap();
+        assert_eq!(guild.channels.len(), 1);
+        assert_eq!(after.snapshot(guild.id), Some(guild));
+        assert_eq!(after.current_user().unwrap().user, UserId::new(1));
         let names: Vec<_> = fs::read_dir(path.parent().unwrap())
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .collect();
-        assert_eq!(names, ["session.json"]);
+        assert_eq!(names.len(), 2, "{names:?}");
+        forget(&path).unwrap();
+        forget(&path).unwrap();
+        assert!(matches!(load(&path, "token", NOW), Err(Absent::Missing)));
     }
 
     #[test]
@@ -298,22 +399,20 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.json");
-        save(&path, &file()).unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-        assert!(
-            !fs::read_to_string(&path)
-                .unwrap()
-                .contains("\"token\":\"token\"")
-        );
+        save_all(&path, &guild_state(), &OptedOut::default());
+        for path in [path.clone(), path.with_file_name(GUILD_FILE)] {
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(!text.contains("\"token\":\"token\""), "{text}");
+        }
     }
 
     #[track_caller]
     fn check(text: &str, token: &str, now: i64, expected: &str) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.json");
+        save_all(&path, &guild_state(), &OptedOut::default());
         fs::write(&path, text).unwrap();
         let found = load(&path, token, UnixMillis(now)).map(|_| ());
         let found = found.map_or_else(|absent| absent.to_string(), |()| "usable".to_owned());
@@ -331,7 +430,7 @@ mod tests {
         check(&good[..good.len() / 2], "token", NOW.0, "damaged");
         check("", "token", NOW.0, "damaged");
         check(
-            &good.replacen("\"version\":1", "\"version\":2", 1),
+            &good.replacen("\"version\":2", "\"version\":1", 1),
             "token",
             NOW.0,
             "damaged",
@@ -342,8 +441,7 @@ mod tests {
 
     #[test]
     fn titles_of_people_who_opted_out_are_not_written() {
-        let guild_state = GuildState::default();
-        file().restore(&guild_state);
+        let guild_state = guild_state();
         for (thread, owner) in [(8, 20), (9, 21)] {
             let thread = format!(
                 r#"{{"id":"{thread}","guild_id":"3","type":11,"parent_id":"5","owner_id":"{owner}",
@@ -352,16 +450,10 @@ mod tests {
             guild_state.apply("THREAD_CREATE", &thread);
         }
         let opted_out = [UserId::new(20)].into_iter().collect();
-        let file = SessionFile::new(
-            NOW,
-            "token",
-            Vec::new(),
-            Vec::new(),
-            &guild_state,
-            &opted_out,
-            Vec::new(),
-        );
-        let text = serde_json::to_string(&file.unwrap()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.json");
+        save_all(&path, &guild_state, &opted_out);
+        let text = fs::read_to_string(path.with_file_name(GUILD_FILE)).unwrap();
         assert!(
             !text.contains("title of 20") && text.contains("title of 21"),
             "{text}"

@@ -41,6 +41,17 @@ struct Shard {
     open: BTreeMap<u64, u32>,
 }
 
+impl From<Vec<ShardSession>> for ShardProgress {
+    /// Sessions of an earlier process, to be resumed.
+    fn from(sessions: Vec<ShardSession>) -> Self {
+        let mut progress = Self::default();
+        for session in sessions {
+            progress.opened(session);
+        }
+        progress
+    }
+}
+
 impl ShardProgress {
     /// Records that an event arrived.
     pub fn seen(&mut self, shard: u32, sequence: u64) {
@@ -81,6 +92,11 @@ impl ShardProgress {
     /// counts from one again; work of the old one no longer holds it back,
     /// since its events cannot be replayed.
     pub fn opened(&mut self, session: ShardSession) {
+        // Those of another number of shards are over.
+        self.shards.retain(|_, shard| {
+            let of = shard.session.as_ref();
+            of.is_none_or(|of| of.shards == session.shards)
+        });
         let state = self.shards.entry(session.shard).or_default();
         state.number += 1;
         state.seen = session.sequence;

@@ -21,7 +21,9 @@ use clew_discord::gateway::{Gateway, GatewaySettings, run};
 use clew_discord::guild_state::GuildState;
 use clew_discord::model::{CommandData, InteractionData, OptionValue};
 use clew_discord::rest::Rest;
-use clew_discord::session::{SessionFile, ShardProgress, ShardSession, load, save};
+use clew_discord::session::{
+    Lasts, SessionFile, ShardProgress, ShardSession, load, save, save_guilds,
+};
 use clew_simulator::{ChannelKind, GatewayEvent, GatewayRecord, Id, Simulator, Use, World};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -407,21 +409,20 @@ async fn a_restart_resumes_before_unfinished_work_and_keeps_all_facts() {
     let guild_state = Arc::clone(&bot.guild_state);
     let sessions = bot.stop().await;
     let token = place.simulator.token();
-    let answered = vec![id(done)];
     let nobody = OptedOut::default();
-    let gaps = Vec::new();
-    let file = SessionFile::new(now, &token, sessions, answered, &guild_state, &nobody, gaps);
-    let file = file.unwrap();
-    save(&path, &file).unwrap();
+    let us = guild_state.current_user();
+    let file = SessionFile::new(now, &token, sessions, us, Vec::new()).unwrap();
+    save_guilds(&path, &token, &guild_state, &nobody, Lasts::Process).unwrap();
+    save(&path, &file, Lasts::Process).unwrap();
 
     let missed = place
         .simulator
         .post(place.channel, place.alice, "between two processes");
-    let mut file = load(&path, &token, now).unwrap();
+    let mut left = load(&path, &token, now).unwrap();
     let guild_state = Arc::<GuildState>::default();
-    file.restore(&guild_state);
+    left.restore(&guild_state);
     let resume = GatewaySettings {
-        resume: file.shards,
+        resume: left.session.shards,
         ..settings(&place.simulator)
     };
     let mut bot = connect(&place.simulator, resume, guild_state);

@@ -102,25 +102,14 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
         })
 }
 
-/// How long before a question a fault may have begun that it meets: the longest that one
-/// lasts, in milliseconds.
-const BEFORE: i64 = 2 * MINUTE;
-
-/// Whether no process was told of it before a session was lost, or it was lost with a
-/// process that was killed, or by a fault of Discord or the store and counted as failed: all
-/// are documented.
+/// Whether a session was lost since, or a fault of Discord or the store came between and it was
+/// counted as failed: both are documented.
 fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
-    let (mut told_by, mut is_fault) = (None, false);
-    let near = evidence.history.iter().filter(|one| one.at >= at - BEFORE);
-    for happened in near {
+    let mut is_fault = false;
+    for happened in &evidence.history {
         match &happened.what {
-            What::Told {
-                process, messages, ..
-            } if messages.contains(&said.message) => {
-                told_by.get_or_insert(*process);
-            }
-            What::Greeted { .. } if happened.at >= at && told_by.is_none() => return true,
-            What::Killed { process, .. } if told_by == Some(*process) => return true,
+            What::Greeted { .. } if happened.at >= at => return true,
+            // It stays until it has met so many requests.
             What::Fault {
                 name:
                     "store" | "rest_status" | "rest_limited" | "rest_hangs" | "rest_broken"
@@ -136,7 +125,7 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
 fn is_failed(evidence: &Evidence, said: &Said) -> bool {
     let message = said.message.to_string();
     let mut ended = evidence.told("turn_done");
-    ended.any(|line| line["msg_id"] == message.as_str() && line["outcome"] == "failed")
+    ended.any(|line| line["msg_id"] == message.as_str() && line["detail"]["outcome"] == "failed")
 }
 
 /// Whether it was refused, maybe without a word: a person, and a channel, is told once.

@@ -1,0 +1,258 @@
+//! The file of claims: a JSON object in each line, the last of a claim counts.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use super::super::file::beside;
+use clew_context::model::{InteractionId, MessageId, UnixMillis};
+
+/// Once so many lines more than claims are in the file, it is written anew.
+const MOST_SUPERSEDED: usize = 4_096;
+
+/// What a claim is found by.
+pub(super) type Hash = u64;
+
+/// Hashes and seals with the key of the state folder.
+#[derive(Debug)]
+pub(super) struct Keys(Option<Hmac<Sha256>>);
+
+impl Keys {
+    pub(super) fn new(key: &[u8]) -> Self {
+        Self(Hmac::new_from_slice(key).ok())
+    }
+
+    fn hash(&self, what: &str, id: u64, number: usize) -> u64 {
+        let Some(mut mac) = self.0.clone() else {
+            return id;
+        };
+        mac.update(what.as_bytes());
+        mac.update(&id.to_le_bytes());
+        mac.update(&number.to_le_bytes());
+        let bytes = mac.finalize().into_bytes();
+        let first = bytes.iter().take(size_of::<u64>());
+        first.fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+    }
+
+    pub(super) fn of_question(&self, id: MessageId) -> Hash {
+        self.hash("question", id.get(), 0)
+    }
+
+    pub(super) fn of_call(&self, id: InteractionId) -> Hash {
+        self.hash("call", id.get(), 0)
+    }
+
+    pub(super) fn of_answer(&self, id: MessageId) -> Hash {
+        self.hash("answer", id.get(), 0)
+    }
+
+    /// The messages of an answer, to be read only by who knows the question.
+    pub(super) fn sealed(&self, question: MessageId, posted: &[MessageId]) -> Vec<(u64, Hash)> {
+        let seal = |(number, id): (usize, &MessageId)| {
+            let pad = self.hash("posted", question.get(), number);
+            (id.get() ^ pad, self.of_answer(*id))
+        };
+        posted.iter().enumerate().map(seal).collect()
+    }
+
+    /// The messages that a line seals.
+    pub(super) fn posted(&self, question: MessageId, line: &Line) -> Vec<MessageId> {
+        let open = |(number, (sealed, mark)): (usize, &(u64, Hash))| {
+            let id = sealed ^ self.hash("posted", question.get(), number);
+            let id = (id != 0).then(|| MessageId::new(id))?;
+            (self.of_answer(id) == *mark).then_some(id)
+        };
+        line.posted.iter().enumerate().filter_map(open).collect()
+    }
+}
+
+/// A claim as it was at some time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Line {
+    claim: Hash,
+    /// In Unix milliseconds.
+    at: i64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    restarts: u32,
+    /// Each message of the answer, sealed, and a keyed hash of its id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    posted: Vec<(u64, Hash)>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    over: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Line {
+    pub(super) fn new(
+        claim: Hash,
+        at: UnixMillis,
+        restarts: u32,
+        posted: Option<Vec<(u64, Hash)>>,
+        over: bool,
+    ) -> Self {
+        Self {
+            claim,
+            at: at.0,
+            restarts,
+            posted: posted.unwrap_or_default(),
+            over,
+        }
+    }
+
+    pub(super) const fn claim(&self) -> Hash {
+        self.claim
+    }
+
+    pub(super) const fn at(&self) -> UnixMillis {
+        UnixMillis(self.at)
+    }
+
+    pub(super) const fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    pub(super) const fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Whether it names that message of ours.
+    pub(super) fn marks(&self, answer: Hash) -> bool {
+        self.posted.iter().any(|(_, mark)| *mark == answer)
+    }
+}
+
+/// The last line of each claim, oldest claim first. A line cut off by a kill is skipped.
+pub(super) fn read(path: &Path) -> Vec<Line> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error,
+                "what was answered cannot be read, so a question may be answered twice: make \
+                 STATE_DIR readable for the user that runs clew");
+            return Vec::new();
+        }
+    };
+    let mut lines: Vec<Line> = Vec::new();
+    let mut places: HashMap<Hash, usize> = HashMap::new();
+    for text in text.split(|byte| *byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<Line>(text) else {
+            continue;
+        };
+        match places.get(&line.claim) {
+            Some(place) => lines[*place] = line,
+            None => {
+                places.insert(line.claim, lines.len());
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
+/// The file, written to at its end.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    file: Option<File>,
+    /// The lines in it, and the claims that they are about.
+    lines: usize,
+    claims: usize,
+    has_failed: bool,
+}
+
+impl Log {
+    /// The file, written anew with these lines only.
+    pub(super) fn new(path: PathBuf, lines: Vec<Line>) -> Self {
+        let mut log = Self {
+            path,
+            file: None,
+            lines: 0,
+            claims: 0,
+            has_failed: false,
+        };
+        let replaced = log.replace(&lines);
+        log.told(replaced);
+        log
+    }
+
+    pub(super) fn append(&mut self, line: &Line) {
+        let appended = self.try_append(line);
+        self.told(appended);
+    }
+
+    fn try_append(&mut self, line: &Line) -> io::Result<()> {
+        if self.lines > self.claims.saturating_mul(2) + MOST_SUPERSEDED {
+            let oldest = line.at - super::millis(super::KEPT);
+            let mut lines = read(&self.path);
+            lines.retain(|line| line.at >= oldest);
+            self.replace(&lines)?;
+        }
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(open(&self.path, false)?),
+        };
+        // One call, so that a kill leaves whole lines.
+        file.write_all(&text)?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    fn replace(&mut self, lines: &[Line]) -> io::Result<()> {
+        let mut text = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut text, line)?;
+            text.push(b'\n');
+        }
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let new = beside(&self.path, ".new");
+        open(&new, true)?.write_all(&text)?;
+        fs::rename(&new, &self.path)?;
+        self.file = None;
+        (self.lines, self.claims) = (lines.len(), lines.len());
+        Ok(())
+    }
+
+    /// Says once that it cannot be written.
+    fn told(&mut self, result: io::Result<()>) {
+        match result {
+            Ok(()) => self.has_failed = false,
+            Err(error) if !self.has_failed => {
+                self.has_failed = true;
+                tracing::warn!(path = %self.path.display(), %error,
+                    "what is answered cannot be noted, so after a crash a question may be answered \
+                     twice: make STATE_DIR writable for the user that runs clew");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn open(path: &Path, anew: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    if anew {
+        options.write(true).truncate(true);
+    } else {
+        options.append(true);
+    }
+    options.create(true).mode(0o600).open(path)
+}

@@ -1,0 +1,156 @@
+use std::fs;
+
+use super::*;
+
+const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
+const KEY: [u8; 32] = [7; 32];
+
+/// A folder, and the claims of one process after the other in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.0.path().join("claims.jsonl")
+    }
+
+    fn open(&self, now: UnixMillis) -> Claims {
+        Claims::open(&self.path(), &KEY, now)
+    }
+}
+
+fn message(id: u64) -> MessageId {
+    MessageId::new(id)
+}
+
+fn later(time: Duration) -> UnixMillis {
+    UnixMillis(NOW.0 + millis(time))
+}
+
+#[test]
+fn a_question_is_claimed_once() {
+    let claims = Claims::in_memory();
+    assert!(claims.claim(message(1), NOW));
+    assert!(!claims.claim(message(1), NOW));
+    assert!(claims.claim(message(2), NOW));
+}
+
+#[tokio::test]
+async fn the_next_process_knows_what_is_answered_and_what_is_not() {
+    let place = Place::new();
+    let claims = place.open(NOW);
+    for id in 1..=4 {
+        assert!(claims.claim(message(id), NOW));
+    }
+    claims.posting(message(1), 0, NOW).await;
+    claims.posted(message(1), message(11), NOW).await;
+    claims.over(message(1), NOW).await;
+    claims.posting(message(2), 3, NOW).await;
+    claims.posted(message(2), message(21), NOW).await;
+    claims.posted(message(2), message(22), NOW).await;
+    claims.posting(message(3), 0, NOW).await;
+    claims.posted(message(3), message(31), NOW).await;
+    claims.taken_back(message(3), NOW).await;
+    drop(claims);
+
+    let claims = place.open(NOW);
+    assert!(!claims.claim(message(1), NOW));
+    for id in 2..=4 {
+        assert!(claims.claim(message(id), NOW), "{id}");
+    }
+    let unfinished = |restarts, posted: &[u64]| {
+        Some(Unfinished {
+            restarts,
+            posted: posted.iter().map(|id| message(*id)).collect(),
+            at: NOW,
+        })
+    };
+    assert_eq!(claims.unfinished(message(1)), None);
+    assert_eq!(claims.unfinished(message(2)), unfinished(3, &[21, 22]));
+    assert_eq!(claims.unfinished(message(3)), unfinished(0, &[]));
+    assert_eq!(claims.unfinished(message(4)), None, "nothing was posted");
+    assert_eq!(claims.unfinished(message(2)), None, "asked for once");
+    for (ours, is_explained) in [(11, true), (21, true), (31, false), (41, false)] {
+        assert_eq!(claims.explains(message(ours)), is_explained, "{ours}");
+    }
+    // Killed again before it came to anything.
+    drop(claims);
+    let claims = place.open(NOW);
+    assert_eq!(claims.unfinished(message(2)), unfinished(3, &[21, 22]));
+}
+
+#[tokio::test]
+async fn a_call_is_taken_once_over_processes() {
+    let place = Place::new();
+    let call = InteractionId::new(5);
+    let claims = place.open(NOW);
+    assert!(claims.claim_call(call, NOW));
+    assert!(!claims.claim_call(call, NOW));
+    claims.note_call(call).await;
+    let claims = place.open(NOW);
+    assert!(!claims.claim_call(call, NOW));
+    assert!(claims.claim(message(5), NOW), "another kind of id");
+}
+
+/// What a claim says of somebody must not have to be erased.
+#[tokio::test]
+async fn no_id_is_in_the_file() {
+    let place = Place::new();
+    let (question, answer) = (message(1_460_000_000_000_000_001), message(1_460_000_000_000_000_002));
+    let claims = place.open(NOW);
+    claims.posted(question, answer, NOW).await;
+    let text = fs::read_to_string(place.path()).unwrap();
+    assert!(text.contains("posted"), "{text}");
+    for id in [question, answer] {
+        assert!(!text.contains(&id.to_string()), "{text}");
+    }
+    // Nor for who has the file, but another key.
+    let other = Claims::open(&place.path(), &[8; 32], NOW);
+    assert_eq!(other.unfinished(question), None);
+}
+
+#[tokio::test]
+async fn claims_go_after_an_hour_and_older_questions_are_not_asked_again() {
+    let place = Place::new();
+    let claims = place.open(NOW);
+    claims.over(message(1), NOW).await;
+    drop(claims);
+    let hour = later(Duration::from_mins(61));
+    let claims = place.open(hour);
+    assert_eq!(fs::read_to_string(place.path()).unwrap(), "");
+    assert!(!claims.claim(message(1), NOW), "nobody knows");
+    assert!(claims.claim(message(2), later(Duration::from_mins(40))));
+}
+
+#[tokio::test]
+async fn a_line_that_was_cut_off_costs_only_itself() {
+    let place = Place::new();
+    let claims = place.open(NOW);
+    claims.over(message(1), NOW).await;
+    claims.over(message(2), NOW).await;
+    let text = fs::read_to_string(place.path()).unwrap();
+    fs::write(place.path(), &text[..text.len() - 9]).unwrap();
+    let claims = place.open(NOW);
+    assert!(!claims.claim(message(1), NOW));
+    assert!(claims.claim(message(2), NOW));
+    claims.over(message(2), NOW).await;
+    assert!(!place.open(NOW).claim(message(2), NOW));
+}
+
+#[tokio::test]
+async fn memory_and_file_are_bounded() {
+    let place = Place::new();
+    let claims = place.open(NOW);
+    for id in 1..=20_000 {
+        claims.claim(message(id), NOW);
+        claims.over(message(id), later(Duration::from_millis(id * 1_000))).await;
+    }
+    let state = claims.lock();
+    assert_eq!(state.taken.ids.len(), REMEMBERED);
+    assert!(state.kept.len() <= 3_601, "{}", state.kept.len());
+    let lines = fs::read_to_string(place.path()).unwrap().lines().count();
+    assert!(lines <= 3 * 3_601 + 4_096, "{lines}");
+}

@@ -1,0 +1,119 @@
+//! A question that an earlier process had begun to answer when it ended: what it left is
+//! found, so that the question has one answer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Turn;
+use clew_context::collect::{PAGE_LIMIT, PageCursor};
+use clew_context::model::MessageId;
+use clew_discord::session::Unfinished;
+
+/// How long Discord certainly knows a nonce ("a few minutes", its reference says).
+const NONCE: Duration = Duration::from_mins(2);
+/// How long one request may take.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What is found of an earlier process's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// It stands there.
+    Answer,
+    /// A part, which is taken back.
+    Part,
+    /// Maybe a message, which Discord knows under its nonce.
+    Nonce,
+    /// A message of ours that belongs to nothing else.
+    Unexplained,
+    Nothing,
+}
+
+/// Whether the question is answered already. Otherwise what was posted is taken back, or will
+/// be found under its nonce, and the question is to be asked.
+pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
+    let Some(left) = turn.job.left.take() else {
+        return false;
+    };
+    let (services, question) = (turn.services, turn.trigger().id);
+    let found = find(turn, &left).await;
+    let channel = turn.trigger().channel;
+    tracing::info!(%channel, trigger = %question, ?found,
+        "an earlier process had begun to answer a question");
+    match found {
+        Found::Answer | Found::Unexplained => {
+            services.claims.over(question, services.memory.now()).await;
+            return true;
+        }
+        Found::Part => {
+            take_back(turn, &left).await;
+            turn.restarts = left.restarts + 1;
+        }
+        Found::Nonce => {
+            turn.restarts = left.restarts;
+            turn.is_sent_again = true;
+        }
+        Found::Nothing => turn.restarts = left.restarts + 1,
+    }
+    false
+}
+
+async fn find(turn: &Turn<'_>, left: &Unfinished) -> Found {
+    let services = turn.services;
+    let us = services.us(None).user;
+    let (rest, request) = (&services.rest, &turn.job.request);
+    if services.memory.settle_left(rest, us, request.turn()).await {
+        Found::Answer
+    } else if !left.posted.is_empty() {
+        Found::Part
+    } else if services.memory.now().since(left.at) < millis(NONCE) {
+        Found::Nonce
+    } else if has_unexplained(turn).await {
+        Found::Unexplained
+    } else {
+        Found::Nothing
+    }
+}
+
+/// Takes back the parts of an answer, the newest first.
+async fn take_back(turn: &Turn<'_>, left: &Unfinished) {
+    let (services, trigger) = (turn.services, turn.trigger());
+    for part in left.posted.iter().rev() {
+        let deadline = Instant::now() + LOOK_TIMEOUT;
+        let deleted = services
+            .rest
+            .delete_message(trigger.channel, *part, deadline);
+        if let Err(error) = deleted.await {
+            tracing::warn!(%error, "part of an earlier process's answer could not be removed");
+            return;
+        }
+    }
+    let now = services.memory.now();
+    services.claims.taken_back(trigger.id, now).await;
+}
+
+/// Whether a message of ours follows the question that no other question explains.
+async fn has_unexplained(turn: &Turn<'_>) -> bool {
+    let (services, trigger) = (turn.services, turn.trigger());
+    let us = services.us(turn.ids.guild).user;
+    let deadline = Instant::now() + LOOK_TIMEOUT;
+    let page = services.rest.reader().page(
+        trigger.channel,
+        PageCursor::After(trigger.id),
+        PAGE_LIMIT,
+        deadline,
+    );
+    let is_unexplained = |ours: MessageId| !services.claims.explains(ours);
+    match page.await {
+        Ok(page) => {
+            let ours = page.messages.iter().filter(|one| one.author.id == us);
+            ours.map(|one| one.id).any(is_unexplained)
+        }
+        // Nobody knows: rather no answer than two.
+        Err(_) => true,
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
