@@ -48,7 +48,7 @@ pub use facts::{Readable, Remembered};
 pub use history::{Exchange, Overview, ToolRound};
 pub use outputs::{KeptOutput, MadeOutput};
 pub use privacy::Exported;
-pub use reconcile::{Became, DiscordChange, Edit, Fetched, UnderWay};
+pub use reconcile::{Became, DiscordChange, Edit, Fetched, UnderWay, Words};
 pub use snapshots::{RestoreError, Restored, SaveError};
 
 /// How much is remembered, and how: the operator's settings.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::reconcile::{Asking, Key, Trace, traces};
+use super::reconcile::{Asking, Key, Trace, Words, traces};
 use super::{DiscordChange, Edit, Fetched, Memory};
 use crate::telemetry::event::Confirmed;
 use crate::telemetry::{Ids, Ms};
@@ -105,7 +105,7 @@ impl Memory {
     /// confirmed since, those of `recalled` turns first, then newest first, until
     /// `deadline`: many of a channel by its pages, others one by one. Rows whose message is
     /// gone are left out and purged. What could not be asked for is left out as well, and
-    /// asked for in the background.
+    /// asked for in the background. Returns whose words the rows have by what Discord said.
     pub async fn confirm(
         &self,
         ids: &Ids,
@@ -114,14 +114,14 @@ impl Memory {
         rest: &Rest,
         edit_of: EditOf<'_>,
         deadline: Instant,
-    ) {
+    ) -> Words {
         let is_recalled = |row: &&StoredMessage| recalled.contains(&row.turn);
         let (first, then): (Vec<_>, Vec<_>) = rows.iter().rev().partition(is_recalled);
         let most = MOST_A_TURN + first.len().min(MOST_A_TURN);
         let in_order = first.into_iter().chain(then).flat_map(traces);
         let mut asking = self.doubts.take_unconfirmed(in_order, usize::MAX);
         // An edited one counts as confirmed only once the stores have its words.
-        let mut there: BTreeSet<Key> = BTreeSet::new();
+        let mut there = Words::new();
         if asking.first().is_some() {
             let began = Instant::now();
             let mut told = Confirmed {
@@ -143,8 +143,8 @@ impl Memory {
                 };
                 match answer {
                     Answer::There(edit) => {
+                        there.insert(key, edit.as_ref().and_then(|edit| edit.at));
                         self.there_in(rows, key, edit);
-                        there.insert(key);
                         asking.done(&key);
                     }
                     Answer::Page { oldest, shown } => {
@@ -152,8 +152,8 @@ impl Memory {
                         for (id, edit) in shown {
                             let key = (key.0, id);
                             if asking.done(&key) {
+                                there.insert(key, edit.as_ref().and_then(|edit| edit.at));
                                 self.there_in(rows, key, edit);
-                                there.insert(key);
                             }
                         }
                     }
@@ -180,11 +180,13 @@ impl Memory {
         }
         drop(asking);
         let is_unconfirmed =
-            |one: Trace| !there.contains(&one.key()) && self.doubts.is_unconfirmed(&one);
-        self.follow_edits(rows);
+            |one: Trace| !there.contains_key(&one.key()) && self.doubts.is_unconfirmed(&one);
+        let followed = self.follow_edits(rows);
         leave_out(rows, |row| {
             self.may_be_gone(row) || traces(row).any(is_unconfirmed)
         });
+        there.extend(followed);
+        there
     }
 
     /// Takes the words that a message has now into the rows of a prompt, and notes that it
@@ -263,20 +265,23 @@ impl Memory {
     }
 
     /// Gives questions the words that the stores do not have yet, and leaves out what was
-    /// made from former ones.
-    fn follow_edits(&self, rows: &mut Vec<StoredMessage>) {
+    /// made from former ones. Returns which questions.
+    fn follow_edits(&self, rows: &mut Vec<StoredMessage>) -> Words {
+        let mut followed = Words::new();
         let is_of_row = |channel, message| {
             let mut rows = rows.iter();
             rows.any(|row| (row.channel, row.message) == (channel, Some(message)))
         };
         for (channel, edit) in self.changes.edits_waiting(is_of_row) {
             reword(rows, channel, &edit);
+            followed.insert((channel, edit.message), edit.at);
         }
         for purge in self.changes.noted.edits_of(rows) {
             let before = rows.clone();
             let reach = Reach::of(&purge, &before);
             rows.retain(|row| !reach.holds(row));
         }
+        followed
     }
 
     fn may_be_gone(&self, row: &StoredMessage) -> bool {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use change::{DiscordChange, Edit, Fetched};
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
 pub(super) use noted::NotedSince;
-pub use noted::{Became, UnderWay};
+pub use noted::{Became, UnderWay, Words};
 pub(super) use queue::ChangeQueue;
 
 use change::together;

@@ -48,6 +48,9 @@ pub enum Became {
     Gone,
 }
 
+/// Messages whose words rows have, with the time of the edit that they are from.
+pub type Words = BTreeMap<(ChannelId, MessageId), Option<UnixMillis>>;
+
 /// What was noted since some time. Holds the notes: nothing can be noted meanwhile.
 #[derive(Debug)]
 pub struct NotedSince<'a> {
@@ -296,10 +299,20 @@ impl NotedSince<'_> {
         edited.map_or(Became::Unchanged, Became::Edited)
     }
 
-    /// Whether a row's messages, or what it was made from, changed.
-    pub fn changed_row(&self, row: &StoredMessage) -> bool {
+    /// Whether a row's messages, or what it was made from, changed into something that the row
+    /// does not say.
+    pub fn changed_row(&self, row: &StoredMessage, says: &Words) -> bool {
+        let is_said = |key| {
+            let fate = self.notes.messages.get(&key);
+            let is_newest = |edited: &Option<UnixMillis>| {
+                fate.is_none_or(|fate| {
+                    !fate.deleted && fate.unread.is_none() && fate.edited <= *edited
+                })
+            };
+            says.get(&key).is_some_and(is_newest)
+        };
         let mut made_of = row.made_of();
-        made_of.any(|key| self.changed_message(key))
+        made_of.any(|key| self.changed_message(key) && !is_said(key))
             || row.sources.iter().any(|one| self.changed(one))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::names::{TurnNames, access_to};
 use super::recheck::Judged;
 use crate::engine::sources::{Inherited, elsewhere, place_of, retain_readable};
-use crate::memory::{Memory, Place, Readable};
+use crate::memory::{Memory, Place, Readable, Words};
 use crate::model::{Agent, ToolName};
 use crate::runs::RunSlot;
 use crate::tools;
@@ -54,8 +54,15 @@ impl Background {
         }
     }
 
-    /// Notes that the rows are as Discord shows them now.
-    pub(super) fn confirmed(&mut self, memory: &Memory) {
+    /// Leaves out the turns of rows whose messages changed since they were read into something
+    /// that they do not say.
+    pub(super) fn confirmed(&mut self, memory: &Memory, says: &Words) {
+        let noted = memory.noted_after(self.noted);
+        let changed = self.rows.iter();
+        let changed = changed.filter(|row| noted.changed_row(row, says));
+        let changed: BTreeSet<TurnId> = changed.map(|row| row.turn).collect();
+        drop(noted);
+        self.rows.retain(|row| !changed.contains(&row.turn));
         self.noted = memory.noted_revision();
     }
 
@@ -81,7 +88,7 @@ impl Background {
             let mut authors = row.sources.iter().filter_map(|source| source.author);
             opted_out.contains(row.owner)
                 || authors.any(|author| opted_out.contains(author))
-                || noted.changed_row(row)
+                || noted.changed_row(row, &Words::new())
         };
         let changed = self.rows.iter().filter(is_changed);
         let changed: BTreeSet<TurnId> = changed.map(|row| row.turn).collect();
@@ -182,6 +189,7 @@ pub(super) async fn remembered(
         });
     }
     let question = question(turn);
+    let noted = memory.noted_revision();
     let said = async {
         let turn_id = request.turn();
         let earlier = memory.earlier(&turn.ids, &place, turn_id, &question).await;
@@ -215,7 +223,7 @@ pub(super) async fn remembered(
         agent,
         place,
         rows,
-        noted: 0,
+        noted,
         recalled,
     })
 }

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::background::Background;
-use crate::memory::{DiscordChange, Fetched};
+use crate::memory::{DiscordChange, Fetched, Words};
 use crate::turn::{Services, Turn};
 use clew_context::engine::turn::{Collected, MessageRange};
 use clew_context::model::{ChannelId, MessageId};
@@ -18,8 +18,11 @@ pub(super) async fn confirm(
 ) {
     let Services { memory, rest, .. } = turn.services;
     let update = &collected.window_update;
+    let mut says = Words::new();
     if let Some(pages) = &update.pages {
         let page = fetched(turn, pages);
+        let edited = page.edited.iter();
+        says.extend(edited.map(|edit| ((page.channel, edit.message), edit.at)));
         if let Some(background) = &mut background {
             memory.look_through(&page, &mut background.rows);
         }
@@ -38,8 +41,9 @@ pub(super) async fn confirm(
     memory.confirmed(rows, is_there);
     let edit_of = |message: &_| turn.services.edit_of(message);
     // Boxed to keep the future of a turn small.
-    Box::pin(memory.confirm(&turn.ids, rows, recalled, rest, &edit_of, deadline)).await;
-    background.confirmed(memory);
+    let confirming = Box::pin(memory.confirm(&turn.ids, rows, recalled, rest, &edit_of, deadline));
+    says.extend(confirming.await);
+    background.confirmed(memory, &says);
 }
 
 /// What a page shows to have been edited while we were away, and what may have been
