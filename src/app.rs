@@ -44,7 +44,9 @@ use clew_context::model::{ApplicationId, Clock, Secret};
 use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
-use clew_discord::session::{self as session_files, LockError, SessionLock, ShardProgress};
+use clew_discord::session::{
+    self as session_files, LockError, SessionLock, ShardProgress, ShardSession,
+};
 
 pub use clock::system_clock;
 pub use outside::Outside;
@@ -330,21 +332,11 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         services,
         session_path,
         token,
-        clock,
         monitor,
         dial,
+        ..
     } = *running;
-    let taken = session::take(session_path, token, clock, &services.guild_state);
-    if let Some(written) = taken.written {
-        services.memory.not_before(written);
-    }
-    let before = match taken.left {
-        Some(left) => {
-            services.memory.take_over(&left.session.gaps);
-            left.session.shards
-        }
-        None => Vec::new(),
-    };
+    let before = take_over(running);
     let progress = Arc::new(Mutex::new(ShardProgress::from(before.clone())));
     let (path, token_of) = (session_path.to_owned(), token.to_owned());
     let keeper = SessionKeeper::new(path, token_of, Arc::clone(services), Arc::clone(&progress));
@@ -409,6 +401,26 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         Err(error) => tracing::error!(%error, "the session was not kept by a fault of ours"),
     }
     ended
+}
+
+/// Takes over what the previous process left. Returns its sessions.
+fn take_over(running: &Running<'_>) -> Vec<ShardSession> {
+    let Running {
+        services,
+        session_path,
+        token,
+        clock,
+        ..
+    } = *running;
+    let taken = session::take(session_path, token, clock, &services.guild_state);
+    if let Some(written) = taken.written {
+        services.memory.not_before(written);
+    }
+    let Some(left) = taken.left else {
+        return Vec::new();
+    };
+    services.memory.take_over(&left.session.gaps);
+    left.session.shards
 }
 
 /// Warns at the start, not only at the first question, if the model cannot be

@@ -34,9 +34,7 @@ use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
-use clew_context::model::{
-    ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest,
-};
+use clew_context::model::{ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest};
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
 use clew_discord::session::{Mark, Missed, ShardProgress};
@@ -389,7 +387,10 @@ impl Dispatcher {
 
     /// A question is answered, refused or given up: no process takes it again.
     fn over(&self, question: MessageId) {
-        let (claims, now) = (Arc::clone(&self.services.claims), self.services.memory.now());
+        let (claims, now) = (
+            Arc::clone(&self.services.claims),
+            self.services.memory.now(),
+        );
         self.tracker
             .spawn(async move { claims.over(question, now).await });
     }

@@ -206,7 +206,8 @@ impl Evidence {
                 marks,
             } if how.is_told_by(event)
                 && messages.contains(&message)
-                && (event != "MESSAGE_UPDATE" || marks.iter().any(|is| is.number > mark.number)) =>
+                && (event != "MESSAGE_UPDATE"
+                    || marks.iter().any(|is| is.number > mark.number)) =>
             {
                 Some((happened.at, *process))
             }

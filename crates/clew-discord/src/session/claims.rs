@@ -102,7 +102,7 @@ impl Claims {
             keys,
             began: now,
             state: Mutex::new(state),
-            log: Some(Arc::new(Mutex::new(Log::new(path.to_owned(), lines)))),
+            log: Some(Arc::new(Mutex::new(Log::new(path.to_owned(), &lines)))),
         }
     }
 
@@ -133,13 +133,11 @@ impl Claims {
         if !state.taken.insert(id) {
             return false;
         }
-        match state.kept.get(&hash) {
-            Some(claim) => !claim.is_over,
-            None => {
-                let oldest = self.began.0.saturating_sub(millis(ASKED_AGAIN));
-                written.0 >= oldest
-            }
+        if let Some(claim) = state.kept.get(&hash) {
+            return !claim.is_over;
         }
+        let oldest = self.began.0.saturating_sub(millis(ASKED_AGAIN));
+        written.0 >= oldest
     }
 
     /// What an earlier process left of a question, asked for once.
@@ -183,12 +181,14 @@ impl Claims {
 
     /// The first message of an answer is about to be posted.
     pub async fn posting(&self, id: MessageId, restarts: u32, now: UnixMillis) {
-        self.change(id, now, |claim| claim.restarts = restarts).await;
+        self.change(id, now, |claim| claim.restarts = restarts)
+            .await;
     }
 
     /// A message of the answer stands there.
     pub async fn posted(&self, id: MessageId, message: MessageId, now: UnixMillis) {
-        self.change(id, now, |claim| claim.posted.push(message)).await;
+        self.change(id, now, |claim| claim.posted.push(message))
+            .await;
     }
 
     /// What was posted is taken back: it is to be asked again.

@@ -154,12 +154,11 @@ pub(super) fn read(path: &Path) -> Vec<Line> {
         let Ok(line) = serde_json::from_slice::<Line>(text) else {
             continue;
         };
-        match places.get(&line.claim) {
-            Some(place) => lines[*place] = line,
-            None => {
-                places.insert(line.claim, lines.len());
-                lines.push(line);
-            }
+        if let Some(place) = places.get(&line.claim) {
+            lines[*place] = line;
+        } else {
+            places.insert(line.claim, lines.len());
+            lines.push(line);
         }
     }
     lines
@@ -178,7 +177,7 @@ pub(super) struct Log {
 
 impl Log {
     /// The file, written anew with these lines only.
-    pub(super) fn new(path: PathBuf, lines: Vec<Line>) -> Self {
+    pub(super) fn new(path: PathBuf, lines: &[Line]) -> Self {
         let mut log = Self {
             path,
             file: None,
@@ -186,7 +185,7 @@ impl Log {
             claims: 0,
             has_failed: false,
         };
-        let replaced = log.replace(&lines);
+        let replaced = log.replace(lines);
         log.told(replaced);
         log
     }

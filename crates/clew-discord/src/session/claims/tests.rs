@@ -99,7 +99,10 @@ async fn a_call_is_taken_once_over_processes() {
 #[tokio::test]
 async fn no_id_is_in_the_file() {
     let place = Place::new();
-    let (question, answer) = (message(1_460_000_000_000_000_001), message(1_460_000_000_000_000_002));
+    let (question, answer) = (
+        message(1_460_000_000_000_000_001),
+        message(1_460_000_000_000_000_002),
+    );
     let claims = place.open(NOW);
     claims.posted(question, answer, NOW).await;
     let text = fs::read_to_string(place.path()).unwrap();
@@ -146,7 +149,9 @@ async fn memory_and_file_are_bounded() {
     let claims = place.open(NOW);
     for id in 1..=20_000 {
         claims.claim(message(id), NOW);
-        claims.over(message(id), later(Duration::from_millis(id * 1_000))).await;
+        claims
+            .over(message(id), later(Duration::from_millis(id * 1_000)))
+            .await;
     }
     let state = claims.lock();
     assert_eq!(state.taken.ids.len(), REMEMBERED);
