@@ -13,7 +13,7 @@ use crate::telemetry::event::Confirmed;
 use crate::telemetry::{Ids, Ms};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::discord::error::RestError;
-use clew_context::model::{ChannelId, Fallback, Message, MessageId, TurnId};
+use clew_context::model::{ChannelId, Fallback, Message, MessageId, TurnId, UnixMillis};
 use clew_discord::rest::Rest;
 use clew_store::Reach;
 use clew_store::model::{StoredMessage, StoredRole};
@@ -143,8 +143,7 @@ impl Memory {
                 };
                 match answer {
                     Answer::There(edit) => {
-                        there.insert(key, edit.as_ref().and_then(|edit| edit.at));
-                        self.there_in(rows, key, edit);
+                        there.insert(key, self.there_in(rows, key, edit));
                         asking.done(&key);
                     }
                     Answer::Page { oldest, shown } => {
@@ -152,8 +151,7 @@ impl Memory {
                         for (id, edit) in shown {
                             let key = (key.0, id);
                             if asking.done(&key) {
-                                there.insert(key, edit.as_ref().and_then(|edit| edit.at));
-                                self.there_in(rows, key, edit);
+                                there.insert(key, self.there_in(rows, key, edit));
                             }
                         }
                     }
@@ -190,13 +188,20 @@ impl Memory {
     }
 
     /// Takes the words that a message has now into the rows of a prompt, and notes that it
-    /// is there.
-    fn there_in(&self, rows: &mut [StoredMessage], key: Key, edit: Option<Edit>) {
+    /// is there. Returns when it was edited.
+    fn there_in(
+        &self,
+        rows: &mut [StoredMessage],
+        key: Key,
+        edit: Option<Edit>,
+    ) -> Option<UnixMillis> {
+        let at = edit.as_ref().and_then(|edit| edit.at);
         let edit = edit.filter(|edit| !says(rows, key, edit));
         if let Some(edit) = &edit {
             reword(rows, key.0, edit);
         }
         self.there(key, edit);
+        at
     }
 
     /// Compares the rows of a prompt with a fetched page, without waiting. Rows on

@@ -1,3 +1,5 @@
+//! What one process notes, as the next one finds it.
+
 use std::fs;
 
 use super::*;
