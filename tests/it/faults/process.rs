@@ -308,12 +308,6 @@ async fn a_second_signal_ends_the_program_at_once() {
         assert_eq!(process.ended().await.code(), Some(1), "{}", process.log());
         assert!(process.log().contains("stopped at once"));
     }
-    // As after a kill, the next process resumes the session, and has the questions again.
-    let before = place.stage.model.requests().len();
-    let bot = place.stage.start().await;
-    place.stage.model.wait_requests(before + 1).await;
-    place.wait_for_answer(place.thread, "ok").await;
-    bot.stop().await;
 }
 
 /// `nohup` means that the program outlives its terminal.
