@@ -236,16 +236,16 @@ impl State {
     /// The claim, a new one if need be.
     fn keep(&mut self, hash: Hash, now: UnixMillis) -> &mut Claim {
         if !self.kept.contains_key(&hash) {
-            self.order.push_back(hash);
             let oldest = UnixMillis(now.0.saturating_sub(millis(KEPT)));
             while let Some(first) = self.order.front().copied() {
                 let is_old = |claim: &Claim| claim.at < oldest;
-                if self.order.len() <= MOST_KEPT && !self.kept.get(&first).is_none_or(is_old) {
+                if self.order.len() < MOST_KEPT && !self.kept.get(&first).is_none_or(is_old) {
                     break;
                 }
                 self.kept.remove(&first);
                 self.order.pop_front();
             }
+            self.order.push_back(hash);
         }
         self.kept.entry(hash).or_insert_with(|| Claim {
             at: now,
