@@ -146,7 +146,7 @@ impl Memory {
         }
         self.forget_beyond_windows(now).await;
         let old = match self.settings.retention {
-            Some(retention) => self.purge(&Purge::Before(before(now, retention))).await,
+            Some(retention) => self.purge(&Purge::Before(now.before(retention))).await,
             None => Ok(Purged::default()),
         };
         self.swept(PurgeCause::Retention, old);
@@ -169,7 +169,7 @@ impl Memory {
         }
         let longest = self.longest_window.load(Ordering::Relaxed);
         let longest = Duration::from_millis(longest.max(0).cast_unsigned());
-        let old = Purge::Before(before(now, longest.max(self.settings.rolling_window)));
+        let old = Purge::Before(now.before(longest.max(self.settings.rolling_window)));
         let purged = conversations.purge(&old).await;
         self.forget_purged(&old, &purged);
         self.swept(PurgeCause::Retention, purged);
@@ -185,7 +185,7 @@ impl Memory {
     /// `RECEIPT_DAYS`, and the most that are kept.
     async fn expire_receipts(&self, now: UnixMillis) {
         let limits = ReceiptLimits {
-            since: before(now, self.settings.receipts.unwrap_or_default()),
+            since: now.before(self.settings.receipts.unwrap_or_default()),
             of_person: RECEIPTS_OF_A_PERSON,
             of_guild: RECEIPTS_OF_A_GUILD,
         };
@@ -205,7 +205,7 @@ impl Memory {
         &self,
         now: UnixMillis,
     ) -> Result<Purged, clew_store::Error> {
-        let due = before(now, self.settings.guild_retention);
+        let due = now.before(self.settings.guild_retention);
         let mut purged = Purged::default();
         for (guild, at) in self.stores.lasting.departures().await? {
             if at <= due {
@@ -255,9 +255,4 @@ fn every(first: Duration, period: Duration) -> Interval {
     let mut interval = interval_at(Instant::now() + first, period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
-}
-
-fn before(now: UnixMillis, span: Duration) -> UnixMillis {
-    let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-    UnixMillis(now.0.saturating_sub(span))
 }

@@ -66,7 +66,7 @@ async fn find(turn: &Turn<'_>, left: &Unfinished) -> Found {
         Found::Answer
     } else if !left.posted.is_empty() {
         Found::Part
-    } else if services.memory.now().since(left.at) < millis(NONCE) {
+    } else if left.at > services.memory.now().before(NONCE) {
         Found::Nonce
     } else if has_unexplained(turn).await {
         Found::Unexplained
@@ -112,8 +112,4 @@ async fn has_unexplained(turn: &Turn<'_>) -> bool {
         // Nobody knows: rather no answer than two.
         Err(_) => true,
     }
-}
-
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

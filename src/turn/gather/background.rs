@@ -58,12 +58,16 @@ impl Background {
     /// that they do not say.
     pub(super) fn confirmed(&mut self, memory: &Memory, says: &Words) {
         let noted = memory.noted_after(self.noted);
-        let changed = self.rows.iter();
-        let changed = changed.filter(|row| noted.changed_row(row, says));
-        let changed: BTreeSet<TurnId> = changed.map(|row| row.turn).collect();
+        self.leave_out_turns(|row| noted.changed_row(row, says));
         drop(noted);
-        self.rows.retain(|row| !changed.contains(&row.turn));
         self.noted = memory.noted_revision();
+    }
+
+    /// Leaves out the whole turns of such rows.
+    fn leave_out_turns(&mut self, is_meant: impl Fn(&StoredMessage) -> bool) {
+        let rows = self.rows.iter().filter(|row| is_meant(row));
+        let turns: BTreeSet<TurnId> = rows.map(|row| row.turn).collect();
+        self.rows.retain(|row| !turns.contains(&row.turn));
     }
 
     /// Leaves out what was said before and may not be shown any more, whole turns. Returns
@@ -84,17 +88,14 @@ impl Background {
             self.profiles = Profiles::default();
         }
         let noted = memory.noted_after(self.noted);
-        let is_changed = |row: &&StoredMessage| {
+        self.leave_out_turns(|row| {
             let mut authors = row.sources.iter().filter_map(|source| source.author);
             opted_out.contains(row.owner)
                 || authors.any(|author| opted_out.contains(author))
                 || noted.changed_row(row, &Words::new())
-        };
-        let changed = self.rows.iter().filter(is_changed);
-        let changed: BTreeSet<TurnId> = changed.map(|row| row.turn).collect();
+        });
         drop(noted);
         self.noted = now.noted;
-        self.rows.retain(|row| !changed.contains(&row.turn));
         if since.rights != now.rights {
             self.retain_readable(turn);
         }

@@ -64,7 +64,7 @@ impl Guilds {
         self.guild_mut(guild)?.channels.get_mut(&channel)
     }
 
-    /// All servers with their contents, sorted by id.
+    /// A server with its contents.
     pub(super) fn snapshot(&self, id: GuildId) -> Option<PartialGuild> {
         let guild = self.by_id.get(&id)?;
         Some(guild.to_partial(id, self.ourselves(id, guild)))

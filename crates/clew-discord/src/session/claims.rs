@@ -52,7 +52,7 @@ pub struct Claims {
     log: Option<Arc<Mutex<Log>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     taken: Recent,
     kept: HashMap<Hash, Claim>,
@@ -77,16 +77,10 @@ impl Claims {
     /// used; what cannot be written is told once.
     pub fn open(path: &Path, key: &[u8], now: UnixMillis) -> Self {
         let keys = Keys::new(key);
-        let oldest = UnixMillis(now.0.saturating_sub(millis(KEPT)));
-        let mut lines = log::read(path);
-        lines.retain(|line| line.at() >= oldest);
+        let mut lines = log::read(path, now);
         let from = lines.len().saturating_sub(MOST_KEPT);
         lines.drain(..from);
-        let mut state = State {
-            taken: Recent::new(REMEMBERED),
-            kept: HashMap::new(),
-            order: VecDeque::new(),
-        };
+        let mut state = State::default();
         for line in &lines {
             let claim = Claim {
                 at: line.at(),
@@ -111,11 +105,7 @@ impl Claims {
         Self {
             keys: Keys::new(&[]),
             began: UnixMillis(i64::MIN),
-            state: Mutex::new(State {
-                taken: Recent::new(REMEMBERED),
-                kept: HashMap::new(),
-                order: VecDeque::new(),
-            }),
+            state: Mutex::default(),
             log: None,
         }
     }
@@ -136,8 +126,7 @@ impl Claims {
         if let Some(claim) = state.kept.get(&hash) {
             return !claim.is_over;
         }
-        let oldest = self.began.0.saturating_sub(millis(ASKED_AGAIN));
-        written.0 >= oldest
+        written >= self.began.before(ASKED_AGAIN)
     }
 
     /// What an earlier process left of a question, asked for once.
@@ -198,8 +187,10 @@ impl Claims {
 
     /// It is answered or refused: no process answers it again.
     pub async fn over(&self, id: MessageId, now: UnixMillis) {
-        let kept = self.lock().kept.get(&self.keys.of_question(id)).cloned();
-        if kept.is_none_or(|claim| !claim.is_over) {
+        let hash = self.keys.of_question(id);
+        let is_over = |state: &State| state.kept.get(&hash).is_some_and(|claim| claim.is_over);
+        let was_over = is_over(&self.lock());
+        if !was_over {
             self.change(id, now, |claim| claim.is_over = true).await;
         }
     }
@@ -236,7 +227,7 @@ impl State {
     /// The claim, a new one if need be.
     fn keep(&mut self, hash: Hash, now: UnixMillis) -> &mut Claim {
         if !self.kept.contains_key(&hash) {
-            let oldest = UnixMillis(now.0.saturating_sub(millis(KEPT)));
+            let oldest = now.before(KEPT);
             while let Some(first) = self.order.front().copied() {
                 let is_old = |claim: &Claim| claim.at < oldest;
                 if self.order.len() < MOST_KEPT && !self.kept.get(&first).is_none_or(is_old) {
@@ -254,33 +245,20 @@ impl State {
     }
 }
 
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// The most recent ids, up to a limit.
-#[derive(Debug)]
+/// The most recent ids, up to [`REMEMBERED`].
+#[derive(Debug, Default)]
 struct Recent {
-    most: usize,
     ids: HashSet<MessageId>,
     order: VecDeque<MessageId>,
 }
 
 impl Recent {
-    fn new(most: usize) -> Self {
-        Self {
-            most,
-            ids: HashSet::new(),
-            order: VecDeque::new(),
-        }
-    }
-
     fn insert(&mut self, id: MessageId) -> bool {
         if !self.ids.insert(id) {
             return false;
         }
         self.order.push_back(id);
-        if self.order.len() > self.most
+        if self.order.len() > REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
             self.ids.remove(&oldest);

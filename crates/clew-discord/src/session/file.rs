@@ -258,7 +258,8 @@ pub fn forget(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn replace(
+/// A reader finds the old file or the new one; only its owner may read it.
+pub(super) fn replace(
     path: &Path,
     lasts: Lasts,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,

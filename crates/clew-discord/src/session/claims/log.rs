@@ -10,7 +10,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::super::file::beside;
+use super::super::file::{Lasts, replace};
+use super::KEPT;
 use clew_context::model::{InteractionId, MessageId, UnixMillis};
 
 /// Once so many lines more than claims are in the file, it is written anew.
@@ -136,8 +137,9 @@ impl Line {
     }
 }
 
-/// The last line of each claim, oldest claim first. A line cut off by a kill is skipped.
-pub(super) fn read(path: &Path) -> Vec<Line> {
+/// The last line of each claim that is still kept, oldest claim first. A line cut off by a kill
+/// is skipped.
+pub(super) fn read(path: &Path, now: UnixMillis) -> Vec<Line> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
@@ -161,6 +163,8 @@ pub(super) fn read(path: &Path) -> Vec<Line> {
             lines.push(line);
         }
     }
+    let oldest = now.before(KEPT);
+    lines.retain(|line| line.at() >= oldest);
     lines
 }
 
@@ -197,16 +201,14 @@ impl Log {
 
     fn try_append(&mut self, line: &Line) -> io::Result<()> {
         if self.lines > self.claims.saturating_mul(2) + MOST_SUPERSEDED {
-            let oldest = line.at - super::millis(super::KEPT);
-            let mut lines = read(&self.path);
-            lines.retain(|line| line.at >= oldest);
+            let lines = read(&self.path, line.at());
             self.replace(&lines)?;
         }
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(open(&self.path, false)?),
+            None => self.file.insert(open(&self.path)?),
         };
         // One call, so that a kill leaves whole lines.
         file.write_all(&text)?;
@@ -215,17 +217,13 @@ impl Log {
     }
 
     fn replace(&mut self, lines: &[Line]) -> io::Result<()> {
-        let mut text = Vec::new();
-        for line in lines {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
-        }
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let new = beside(&self.path, ".new");
-        open(&new, true)?.write_all(&text)?;
-        fs::rename(&new, &self.path)?;
+        replace(&self.path, Lasts::Process, |new| {
+            for line in lines {
+                serde_json::to_writer(&mut *new, line)?;
+                new.write_all(b"\n")?;
+            }
+            Ok(())
+        })?;
         self.file = None;
         (self.lines, self.claims) = (lines.len(), lines.len());
         Ok(())
@@ -246,12 +244,7 @@ impl Log {
     }
 }
 
-fn open(path: &Path, anew: bool) -> io::Result<File> {
+fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    if anew {
-        options.write(true).truncate(true);
-    } else {
-        options.append(true);
-    }
-    options.create(true).mode(0o600).open(path)
+    options.append(true).create(true).mode(0o600).open(path)
 }

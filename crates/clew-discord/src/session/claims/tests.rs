@@ -29,7 +29,7 @@ fn message(id: u64) -> MessageId {
 }
 
 fn later(time: Duration) -> UnixMillis {
-    UnixMillis(NOW.0 + millis(time))
+    UnixMillis(NOW.0 + i64::try_from(time.as_millis()).unwrap())
 }
 
 #[test]
