@@ -5,6 +5,7 @@
 //! that reports back.
 
 mod begin;
+mod catch_up;
 mod clock;
 mod dispatcher;
 mod holds;
@@ -40,7 +41,7 @@ use crate::telemetry::{Guard, Ids, LineTap, Metrics, with_sources};
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
-use clew_context::model::{ApplicationId, Clock, Secret};
+use clew_context::model::{ApplicationId, Clock, Secret, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
@@ -334,9 +335,9 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         token,
         monitor,
         dial,
-        ..
+        clock,
     } = *running;
-    let before = take_over(running);
+    let (before, whole_until) = take_over(running);
     let progress = Arc::new(Mutex::new(ShardProgress::from(before.clone())));
     let (path, token_of) = (session_path.to_owned(), token.to_owned());
     let keeper = SessionKeeper::new(path, token_of, Arc::clone(services), Arc::clone(&progress));
@@ -350,6 +351,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         guild_state: Arc::clone(&services.guild_state),
         progress: Arc::clone(&progress),
         events,
+        clock: Arc::clone(clock),
         shutdown: closing.clone(),
         dial: dial.cloned(),
     };
@@ -373,6 +375,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         Arc::clone(&progress),
         tracker,
         loop_events,
+        whole_until,
     );
     let ended = serve(services, &mut dispatcher, &mut sources).await;
     if let Some(monitor) = monitor {
@@ -403,8 +406,9 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     ended
 }
 
-/// Takes over what the previous process left. Returns its sessions.
-fn take_over(running: &Running<'_>) -> Vec<ShardSession> {
+/// Takes over what the previous process left. Returns its sessions, and until when it had
+/// heard and handled everything.
+fn take_over(running: &Running<'_>) -> (Vec<ShardSession>, Option<UnixMillis>) {
     let Running {
         services,
         session_path,
@@ -417,10 +421,14 @@ fn take_over(running: &Running<'_>) -> Vec<ShardSession> {
         services.memory.not_before(written);
     }
     let Some(left) = taken.left else {
-        return Vec::new();
+        return (Vec::new(), taken.whole_until);
     };
     services.memory.take_over(&left.session.gaps);
-    left.session.shards
+    let mut shards = left.session.shards;
+    for shard in &mut shards {
+        shard.unfinished_since.get_or_insert(left.session.written);
+    }
+    (shards, taken.whole_until)
 }
 
 /// Warns at the start, not only at the first question, if the model cannot be
@@ -471,6 +479,7 @@ async fn serve(
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),
             LoopEvent::LookedUp(looked) => dispatcher.looked_up(looked),
+            LoopEvent::CatchUp(news) => dispatcher.catch_up_goes_on(news),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
             LoopEvent::Look(reply) => dispatcher.look(reply),
         }

@@ -54,7 +54,7 @@ pub use runs::RunConfig;
 pub use telemetry::TraceConfig;
 pub use telemetry::{TelemetryConfig, TelemetryIds};
 pub use tools::{ToolConfig, ToolOutputConfig};
-pub use turns::{AnswerConfig, TurnConfig};
+pub use turns::{AnswerConfig, CatchUpConfig, TurnConfig};
 pub use values::SettingOrigin;
 pub use variable::{VARIABLES, Variable};
 

@@ -5,6 +5,7 @@ mod begin_run;
 mod bot_turns;
 mod calls;
 mod carry_out;
+mod catching_up;
 mod edits;
 mod held;
 mod messages;
@@ -14,7 +15,7 @@ mod unplaced;
 mod unreadable;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::catch_up::CatchUp;
 use super::holds::Holds;
 use super::loop_event::LoopEvent;
 use super::queues::Queues;
@@ -34,7 +36,9 @@ use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
 use crate::turn::Services;
 use clew_context::engine::route::Rules;
-use clew_context::model::{ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest};
+use clew_context::model::{
+    ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest, UnixMillis,
+};
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
 use clew_discord::invite;
 use clew_discord::session::{Mark, Missed, ShardProgress};
@@ -61,6 +65,9 @@ pub(super) struct Dispatcher {
     progress: Arc<Mutex<ShardProgress>>,
     /// The shards that are connected.
     connected: BTreeSet<u32>,
+    /// Questions that came again since a shard lost its connection.
+    replayed: HashMap<u32, usize>,
+    catch_up: CatchUp,
     queues: Queues<WaitingTrigger>,
     active: HashMap<MessageId, ActiveTurn>,
     question_rate: Option<RateLimiter<Spender>>,
@@ -94,6 +101,7 @@ impl Dispatcher {
         progress: Arc<Mutex<ShardProgress>>,
         tracker: TaskTracker,
         loop_events: mpsc::UnboundedSender<LoopEvent>,
+        whole_until: Option<UnixMillis>,
     ) -> Self {
         let per_minute = config.turns.user_per_minute.map(|most| most.get() as usize);
         Self {
@@ -102,6 +110,8 @@ impl Dispatcher {
             command_guild: config.discord.command_guild,
             progress,
             connected: BTreeSet::new(),
+            replayed: HashMap::new(),
+            catch_up: CatchUp::new(config.turns.catch_up, whole_until),
             queues: Queues::new(config.turns.max_concurrent, config.turns.queue_per_channel),
             active: HashMap::new(),
             question_rate: per_minute.map(RateLimiter::new),
@@ -152,13 +162,16 @@ impl Dispatcher {
         match event {
             Event::Message(_) | Event::Interaction(_) => {}
             Event::Ready(ready) => self.ready(&ready, shard),
-            Event::Resumed => self.connected(shard, true),
+            Event::Resumed => {
+                self.connected(shard, true);
+                self.caught_up_by_resuming(shard);
+            }
             Event::SessionLost => {
                 self.services.window().break_where(|_, _| true);
                 self.emit(SessionLost { shard });
             }
             Event::Disconnected(Disconnect { reason, code }) => {
-                self.connected.remove(&shard);
+                self.disconnected(shard);
                 let reason = wiring::lost_by(reason);
                 self.emit(ShardDisconnected {
                     shard,
@@ -200,14 +213,18 @@ impl Dispatcher {
                     self.services.window().opened(channel, guild);
                 }
             }
-            Event::GuildUnavailable(guild) => self.guild_lost(guild),
+            Event::GuildUnavailable(guild) => {
+                self.guild_lost(guild);
+                self.catch_up.outage(guild, self.services.memory.now());
+            }
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
                 self.cancel_runs(|run| run.guild == Some(guild));
                 self.reconcile(DiscordChange::GuildLeft(guild));
             }
-            Event::GuildAvailable(guild) => {
+            Event::GuildAvailable { guild, newest } => {
                 self.reconcile(DiscordChange::GuildJoined(guild));
+                self.catch_up_guild(shard, guild, newest);
             }
             Event::GuildIncomplete { guild, parts } => {
                 let ids = Ids {
@@ -222,6 +239,7 @@ impl Dispatcher {
     }
 
     fn messages_deleted(&mut self, channel: ChannelId, ids: Vec<MessageId>) {
+        self.catch_up.deleted(&ids);
         self.services.window().deleted(channel, &ids);
         self.starters_deleted(&ids);
         let guild = self.services.guild_state.guild_of(channel);
@@ -236,11 +254,21 @@ impl Dispatcher {
 
     fn connected(&mut self, shard: u32, resumed: bool) {
         self.connected.insert(shard);
+        self.progress().connected(shard);
         self.emit(ShardConnected { shard, resumed });
+    }
+
+    fn disconnected(&mut self, shard: u32) {
+        let now = self.services.memory.now();
+        self.connected.remove(&shard);
+        self.progress().disconnected(shard, now);
+        self.catch_up.disconnected(shard, now);
     }
 
     fn ready(&mut self, ready: &Ready, shard: u32) {
         self.connected(shard, false);
+        self.replayed.remove(&shard);
+        self.catch_up(ready, shard);
         tracing::info!(shard, user = %ready.user, name = ready.name, guilds = ready.guilds.len(),
             "connected to Discord");
         if ready.guilds.is_empty() && ready.shards == 1 {
@@ -337,9 +365,12 @@ impl Dispatcher {
         self.services.telemetry.emit(&Ids::default(), event);
     }
 
+    fn progress(&self) -> MutexGuard<'_, ShardProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn finished(&self, mark: Mark) {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.finished(mark);
+        self.progress().finished(mark);
     }
 
     /// Starts nothing new. Triggers that wait, held ones too, stay unfinished, so that the next
@@ -371,16 +402,14 @@ impl Dispatcher {
 
     /// Tells how the loop is.
     pub(super) fn look(&self, reply: oneshot::Sender<LoopGauges>) {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let sessions = progress.sessions();
-        drop(progress);
+        let shards = self.progress().shard_count();
         // Whoever asked may be gone.
         let _ = reply.send(LoopGauges {
             running: self.queues.running(),
             running_limit: self.queues.running_limit(),
             waiting: self.queues.waiting(),
             runs: self.runs(),
-            shards: sessions.iter().map(|one| one.shards).max().unwrap_or(0) as usize,
+            shards: shards as usize,
             connected: self.connected.len(),
         });
     }

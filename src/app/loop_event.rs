@@ -8,11 +8,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::catch_up::Look;
 use crate::runs::RunSlot;
 use crate::telemetry::LoopGauges;
 use crate::telemetry::event::Outcome;
 use crate::turn::Services;
-use clew_context::model::{ChannelId, ChannelKind, InteractionId, MessageId, TurnRequest};
+use clew_context::collect::MessagePage;
+use clew_context::model::{ChannelId, ChannelKind, InteractionId, MessageId, RoleId, TurnRequest};
 use clew_discord::event::{FatalReason, ShardEvent};
 use clew_discord::session::Mark;
 
@@ -35,6 +37,8 @@ pub(super) enum LoopEvent {
     StopRun(InteractionId),
     /// A message's channel has been looked at; its event is not finished yet.
     LookedUp(LookedUp),
+    /// Something of a round of catching up.
+    CatchUp(CatchUpNews),
     /// A turn is over.
     TurnEnded(TurnEnd),
     /// Another process has taken the store.
@@ -54,6 +58,21 @@ pub(super) struct LookedUp {
     pub(super) kind: Option<ChannelKind>,
     /// The message's event.
     pub(super) mark: Mark,
+}
+
+/// How a round of catching up goes on.
+#[derive(Debug)]
+pub(super) enum CatchUpNews {
+    /// Where direct messages were written.
+    Direct(Vec<ChannelId>),
+    /// A page was read; none if it could not be.
+    Page(Look, Option<MessagePage>),
+    /// The roles of a question's asker are known; none outside of servers.
+    Ask(MessageId, Option<Vec<RoleId>>),
+    /// That was the last question.
+    Asked,
+    /// Some time has gone by.
+    Tick,
 }
 
 /// The end of a turn.

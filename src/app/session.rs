@@ -31,6 +31,8 @@ pub(super) struct Taken {
     pub(super) left: Option<Left>,
     /// When it was last heard of, by its clock.
     pub(super) written: Option<UnixMillis>,
+    /// Until when it had heard and handled everything.
+    pub(super) whole_until: Option<UnixMillis>,
 }
 
 /// Reads what the previous process left. It stays until this one has written its own: if it is
@@ -41,18 +43,23 @@ pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildS
             left.restore(guild_state);
             Taken {
                 written: Some(UnixMillis(left.session.written)),
+                whole_until: Some(left.session.whole_until()),
                 left: Some(left),
             }
         }
         Err(absent) if absent.is_ordinary() => {
             tracing::info!(%absent, "a fresh session begins");
-            let written = match absent {
-                Absent::Old { written, .. } => Some(written),
-                _ => None,
-            };
-            Taken {
-                left: None,
-                written,
+            match absent {
+                Absent::Old {
+                    written,
+                    whole_until,
+                    ..
+                } => Taken {
+                    left: None,
+                    written: Some(written),
+                    whole_until: Some(whole_until),
+                },
+                _ => Taken::default(),
             }
         }
         Err(absent) => {

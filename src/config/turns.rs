@@ -25,6 +25,17 @@ pub struct TurnConfig {
     pub tokens: TokenLimits,
     /// `SHUTDOWN_TIMEOUT_S`: how long running turns may take at shutdown.
     pub shutdown_timeout: Duration,
+    /// What was asked while nobody listened.
+    pub catch_up: CatchUpConfig,
+}
+
+/// How questions are caught up that were asked while nobody listened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CatchUpConfig {
+    /// `CATCH_UP_MIN`: how old they may be; zero: none are caught up.
+    pub within: Duration,
+    /// `CATCH_UP_MAX_FETCHES`: the most pages that are read for it.
+    pub max_fetches: usize,
 }
 
 /// The form of an answer.
@@ -46,6 +57,8 @@ struct RawTurns {
     tokens_per_user_day: Option<String>,
     tokens_per_guild_day: Option<String>,
     shutdown_timeout_s: Option<String>,
+    catch_up_min: Option<String>,
+    catch_up_max_fetches: Option<String>,
     answer_max_messages: Option<String>,
     link_previews: Option<String>,
     receipt_button: Option<String>,
@@ -75,6 +88,14 @@ pub(super) fn read(check: &mut Checker) -> TurnConfig {
             raw.shutdown_timeout_s,
             0.0..=600.0,
         ),
+        catch_up: CatchUpConfig {
+            within: Duration::from_mins(check.number(&var::CATCH_UP_MIN, raw.catch_up_min, 0..=30)),
+            max_fetches: check.number(
+                &var::CATCH_UP_MAX_FETCHES,
+                raw.catch_up_max_fetches,
+                1..=10_000,
+            ),
+        },
     }
 }
 

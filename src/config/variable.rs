@@ -277,6 +277,10 @@ variables! {
     LINK_PREVIEWS = "false", "true|false", Turns;
     /// How long running turns may take to finish at shutdown.
     SHUTDOWN_TIMEOUT_S = "20", "seconds", Turns;
+    /// How old a question may be that was asked while the bot was down or cut off, and is answered then; 0 for none.
+    CATCH_UP_MIN = "15", "minutes", Turns;
+    /// The most pages of messages that are read to find them.
+    CATCH_UP_MAX_FETCHES = "200", "requests", Turns;
 
     /// Whether the model is offered tools; an agent's `tools` names those it gets.
     TOOLS = "on", "on|off", Tools;

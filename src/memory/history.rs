@@ -6,13 +6,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::timeout;
 
 use super::{Memory, Place};
 use crate::engine::history::{self, HistoryLimits};
 use crate::model::Receipt;
 use crate::telemetry::Ids;
+use crate::telemetry::event::StoreOperation;
 use clew_context::engine::shorten;
-use clew_context::model::{ContentSource, HistoryMessage, MessageId, ToolCall, TurnId, UnixMillis};
+use clew_context::model::{
+    ChannelId, ContentSource, HistoryMessage, MessageId, ToolCall, TurnId, UnixMillis,
+};
 use clew_store::model::{AgentName, ClearKey, StoredMessage, StoredRole};
 use clew_store::{Asker, ConversationStats, WindowQuery};
 
@@ -99,6 +103,19 @@ pub struct Earlier {
 }
 
 impl Memory {
+    /// Where people lately wrote direct messages; nowhere if the store does not say in time.
+    pub async fn recent_direct(&self, limit: usize) -> Vec<ChannelId> {
+        let listing = self.stores.conversations.recent_direct(limit);
+        match timeout(self.settings.patience, listing).await {
+            Ok(Ok(channels)) => channels,
+            Ok(Err(error)) => {
+                self.failed(&Ids::default(), StoreOperation::Read, &error);
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// The rows of earlier turns that go into this turn's prompt, unless
     /// [`Memory::confirm`] finds them gone. Only those not stored yet if the store
     /// fails; none if the asker opted out. Rows that this turn left before its trigger

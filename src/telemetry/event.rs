@@ -19,17 +19,17 @@ use serde::Serialize;
 #[cfg(feature = "test-util")]
 pub use detail::StageCalls;
 pub use detail::{
-    AnswerSent, BlockAges, Capped, ChangesDropped, CircuitChanged, CollectFallback, CollectOk,
-    CollectTruncated, CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged, Fatal,
-    Flushed, Learnt, LinkCounts, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk, RunDone,
-    SendFallback, SessionLost, ShardConnected, ShardDisconnected, StageCounts, Started, Stopping,
-    StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone, TurnsDropped,
-    UnreadableInput,
+    AnswerSent, BlockAges, Capped, CaughtUp, ChangesDropped, CircuitChanged, CollectFallback,
+    CollectOk, CollectTruncated, CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged,
+    Fatal, Flushed, Learnt, LinkCounts, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk,
+    RunDone, SendFallback, SessionLost, ShardConnected, ShardDisconnected, StageCounts, Started,
+    Stopping, StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone,
+    TurnsDropped, UnreadableInput,
 };
 pub use words::{
-    Answers, Cap, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
-    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, SourceWord,
-    StoreOperation, Subsys, ToolOutcome, Word,
+    Answers, Cap, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason,
+    Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage,
+    SourceWord, StoreOperation, Subsys, ToolOutcome, Word,
 };
 
 macro_rules! events {
@@ -104,6 +104,8 @@ events! {
     Discord "disconnected" ShardDisconnected;
     /// A shard's session cannot be resumed; events may have been missed.
     Discord "session_lost" SessionLost;
+    /// What was asked while nobody listened was looked for.
+    Discord "caught_up" CaughtUp;
     /// Something from Discord could not be parsed.
     Discord "unreadable" UnreadableInput;
     /// An answer has been posted completely.
@@ -178,6 +180,7 @@ impl Event {
             | Self::ToolCalled(_)
             | Self::ShardConnected(_)
             | Self::ShardDisconnected(_)
+            | Self::CaughtUp(_)
             | Self::AnswerSent(_)
             | Self::CircuitChanged(_)
             | Self::Recorded(_)

@@ -86,7 +86,12 @@ pub enum Event {
         user: UserId,
     },
     /// A server's channels and roles are now known.
-    GuildAvailable(GuildId),
+    GuildAvailable {
+        /// The server.
+        guild: GuildId,
+        /// The newest message of each channel and active thread.
+        newest: Vec<(ChannelId, MessageId)>,
+    },
     /// `GUILD_CREATE` came, but parts of it could not be read; fetch them over
     /// REST (`GuildState::fill`).
     GuildIncomplete {

@@ -23,6 +23,7 @@ use super::event::{FatalReason, ShardEvent};
 use super::guild_state::GuildState;
 use super::rest::Rest;
 use super::session::{ShardProgress, ShardSession};
+use clew_context::model::Clock;
 
 /// Runs all shards until `shutdown`, then closes each so that it can be
 /// resumed, from where [`ShardProgress::sessions`] says.
@@ -73,6 +74,8 @@ pub struct Gateway {
     /// Where events go. A full queue blocks the shard and its heartbeats, so
     /// the receiver must not wait for work.
     pub events: mpsc::Sender<ShardEvent>,
+    /// The time.
+    pub clock: Clock,
     /// Ends the connection.
     pub shutdown: CancellationToken,
     /// What connects instead of twilight.

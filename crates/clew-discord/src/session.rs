@@ -28,6 +28,10 @@ pub struct ShardSession {
     pub resume_url: Option<String>,
     /// Last event that counts as received: Discord replays those after it.
     pub sequence: u64,
+    /// Since when, in Unix milliseconds, something of it is unfinished: an event, or a
+    /// connection that broke. None if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished_since: Option<i64>,
 }
 
 /// Where events were missed.

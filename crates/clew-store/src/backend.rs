@@ -129,6 +129,9 @@ pub struct ConversationStats {
 /// Takes each entry; its error ends the reading.
 pub type Visit<'a> = &'a mut (dyn FnMut(Record) -> Result<(), Error> + Send);
 
+/// How many of the newest rows count as recent.
+pub(crate) const RECENT_ROWS: usize = 20_000;
+
 /// Entries read at a time.
 pub(crate) const PAGE: usize = 500;
 
@@ -369,6 +372,10 @@ pub trait Backend: Send + Sync {
     /// Servers with anything stored, besides departures; we may have left some
     /// of them while offline.
     async fn guilds(&self) -> Result<Vec<GuildId>, Error>;
+
+    /// Channels of stored direct messages, those written in last first, at most `limit`. A
+    /// database looks at its newest [`RECENT_ROWS`] rows.
+    async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error>;
 
     /// Users with anything stored from a server, or made from their messages
     /// there; they may have left it while we were offline.

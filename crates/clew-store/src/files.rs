@@ -374,6 +374,13 @@ impl Backend for Files {
         self.run("list servers", StoreFolder::kept_guilds).await
     }
 
+    async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
+        self.run("list direct messages", move |folder| {
+            folder.recent_direct(limit)
+        })
+        .await
+    }
+
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
         self.run("list a server's users", move |folder| folder.members(guild))
             .await

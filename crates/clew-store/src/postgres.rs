@@ -470,6 +470,11 @@ impl Backend for Postgres {
             messages::guilds(&transaction))
     }
 
+    async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
+        within!(self, LONG_PATIENCE, "list direct messages", transaction =>
+            messages::recent_direct(&transaction, limit))
+    }
+
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
         within!(self, LONG_PATIENCE, "list users", transaction =>
             messages::members(&transaction, guild))

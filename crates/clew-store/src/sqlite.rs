@@ -489,6 +489,13 @@ impl Backend for Sqlite {
         self.read("list servers", lists::guilds).await
     }
 
+    async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
+        self.read("list direct messages", move |session| {
+            lists::recent_direct(session, limit)
+        })
+        .await
+    }
+
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
         self.read("list a server's users", move |session| {
             lists::members(session, guild)

@@ -43,6 +43,7 @@ impl Dispatcher {
             return;
         }
         self.held_edited(&message);
+        self.catch_up.edited(&message);
         if self.active.contains_key(&message.id) {
             self.restart(message);
             return;

@@ -99,7 +99,7 @@ impl Dispatcher {
         })
     }
 
-    fn replied_author(&self, message: &Message) -> Option<UserId> {
+    pub(super) fn replied_author(&self, message: &Message) -> Option<UserId> {
         let id = message.replies_to()?;
         if let Some(referenced) = message.referenced_message() {
             return Some(referenced.author.id);

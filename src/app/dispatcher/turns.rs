@@ -112,6 +112,11 @@ impl Dispatcher {
                 }
             }
         }
+        if let Some(shard) = mark.map(|mark| mark.shard())
+            && !self.connected.contains(&shard)
+        {
+            *self.replayed.entry(shard).or_default() += 1;
+        }
         true
     }
 
@@ -302,6 +307,8 @@ impl Dispatcher {
         if !abandoned {
             self.over(end.trigger);
         }
+        let is_answered = end.outcome == Some(Outcome::Answered);
+        self.catch_up.turn_ended(end.trigger, is_answered);
         let mark = active.mark.filter(|_| !abandoned);
         self.held_ended(active.trigger.guild, &end, mark);
         let mut next = active.queue.and_then(|queue| self.queues.finished(queue));

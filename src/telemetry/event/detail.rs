@@ -11,8 +11,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::words::{
-    Answers, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish, List,
-    LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage,
+    Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish,
+    List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage,
     StoreOperation, ToolOutcome,
 };
 use crate::telemetry::Ms;
@@ -183,6 +183,43 @@ pub struct ShardDisconnected {
 pub struct SessionLost {
     /// Which shard, from 0.
     pub shard: u32,
+}
+
+/// `discord`/`caught_up`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CaughtUp {
+    /// How questions were found.
+    pub how: CaughtBy,
+    /// Channels that were to be looked at.
+    pub channels: usize,
+    /// Pages that were read.
+    pub fetches: usize,
+    /// Pages that could not be read.
+    pub failed: usize,
+    /// Channels that were not looked at to the end, for `CATCH_UP_MAX_FETCHES`.
+    pub unread: usize,
+    /// Questions that were asked again.
+    pub questions: usize,
+    /// Those of them that were answered so far.
+    pub answered: usize,
+    /// Questions that nobody answers any more.
+    pub too_old: usize,
+}
+
+impl CaughtUp {
+    /// Nothing so far.
+    pub const fn nothing(how: CaughtBy) -> Self {
+        Self {
+            how,
+            channels: 0,
+            fetches: 0,
+            failed: 0,
+            unread: 0,
+            questions: 0,
+            answered: 0,
+            too_old: 0,
+        }
+    }
 }
 
 /// `discord`/`unreadable`.

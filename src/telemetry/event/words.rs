@@ -328,6 +328,14 @@ words! {
         Closed = "closed",
     }
 
+    /// How questions were found that were asked while nobody listened.
+    CaughtBy {
+        /// Discord sent their events again.
+        Resume = "resume",
+        /// The channels' messages were read.
+        Pages = "pages",
+    }
+
     /// How much of it was unreadable.
     ReadFailure {
         /// Part of it: the rest was used.

@@ -58,9 +58,10 @@ impl Metrics {
             | Event::EntriesPurged(_)
             | Event::Confirmed(_)
             | Event::ChangesDropped(_) => counts.memory(event),
-            // The first three say nothing that others do not, the state of the store is
+            // The first four say nothing that others do not, the state of the store is
             // looked up, and the last four are of the process's beginning and end.
-            Event::TailOk(_)
+            Event::CaughtUp(_)
+            | Event::TailOk(_)
             | Event::MergeOk(_)
             | Event::Trigger(_)
             | Event::CircuitChanged(_)

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clew::telemetry::event::{
-    AnswerSent, Answers, BlockAges, Cap, Capped, CauseWord, ChangesDropped, CircuitChanged,
-    CircuitState, CollectFallback, CollectOk, CollectTruncated, CommandAnswered, CommandOutcome,
-    CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason, Finish,
-    Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome,
+    AnswerSent, Answers, BlockAges, Cap, Capped, CaughtBy, CaughtUp, CauseWord, ChangesDropped,
+    CircuitChanged, CircuitState, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
+    CommandOutcome, CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason,
+    Finish, Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome,
     PurgeCause, ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd,
     SendFallback, SendStage, SessionLost, ShardConnected, ShardDisconnected, SourceWord,
     StageCalls, StageCounts, Started, Stopping, StoreFailed, StoreOperation, TailFallback, TailOk,
@@ -157,6 +157,16 @@ fn of_the_connection() -> Vec<Event> {
             code: Some(4000),
         }),
         Event::from(SessionLost { shard: 3 }),
+        Event::from(CaughtUp {
+            how: CaughtBy::Pages,
+            channels: 3,
+            fetches: 4,
+            failed: 1,
+            unread: 2,
+            questions: 5,
+            answered: 4,
+            too_old: 1,
+        }),
         Event::from(UnreadableInput {
             what: "guild_create".to_owned(),
             reason: ReadFailure::Rejected,

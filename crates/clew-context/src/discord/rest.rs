@@ -25,7 +25,7 @@ use self::address::Address;
 use self::files::Files;
 use self::pool::RateLimitPools;
 use self::shared::SharedRequests;
-use super::convert::{self, ReadPage};
+use super::convert;
 use super::error::{ConnectError, RestError};
 use crate::collect::{MessagePage, PAGE_LIMIT, PageCursor};
 use crate::model::{
@@ -116,12 +116,23 @@ impl RestReader {
         let limit = limit.clamp(1, PAGE_LIMIT);
         let query = Query::Page(channel, cursor, limit);
         let body = self.read(query, RateLimitPool::Main, deadline).await?;
-        let page = read_page(body).await?;
-        Ok(MessagePage {
-            complete: page.elements < limit,
-            messages: page.messages,
-            unreadable: page.unreadable,
-        })
+        read_page(body, limit).await
+    }
+
+    /// A whole page like `page`, but with the lowest priority and never shared: what was said
+    /// while nobody listened.
+    ///
+    /// # Errors
+    /// Like `page`.
+    pub async fn missed_page(
+        &self,
+        channel: ChannelId,
+        cursor: PageCursor,
+        deadline: Instant,
+    ) -> Result<MessagePage, RestError> {
+        let path = Query::Page(channel, cursor, PAGE_LIMIT).path();
+        let body = self.get(path, RateLimitPool::Checks, deadline).await?;
+        read_page(body.into(), PAGE_LIMIT).await
     }
 
     /// One message.
@@ -326,14 +337,19 @@ impl RestReader {
 
 /// Reads a page. A very large one is read on another thread: a single-threaded
 /// bot could not do anything else meanwhile.
-async fn read_page(body: Arc<[u8]>) -> Result<ReadPage, RestError> {
+async fn read_page(body: Arc<[u8]>, limit: usize) -> Result<MessagePage, RestError> {
     let read = if body.len() > LARGE_PAGE_BYTES {
         let read = blocking(move || convert::page(&body)).await;
         read.map_err(|_| malformed())?
     } else {
         convert::page(&body)
     };
-    read.map_err(|_| malformed())
+    let page = read.map_err(|_| malformed())?;
+    Ok(MessagePage {
+        complete: page.elements < limit,
+        messages: page.messages,
+        unreadable: page.unreadable,
+    })
 }
 
 /// A process accepts only its first provider; whichever that is will do.

@@ -54,6 +54,8 @@ pub(super) struct ShardTask {
     announced: Option<DisconnectReason>,
     /// This process had a session before, so another READY means it was lost.
     had_session: bool,
+    /// Why the connection last ended, in words for the log.
+    ended_by: Option<String>,
 }
 
 impl ShardTask {
@@ -75,6 +77,7 @@ impl ShardTask {
             since: None,
             announced: None,
             had_session: false,
+            ended_by: None,
         }
     }
 
@@ -104,7 +107,7 @@ impl ShardTask {
             resume_url: session.resume_url.clone(),
         });
         self.had_session = true;
-        self.context.progress().opened(session);
+        self.context.progress().resumes(session);
         link
     }
 
@@ -223,12 +226,20 @@ impl ShardTask {
         } else {
             self.backoff.after(lasted)
         };
+        let why = match announced {
+            Some(DisconnectReason::InvalidSession) => {
+                "Discord does not know the session (any more)"
+            }
+            Some(DisconnectReason::Reconnect) => "Discord asked for it",
+            _ => why,
+        };
         tracing::info!(
             shard = self.number,
             why,
             milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
             "the gateway connection ended: connecting again"
         );
+        self.ended_by = Some(why.to_owned());
         sleep(wait).await;
     }
 
@@ -334,7 +345,6 @@ impl ShardTask {
             return Ok(());
         };
         self.is_us(&ready)?;
-        self.connected();
         let (number, shards) = (self.number, self.shards);
         let Before {
             session,
@@ -347,6 +357,7 @@ impl ShardTask {
                 id,
                 resume_url,
                 sequence: dispatch.sequence.saturating_sub(1),
+                unfinished_since: None,
             });
         }
         self.context.guild_state.set_current_user(ready.us());
@@ -354,9 +365,16 @@ impl ShardTask {
             .guild_state
             .keep_only(number, shards, &ready.guilds);
         if self.had_session {
+            tracing::warn!(
+                shard = number,
+                why = self.ended_by.as_deref(),
+                "the session is lost, and with it what was sent since the connection ended: \
+                 questions are looked for in the channels (CATCH_UP_MIN)"
+            );
             self.forward(dispatch.sequence, Event::SessionLost).await;
         }
         self.had_session = true;
+        self.connected();
         self.forward(dispatch.sequence, Event::Ready(Box::new(ready)))
             .await;
         Ok(())
@@ -377,13 +395,15 @@ impl ShardTask {
 
     fn connected(&mut self) {
         self.since = Some(Instant::now());
+        self.ended_by = None;
         self.backoff.connected();
     }
 
     /// Forwards an event. It counts as begun before it enters the queue, so
     /// that one lost in a shutdown is replayed.
     async fn forward(&self, sequence: u64, event: Event) {
-        let mark = self.context.progress().began(self.number, sequence);
+        let now = (self.context.clock)();
+        let mark = self.context.progress().began(self.number, sequence, now);
         let event = ShardEvent { mark, event };
         if self.context.events.send(event).await.is_err() {
             // The receiver is gone without having cancelled the token.
@@ -415,6 +435,7 @@ async fn close(link: &mut dyn Link) {
 
 #[cfg(test)]
 mod tests {
+    use clew_context::model::UnixMillis;
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
@@ -444,6 +465,7 @@ mod tests {
             guild_state: Arc::default(),
             progress: Arc::default(),
             events,
+            clock: Arc::new(|| UnixMillis(0)),
             shutdown: CancellationToken::new(),
             dial: None,
         };

@@ -83,9 +83,10 @@ impl GuildState {
 
     fn guild_created(&self, guild: PartialGuild) -> Event {
         let (id, parts) = (guild.id, guild.missing());
+        let newest = guild.newest_messages();
         self.write().put(guild);
         if parts.is_empty() {
-            Event::GuildAvailable(id)
+            Event::GuildAvailable { guild: id, newest }
         } else {
             Event::GuildIncomplete { guild: id, parts }
         }

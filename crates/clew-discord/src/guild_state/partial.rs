@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::lenient::{each, lenient};
 use clew_context::model::{
-    ChannelId, ChannelKind, GuildId, Overwrite, OverwriteTarget, RoleId, TagId, UserId,
+    ChannelId, ChannelKind, GuildId, MessageId, Overwrite, OverwriteTarget, RoleId, TagId, UserId,
 };
 
 /// A server.
@@ -93,6 +93,9 @@ pub struct PartialChannel {
     /// Messages in a thread, as Discord counted them.
     #[serde(default, deserialize_with = "lenient")]
     pub message_count: Option<u32>,
+    /// The newest message as of the event; not kept up to date.
+    #[serde(default, deserialize_with = "lenient", skip_serializing)]
+    pub last_message_id: Option<MessageId>,
     /// Present if we are a member of the thread.
     #[serde(default, deserialize_with = "lenient")]
     pub member: Option<PartialThreadMember>,
@@ -182,6 +185,13 @@ impl<'de> Deserialize<'de> for Bits {
 }
 
 impl PartialGuild {
+    /// The newest message of each channel and active thread.
+    pub fn newest_messages(&self) -> Vec<(ChannelId, MessageId)> {
+        let channels = self.channels.iter().chain(&self.threads);
+        let newest = channels.map(|one| Some((one.id, one.last_message_id?)));
+        newest.flatten().collect()
+    }
+
     /// The missing parts without which no permissions can be computed.
     pub fn missing(&self) -> Vec<&'static str> {
         let everyone = RoleId::new(self.id.get());

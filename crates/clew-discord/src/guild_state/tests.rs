@@ -53,7 +53,7 @@ fn known() -> GuildState {
     );
     assert!(matches!(
         state.apply("GUILD_CREATE", &text),
-        Some(Event::GuildAvailable(GUILD))
+        Some(Event::GuildAvailable { guild: GUILD, .. })
     ));
     state
 }
@@ -255,7 +255,10 @@ fn one_odd_part_costs_only_itself() {
           {"id":"13","type":"new"}],
         "members":[{"user":{"id":"100","username":"clew"},"roles":["0"]},{"user":null}]}"#;
     let event = state.apply("GUILD_CREATE", text);
-    assert!(matches!(event, Some(Event::GuildAvailable(GUILD))));
+    assert!(matches!(
+        event,
+        Some(Event::GuildAvailable { guild: GUILD, .. })
+    ));
     assert_eq!(state.channels_of(GUILD).len(), 3);
     assert!(state.our_access(id(10)).may_view());
     assert!(state.our_access(id(11)).may_view());

@@ -129,6 +129,14 @@ impl Claims {
         written >= self.began.before(ASKED_AGAIN)
     }
 
+    /// Whether a question is this process's already, or over.
+    pub fn is_taken(&self, id: MessageId) -> bool {
+        let hash = self.keys.of_question(id);
+        let state = self.lock();
+        let is_over = state.kept.get(&hash).is_some_and(|claim| claim.is_over);
+        is_over || state.taken.ids.contains(&id)
+    }
+
     /// What an earlier process left of a question, asked for once.
     pub fn unfinished(&self, id: MessageId) -> Option<Unfinished> {
         let hash = self.keys.of_question(id);

@@ -93,6 +93,8 @@ pub enum Absent {
         seconds: i64,
         /// When it was written, by the clock of that process.
         written: UnixMillis,
+        /// See [`SessionFile::whole_until`].
+        whole_until: UnixMillis,
     },
 }
 
@@ -129,6 +131,22 @@ impl SessionFile {
     }
 }
 
+impl SessionFile {
+    /// Until when all events had come and were handled.
+    pub fn whole_until(&self) -> UnixMillis {
+        let unfinished = self
+            .shards
+            .iter()
+            .filter_map(|shard| shard.unfinished_since);
+        UnixMillis(
+            unfinished
+                .chain([self.written])
+                .min()
+                .unwrap_or(self.written),
+        )
+    }
+}
+
 impl Left {
     /// Restores the guild state.
     pub fn restore(&mut self, guild_state: &GuildState) {
@@ -159,6 +177,7 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
         return Err(Absent::Old {
             seconds: age / 1_000,
             written: UnixMillis(session.written),
+            whole_until: session.whole_until(),
         });
     }
     let guilds = load_guilds(path, token)?;
@@ -354,6 +373,7 @@ mod tests {
             id: "abc".to_owned(),
             resume_url: Some("ws://127.0.0.1:1".to_owned()),
             sequence: 42,
+            unfinished_since: Some(NOW.0 - 1),
         }];
         let gaps = vec![Gap {
             at: NOW.0,

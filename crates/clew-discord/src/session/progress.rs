@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ShardSession;
+use clew_context::model::UnixMillis;
 
 /// The position of an event in progress, for [`ShardProgress::finished`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +37,20 @@ struct Shard {
     /// Counts this process's sessions.
     number: u32,
     seen: u64,
-    /// Sequence numbers in progress, and how often each was begun: a resumed
-    /// session may deliver an event again.
-    open: BTreeMap<u64, u32>,
+    /// By sequence number.
+    open: BTreeMap<u64, Open>,
+    /// Since when no events come.
+    unheard_since: Option<UnixMillis>,
+    /// What was missed before this session is not caught up yet.
+    is_behind: bool,
+}
+
+/// An event in progress.
+#[derive(Debug)]
+struct Open {
+    /// How often it was begun: a resumed session may deliver an event again.
+    times: u32,
+    since: UnixMillis,
 }
 
 impl From<Vec<ShardSession>> for ShardProgress {
@@ -46,7 +58,7 @@ impl From<Vec<ShardSession>> for ShardProgress {
     fn from(sessions: Vec<ShardSession>) -> Self {
         let mut progress = Self::default();
         for session in sessions {
-            progress.opened(session);
+            progress.resumes(session);
         }
         progress
     }
@@ -60,10 +72,14 @@ impl ShardProgress {
     }
 
     /// Records that an event arrived and work on it began.
-    pub fn began(&mut self, shard: u32, sequence: u64) -> Mark {
+    pub fn began(&mut self, shard: u32, sequence: u64, now: UnixMillis) -> Mark {
         self.seen(shard, sequence);
         let state = self.shards.entry(shard).or_default();
-        *state.open.entry(sequence).or_default() += 1;
+        let open = state.open.entry(sequence).or_insert(Open {
+            times: 0,
+            since: now,
+        });
+        open.times += 1;
         Mark {
             shard,
             sequence,
@@ -80,18 +96,30 @@ impl ShardProgress {
         if shard.number != mark.session {
             return;
         }
-        if let Some(times) = shard.open.get_mut(&mark.sequence) {
-            *times -= 1;
-            if *times == 0 {
+        if let Some(open) = shard.open.get_mut(&mark.sequence) {
+            open.times -= 1;
+            if open.times == 0 {
                 shard.open.remove(&mark.sequence);
             }
         }
     }
 
-    /// Records a new session, or one resumed by a new process. A fresh one
-    /// counts from one again; work of the old one no longer holds it back,
-    /// since its events cannot be replayed.
+    /// Records a fresh session. It counts from one again; work of the old one no longer
+    /// holds it back, since its events cannot be replayed. No session is to be resumed
+    /// until what was missed is [`caught_up`](Self::caught_up).
     pub fn opened(&mut self, session: ShardSession) {
+        self.begin(session).is_behind = true;
+    }
+
+    /// Records a session of an earlier process that is to be resumed.
+    pub fn resumes(&mut self, session: ShardSession) {
+        let unfinished = session.unfinished_since;
+        let state = self.begin(session);
+        state.unheard_since = unfinished.map(UnixMillis);
+        state.is_behind = false;
+    }
+
+    fn begin(&mut self, session: ShardSession) -> &mut Shard {
         // Those of another number of shards are over.
         self.shards.retain(|_, shard| {
             let of = shard.session.as_ref();
@@ -102,20 +130,49 @@ impl ShardProgress {
         state.seen = session.sequence;
         state.open.clear();
         state.session = Some(session);
+        state
     }
 
-    /// The sessions for a new process to resume, at their safe sequence.
+    /// Events come.
+    pub fn connected(&mut self, shard: u32) {
+        self.shards.entry(shard).or_default().unheard_since = None;
+    }
+
+    /// No events come.
+    pub fn disconnected(&mut self, shard: u32, now: UnixMillis) {
+        let state = self.shards.entry(shard).or_default();
+        state.unheard_since.get_or_insert(now);
+    }
+
+    /// What was missed before a shard's session is caught up, or will not be.
+    pub fn caught_up(&mut self, shard: u32) {
+        self.shards.entry(shard).or_default().is_behind = false;
+    }
+
+    /// How many shards there are; 0 before the first session.
+    pub fn shard_count(&self) -> u32 {
+        let sessions = self.shards.values().filter_map(|one| one.session.as_ref());
+        sessions.map(|one| one.shards).max().unwrap_or(0)
+    }
+
+    /// The sessions for a new process to resume, at their safe sequence. None while
+    /// something is being caught up: what was noted before stays, so that a new process
+    /// catches up in its turn.
     pub fn sessions(&self) -> Vec<ShardSession> {
-        let numbers = self.shards.keys();
-        let resumable = numbers.filter_map(|number| {
-            let session = self.shards.get(number)?.session.clone()?;
+        if self.shards.values().any(|shard| shard.is_behind) {
+            return Vec::new();
+        }
+        let sessions = self.shards.iter().filter_map(|(number, shard)| {
+            let session = shard.session.clone()?;
             let sequence = self.safe_sequence(*number)?;
+            let open = shard.open.values().map(|open| open.since);
             Some(ShardSession {
                 sequence,
+                unfinished_since: open.chain(shard.unheard_since).min().map(|since| since.0),
                 ..session
             })
         });
-        resumable.collect()
+        sessions.collect()
     }
 
     /// The number up to which everything is done; `None` for a shard that has
@@ -130,6 +187,8 @@ impl ShardProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
 
     enum Step {
         Seen(u64),
@@ -147,6 +206,7 @@ mod tests {
             id: "abc".to_owned(),
             resume_url: None,
             sequence,
+            unfinished_since: None,
         }
     }
 
@@ -157,7 +217,7 @@ mod tests {
         for step in steps {
             match step {
                 Seen(sequence) => progress.seen(3, *sequence),
-                Began(sequence) => marks.push(progress.began(3, *sequence)),
+                Began(sequence) => marks.push(progress.began(3, *sequence, NOW)),
                 Finished(began) => progress.finished(marks[*began]),
                 Opened(sequence) => progress.opened(session(*sequence)),
             }
@@ -192,10 +252,43 @@ mod tests {
         let mut progress = ShardProgress::default();
         progress.seen(0, 9);
         progress.opened(session(40));
-        let first = progress.began(3, 41);
-        progress.began(3, 42);
+        progress.caught_up(3);
+        let first = progress.began(3, 41, NOW);
+        progress.began(3, 42, UnixMillis(NOW.0 + 1));
+        let since = |progress: &ShardProgress| progress.sessions()[0].unfinished_since;
+        assert_eq!(since(&progress), Some(NOW.0));
         progress.finished(first);
         progress.seen(3, 43);
-        assert_eq!(progress.sessions(), [session(41)]);
+        let unfinished = ShardSession {
+            unfinished_since: Some(NOW.0 + 1),
+            ..session(41)
+        };
+        assert_eq!(progress.sessions(), [unfinished]);
+    }
+
+    #[test]
+    fn until_what_was_missed_is_caught_up_no_session_is_noted() {
+        let mut progress = ShardProgress::default();
+        progress.opened(session(40));
+        progress.connected(3);
+        assert_eq!(progress.sessions(), []);
+        progress.caught_up(3);
+        assert_eq!(progress.sessions(), [session(40)]);
+    }
+
+    #[test]
+    fn a_broken_connection_is_unfinished_until_it_is_back() {
+        let mut progress = ShardProgress::default();
+        let broken = |since| ShardSession {
+            unfinished_since: since,
+            ..session(40)
+        };
+        progress.resumes(broken(Some(7)));
+        progress.disconnected(3, NOW);
+        assert_eq!(progress.sessions(), [broken(Some(7))]);
+        progress.connected(3);
+        assert_eq!(progress.sessions(), [broken(None)]);
+        progress.disconnected(3, NOW);
+        assert_eq!(progress.sessions(), [broken(Some(NOW.0))]);
     }
 }

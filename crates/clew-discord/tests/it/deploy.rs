@@ -89,6 +89,7 @@ fn connect(simulator: &Simulator, settings: GatewaySettings, guild_state: Arc<Gu
         settings,
         guild_state: Arc::clone(&guild_state),
         progress: Arc::clone(&progress),
+        clock: Arc::new(|| UnixMillis(0)),
         events: sender,
         shutdown: shutdown.clone(),
         dial: None,
@@ -117,6 +118,9 @@ impl Bot {
 
     fn finish(&self, event: &ShardEvent) {
         let mut progress = self.progress.lock().unwrap();
+        if matches!(event.event, Event::Ready(_)) {
+            progress.caught_up(event.mark.shard());
+        }
         progress.finished(event.mark);
     }
 
@@ -148,7 +152,7 @@ impl Bot {
     }
 
     async fn available(&mut self) {
-        self.until(|event| matches!(event, Event::GuildAvailable(_)).then_some(()))
+        self.until(|event| matches!(event, Event::GuildAvailable { .. }).then_some(()))
             .await;
     }
 

@@ -1,6 +1,7 @@
 //! Removes purged data from every file.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -168,6 +169,28 @@ impl StoreFolder {
             }
         }
         Ok(guilds.into_iter().collect())
+    }
+
+    pub(super) fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
+        let now = (self.clock)();
+        let mut found: HashMap<ChannelId, UnixMillis> = HashMap::new();
+        self.conversations(ConversationsIn::Direct, None, &mut |scope| {
+            let rows = self.rows_of(scope, now)?;
+            for row in rows.into_iter().flat_map(|found| found.rows) {
+                if row.guild.is_none() {
+                    let at = found.entry(row.channel).or_insert(row.timestamp);
+                    *at = row.timestamp.max(*at);
+                }
+            }
+            Ok(())
+        })?;
+        let mut channels: Vec<(UnixMillis, ChannelId)> = found
+            .into_iter()
+            .map(|(channel, at)| (at, channel))
+            .collect();
+        channels.sort_unstable_by_key(|newest| Reverse(*newest));
+        channels.truncate(limit);
+        Ok(channels.into_iter().map(|(_, channel)| channel).collect())
     }
 
     pub(super) fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {

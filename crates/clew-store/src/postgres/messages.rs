@@ -15,6 +15,7 @@ use super::tables::MESSAGE;
 use super::values::{self, Moment, SourceIds, limit, maybe_text, text};
 use super::{early, marks};
 use crate::append;
+use crate::backend::RECENT_ROWS;
 use crate::columns::{self, guild_key, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
@@ -135,6 +136,12 @@ UNION SELECT origin_guild FROM clew.facts WHERE origin_guild IS NOT NULL
 UNION SELECT server_id FROM clew.facts WHERE server_id IS NOT NULL
 UNION SELECT guild_id FROM clew.guild_settings
 ORDER BY 1";
+
+const RECENT_DIRECT: &str = "
+SELECT thread_id FROM
+    (SELECT thread_id, guild_id, timestamp FROM clew.messages ORDER BY timestamp DESC LIMIT $1) r
+WHERE guild_id IS NULL
+GROUP BY thread_id ORDER BY max(timestamp) DESC LIMIT $2";
 
 /// See [`super::super::Backend::append`].
 pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
@@ -476,6 +483,19 @@ pub(super) async fn guilds(transaction: &Transaction<'_>) -> Outcome<Vec<GuildId
     let found = rows(transaction, GUILDS, &[]).await?;
     let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
     ids.map(|id| Ok(GuildId::new(id?.cast_unsigned())))
+        .collect()
+}
+
+/// See [`super::super::Backend::recent_direct`].
+pub(super) async fn recent_direct(
+    transaction: &Transaction<'_>,
+    limit: usize,
+) -> Outcome<Vec<ChannelId>> {
+    see_all(transaction).await?;
+    let limits = [RECENT_ROWS, limit].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let found = rows(transaction, RECENT_DIRECT, &[&limits[0], &limits[1]]).await?;
+    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
+    ids.map(|id| Ok(ChannelId::new(id?.cast_unsigned())))
         .collect()
 }
 

@@ -7,9 +7,10 @@ use super::fault::Fault;
 use super::row::{SqliteRow, number, time_text};
 use super::session::Session;
 use crate::Error;
+use crate::backend::RECENT_ROWS;
 use crate::columns::{Columns, guild_key, user_key};
 use crate::model::{AgentName, ClearKey};
-use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
+use clew_context::model::{ApplicationId, ChannelId, GuildId, UnixMillis, UserId};
 
 /// Stands for no server, or for everybody.
 const NONE: i64 = 0;
@@ -163,6 +164,21 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
     let guilds = select.query_map([NONE], |row| row.get::<_, i64>(0))?;
     guilds
         .map(|guild| Ok(GuildId::new(guild?.cast_unsigned())))
+        .collect()
+}
+
+/// Channels of direct messages among the newest rows, newest first.
+pub(super) fn recent_direct(session: &Session, limit: usize) -> Result<Vec<ChannelId>, Fault> {
+    let mut select = session.connection.prepare_cached(
+        "SELECT thread_id FROM
+             (SELECT id, thread_id, guild_id, gone FROM message_rows ORDER BY id DESC LIMIT ?1)
+         WHERE guild_id IS NULL AND NOT gone
+         GROUP BY thread_id ORDER BY max(id) DESC LIMIT ?2",
+    )?;
+    let limits = [RECENT_ROWS, limit].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let channels = select.query_map(limits, |row| row.get::<_, i64>(0))?;
+    channels
+        .map(|channel| Ok(ChannelId::new(channel?.cast_unsigned())))
         .collect()
 }
 

@@ -147,6 +147,7 @@ troubled! {
     Writes edit_message(channel: ChannelId, message: MessageId, text: &str) -> u64;
     Reads held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;
     Reads guilds() -> Vec<GuildId>;
+    Reads recent_direct(limit: usize) -> Vec<ChannelId>;
     Reads members(guild: GuildId) -> Vec<UserId>;
     Writes sweep(now: UnixMillis) -> u64;
     Reads records(kind: Kind, owner: Option<UserId>, after: Option<&Cursor>, limit: usize) -> Records;

@@ -50,7 +50,8 @@ pub enum RateLimitPool {
     /// Requests that nothing waits for (typing, reactions), and responses to
     /// interactions, which are due within three seconds.
     Aside,
-    /// Whether stored messages and members still exist; must never delay anything else.
+    /// Whether stored messages and members still exist, and what was missed; must never delay
+    /// anything else.
     Checks,
 }
 

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clew_context::model::{ChannelId, LinkContext, LoneContext, ReplyTarget};
-use clew_store::Backend;
 use clew_store::model::GuildSettings;
+use clew_store::{Backend, Purge};
 
-use crate::store::build::{at, guild, user};
+use crate::store::build::{at, direct, direct_channel, guild, member, turn, user};
 use crate::store::fixture::{Fixture, on_each_store};
 
 on_each_store! {
     opt_outs_are_stored_and_removed
     settings_come_back_with_every_field
     departures_are_stored_and_removed
+    recent_direct_channels_come_newest_first
 }
 
 async fn opt_outs_are_stored_and_removed<F: Fixture>(place: &F) {
@@ -85,4 +86,27 @@ async fn departures_are_stored_and_removed<F: Fixture>(place: &F) {
     store.set_departure(guild(1), None).await.unwrap();
     store.set_departure(guild(7), None).await.unwrap();
     assert_eq!(store.departures().await.unwrap(), [(guild(2), at(2))]);
+}
+
+async fn recent_direct_channels_come_newest_first<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    assert_eq!(store.recent_direct(9).await.unwrap(), []);
+    let turns = [
+        (direct(3), 10, 0),
+        (member(1, 2, 3), 20, 10),
+        (direct(4), 30, 20),
+        (direct(5), 40, 30),
+        (direct(3), 50, 40),
+    ];
+    for (scope, number, when) in turns {
+        store.append(&turn(scope, number, at(when))).await.unwrap();
+    }
+    let of = |users: &[u64]| -> Vec<ChannelId> {
+        let users = users.iter().copied().map(user);
+        users.map(direct_channel).collect()
+    };
+    assert_eq!(store.recent_direct(9).await.unwrap(), of(&[3, 5, 4]));
+    assert_eq!(store.recent_direct(2).await.unwrap(), of(&[3, 5]));
+    store.purge(&Purge::User(user(5))).await.unwrap();
+    assert_eq!(store.recent_direct(9).await.unwrap(), of(&[3, 4]));
 }

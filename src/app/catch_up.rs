@@ -1,0 +1,388 @@
+//! Catching up: what people asked while nobody listened is looked for in the channels. Here is
+//! decided where, in which order and how much; the dispatcher asks Discord.
+//!
+//! A round begins with a fresh session that follows an earlier one, and lasts until all that it
+//! found is answered. Until then the note of the session before stays (see `ShardProgress`), so
+//! that a process that is killed meanwhile leaves the round to the next.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::config::CatchUpConfig;
+use crate::telemetry::event::{CaughtBy, CaughtUp};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId, UnixMillis};
+
+/// A dead connection shows within two heartbeats (41 seconds each), and clocks differ.
+const SLACK: Duration = Duration::from_mins(2);
+/// How long a shard's servers may take to come after READY.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How many requests run at once.
+const AT_ONCE: usize = 4;
+/// The most questions that one round finds; the oldest go first.
+const MOST_FOUND: usize = 1_000;
+/// The most edits that are kept during a round.
+const MOST_EDITS: usize = 1_000;
+
+/// Since when which shards and servers were not heard, and the round that makes up for it.
+#[derive(Debug)]
+pub(super) struct CatchUp {
+    settings: CatchUpConfig,
+    /// Until when the process before had heard and handled everything.
+    before: Option<UnixMillis>,
+    /// Shards that have had a session in this process.
+    met: HashSet<u32>,
+    unheard: HashMap<u32, UnixMillis>,
+    outages: HashMap<GuildId, UnixMillis>,
+    round: Option<Round>,
+}
+
+#[derive(Debug)]
+struct Round {
+    shards: BTreeMap<u32, Expected>,
+    /// Where to look; servers take turns, and direct messages count as one of them.
+    places: VecDeque<(Option<GuildId>, VecDeque<Look>)>,
+    /// Requests that run.
+    running: usize,
+    found: BTreeMap<MessageId, Message>,
+    /// Found, and what their askers may do is being looked up.
+    asking: BTreeMap<MessageId, Message>,
+    /// What became meanwhile of messages: their new form, or nothing.
+    changed: HashMap<MessageId, Option<Box<Message>>>,
+    edits: usize,
+    /// Messages that ours reply to.
+    answered: HashSet<MessageId>,
+    /// Questions whose turns are not over.
+    under_way: HashSet<MessageId>,
+    counts: CaughtUp,
+}
+
+/// What a shard's fresh session has to bring yet.
+#[derive(Debug)]
+struct Expected {
+    /// What is older was heard, or is too old to matter.
+    since: UnixMillis,
+    guilds: HashSet<GuildId>,
+    /// Servers that have not come by then are out of order.
+    until: Instant,
+}
+
+/// A page to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    /// None for direct messages.
+    pub(super) guild: Option<GuildId>,
+    pub(super) channel: ChannelId,
+    /// The page begins behind this id.
+    pub(super) after: MessageId,
+}
+
+impl CatchUp {
+    pub(super) fn new(settings: CatchUpConfig, before: Option<UnixMillis>) -> Self {
+        Self {
+            settings,
+            before,
+            met: HashSet::new(),
+            unheard: HashMap::new(),
+            outages: HashMap::new(),
+            round: None,
+        }
+    }
+
+    /// Whether something is being caught up.
+    pub(super) const fn is_on(&self) -> bool {
+        self.round.is_some()
+    }
+
+    pub(super) fn disconnected(&mut self, shard: u32, now: UnixMillis) {
+        if self.met.contains(&shard) {
+            self.unheard.entry(shard).or_insert(now);
+        }
+    }
+
+    /// The session went on, so nothing was missed. Returns whether it is the one of an earlier
+    /// process.
+    pub(super) fn resumed(&mut self, shard: u32) -> bool {
+        self.unheard.remove(&shard);
+        self.met.insert(shard)
+    }
+
+    /// A fresh session begins. Returns whether there is something to catch up: if an earlier
+    /// session is known. Questions that are under way are not replayed either.
+    pub(super) fn identified(
+        &mut self,
+        shard: u32,
+        guilds: &[GuildId],
+        under_way: impl IntoIterator<Item = MessageId>,
+        (now, at): (UnixMillis, Instant),
+    ) -> bool {
+        let unheard = self.unheard.remove(&shard);
+        let before = self.before.filter(|_| self.met.insert(shard));
+        let Some(since) = unheard.or(before).filter(|_| self.settings.is_on()) else {
+            return false;
+        };
+        let since = self.settings.looks_from(since, now);
+        let round = self.round.get_or_insert_with(Round::new);
+        let expected = round.shards.entry(shard).or_insert(Expected {
+            since,
+            guilds: HashSet::new(),
+            until: at,
+        });
+        expected.since = expected.since.min(since);
+        expected.guilds = guilds.iter().copied().collect();
+        expected.until = at + PATIENCE;
+        round.under_way.extend(under_way);
+        true
+    }
+
+    /// A server's events do not come any more, by an outage at Discord.
+    pub(super) fn outage(&mut self, guild: GuildId, now: UnixMillis) {
+        self.outages.entry(guild).or_insert(now);
+    }
+
+    /// A server has come. Returns since when to look there, if at all.
+    pub(super) fn guild_came(
+        &mut self,
+        shard: u32,
+        guild: GuildId,
+        now: UnixMillis,
+    ) -> Option<UnixMillis> {
+        let outage = self
+            .outages
+            .remove(&guild)
+            .filter(|_| self.settings.is_on());
+        let outage = outage.map(|since| self.settings.looks_from(since, now));
+        let round = self.round.as_mut();
+        let of_shard = round.and_then(|round| {
+            let expected = round.shards.get_mut(&shard)?;
+            expected.guilds.remove(&guild).then_some(expected.since)
+        });
+        of_shard.into_iter().chain(outage).min()
+    }
+
+    /// Since when to look for direct messages, which are shard 0's.
+    pub(super) fn direct_since(&self) -> Option<UnixMillis> {
+        Some(self.round.as_ref()?.shards.get(&0)?.since)
+    }
+
+    /// Has channels looked at, the first one first.
+    pub(super) fn look_at(
+        &mut self,
+        guild: Option<GuildId>,
+        channels: impl IntoIterator<Item = ChannelId>,
+        since: UnixMillis,
+    ) {
+        let looks = channels.into_iter().map(|channel| Look {
+            guild,
+            channel,
+            after: MessageId::first_at(since),
+        });
+        let looks: VecDeque<Look> = looks.collect();
+        if !looks.is_empty() {
+            let round = self.round.get_or_insert_with(Round::new);
+            round.counts.channels += looks.len();
+            round.places.push_back((guild, looks));
+        }
+    }
+
+    /// A request begins that is no page.
+    pub(super) fn began(&mut self) {
+        if let Some(round) = &mut self.round {
+            round.running += 1;
+        }
+    }
+
+    /// It is over.
+    pub(super) fn ended(&mut self) {
+        if let Some(round) = &mut self.round {
+            round.running = round.running.saturating_sub(1);
+        }
+    }
+
+    /// The next page to read now, if any.
+    pub(super) fn next(&mut self) -> Option<Look> {
+        let most = self.settings.max_fetches;
+        let round = self.round.as_mut()?;
+        if round.running >= AT_ONCE || round.counts.fetches >= most {
+            return None;
+        }
+        let (guild, mut looks) = round.places.pop_front()?;
+        let look = looks.pop_front();
+        if !looks.is_empty() {
+            round.places.push_back((guild, looks));
+        }
+        round.running += 1;
+        round.counts.fetches += 1;
+        look
+    }
+
+    /// A page was read up to a message, behind which there may be more.
+    pub(super) fn goes_on(&mut self, look: Look, after: MessageId) {
+        let Some(round) = &mut self.round else { return };
+        let look = Look { after, ..look };
+        let mut places = round.places.iter_mut();
+        match places.find(|(guild, _)| *guild == look.guild) {
+            Some((_, looks)) => looks.push_back(look),
+            None => round.places.push_back((look.guild, [look].into())),
+        }
+    }
+
+    /// A page could not be read.
+    pub(super) fn failed(&mut self) {
+        if let Some(round) = &mut self.round {
+            round.counts.failed += 1;
+        }
+    }
+
+    /// A message of ours replies to this one.
+    pub(super) fn answered(&mut self, question: MessageId) {
+        if let Some(round) = &mut self.round {
+            round.answered.insert(question);
+        }
+    }
+
+    /// Somebody asked something.
+    pub(super) fn found(&mut self, question: Message, now: UnixMillis) {
+        let Some(round) = &mut self.round else { return };
+        if question.id.created() < now.before(self.settings.within) {
+            round.counts.too_old += 1;
+            return;
+        }
+        round.found.insert(question.id, question);
+        if round.found.len() > MOST_FOUND {
+            round.found.pop_first();
+            round.counts.too_old += 1;
+        }
+    }
+
+    /// Messages are deleted.
+    pub(super) fn deleted(&mut self, ids: &[MessageId]) {
+        if let Some(round) = &mut self.round {
+            round.changed.extend(ids.iter().map(|id| (*id, None)));
+        }
+    }
+
+    /// A message reads otherwise now.
+    pub(super) fn edited(&mut self, message: &Message) {
+        let Some(round) = &mut self.round else { return };
+        let is_gone = matches!(round.changed.get(&message.id), Some(None));
+        if !is_gone && round.edits < MOST_EDITS {
+            round.edits += 1;
+            let message = Box::new(message.clone());
+            round.changed.insert(message.id, Some(message));
+        }
+    }
+
+    /// Once all pages are read: the questions without an answer, oldest first.
+    pub(super) fn questions(&mut self) -> Vec<&Message> {
+        let most = self.settings.max_fetches;
+        let Some(round) = self.round.as_mut().filter(|round| round.is_read(most)) else {
+            return Vec::new();
+        };
+        let found = std::mem::take(&mut round.found);
+        let open = found
+            .into_iter()
+            .filter(|(id, _)| !round.answered.contains(id));
+        let open: Vec<_> = open.collect();
+        let ids: Vec<MessageId> = open.iter().map(|(id, _)| *id).collect();
+        round.asking.extend(open);
+        ids.iter().filter_map(|id| round.asking.get(id)).collect()
+    }
+
+    /// A question as it reads by now, unless it is gone.
+    pub(super) fn take(&mut self, question: MessageId) -> Option<Message> {
+        let round = self.round.as_mut()?;
+        let read = round.asking.remove(&question)?;
+        match round.changed.remove(&question) {
+            None => Some(read),
+            Some(None) => None,
+            Some(Some(edit)) if edit.edited < read.edited => Some(read),
+            Some(Some(edit)) => Some(Message {
+                guild: read.guild,
+                ..*edit
+            }),
+        }
+    }
+
+    /// It was asked, and its turn waits or runs.
+    pub(super) fn asked(&mut self, question: MessageId) {
+        if let Some(round) = &mut self.round {
+            round.counts.questions += 1;
+            round.under_way.insert(question);
+        }
+    }
+
+    /// A turn is over.
+    pub(super) fn turn_ended(&mut self, question: MessageId, is_answered: bool) {
+        if let Some(round) = &mut self.round
+            && round.under_way.remove(&question)
+        {
+            round.counts.answered += usize::from(is_answered);
+        }
+    }
+
+    /// What was caught up, and of which shards, once there is nothing left to do. Questions
+    /// that are not under way any more are over, too.
+    pub(super) fn over(
+        &mut self,
+        at: Instant,
+        is_under_way: impl Fn(MessageId) -> bool,
+    ) -> Option<(Vec<u32>, CaughtUp)> {
+        let most = self.settings.max_fetches;
+        let round = self.round.as_mut()?;
+        round.under_way.retain(|id| is_under_way(*id));
+        let has_come = |of: &Expected| of.guilds.is_empty() || of.until <= at;
+        let is_over = round.is_read(most)
+            && round.found.is_empty()
+            && round.under_way.is_empty()
+            && round.shards.values().all(has_come);
+        if !is_over {
+            return None;
+        }
+        let round = self.round.take()?;
+        let unread: usize = round.places.iter().map(|(_, looks)| looks.len()).sum();
+        let counts = CaughtUp {
+            unread,
+            ..round.counts
+        };
+        Some((round.shards.into_keys().collect(), counts))
+    }
+}
+
+impl Round {
+    fn new() -> Self {
+        Self {
+            shards: BTreeMap::new(),
+            places: VecDeque::new(),
+            running: 0,
+            found: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            changed: HashMap::new(),
+            edits: 0,
+            answered: HashSet::new(),
+            under_way: HashSet::new(),
+            counts: CaughtUp::nothing(CaughtBy::Pages),
+        }
+    }
+
+    /// Nothing is being read, and nothing more will be.
+    fn is_read(&self, most: usize) -> bool {
+        self.running == 0 && (self.places.is_empty() || self.counts.fetches >= most)
+    }
+}
+
+impl CatchUpConfig {
+    const fn is_on(&self) -> bool {
+        !self.within.is_zero()
+    }
+
+    /// From when on to look for what was not heard since then. Twice as far back as questions
+    /// are answered, to tell how many were too old.
+    fn looks_from(&self, unheard: UnixMillis, now: UnixMillis) -> UnixMillis {
+        unheard.before(SLACK).max(now.before(self.within * 2))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+use super::*;
+
+const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
+const MINUTE: i64 = 60_000;
+const SETTINGS: CatchUpConfig = CatchUpConfig {
+    within: Duration::from_mins(15),
+    max_fetches: 5,
+};
+
+fn ago(minutes: i64) -> UnixMillis {
+    UnixMillis(NOW.0 - minutes * MINUTE)
+}
+
+fn guild(id: u64) -> GuildId {
+    GuildId::new(id)
+}
+
+/// After a process that had heard everything until then.
+fn after(whole_until: UnixMillis) -> CatchUp {
+    CatchUp::new(SETTINGS, Some(whole_until))
+}
+
+fn begin(catch_up: &mut CatchUp, guilds: &[u64], at: Instant) -> bool {
+    let guilds: Vec<GuildId> = guilds.iter().copied().map(GuildId::new).collect();
+    catch_up.identified(0, &guilds, [], (NOW, at))
+}
+
+fn look(catch_up: &mut CatchUp, of: u64, channels: &[u64], since: UnixMillis) {
+    let channels = channels.iter().copied().map(ChannelId::new);
+    catch_up.look_at(Some(guild(of)), channels, since);
+}
+
+/// The channels of the pages that are read now.
+fn pages(catch_up: &mut CatchUp) -> Vec<u64> {
+    let looks = std::iter::from_fn(|| catch_up.next());
+    looks.map(|look| look.channel.get()).collect()
+}
+
+fn question(minutes: i64) -> Message {
+    Message::empty(MessageId::first_at(ago(minutes)), ChannelId::new(7))
+}
+
+fn asked(catch_up: &mut CatchUp) -> Vec<MessageId> {
+    catch_up.questions().iter().map(|one| one.id).collect()
+}
+
+#[test]
+fn a_round_begins_after_an_earlier_session_only() {
+    let at = Instant::now();
+    assert!(!begin(&mut CatchUp::new(SETTINGS, None), &[1], at));
+    let off = CatchUpConfig {
+        within: Duration::ZERO,
+        ..SETTINGS
+    };
+    assert!(!begin(&mut CatchUp::new(off, Some(ago(1))), &[1], at));
+    let mut resumed = after(ago(1));
+    assert!(resumed.resumed(0));
+    assert!(!begin(&mut resumed, &[1], at));
+    resumed.disconnected(0, ago(3));
+    resumed.disconnected(0, ago(2));
+    assert!(begin(&mut resumed, &[1], at));
+    assert_eq!(resumed.guild_came(0, guild(1), NOW), Some(ago(5)));
+    assert_eq!(resumed.guild_came(0, guild(1), NOW), None);
+    assert!(begin(&mut after(ago(1)), &[1], at));
+}
+
+#[test]
+fn what_is_older_than_twice_the_time_is_not_looked_for() {
+    let mut catch_up = after(ago(300));
+    begin(&mut catch_up, &[1], Instant::now());
+    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(30)));
+    assert_eq!(catch_up.direct_since(), Some(ago(30)));
+}
+
+#[test]
+fn a_server_is_looked_at_after_its_outage() {
+    let mut catch_up = CatchUp::new(SETTINGS, None);
+    catch_up.outage(guild(1), ago(4));
+    catch_up.outage(guild(1), ago(1));
+    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(6)));
+    assert_eq!(catch_up.guild_came(0, guild(1), NOW), None);
+}
+
+#[test]
+fn servers_take_turns_and_no_more_is_read_than_allowed() {
+    let at = Instant::now();
+    let mut catch_up = after(ago(1));
+    begin(&mut catch_up, &[], at);
+    look(&mut catch_up, 1, &[11, 12, 13, 14], ago(1));
+    look(&mut catch_up, 2, &[21, 22], ago(1));
+    assert_eq!(pages(&mut catch_up), [11, 21, 12, 22]);
+    catch_up.ended();
+    let long = Look {
+        guild: Some(guild(2)),
+        channel: ChannelId::new(22),
+        after: MessageId::new(5),
+    };
+    catch_up.goes_on(long, MessageId::new(9));
+    assert_eq!(pages(&mut catch_up), [13]);
+    for _ in 0..4 {
+        catch_up.ended();
+    }
+    assert_eq!(pages(&mut catch_up), []);
+    let (shards, counts) = catch_up.over(at, |_| false).unwrap();
+    assert_eq!(shards, [0]);
+    assert_eq!((counts.channels, counts.fetches, counts.unread), (6, 5, 2));
+    assert!(!catch_up.is_on());
+}
+
+#[test]
+fn questions_without_an_answer_are_asked_in_order_once_all_is_read() {
+    let mut catch_up = after(ago(20));
+    begin(&mut catch_up, &[], Instant::now());
+    look(&mut catch_up, 1, &[11], ago(20));
+    assert_eq!(pages(&mut catch_up), [11]);
+    let [late, early, answered, old] = [1, 9, 5, 16].map(question);
+    for one in [&late, &early, &answered, &old] {
+        catch_up.found(one.clone(), NOW);
+    }
+    catch_up.answered(answered.id);
+    assert_eq!(asked(&mut catch_up), []);
+    catch_up.ended();
+    assert_eq!(asked(&mut catch_up), [early.id, late.id]);
+    assert_eq!(asked(&mut catch_up), []);
+    assert!(catch_up.take(early.id).is_some());
+    assert!(catch_up.take(early.id).is_none());
+    catch_up.asked(early.id);
+    catch_up.turn_ended(early.id, true);
+    let (_, counts) = catch_up.over(Instant::now(), |_| false).unwrap();
+    assert_eq!(
+        (counts.questions, counts.answered, counts.too_old),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn what_was_deleted_or_edited_meanwhile_counts() {
+    let mut catch_up = after(ago(20));
+    begin(&mut catch_up, &[], Instant::now());
+    let [gone, edited, edited_before] = [3, 2, 1].map(question);
+    let at = |text: &str, time: Option<UnixMillis>, of: &Message| Message {
+        content: text.to_owned(),
+        edited: time,
+        ..of.clone()
+    };
+    catch_up.deleted(&[gone.id]);
+    catch_up.edited(&at("back", Some(ago(1)), &gone));
+    catch_up.edited(&at("new", Some(ago(1)), &edited));
+    catch_up.edited(&at("old", Some(ago(2)), &edited_before));
+    catch_up.found(gone.clone(), NOW);
+    catch_up.found(edited.clone(), NOW);
+    catch_up.found(at("newest", Some(ago(1)), &edited_before), NOW);
+    assert_eq!(asked(&mut catch_up).len(), 3);
+    assert_eq!(catch_up.take(gone.id), None);
+    let text = |message: Option<Message>| message.unwrap().content;
+    assert_eq!(text(catch_up.take(edited.id)), "new");
+    assert_eq!(text(catch_up.take(edited_before.id)), "newest");
+}
+
+#[test]
+fn a_round_lasts_until_its_servers_came_and_its_questions_are_over() {
+    let at = Instant::now();
+    let mut catch_up = after(ago(1));
+    let before = MessageId::new(5);
+    catch_up.identified(0, &[guild(1)], [before], (NOW, at));
+    assert!(catch_up.over(at, |_| true).is_none());
+    assert!(catch_up.over(at, |id| id != before).is_none());
+    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(3)));
+    catch_up.began();
+    assert!(catch_up.over(at, |_| false).is_none());
+    catch_up.ended();
+    assert!(catch_up.over(at, |_| false).is_some());
+
+    let mut catch_up = after(ago(1));
+    begin(&mut catch_up, &[1], at);
+    assert!(catch_up.over(at, |_| false).is_none());
+    assert!(catch_up.over(at + PATIENCE, |_| false).is_some());
+}

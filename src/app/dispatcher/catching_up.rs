@@ -1,0 +1,318 @@
+//! Catching up with what was asked while nobody listened; see [`CatchUp`].
+//!
+//! [`CatchUp`]: super::super::catch_up::CatchUp
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::super::catch_up::Look;
+use super::super::loop_event::{CatchUpNews, LoopEvent};
+use super::Dispatcher;
+use crate::telemetry::event::{CaughtBy, CaughtUp, Refusal};
+use crate::turn::Services;
+use clew_context::collect::{MessagePage, PageCursor};
+use clew_context::discord::error::RestError;
+use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
+use clew_context::model::{
+    AccessRules, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, RoleId,
+    TurnRequest, UserId,
+};
+use clew_discord::event::Ready;
+
+/// How long one request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Waits before a page is asked for again that could not be read.
+const PAUSES: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(20),
+];
+/// How often is looked whether a round is over.
+const TICK: Duration = Duration::from_secs(1);
+/// The most direct conversations that are looked at: Discord lists none, so each costs a
+/// request.
+const DIRECT: usize = 25;
+
+impl Dispatcher {
+    /// A fresh session begins: looks for what was missed before it.
+    pub(super) fn catch_up(&mut self, ready: &Ready, shard: u32) {
+        let posted =
+            |request: &TurnRequest| request.cause.is_posted().then_some(request.trigger.id);
+        let waiting = self.queues.waiting_mut();
+        let waiting: Vec<MessageId> = waiting.filter_map(|one| posted(&one.request)).collect();
+        let running = self
+            .active
+            .iter()
+            .filter(|(_, active)| active.run.is_none());
+        let under_way = running.map(|(id, _)| *id).chain(waiting);
+        let was_on = self.catch_up.is_on();
+        let now = (self.services.memory.now(), Instant::now());
+        if !self
+            .catch_up
+            .identified(shard, &ready.guilds, under_way, now)
+        {
+            self.progress().caught_up(shard);
+            return;
+        }
+        if !was_on {
+            self.tick();
+        }
+        if shard == 0 {
+            self.catch_up.began();
+            let (services, loop_events) = self.for_task();
+            self.tracker.spawn(async move {
+                let direct = services.memory.recent_direct(DIRECT).await;
+                tell(&loop_events, CatchUpNews::Direct(direct));
+            });
+        }
+    }
+
+    /// A server has come: looks at its channels, the most recent first.
+    pub(super) fn catch_up_guild(
+        &mut self,
+        shard: u32,
+        guild: GuildId,
+        mut newest: Vec<(ChannelId, MessageId)>,
+    ) {
+        let (was_on, now) = (self.catch_up.is_on(), self.services.memory.now());
+        let Some(since) = self.catch_up.guild_came(shard, guild, now) else {
+            return;
+        };
+        let guild_state = &self.services.guild_state;
+        newest.retain(|(channel, newest)| {
+            newest.created() >= since && guild_state.our_access(*channel).may_read()
+        });
+        newest.sort_unstable_by_key(|(_, newest)| std::cmp::Reverse(*newest));
+        let channels = newest.into_iter().map(|(channel, _)| channel);
+        self.catch_up.look_at(Some(guild), channels, since);
+        if !was_on && self.catch_up.is_on() {
+            self.tick();
+        }
+        self.read_missed();
+    }
+
+    /// A session of an earlier process, or of this one, went on.
+    pub(super) fn caught_up_by_resuming(&mut self, shard: u32) {
+        let is_first = self.catch_up.resumed(shard);
+        let questions = self.replayed.remove(&shard).unwrap_or(0);
+        if is_first || questions > 0 {
+            self.emit(CaughtUp {
+                questions,
+                ..CaughtUp::nothing(CaughtBy::Resume)
+            });
+        }
+    }
+
+    /// Handles what a round's requests have brought.
+    pub(in crate::app) fn catch_up_goes_on(&mut self, news: CatchUpNews) {
+        match news {
+            CatchUpNews::Direct(channels) => {
+                self.catch_up.ended();
+                if let Some(since) = self.catch_up.direct_since() {
+                    self.catch_up.look_at(None, channels, since);
+                }
+            }
+            CatchUpNews::Page(look, page) => self.page_read(look, page),
+            CatchUpNews::Ask(question, roles) => self.ask_again(question, roles),
+            CatchUpNews::Asked => self.catch_up.ended(),
+            CatchUpNews::Tick if self.catch_up.is_on() => self.tick(),
+            CatchUpNews::Tick => {}
+        }
+        self.read_missed();
+    }
+
+    fn tick(&self) {
+        let (loop_events, stopped) = (self.loop_events.clone(), self.stopped.clone());
+        tokio::spawn(async move {
+            if stopped.run_until_cancelled(sleep(TICK)).await.is_some() {
+                tell(&loop_events, CatchUpNews::Tick);
+            }
+        });
+    }
+
+    /// Does what is to be done next.
+    fn read_missed(&mut self) {
+        if self.closed {
+            return;
+        }
+        while let Some(look) = self.catch_up.next() {
+            let (services, loop_events) = self.for_task();
+            let stopped = self.stopped.clone();
+            self.tracker.spawn(async move {
+                let page = stopped.run_until_cancelled(missed_page(&services, look));
+                let page = page.await.flatten();
+                tell(&loop_events, CatchUpNews::Page(look, page));
+            });
+        }
+        self.ask_missed();
+        let (active, queues) = (&self.active, &mut self.queues);
+        let waiting = queues.waiting_mut().map(|one| one.request.trigger.id);
+        let waiting: Vec<MessageId> = waiting.collect();
+        let is_under_way = |id| active.contains_key(&id) || waiting.contains(&id);
+        if let Some((shards, counts)) = self.catch_up.over(Instant::now(), is_under_way) {
+            for shard in shards {
+                self.progress().caught_up(shard);
+            }
+            self.emit(counts);
+        }
+    }
+
+    fn page_read(&mut self, look: Look, page: Option<MessagePage>) {
+        self.catch_up.ended();
+        let Some(page) = page else {
+            self.catch_up.failed();
+            return;
+        };
+        if let Some(last) = page.messages.last().filter(|_| !page.complete) {
+            self.catch_up.goes_on(look, last.id);
+        }
+        let us = self.services.us(look.guild);
+        for message in page.messages {
+            if us.wrote(&message) {
+                if let Some(question) = message.replies_to() {
+                    self.catch_up.answered(question);
+                }
+                continue;
+            }
+            let message = Message {
+                guild: look.guild,
+                ..message
+            };
+            let is_open = !self.services.claims.is_taken(message.id);
+            // Who may ask is judged once the roles are known.
+            let rules = Rules {
+                access: AccessRules::default(),
+                ..self.rules.clone()
+            };
+            if is_open
+                && us.is_person(&message)
+                && matches!(
+                    route(&message, &us, &rules, self.missed_facts(&message, None)),
+                    Verdict::Turn(_)
+                )
+            {
+                self.catch_up.found(message, self.services.memory.now());
+            }
+        }
+    }
+
+    /// Looks up what the askers may do, and has them answered in their order.
+    fn ask_missed(&mut self) {
+        let questions = self.catch_up.questions().into_iter();
+        let questions = questions.map(|one| (one.id, one.guild, one.author.id));
+        let questions: Vec<_> = questions.collect();
+        if questions.is_empty() {
+            return;
+        }
+        self.catch_up.began();
+        let (services, loop_events) = self.for_task();
+        let stopped = self.stopped.clone();
+        self.tracker.spawn(async move {
+            for (question, guild, asker) in questions {
+                let roles = roles(&services, guild, asker);
+                match stopped.run_until_cancelled(roles).await {
+                    Some(Ok(roles)) => tell(&loop_events, CatchUpNews::Ask(question, roles)),
+                    Some(Err(error)) => tracing::warn!(%error, trigger = %question,
+                        "a question that was missed is not answered: its asker's roles are unknown"),
+                    None => return,
+                }
+            }
+            tell(&loop_events, CatchUpNews::Asked);
+        });
+    }
+
+    fn ask_again(&mut self, question: MessageId, roles: Option<Vec<RoleId>>) {
+        let Some(message) = self.catch_up.take(question) else {
+            return;
+        };
+        let us = self.services.us(message.guild);
+        let facts = self.missed_facts(&message, roles.as_deref());
+        let channel_kind = facts.kind;
+        match route(&message, &us, &self.rules, facts) {
+            Verdict::Turn(cause) => {
+                let request = TurnRequest {
+                    trigger: Arc::new(message),
+                    channel_kind,
+                    asker_roles: roles,
+                    cause,
+                    is_private: false,
+                };
+                if self.submit_after(request, None, true) {
+                    self.catch_up.asked(question);
+                }
+            }
+            Verdict::Denied(denied) => {
+                let ids = self.ids(&message);
+                self.emit_refused(&ids, Refusal::NotAllowed, Some(denied));
+            }
+            Verdict::Ignore | Verdict::NoContent => {}
+        }
+    }
+
+    /// What is known of a message that was read from a page.
+    fn missed_facts<'a>(&self, message: &Message, roles: Option<&'a [RoleId]>) -> RouteFacts<'a> {
+        let known = self.services.guild_state.kind_and_parent(message.channel);
+        let (kind, parent) = known.unzip();
+        let parent = parent.flatten();
+        RouteFacts {
+            kind: kind.or_else(|| message.guild.is_none().then_some(ChannelKind::Dm)),
+            parent,
+            roles,
+            replied_author: self.replied_author(message),
+            bot_turns: 0,
+            mode: self.mode(message.guild, message.channel, parent),
+        }
+    }
+
+    fn for_task(&self) -> (Arc<Services>, mpsc::UnboundedSender<LoopEvent>) {
+        (Arc::clone(&self.services), self.loop_events.clone())
+    }
+}
+
+/// The loop is gone only when the process ends.
+fn tell(loop_events: &mpsc::UnboundedSender<LoopEvent>, news: CatchUpNews) {
+    let _ = loop_events.send(LoopEvent::CatchUp(news));
+}
+
+async fn missed_page(services: &Services, look: Look) -> Option<MessagePage> {
+    let (reader, cursor) = (services.rest.reader(), PageCursor::After(look.after));
+    let page = patiently(|deadline| reader.missed_page(look.channel, cursor, deadline));
+    let page = page.await.inspect_err(|error| {
+        tracing::warn!(channel = %look.channel, %error,
+            "questions that were missed there cannot be looked for");
+    });
+    page.ok()
+}
+
+/// The roles of an asker, which nobody has outside of servers.
+async fn roles(
+    services: &Services,
+    guild: Option<GuildId>,
+    asker: UserId,
+) -> Result<Option<Vec<RoleId>>, RestError> {
+    let Some(guild) = guild else { return Ok(None) };
+    let reader = services.rest.reader();
+    let roles = patiently(|deadline| reader.member_roles(guild, asker, deadline));
+    roles.await.map(Some)
+}
+
+/// Asks again while Discord is out of order.
+async fn patiently<T, F: Future<Output = Result<T, RestError>>>(
+    ask: impl Fn(Instant) -> F,
+) -> Result<T, RestError> {
+    let mut pauses = PAUSES.into_iter();
+    loop {
+        let error = match ask(Instant::now() + REQUEST_TIMEOUT).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let is_final = matches!(error.reason, Fallback::Forbidden | Fallback::NotFound);
+        let Some(pause) = pauses.next().filter(|_| !is_final) else {
+            return Err(error);
+        };
+        sleep(pause).await;
+    }
+}
