@@ -252,6 +252,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("RECEIPT_BUTTON", "maybe", "true, false"),
     ("LINK_PREVIEWS", "some", "true, false"),
     ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),
+    ("CATCH_UP_MIN", "31", "from 0 to 30"),
+    ("CATCH_UP_MAX_FETCHES", "0", "from 1 to 10000"),
     ("TELEMETRY_DIR", "a\0b", "a path"),
     ("TELEMETRY_KEEP_DAYS", "1.5", "days"),
     ("TELEMETRY_IDS", "hashed", "plain, keyed"),

@@ -5,6 +5,7 @@ mod fallbacks;
 mod gateway;
 mod kill;
 mod log;
+mod missed;
 mod model;
 mod post;
 mod process;

@@ -1,7 +1,7 @@
 //! What becomes of a question and its copy, in whatever order they come.
 
 use clew_context::discord::convert;
-use clew_context::model::{Cause, Proxies};
+use clew_context::model::{Cause, Proxies, UnixMillis};
 use clew_discord::session::ShardProgress;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Watched {
     }
 
     fn mark(&mut self, id: u64) -> Mark {
-        self.progress.began(0, id)
+        self.progress.began(0, id, UnixMillis(0))
     }
 
     /// A question comes; the id of one that is asked at once.
