@@ -17,9 +17,9 @@ const MAX_CONTENT_CHARS: usize = 2_000;
 /// Most characters in a nonce.
 const MAX_NONCE_CHARS: usize = 25;
 
-/// How many of a channel's newest messages are searched for a nonce; Discord
-/// remembers nonces for a few minutes.
-const NONCE_REACH: usize = 200;
+/// How long a nonce is enforced, in milliseconds; "the past few minutes", says Discord's
+/// reference (Create Message).
+const NONCE_MS: i64 = 180_000;
 
 /// Flags that a sender may set.
 const SETTABLE_FLAGS: u64 =
@@ -94,8 +94,12 @@ impl State {
         }
         let found = self.world.channels.get(&channel);
         let messages = found.map(|found| found.messages.values().rev());
-        let mut messages = messages.into_iter().flatten().take(NONCE_REACH);
-        let same = messages.find(|message| {
+        let since = self.world.now_ms() - NONCE_MS;
+        let mut recent = messages
+            .into_iter()
+            .flatten()
+            .take_while(|message| message.id.unix_ms() >= since);
+        let same = recent.find(|message| {
             message.author == self.world.bot && message.nonce.as_ref() == Some(nonce)
         });
         Ok(same.map(|message| message.id))
