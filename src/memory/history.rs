@@ -38,7 +38,7 @@ pub struct Exchange {
     pub words: String,
     /// The message that the answer replies to.
     pub target: Option<MessageId>,
-    /// When the turn began, by our clock.
+    /// When the question came, by our clock.
     pub asked: UnixMillis,
     /// When the answer was complete, by our clock.
     pub answered: UnixMillis,

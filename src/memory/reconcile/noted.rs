@@ -435,6 +435,13 @@ impl Notes {
     }
 }
 
+impl UnderWay {
+    /// The number by then of what was noted.
+    pub const fn since(&self) -> u64 {
+        self.since
+    }
+}
+
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let mut notes = lock(&self.notes);

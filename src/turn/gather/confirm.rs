@@ -52,7 +52,7 @@ fn fetched(turn: &Turn<'_>, pages: &MessageRange) -> Fetched {
     let edited = pages.messages.iter().filter(|one| one.edited.is_some());
     let ids = pages.messages.iter().map(|one| one.id);
     Fetched {
-        at: turn.asked,
+        at: turn.started_at,
         guild: turn.ids.guild,
         channel: pages.channel,
         from: pages.from,
