@@ -201,7 +201,7 @@ impl Memory {
         place: &Place,
         everyone: bool,
     ) -> Result<UnixMillis, clew_store::Error> {
-        let now = self.now();
+        let now = self.now_apart();
         let key = ClearKey {
             agent: place.agent.clone(),
             guild: place.guild,

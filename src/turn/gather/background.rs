@@ -190,7 +190,7 @@ pub(super) async fn remembered(
         });
     }
     let question = question(turn);
-    let noted = memory.noted_revision();
+    let noted = memory.stored_revision();
     let said = async {
         let turn_id = request.turn();
         let earlier = memory.earlier(&turn.ids, &place, turn_id, &question).await;
