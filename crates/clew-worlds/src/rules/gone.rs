@@ -8,14 +8,14 @@ use super::{Verdict, verdict};
 use crate::evidence::{Evidence, Gone, How};
 use crate::history::{Mark, MarkOf, What};
 
-/// Nothing that went so is in a prompt once a process was told, or began a session after it
-/// and the question came later still.
+/// Nothing that went so is in a prompt once its process was told. Nor if the question came
+/// later, and a process before was told, or a session began in between.
 fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
-    let asked_at = evidence.asked_at();
-    let mut gone: BTreeMap<Mark, (Gone, Option<i64>)> = BTreeMap::new();
+    let written_at = evidence.written_at();
+    let mut gone: BTreeMap<Mark, (Gone, Vec<(i64, u32)>)> = BTreeMap::new();
     for one in evidence.gone().into_iter().filter(|one| one.how == how) {
-        let told = evidence.told_of(&one).next();
-        gone.insert(one.mark, (one, told.map(|(at, _)| at)));
+        let told = evidence.told_of(&one).collect();
+        gone.insert(one.mark, (one, told));
     }
     let (mut judged, mut found, mut greeted) = (0, None, None);
     for happened in &evidence.history {
@@ -28,13 +28,16 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
             What::Prompted(prompted) => prompted,
             _ => continue,
         };
-        let is_gone = |(one, _): &&(Gone, Option<i64>)| one.at <= at;
+        let is_gone = |(one, _): &&(Gone, Vec<(i64, u32)>)| one.at <= at;
         judged += usize::from(gone.values().any(|one| is_gone(&one)));
-        let asked = prompted.question.and_then(|mark| asked_at.get(&mark));
+        let asked = prompted.question.and_then(|mark| written_at.get(&mark));
         let shown = prompted.shows.iter().filter_map(|mark| gone.get(mark));
         for (one, told) in shown.filter(is_gone) {
+            // A session that is resumed tells again, in order, what came before the question.
+            let is_known = |process: u32| process == prompted.process || asked > Some(&one.at);
             // What comes in the same moment may have been on its way already.
-            let is_told = told.is_some_and(|told| told < at);
+            let mut told = told.iter();
+            let is_told = told.any(|(told, process)| *told < at && is_known(*process));
             // A session that begins knows nothing of what is stored, and confirms it.
             let is_before_session =
                 greeted.is_some_and(|greeted| one.at < greeted && asked > Some(&greeted));
