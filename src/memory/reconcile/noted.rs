@@ -187,7 +187,10 @@ impl Noted {
         at: Option<UnixMillis>,
     ) -> bool {
         let notes = self.lock();
-        notes.messages.get(&key).is_some_and(|fate| fate.edited > at)
+        notes
+            .messages
+            .get(&key)
+            .is_some_and(|fate| fate.edited > at)
     }
 
     /// Whether any of these messages was.

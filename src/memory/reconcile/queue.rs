@@ -195,7 +195,6 @@ impl WaitingChanges {
         let changes = std::mem::take(&mut self.changes);
         deleted.chain(changes).chain(rechecks).collect()
     }
-
 }
 
 #[derive(Debug, Default)]
@@ -224,7 +223,10 @@ impl ChangeQueue {
     pub(super) fn put_back(&self, changes: impl IntoIterator<Item = DiscordChange>) -> Overflow {
         let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
         waiting.in_hand = Arc::default();
-        waiting.under_way = waiting.in_hand_under_way.take().or(waiting.under_way.take());
+        waiting.under_way = waiting
+            .in_hand_under_way
+            .take()
+            .or(waiting.under_way.take());
         let since = waiting.take();
         for change in changes.into_iter().chain(since) {
             waiting.add(change, &mut overflow);
@@ -286,7 +288,6 @@ impl ChangeQueue {
         waiting.in_hand = Arc::default();
         waiting.in_hand_under_way = None;
     }
-
 
     /// Waits until something arrives. Safe to cancel: it holds nothing while
     /// waiting.
