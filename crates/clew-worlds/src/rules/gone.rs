@@ -207,3 +207,71 @@ fn is_told_in_time(evidence: &Evidence, gone: &Gone) -> bool {
     let mut told = evidence.told_of(gone);
     told.any(|(at, process)| end_of(process) - at >= CARRIED_OUT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Happened, Prompted, Said};
+
+    const GONE: Id = Id(1);
+    const WORDS: Mark = Mark {
+        of: MarkOf::Words,
+        number: 1,
+    };
+    const QUESTION: Mark = Mark {
+        of: MarkOf::Question,
+        number: 2,
+    };
+
+    fn said(message: Id, mark: Mark) -> What {
+        What::Said(Said {
+            message,
+            channel: Id(9),
+            author: Id(8),
+            mark,
+            replies_to: None,
+        })
+    }
+
+    /// Words are deleted at 10 ms, of which the first process is told at 20 ms. A prompt of a
+    /// process shows them at 60 ms, for a question from then.
+    fn shown(process: u32, asked: i64) -> Verdict {
+        let deleted = What::Deleted {
+            messages: vec![GONE],
+        };
+        let told = What::Told {
+            process: 1,
+            event: "MESSAGE_DELETE".to_owned(),
+            messages: vec![GONE],
+            marks: Vec::new(),
+        };
+        let prompted = What::Prompted(Prompted {
+            process,
+            question: Some(QUESTION),
+            shows: vec![WORDS],
+            chars: 1,
+        });
+        let question = said(Id(2), QUESTION);
+        let all = [(0, said(GONE, WORDS)), (asked, question), (10, deleted)];
+        let all = all.into_iter().chain([(20, told), (60, prompted)]);
+        let history = all.map(|(at, what)| Happened { at, what });
+        deleted_is_not_shown(&Evidence {
+            history: history.collect(),
+            telemetry: Vec::new(),
+            on_disk: Vec::new(),
+            in_telemetry: Vec::new(),
+            posts: Vec::new(),
+            settings: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_process_knows_what_it_was_told_and_what_came_before_the_question() {
+        let is_broken = |verdict| matches!(verdict, Verdict::Broken(_));
+        assert!(is_broken(shown(1, 5)));
+        assert!(is_broken(shown(1, 15)));
+        assert!(is_broken(shown(2, 15)));
+        // The second is told of the deletion again, after the question.
+        assert_eq!(shown(2, 5), Verdict::Holds);
+    }
+}
