@@ -304,6 +304,13 @@ impl Memory {
         UnixMillis(self.latest.fetch_max(now.0, Ordering::Relaxed).max(now.0))
     }
 
+    /// A time that nothing else has: all that was stored lies before it, and all that will be
+    /// after it, also while the time stands still.
+    fn now_apart(&self) -> UnixMillis {
+        self.now();
+        UnixMillis(self.latest.fetch_add(2, Ordering::Relaxed) + 1)
+    }
+
     /// An earlier process was heard of at that time, and may have stored something soon after.
     pub fn not_before(&self, heard: UnixMillis) {
         let at = heard.0.saturating_add(STORED_SOON_AFTER);

@@ -68,6 +68,10 @@ pub struct TurnJob {
     pub request: TurnRequest,
     /// When the trigger came.
     pub came: Instant,
+    /// The same by memory's clock: the turn is stored with this time.
+    pub asked: UnixMillis,
+    /// The number by then of what memory has noted of deletions and edits.
+    pub noted: u64,
     /// The newest message seen in the channel when the turn started: messages that
     /// come in before its task runs are not looked at.
     pub newest: Option<MessageId>,
@@ -130,8 +134,8 @@ struct Turn<'a> {
     ids: Ids,
     report: TurnReport<'a>,
     started: Instant,
-    /// The time with which the turn is stored.
-    asked: UnixMillis,
+    /// The same by memory's clock.
+    started_at: UnixMillis,
     /// How often it was started over.
     restarts: u32,
     /// Whether an earlier process may have posted something under the same nonce.
@@ -232,18 +236,18 @@ fn answer_place(request: &TurnRequest) -> AnswerPlace<'_> {
 /// Runs one turn to its end and returns how it ended; telemetry has all the rest.
 pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> EndedTurn {
     let ids = services.ids(&job.request);
-    let asked = services.memory.now();
+    let started_at = services.memory.now();
     let mut turn = Turn {
         services,
         report: TurnReport::new(&services.telemetry, ids, job.came),
         roles: job
             .run
             .as_ref()
-            .map(|_| LatestRoles::of(&job.request, asked)),
+            .map(|_| LatestRoles::of(&job.request, started_at)),
         job,
         ids,
         started: Instant::now(),
-        asked,
+        started_at,
         restarts: 0,
         is_sent_again: false,
     };

@@ -161,7 +161,7 @@ impl Memory {
                         asking.done(&key);
                     }
                     Answer::Refused => {
-                        self.doubts.refused(key.0, self.now());
+                        self.doubts.refused(key.0, self.now_apart());
                         asking.leave(key.0);
                     }
                     Answer::Unclear => {
@@ -225,16 +225,28 @@ impl Memory {
         }
     }
 
-    /// Settles messages that the window or the trigger itself shows to exist.
-    pub fn confirmed(
+    /// Confirms rows of a prompt by messages that the window or the trigger itself has, which
+    /// may be edited since the rows were stored. Returns whose words the rows have.
+    pub fn confirmed<'a>(
         &self,
-        rows: &[StoredMessage],
-        is_there: impl Fn(ChannelId, MessageId) -> bool,
-    ) {
-        let keys = rows.iter().flat_map(traces).map(|trace| trace.key());
-        for (channel, id) in keys.filter(|(channel, id)| is_there(*channel, *id)) {
-            self.doubts.settle(channel, [id], self.now());
+        rows: &mut [StoredMessage],
+        found: impl Fn(ChannelId, MessageId) -> Option<&'a Message>,
+        edit_of: EditOf<'_>,
+    ) -> Words {
+        let mut there = Words::new();
+        let keys: BTreeSet<Key> = rows.iter().flat_map(traces).map(|one| one.key()).collect();
+        for key in keys {
+            let Some(message) = found(key.0, key.1) else {
+                continue;
+            };
+            let edit = edit_of(message).filter(|edit| edit.at.is_some());
+            // What was found may be older than the last event.
+            let at = edit.as_ref().and_then(|edit| edit.at);
+            if !self.changes.noted.is_edited_after(key, at) {
+                there.insert(key, self.there_in(rows, key, edit));
+            }
         }
+        there
     }
 
     /// Removes rows made of messages that are deleted or in doubt, or from words
@@ -353,7 +365,7 @@ impl Memory {
                 Answer::Unanswered => unanswered.push(key),
                 Answer::Unclear | Answer::Page { .. } => self.doubts.unclear(key),
                 Answer::Refused => {
-                    self.doubts.refused(key.0, self.now());
+                    self.doubts.refused(key.0, self.now_apart());
                     asking.leave(key.0);
                     continue;
                 }

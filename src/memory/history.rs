@@ -42,7 +42,7 @@ pub struct Exchange {
     pub words: String,
     /// The message that the answer replies to.
     pub target: Option<MessageId>,
-    /// When the turn began, by our clock.
+    /// When the question came, by our clock.
     pub asked: UnixMillis,
     /// When the answer was complete, by our clock.
     pub answered: UnixMillis,
@@ -218,7 +218,7 @@ impl Memory {
         place: &Place,
         everyone: bool,
     ) -> Result<UnixMillis, clew_store::Error> {
-        let now = self.now();
+        let now = self.now_apart();
         let key = ClearKey {
             agent: place.agent.clone(),
             guild: place.guild,

@@ -43,12 +43,12 @@ impl Memory {
             DiscordChange::Unknown { channel, ids } => noted.deleted(None, *channel, ids),
             DiscordChange::ChannelDeleted { guild, channel } => {
                 let party = Party::of(*guild, *channel);
-                noted.gone(party, &Purge::Channel(*channel), self.now());
+                noted.gone(party, &Purge::Channel(*channel), self.now_apart());
             }
             DiscordChange::MemberLeft { guild, user } => {
                 let (guild, user) = (*guild, *user);
                 let left = Purge::Member { guild, user };
-                noted.gone(Party::Guild(guild), &left, self.now());
+                noted.gone(Party::Guild(guild), &left, self.now_apart());
             }
             // Nobody told us what happened before.
             DiscordChange::Connected { shard, shards, .. } => {
@@ -66,8 +66,7 @@ impl Memory {
             | DiscordChange::Recheck { .. } => {}
         }
         self.reconcile_unsaved(&change);
-        let overflow = self.changes.push(change);
-        self.changes.waits(under_way);
+        let overflow = self.changes.push(change, Some(under_way));
         self.make_up_for(overflow);
     }
 
@@ -86,6 +85,11 @@ impl Memory {
         self.changes.noted.revision()
     }
 
+    /// What was noted up to this number the stores have, too.
+    pub fn stored_revision(&self) -> u64 {
+        self.changes.noted.stored_revision()
+    }
+
     /// Whether a conversation, or its asker, has gone since then.
     pub fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
         self.changes.noted.is_gone(place, since)
@@ -100,7 +104,7 @@ impl Memory {
     /// Notes that events were missed there: what was stored before is confirmed
     /// when next used.
     pub fn missed(&self, missed: Missed) {
-        self.doubts.missed(missed, self.now());
+        self.doubts.missed(missed, self.now_apart());
     }
 
     /// What the next process has to know: where something was missed and is not made up for,
@@ -108,10 +112,10 @@ impl Memory {
     pub fn gaps(&self) -> Vec<Gap> {
         let waiting = self.changes.channels().into_iter();
         let waiting = waiting.map(|(channel, guild)| Gap {
-            at: self.now().0,
+            at: self.now_apart().0,
             missed: Missed::Channel { guild, channel },
         });
-        let gaps = self.doubts.gaps(self.now()).into_iter();
+        let gaps = self.doubts.gaps(self.now_apart()).into_iter();
         gaps.chain(waiting).collect()
     }
 
@@ -139,16 +143,17 @@ impl Memory {
         };
         self.telemetry.emit(&Ids::default(), event);
         for guild in guilds {
-            self.doubts.lost(Missed::Guild(guild), self.now());
+            self.doubts.lost(Missed::Guild(guild), self.now_apart());
         }
         for (channel, guild) in channels {
             let lost = Missed::Channel { guild, channel };
-            self.doubts.lost(lost, self.now());
-            self.changes.push(DiscordChange::Recheck {
+            self.doubts.lost(lost, self.now_apart());
+            let recheck = DiscordChange::Recheck {
                 guild,
                 channel,
                 from: MessageId::new(0),
-            });
+            };
+            self.changes.push(recheck, None);
         }
     }
 
@@ -261,7 +266,7 @@ impl Memory {
         }
         if let Purge::User(user) = purge {
             let noted = &self.changes.noted;
-            noted.gone(Party::User(*user), purge, self.now());
+            noted.gone(Party::User(*user), purge, self.now_apart());
         }
         self.unsaved.purge(purge);
         // Boxed: the future is large, and purges are rare.

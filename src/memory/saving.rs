@@ -8,6 +8,7 @@ use super::circuit::{Side, Trouble};
 use super::early::EarlyTurn;
 use super::history::{Exchange, rows};
 use super::receipts::receipt;
+use super::reconcile::traces;
 use super::unsaved::{EarlyRows, Moving, Next, UnsavedTurn};
 use super::{Memory, Place};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
@@ -40,6 +41,9 @@ impl Memory {
         for dropped in self.unsaved.keep(turn) {
             self.tell_dropped(&dropped, 1, DropReason::Room);
         }
+        let heard = rows.iter().flat_map(traces);
+        let heard = heard.map(|trace| trace.heard(exchange.asked));
+        self.doubts.hide_unconfirmed(heard, self.now());
         if let Some(early) = early {
             early.answered();
         }

@@ -134,7 +134,7 @@ pub(super) fn said(
         words: own(&words).unwrap_or_default(),
         others: others(material, background),
         message: turn.job.request.posted_trigger(),
-        asked: turn.asked,
+        asked: turn.job.asked,
     }
 }
 

@@ -103,7 +103,11 @@ pub(super) async fn gather(
     let kind = input.channel_kind();
     let parent = input.channel.as_ref().and_then(|one| one.parent);
     let began = Instant::now();
-    let judged = Judged::now(services);
+    // What the trigger brought with it may have changed while it waited.
+    let judged = Judged {
+        noted: turn.job.noted,
+        ..Judged::now(services)
+    };
     let parents = |id| services.guild_state.parent(id);
     let others = TurnChannels {
         services,

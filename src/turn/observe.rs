@@ -238,6 +238,8 @@ pub async fn preview<S: Source>(
         job: TurnJob {
             request,
             came: now,
+            asked: services.memory.now(),
+            noted: services.memory.noted_revision(),
             newest: None,
             waited: seen.input.waited,
             copies: Vec::new(),
@@ -249,7 +251,7 @@ pub async fn preview<S: Source>(
         },
         ids,
         started: now,
-        asked: services.memory.now(),
+        started_at: services.memory.now(),
         restarts: 0,
         is_sent_again: false,
     };

@@ -55,7 +55,7 @@ pub(super) async fn begin<'a>(
         asker_name: material.prompt.prepared.asker.clone(),
         words: services.own_words(turn.ids.guild, turn.trigger()),
         target: target.map(|message| message.id),
-        asked: turn.asked,
+        asked: turn.job.asked,
         answered: memory.now(),
         answer,
         messages: posted.parts().map(|(id, _)| id).collect(),

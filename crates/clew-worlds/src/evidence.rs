@@ -152,6 +152,15 @@ impl Evidence {
         self.said().map(|(at, said)| (said.mark, at)).collect()
     }
 
+    /// When each text was written, as first said and as edited.
+    pub(crate) fn written_at(&self) -> BTreeMap<Mark, i64> {
+        let edits = self.history.iter().filter_map(|one| match one.what {
+            What::Edited { is, .. } => Some((is, one.at)),
+            _ => None,
+        });
+        self.asked_at().into_iter().chain(edits).collect()
+    }
+
     /// What was edited away or deleted, in order.
     pub(crate) fn gone(&self) -> Vec<Gone> {
         let mut mark_of: BTreeMap<Id, Mark> = BTreeMap::new();

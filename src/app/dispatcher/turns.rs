@@ -27,6 +27,8 @@ use clew_discord::session::Mark;
 pub(super) struct WaitingTrigger {
     pub(super) request: TurnRequest,
     came: Instant,
+    /// The same by memory's clock.
+    asked: UnixMillis,
     pub(super) mark: Option<Mark>,
     /// What is deleted or edited from now on is noted for it.
     under_way: UnderWay,
@@ -96,6 +98,7 @@ impl Dispatcher {
             under_way: self.services.memory.under_way(request.turn()),
             request,
             came,
+            asked: self.services.memory.now(),
             mark,
         };
         match self.queues.submit(queue, requester, came, waiting) {
@@ -164,6 +167,7 @@ impl Dispatcher {
                 under_way: self.services.memory.under_way(request.turn()),
                 request,
                 came,
+                asked: self.services.memory.now(),
                 mark: None,
             },
             waited: false,
@@ -180,6 +184,7 @@ impl Dispatcher {
                 WaitingTrigger {
                     request,
                     came,
+                    asked,
                     mark,
                     under_way,
                 },
@@ -208,6 +213,8 @@ impl Dispatcher {
         let job = TurnJob {
             request,
             came,
+            asked,
+            noted: under_way.since(),
             newest: self.services.window().newest(channel),
             waited,
             other_triggers,

@@ -392,17 +392,87 @@ async fn what_a_page_lacks_is_what_it_would_show() {
     assert_eq!(keys, [9, 21, 15]);
 }
 
-/// Messages that the window shows are confirmed.
+/// Messages that the window shows are confirmed, with the words that they have there, unless
+/// a later edit was heard of.
 #[tokio::test]
 async fn what_the_window_shows_is_not_asked_for() {
-    let s = scene().await;
-    let rows = [10, 11, 12].map(|id| row(HERE, MessageId::new(id)));
+    let (s, channel) = (scene().await, channel().await);
+    let [plain, not_held, edited, edited_twice, _] = channel.messages[..] else {
+        panic!("five messages");
+    };
+    let mut rows = [plain, not_held, edited, edited_twice].map(|id| row(channel.id, id));
+    let mut held = Vec::new();
+    for id in [plain, edited, edited_twice] {
+        let read = channel.rest.reader().message(channel.id, id, soon());
+        held.push(read.await.unwrap());
+    }
+    let edit = |message: MessageId, at: i64| Edit {
+        message,
+        author: ADA,
+        words: Some("ginger".to_owned()),
+        at: Some(UnixMillis(at)),
+    };
+    let edit_of = |message: &Message| (message.id != plain).then(|| edit(message.id, 8));
+    s.reconcile(DiscordChange::Edited {
+        guild: None,
+        channel: channel.id,
+        edit: edit(edited_twice, 9),
+    })
+    .await;
     s.memory.missed(Missed::Everything);
-    s.memory
-        .confirmed(&rows, |channel, id| channel == HERE && id.get() != 11);
+    let found = |channel, id| {
+        let mut held = held.iter();
+        held.find(|one| (one.channel, one.id) == (channel, id))
+    };
+    let says = s.memory.confirmed(&mut rows, found, &edit_of);
+    let key = |id| (channel.id, id);
+    let at = Some(UnixMillis(8));
+    assert_eq!(says, Words::from([(key(plain), None), (key(edited), at)]));
+    assert_eq!(rows[2].content, "ginger");
     let traces = rows.iter().flat_map(traces);
     let asking = s.memory.doubts.take_unconfirmed(traces, 9);
-    assert_eq!(asking.hand_over(), [(HERE, MessageId::new(11))]);
+    let left = [not_held, edited, edited_twice].map(key);
+    assert_eq!(asking.hand_over(), left, "the stores lack the words of one");
+}
+
+/// A store gives a turn the time of those before it, which may have been stored after the gap.
+#[tokio::test]
+async fn what_was_heard_before_a_gap_and_stored_after_it_is_asked_for() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    let waits = s.exchange(20, "ginger");
+    s.memory.missed(Missed::Everything);
+    s.ask(&here, 10, "saffron").await;
+    let ids = Ids::default();
+    s.memory.record(&ids, &here, &waits, None).await;
+    let shown = async || {
+        let rows = s.rows(&here).await.into_iter();
+        rows.map(|row| row.content).collect::<Vec<_>>()
+    };
+    assert_eq!(shown().await, ["saffron", "so: saffron"]);
+    let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
+    assert_eq!(due, [20, 21].map(|id| (HERE, MessageId::new(id))));
+    s.memory
+        .doubts
+        .settle(HERE, due.iter().map(|(_, id)| *id), s.memory.now());
+    assert_eq!(shown().await.len(), 4);
+}
+
+/// Nor do all that happens meanwhile have the same time.
+#[tokio::test]
+async fn a_gap_while_the_clock_lies_behind_is_after_what_was_stored() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.memory.now();
+    s.pass(-60_000);
+    s.ask(&here, 10, "saffron").await;
+    s.memory.missed(Missed::Everything);
+    s.ask(&here, 20, "ginger").await;
+    let rows = s.rows(&here).await;
+    let traces = rows.iter().flat_map(traces);
+    let asking = s.memory.doubts.take_unconfirmed(traces, 9);
+    let asked: Vec<u64> = asking.hand_over().iter().map(|(_, id)| id.get()).collect();
+    assert_eq!(asked, [10, 11]);
 }
 
 /// `LOAD_PAST_CONVERSATIONS` counts rows, and may leave an answer alone. Its question decides

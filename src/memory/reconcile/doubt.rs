@@ -10,7 +10,7 @@
 mod questions;
 mod since;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -72,6 +72,12 @@ pub(in crate::memory) fn trace_of_fact(fact: &Fact) -> Option<Trace> {
 }
 
 impl Trace {
+    /// The same of what was heard at that time, and stored later.
+    pub(in crate::memory) fn heard(self, at: UnixMillis) -> Self {
+        let at = self.at.min(at);
+        Self { at, ..self }
+    }
+
     pub(in crate::memory) const fn key(&self) -> Key {
         self.key
     }
@@ -228,6 +234,25 @@ impl Doubts {
             last = id;
         }
         self.due.notify_one();
+    }
+
+    /// Notes of what is stored now which messages lie before a gap: from its time the stores
+    /// do not tell. They are hidden until Discord has shown them.
+    pub(in crate::memory) fn hide_unconfirmed(
+        &self,
+        traces: impl IntoIterator<Item = Trace>,
+        now: UnixMillis,
+    ) {
+        let mut open: BTreeMap<ChannelId, (Party, BTreeSet<MessageId>)> = BTreeMap::new();
+        for trace in traces.into_iter().filter(|one| self.is_unconfirmed(one)) {
+            let (channel, id) = trace.key;
+            let of_channel = open.entry(channel);
+            let (_, ids) = of_channel.or_insert_with(|| (trace.party(), BTreeSet::new()));
+            ids.insert(id);
+        }
+        for (channel, (party, ids)) in open {
+            self.lacking((party.guild(), channel), ids, now);
+        }
     }
 
     /// Settles messages that Discord showed, or that were purged.

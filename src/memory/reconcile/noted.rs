@@ -70,7 +70,7 @@ struct Notes {
     losers: HashMap<Party, u64>,
     /// When it was last forgotten who did.
     losers_lost: Option<u64>,
-    /// When what is under way began, with the turn that it is.
+    /// When what is under way began, with the turn that it is; none if it is a change.
     under_way: BTreeMap<u64, Option<TurnId>>,
 }
 
@@ -180,6 +180,19 @@ impl Noted {
         ids.filter(|id| notes.is_deleted((channel, *id))).collect()
     }
 
+    /// Whether a later edit of a message was noted.
+    pub(in crate::memory) fn is_edited_after(
+        &self,
+        key: (ChannelId, MessageId),
+        at: Option<UnixMillis>,
+    ) -> bool {
+        let notes = self.lock();
+        notes
+            .messages
+            .get(&key)
+            .is_some_and(|fate| fate.edited > at)
+    }
+
     /// Whether any of these messages was.
     pub(in crate::memory) fn is_any_deleted(
         &self,
@@ -270,6 +283,14 @@ impl Noted {
     /// Another number whenever something was noted.
     pub(in crate::memory) fn revision(&self) -> u64 {
         self.lock().count
+    }
+
+    /// Up to this number all changes that were noted are carried out.
+    pub(in crate::memory) fn stored_revision(&self) -> u64 {
+        let notes = self.lock();
+        let mut under_way = notes.under_way.iter();
+        let oldest = under_way.find(|(_, turn)| turn.is_none());
+        oldest.map_or(notes.count, |(since, _)| *since)
     }
 
     /// What was noted after the number was this.
@@ -432,6 +453,13 @@ impl Notes {
             }
             What::Gone(..) => {}
         }
+    }
+}
+
+impl UnderWay {
+    /// The number by then of what was noted.
+    pub const fn since(&self) -> u64 {
+        self.since
     }
 }
 

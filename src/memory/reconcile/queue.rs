@@ -50,6 +50,8 @@ struct WaitingChanges {
     rechecks: Shared<ChannelId, MessageId>,
     /// What is noted of them stays noted until all are carried out.
     under_way: Option<UnderWay>,
+    /// The same of those in hand.
+    in_hand_under_way: Option<UnderWay>,
 }
 
 impl Default for WaitingChanges {
@@ -61,6 +63,7 @@ impl Default for WaitingChanges {
             deleted: Shared::new(MOST_CHANNELS),
             rechecks: Shared::new(MOST_RECHECKS),
             under_way: None,
+            in_hand_under_way: None,
         }
     }
 }
@@ -192,10 +195,6 @@ impl WaitingChanges {
         let changes = std::mem::take(&mut self.changes);
         deleted.chain(changes).chain(rechecks).collect()
     }
-
-    fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.deleted.is_empty() && self.rechecks.is_empty()
-    }
 }
 
 #[derive(Debug, Default)]
@@ -209,9 +208,11 @@ impl ChangeQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, change: DiscordChange) -> Overflow {
+    /// Adds a change. What is noted from `under_way` on stays noted until it is carried out.
+    pub(super) fn push(&self, change: DiscordChange, under_way: Option<UnderWay>) -> Overflow {
         let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
         self.came.notify_one();
+        waiting.under_way = waiting.under_way.take().or(under_way);
         waiting.add(change, &mut overflow);
         waiting.make_room(&mut overflow);
         overflow
@@ -222,6 +223,10 @@ impl ChangeQueue {
     pub(super) fn put_back(&self, changes: impl IntoIterator<Item = DiscordChange>) -> Overflow {
         let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
         waiting.in_hand = Arc::default();
+        waiting.under_way = waiting
+            .in_hand_under_way
+            .take()
+            .or(waiting.under_way.take());
         let since = waiting.take();
         for change in changes.into_iter().chain(since) {
             waiting.add(change, &mut overflow);
@@ -238,6 +243,7 @@ impl ChangeQueue {
         let mut waiting = self.waiting();
         let taken: Arc<[DiscordChange]> = together(waiting.take()).into();
         waiting.in_hand = Arc::clone(&taken);
+        waiting.in_hand_under_way = waiting.under_way.take();
         taken
     }
 
@@ -276,18 +282,11 @@ impl ChangeQueue {
         of_messages.chain(deleted).collect()
     }
 
-    /// A change that waits is noted until all are carried out.
-    pub(super) fn waits(&self, under_way: UnderWay) {
-        self.waiting().under_way.get_or_insert(under_way);
-    }
-
     /// All that was taken is carried out.
     pub(super) fn carried_out(&self) {
         let mut waiting = self.waiting();
         waiting.in_hand = Arc::default();
-        if waiting.is_empty() {
-            waiting.under_way = None;
-        }
+        waiting.in_hand_under_way = None;
     }
 
     /// Waits until something arrives. Safe to cancel: it holds nothing while

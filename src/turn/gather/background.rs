@@ -82,7 +82,7 @@ impl Background {
         let before = self.rows.len();
         let opted_out = &now.opted_out;
         let asker = turn.job.request.asker();
-        if opted_out.contains(asker) || memory.is_gone(&self.place, turn.asked) {
+        if opted_out.contains(asker) || memory.is_gone(&self.place, turn.job.asked) {
             self.rows.clear();
             self.facts = None;
             self.profiles = Profiles::default();
@@ -190,7 +190,7 @@ pub(super) async fn remembered(
         });
     }
     let question = question(turn);
-    let noted = memory.noted_revision();
+    let noted = memory.stored_revision();
     let said = async {
         let turn_id = request.turn();
         let earlier = memory.earlier(&turn.ids, &place, turn_id, &question).await;

@@ -33,13 +33,15 @@ pub(super) async fn confirm(
     };
     let (rows, recalled) = background.rows_and_recalled();
     let here = turn.trigger().channel;
-    let is_there = |channel: ChannelId, id: MessageId| {
+    let found = |channel: ChannelId, id: MessageId| {
+        let held = collected.turn.view.get(id).filter(|_| channel == here);
         let mut single = update.single.iter();
-        channel == here && collected.turn.view.get(id).is_some()
-            || single.any(|(of, message)| (*of, message.id) == (channel, id))
+        let fetched = single.find(|(of, message)| (*of, message.id) == (channel, id));
+        let found = held.or(fetched.map(|(_, message)| message));
+        found.map(|message| &**message)
     };
-    memory.confirmed(rows, is_there);
     let edit_of = |message: &_| turn.services.edit_of(message);
+    says.extend(memory.confirmed(rows, found, &edit_of));
     // Boxed to keep the future of a turn small.
     let confirming = Box::pin(memory.confirm(&turn.ids, rows, recalled, rest, &edit_of, deadline));
     says.extend(confirming.await);
@@ -52,7 +54,7 @@ fn fetched(turn: &Turn<'_>, pages: &MessageRange) -> Fetched {
     let edited = pages.messages.iter().filter(|one| one.edited.is_some());
     let ids = pages.messages.iter().map(|one| one.id);
     Fetched {
-        at: turn.asked,
+        at: turn.started_at,
         guild: turn.ids.guild,
         channel: pages.channel,
         from: pages.from,

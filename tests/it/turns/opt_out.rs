@@ -164,6 +164,8 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
             is_private: false,
         },
         came: Instant::now(),
+        asked: services.memory.now(),
+        noted: services.memory.noted_revision(),
         newest: Some(MessageId::new(id.0)),
         waited: false,
         copies: Vec::new(),

@@ -8,14 +8,14 @@ use super::{Verdict, verdict};
 use crate::evidence::{Evidence, Gone, How};
 use crate::history::{Mark, MarkOf, What};
 
-/// Nothing that went so is in a prompt once a process was told, or began a session after it
-/// and the question came later still.
+/// Nothing that went so is in a prompt once its process was told. Nor if the question came
+/// later, and a process before was told, or a session began in between.
 fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
-    let asked_at = evidence.asked_at();
-    let mut gone: BTreeMap<Mark, (Gone, Option<i64>)> = BTreeMap::new();
+    let written_at = evidence.written_at();
+    let mut gone: BTreeMap<Mark, (Gone, Vec<(i64, u32)>)> = BTreeMap::new();
     for one in evidence.gone().into_iter().filter(|one| one.how == how) {
-        let told = evidence.told_of(&one).next();
-        gone.insert(one.mark, (one, told.map(|(at, _)| at)));
+        let told = evidence.told_of(&one).collect();
+        gone.insert(one.mark, (one, told));
     }
     let (mut judged, mut found, mut greeted) = (0, None, None);
     for happened in &evidence.history {
@@ -28,13 +28,16 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
             What::Prompted(prompted) => prompted,
             _ => continue,
         };
-        let is_gone = |(one, _): &&(Gone, Option<i64>)| one.at <= at;
+        let is_gone = |(one, _): &&(Gone, Vec<(i64, u32)>)| one.at <= at;
         judged += usize::from(gone.values().any(|one| is_gone(&one)));
-        let asked = prompted.question.and_then(|mark| asked_at.get(&mark));
+        let asked = prompted.question.and_then(|mark| written_at.get(&mark));
         let shown = prompted.shows.iter().filter_map(|mark| gone.get(mark));
         for (one, told) in shown.filter(is_gone) {
+            // A session that is resumed tells again, in order, what came before the question.
+            let is_known = |process: u32| process == prompted.process || asked > Some(&one.at);
             // What comes in the same moment may have been on its way already.
-            let is_told = told.is_some_and(|told| told < at);
+            let mut told = told.iter();
+            let is_told = told.any(|(told, process)| *told < at && is_known(*process));
             // A session that begins knows nothing of what is stored, and confirms it.
             let is_before_session =
                 greeted.is_some_and(|greeted| one.at < greeted && asked > Some(&greeted));
@@ -203,4 +206,72 @@ fn is_told_in_time(evidence: &Evidence, gone: &Gone) -> bool {
     };
     let mut told = evidence.told_of(gone);
     told.any(|(at, process)| end_of(process) - at >= CARRIED_OUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Happened, Prompted, Said};
+
+    const GONE: Id = Id(1);
+    const WORDS: Mark = Mark {
+        of: MarkOf::Words,
+        number: 1,
+    };
+    const QUESTION: Mark = Mark {
+        of: MarkOf::Question,
+        number: 2,
+    };
+
+    fn said(message: Id, mark: Mark) -> What {
+        What::Said(Said {
+            message,
+            channel: Id(9),
+            author: Id(8),
+            mark,
+            replies_to: None,
+        })
+    }
+
+    /// Words are deleted at 10 ms, of which the first process is told at 20 ms. A prompt of a
+    /// process shows them at 60 ms, for a question from then.
+    fn shown(process: u32, asked: i64) -> Verdict {
+        let deleted = What::Deleted {
+            messages: vec![GONE],
+        };
+        let told = What::Told {
+            process: 1,
+            event: "MESSAGE_DELETE".to_owned(),
+            messages: vec![GONE],
+            marks: Vec::new(),
+        };
+        let prompted = What::Prompted(Prompted {
+            process,
+            question: Some(QUESTION),
+            shows: vec![WORDS],
+            chars: 1,
+        });
+        let question = said(Id(2), QUESTION);
+        let all = [(0, said(GONE, WORDS)), (asked, question), (10, deleted)];
+        let all = all.into_iter().chain([(20, told), (60, prompted)]);
+        let history = all.map(|(at, what)| Happened { at, what });
+        deleted_is_not_shown(&Evidence {
+            history: history.collect(),
+            telemetry: Vec::new(),
+            on_disk: Vec::new(),
+            in_telemetry: Vec::new(),
+            posts: Vec::new(),
+            settings: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_process_knows_what_it_was_told_and_what_came_before_the_question() {
+        let is_broken = |verdict| matches!(verdict, Verdict::Broken(_));
+        assert!(is_broken(shown(1, 5)));
+        assert!(is_broken(shown(1, 15)));
+        assert!(is_broken(shown(2, 15)));
+        // The second is told of the deletion again, after the question.
+        assert_eq!(shown(2, 5), Verdict::Holds);
+    }
 }

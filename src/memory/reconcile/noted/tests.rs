@@ -117,6 +117,21 @@ fn what_comes_while_a_turn_is_under_way_stays_noted() {
     assert!(noted.lock().messages.len() <= MOST_AFTERWARDS);
 }
 
+/// What a store says may be from before any change that waits, turns under way or not.
+#[test]
+fn what_is_noted_of_a_change_is_not_stored_until_it_is_carried_out() {
+    let noted = Noted::default();
+    let _turn = noted.begins(Some(TURN));
+    let change = noted.begins(None);
+    noted.deleted(Some(GUILD), HERE, &ids(1, 1));
+    let later = noted.begins(None);
+    assert_eq!(noted.stored_revision(), change.since());
+    drop(change);
+    assert_eq!(noted.stored_revision(), later.since());
+    drop(later);
+    assert_eq!(noted.stored_revision(), noted.revision());
+}
+
 /// Of a turn whose own server fills the room, unknown is no.
 #[test]
 fn who_fills_the_room_is_known_to_have_lost_notes() {

@@ -93,7 +93,7 @@ fn what_waits_is_bounded_by_its_bytes() {
         let queue = ChangeQueue::default();
         let most = MOST_BYTES / bytes;
         // These are certainly too many, so one of them is the first to overflow.
-        let mut pushes = (1..=most + 9).map(|waiting| (waiting, queue.push(change.clone())));
+        let mut pushes = (1..=most + 9).map(|waiting| (waiting, queue.push(change.clone(), None)));
         let (waiting, overflow) = pushes
             .find(|(_, overflow)| *overflow != Overflow::default())
             .unwrap();
@@ -121,7 +121,7 @@ fn edits_wait_until_they_are_carried_out() {
     let queue = ChangeQueue::default();
     let change = edited(1, 10);
     let count = || queue.edits_waiting(|_, _| true).len();
-    queue.push(change.clone());
+    queue.push(change.clone(), None);
     assert_eq!((count(), queue.channels().len()), (1, 1));
     queue.take(|changes| changes);
     assert_eq!((count(), queue.channels().len()), (1, 1));
@@ -132,19 +132,49 @@ fn edits_wait_until_they_are_carried_out() {
     assert_eq!((count(), queue.channels().len()), (0, 0));
 }
 
+/// What is noted of a change stays noted as long as it waits, however it is put back, and not
+/// for those that come later.
+#[test]
+fn a_change_is_under_way_until_it_is_carried_out() {
+    let queue = ChangeQueue::default();
+    let push = |guild| {
+        let under_way = queue.noted.begins(None);
+        let since = under_way.since();
+        queue.noted.deleted(None, HERE, &[MessageId::new(guild)]);
+        queue.push(edited(guild, 10), Some(under_way));
+        since
+    };
+    let stored = || queue.noted.stored_revision();
+    let first = push(1);
+    let taken = taken(&queue);
+    let second = push(2);
+    assert_eq!(stored(), first);
+    queue.put_back(taken);
+    assert_eq!(stored(), first);
+    queue.take(|changes| changes);
+    let third = push(3);
+    assert_eq!(stored(), first);
+    queue.carried_out();
+    assert!(second < third);
+    assert_eq!(stored(), third);
+    queue.take(|changes| changes);
+    queue.carried_out();
+    assert_eq!(stored(), queue.noted.revision());
+}
+
 /// Those who have most make room until half of it is free.
 #[test]
 fn who_has_most_makes_room() {
     let queue = ChangeQueue::default();
     let (half, part) = (MOST_BYTES / 2, MOST_BYTES / 16);
     for (guild, bytes) in [(2, part * 2), (9, part * 3), (4, part), (8, half - part)] {
-        assert_eq!(queue.push(edited(guild, bytes)), Overflow::default());
+        assert_eq!(queue.push(edited(guild, bytes), None), Overflow::default());
     }
-    let overflow = queue.push(edited(8, part * 4));
+    let overflow = queue.push(edited(8, part * 4), None);
     assert_eq!(overflow, dropped(2, BTreeMap::from([channel_of(8)])));
     // Half of the room is free again.
     let more = edited(1, half - part);
-    assert_eq!(queue.push(more.clone()), Overflow::default());
+    assert_eq!(queue.push(more.clone(), None), Overflow::default());
     let left = [
         edited(2, part * 2),
         edited(9, part * 3),
@@ -164,18 +194,21 @@ fn who_has_most_makes_room() {
 fn deleted_channels_take_nobodys_room() {
     let queue = ChangeQueue::default();
     let others = edited(2, 100_000);
-    assert_eq!(queue.push(others.clone()), Overflow::default());
+    assert_eq!(queue.push(others.clone(), None), Overflow::default());
     let other = channel_deleted(2, 1);
-    assert_eq!(queue.push(other.clone()), Overflow::default());
+    assert_eq!(queue.push(other.clone(), None), Overflow::default());
     for channel in 2..=MOST_CHANNELS as u64 {
-        assert_eq!(queue.push(channel_deleted(1, channel)), Overflow::default());
+        assert_eq!(
+            queue.push(channel_deleted(1, channel), None),
+            Overflow::default()
+        );
     }
     assert_eq!(
-        queue.push(channel_deleted(1, 2)),
+        queue.push(channel_deleted(1, 2), None),
         Overflow::default(),
         "twice"
     );
-    let overflow = queue.push(channel_deleted(3, 70_000));
+    let overflow = queue.push(channel_deleted(3, 70_000), None);
     let expected = Overflow {
         changes: MOST_CHANNELS - 1,
         channels: BTreeMap::new(),
@@ -214,7 +247,7 @@ fn of_what_happens_twice_the_last_counts() {
         connected(0, vec![other]),
         recheck(3),
     ] {
-        assert_eq!(queue.push(change), Overflow::default());
+        assert_eq!(queue.push(change, None), Overflow::default());
     }
     assert!(queue.came().now_or_never().is_some());
     let left = [
