@@ -75,6 +75,7 @@ pub(crate) enum What {
     Called {
         interaction: Id,
         user: Id,
+        guild: Id,
         name: &'static str,
     },
     /// The bot answered a command.
@@ -100,6 +101,8 @@ pub(crate) enum What {
         messages: Vec<Id>,
         marks: Vec<Mark>,
     },
+    /// A process was told that a channel is hidden from a role.
+    ToldHidden { channel: Id },
     /// A request reached the model.
     Prompted(Prompted),
     /// The model failed the request for a question.
@@ -125,6 +128,8 @@ pub(crate) enum What {
 pub(crate) struct Said {
     pub(crate) message: Id,
     pub(crate) channel: Id,
+    /// The server, if the channel is one of its and no thread.
+    pub(crate) in_channel_of: Option<Id>,
     pub(crate) author: Id,
     pub(crate) mark: Mark,
     pub(crate) replies_to: Option<Id>,

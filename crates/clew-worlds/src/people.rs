@@ -106,6 +106,7 @@ impl People {
         let said = Said {
             message,
             channel,
+            in_channel_of: self.places.guild_of_channel(channel),
             author: who,
             mark,
             replies_to: reply,
@@ -160,7 +161,8 @@ impl People {
     /// Uses a command, in the background, and presses a button of its answer.
     fn call(&mut self, who: u64, name: &'static str, button: Option<&'static str>) -> Option<()> {
         let user = self.person(who)?;
-        let channel = self.guild(who)?.channels.first().copied()?;
+        let guild = self.guild(who)?;
+        let (guild, channel) = (guild.id, guild.channels.first().copied()?);
         // Nobody is there to answer.
         tokio::runtime::Handle::try_current().ok()?;
         let world = Arc::clone(&self.world);
@@ -174,6 +176,7 @@ impl People {
             world.note(What::Called {
                 interaction,
                 user,
+                guild,
                 name,
             });
             let Ok(mut shown) = called.answer().await else {
