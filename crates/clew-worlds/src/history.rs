@@ -80,8 +80,13 @@ pub(crate) enum What {
     },
     /// The bot answered a command.
     CallAnswered { interaction: Id, text: String },
-    /// Who may see a channel changed: these may, people and bot alike.
-    Seen { channel: Id, by: Vec<Id> },
+    /// Who may see a channel changed: these may. Of a role of a person's the bot hears with the
+    /// next message only.
+    Seen {
+        channel: Id,
+        by: Vec<Id>,
+        by_role: bool,
+    },
     /// A process of the bot began.
     Started { process: u32 },
     /// It was killed, after so many crossings of its seams.
@@ -101,8 +106,8 @@ pub(crate) enum What {
         messages: Vec<Id>,
         marks: Vec<Mark>,
     },
-    /// A process was told that a channel is hidden from a role.
-    ToldHidden { channel: Id },
+    /// A process was told of a channel, and whether it is hidden from a role.
+    ToldOfChannel { channel: Id, is_hidden: bool },
     /// A request reached the model.
     Prompted(Prompted),
     /// The model failed the request for a question.

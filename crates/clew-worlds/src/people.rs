@@ -202,7 +202,7 @@ impl People {
         self.world
             .discord
             .set_role(guild.id, user, guild.role, given);
-        self.note_who_sees(guild);
+        self.note_who_sees(guild, true);
         Some(())
     }
 
@@ -213,7 +213,7 @@ impl People {
         let of = OverwriteOf::Role(guild.role);
         let (allow, deny) = if shown { (none, none) } else { (none, view) };
         self.world.discord.overwrite(channel, of, allow, deny);
-        self.note_who_sees(guild);
+        self.note_who_sees(guild, false);
         Some(())
     }
 
@@ -222,10 +222,10 @@ impl People {
         self.places
             .guilds
             .iter()
-            .for_each(|guild| self.note_who_sees(guild));
+            .for_each(|guild| self.note_who_sees(guild, false));
     }
 
-    fn note_who_sees(&self, guild: &Guild) {
+    fn note_who_sees(&self, guild: &Guild, by_role: bool) {
         for channel in guild.channels.iter().copied() {
             let people = self.places.people.iter().copied();
             let by = self.world.discord.world(|world| {
@@ -233,7 +233,11 @@ impl People {
                     .filter(|person| world.sees(*person, channel))
                     .collect()
             });
-            self.world.note(What::Seen { channel, by });
+            self.world.note(What::Seen {
+                channel,
+                by,
+                by_role,
+            });
         }
     }
 

@@ -107,18 +107,28 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
+/// How long a request that was judged is made, in milliseconds: facts are read again meanwhile.
+const JUDGED: i64 = 100;
+
 /// Nor is what was said where the asker may not read, and could not when asking, or when a
 /// process was told that the channel is hidden.
 pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
     // Since when somebody has not seen a channel.
     let mut unseen: BTreeMap<(Id, Id), i64> = BTreeMap::new();
+    // Since when the bot knows a channel as hidden, and when roles changed there.
     let mut told_of: BTreeMap<Id, i64> = BTreeMap::new();
+    let mut roles_at: BTreeMap<Id, i64> = BTreeMap::new();
     let mut everyone: BTreeSet<Id> = BTreeSet::new();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
         match &happened.what {
-            What::Seen { channel, by } => {
+            What::Seen {
+                channel,
+                by,
+                by_role,
+            } => {
+                roles_at.extend(by_role.then_some((*channel, happened.at)));
                 everyone.extend(by);
                 for person in &everyone {
                     if by.contains(person) {
@@ -128,7 +138,10 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                     }
                 }
             }
-            What::ToldHidden { channel } => drop(told_of.insert(*channel, happened.at)),
+            What::ToldOfChannel { channel, is_hidden } => {
+                told_of.remove(channel);
+                told_of.extend(is_hidden.then_some((*channel, happened.at)));
+            }
             What::Prompted(prompted) => {
                 let Some(question) = prompted.question else {
                     continue;
@@ -148,8 +161,10 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                     let since = unseen.get(&(said.channel, asker));
                     let asked = asked_at.get(&question);
                     let told = told_of.get(&said.channel);
-                    // What comes in the same moment may have been on its way already.
-                    let told = told.filter(|told| **told < happened.at);
+                    let told = told.filter(|told| {
+                        let roles_stay = roles_at.get(&said.channel) < asked;
+                        roles_stay && **told + JUDGED < happened.at
+                    });
                     let known = asked.max(told);
                     if since.zip(known).is_some_and(|(since, known)| since < known) {
                         found.get_or_insert(format!(

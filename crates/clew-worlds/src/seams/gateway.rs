@@ -331,9 +331,11 @@ impl Connecting {
                     .as_array()
                     .into_iter()
                     .flatten();
-                let id = data["id"].as_str().and_then(|id| id.parse().ok());
-                if let Some(id) = id.filter(|_| overwrites.any(|one| one["deny"] == VIEW)) {
-                    self.net.world.note(What::ToldHidden { channel: Id(id) });
+                if let Some(channel) = data["id"].as_str().and_then(|id| id.parse().ok()) {
+                    self.net.world.note(What::ToldOfChannel {
+                        channel: Id(channel),
+                        is_hidden: overwrites.any(|one| one["deny"] == VIEW),
+                    });
                 }
             }
             _ => {}
