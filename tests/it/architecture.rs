@@ -1,5 +1,5 @@
 //! The shape of the source tree, where the compiler does not enforce it: the layers inside a package, which
-//! modules may name other packages, the only places that may read the environment and the clock, file heads,
+//! modules may name other packages, the only places that may read the environment, time and chance, file heads,
 //! lengths.
 //!
 //! The tables of layers are those of ARCHITECTURE.md; a new edge in them changes the architecture and is a
@@ -10,6 +10,8 @@
     clippy::expect_used,
     reason = "what fails in a helper fails the test"
 )]
+
+mod time_and_chance;
 
 use std::fmt::Write;
 use std::fs;
@@ -72,14 +74,6 @@ const PACKAGES: [&Package; 6] = [&BOT, &CONTEXT, &DISCORD, &STORE, &SIMULATOR, &
 const LONGEST_FILE: usize = 600;
 /// In lines, from its `fn` to its closing brace.
 const LONGEST_FUNCTION: usize = 80;
-/// Calls that read the clock.
-const CLOCKS: [&str; 5] = [
-    "SystemTime::now",
-    "Timestamp::now",
-    "Zoned::now",
-    "OffsetDateTime::now",
-    "UtcDateTime::now",
-];
 
 /// A package's sources and its layers.
 struct Package {
@@ -439,24 +433,6 @@ fn only_config_reads_the_environment() {
     none(
         &problems,
         "add the variable to `config` and take its value as an argument",
-    );
-}
-
-#[test]
-fn one_place_reads_the_clock() {
-    // The simulator's clock is Discord's, which the bot does not share.
-    let places: Vec<String> = all_sources()
-        .iter()
-        .filter(|source| !source.path.starts_with(SIMULATOR.folder))
-        .flat_map(|source| {
-            let found = CLOCKS.iter().flat_map(|clock| source.find_all(clock));
-            found.collect::<Vec<_>>()
-        })
-        .collect();
-    let problems = if places.len() > 1 { places } else { Vec::new() };
-    none(
-        &problems,
-        "time is an argument (`model::Clock`); keep one of",
     );
 }
 

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clew_simulator::Id;
+use clew_store::model::StoredMessage;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
-use crate::plan::Plan;
+use crate::plan::{Plan, StoreKind};
 use crate::world::World;
 
 /// What is known of a world that is over.
@@ -24,6 +25,9 @@ pub(crate) struct Evidence {
     pub(crate) in_telemetry: Vec<Mark>,
     /// The marks in each of the bot's messages that are there at the end.
     pub(crate) posts: Vec<Vec<Mark>>,
+    /// The rows of turns that the store holds.
+    pub(crate) rows: Vec<StoredMessage>,
+    pub(crate) store: StoreKind,
     /// The plan's own settings.
     pub(crate) settings: Vec<(&'static str, &'static str)>,
 }
@@ -60,7 +64,12 @@ impl How {
 
 impl Evidence {
     /// Looks at everything.
-    pub(crate) fn gather(plan: &Plan, world: &World, folder: &Path) -> Result<Self, String> {
+    pub(crate) fn gather(
+        plan: &Plan,
+        world: &World,
+        folder: &Path,
+        rows: Vec<StoredMessage>,
+    ) -> Result<Self, String> {
         let history = world.history();
         let mut files = Vec::new();
         list(folder, &mut files).map_err(|error| error.to_string())?;
@@ -94,6 +103,8 @@ impl Evidence {
             on_disk,
             in_telemetry,
             posts,
+            rows,
+            store: plan.store,
             settings: plan.settings.clone(),
         })
     }

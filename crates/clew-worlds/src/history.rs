@@ -75,12 +75,18 @@ pub(crate) enum What {
     Called {
         interaction: Id,
         user: Id,
+        guild: Id,
         name: &'static str,
     },
     /// The bot answered a command.
     CallAnswered { interaction: Id, text: String },
-    /// Who may see a channel changed: these may, people and bot alike.
-    Seen { channel: Id, by: Vec<Id> },
+    /// Who may see a channel changed: these may. Of a role of a person's the bot hears with the
+    /// next message only.
+    Seen {
+        channel: Id,
+        by: Vec<Id>,
+        by_role: bool,
+    },
     /// A process of the bot began.
     Started { process: u32 },
     /// It was killed, after so many crossings of its seams.
@@ -100,6 +106,8 @@ pub(crate) enum What {
         messages: Vec<Id>,
         marks: Vec<Mark>,
     },
+    /// A process was told of a channel, and whether it is hidden from a role.
+    ToldOfChannel { channel: Id, is_hidden: bool },
     /// A request reached the model.
     Prompted(Prompted),
     /// The model failed the request for a question.
@@ -125,6 +133,8 @@ pub(crate) enum What {
 pub(crate) struct Said {
     pub(crate) message: Id,
     pub(crate) channel: Id,
+    /// The server, if the channel is one of its and no thread.
+    pub(crate) in_channel_of: Option<Id>,
     pub(crate) author: Id,
     pub(crate) mark: Mark,
     pub(crate) replies_to: Option<Id>,

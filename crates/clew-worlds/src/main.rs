@@ -15,6 +15,7 @@ mod rules;
 mod run;
 mod seams;
 mod shrink;
+mod stored;
 mod world;
 
 use std::ops::Range;
@@ -40,6 +41,9 @@ struct Options {
     /// Leaves out of a failing script what is not needed to fail.
     #[arg(long)]
     shrink: bool,
+    /// Begins no world after one that fails.
+    #[arg(long)]
+    first: bool,
     /// Prints the whole history of each world, and its telemetry.
     #[arg(long)]
     history: bool,
@@ -56,7 +60,8 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 fn main() -> ExitCode {
     let options = Options::parse();
     let totals = Mutex::new(Totals::default());
-    each(options.seeds, options.threads, |seed| {
+    let goes_on = |_: &u64| !options.first || lock(&totals).failed() == 0;
+    each(options.seeds.take_while(goes_on), options.threads, |seed| {
         let plan = Plan::of(seed);
         let ran = run::run(&plan);
         if options.history

@@ -106,6 +106,7 @@ impl People {
         let said = Said {
             message,
             channel,
+            in_channel_of: self.places.guild_of_channel(channel),
             author: who,
             mark,
             replies_to: reply,
@@ -160,7 +161,8 @@ impl People {
     /// Uses a command, in the background, and presses a button of its answer.
     fn call(&mut self, who: u64, name: &'static str, button: Option<&'static str>) -> Option<()> {
         let user = self.person(who)?;
-        let channel = self.guild(who)?.channels.first().copied()?;
+        let guild = self.guild(who)?;
+        let (guild, channel) = (guild.id, guild.channels.first().copied()?);
         // Nobody is there to answer.
         tokio::runtime::Handle::try_current().ok()?;
         let world = Arc::clone(&self.world);
@@ -174,6 +176,7 @@ impl People {
             world.note(What::Called {
                 interaction,
                 user,
+                guild,
                 name,
             });
             let Ok(mut shown) = called.answer().await else {
@@ -199,7 +202,7 @@ impl People {
         self.world
             .discord
             .set_role(guild.id, user, guild.role, given);
-        self.note_who_sees(guild);
+        self.note_who_sees(guild, true);
         Some(())
     }
 
@@ -210,7 +213,7 @@ impl People {
         let of = OverwriteOf::Role(guild.role);
         let (allow, deny) = if shown { (none, none) } else { (none, view) };
         self.world.discord.overwrite(channel, of, allow, deny);
-        self.note_who_sees(guild);
+        self.note_who_sees(guild, false);
         Some(())
     }
 
@@ -219,10 +222,10 @@ impl People {
         self.places
             .guilds
             .iter()
-            .for_each(|guild| self.note_who_sees(guild));
+            .for_each(|guild| self.note_who_sees(guild, false));
     }
 
-    fn note_who_sees(&self, guild: &Guild) {
+    fn note_who_sees(&self, guild: &Guild, by_role: bool) {
         for channel in guild.channels.iter().copied() {
             let people = self.places.people.iter().copied();
             let by = self.world.discord.world(|world| {
@@ -230,7 +233,11 @@ impl People {
                     .filter(|person| world.sees(*person, channel))
                     .collect()
             });
-            self.world.note(What::Seen { channel, by });
+            self.world.note(What::Seen {
+                channel,
+                by,
+                by_role,
+            });
         }
     }
 

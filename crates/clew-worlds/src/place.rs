@@ -30,6 +30,15 @@ impl Places {
         let guilds = self.guilds.iter();
         guilds.flat_map(|guild| guild.channels.iter().map(move |channel| (guild, *channel)))
     }
+
+    /// The server of a channel that is no thread.
+    pub(crate) fn guild_of_channel(&self, channel: Id) -> Option<Id> {
+        let is_of = |guild: &&Guild| {
+            let ends = [guild.channels.first(), guild.channels.last()];
+            ends.contains(&Some(&channel))
+        };
+        self.guilds.iter().find(is_of).map(|guild| guild.id)
+    }
 }
 
 /// Makes a plan's Discord, without sockets.

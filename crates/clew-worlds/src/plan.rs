@@ -186,6 +186,13 @@ fn settings(store: StoreKind, chance: &mut Chance) -> Vec<(&'static str, &'stati
     set(20, "WINDOW_PER_CHANNEL", "0");
     set(20, "THREAD_REPLY_TARGET", "trigger");
     set(80, "USER_TURNS_PER_MIN", "60");
+    // What nobody has reached is no limit.
+    if !settings
+        .iter()
+        .any(|(name, _)| *name == "USER_TURNS_PER_MIN")
+    {
+        settings.push(("USER_TURNS_PER_MIN", "3"));
+    }
     // Files know one scope.
     if store == StoreKind::Sqlite
         && let Some(scope) = chance.one_of(&["member", "member", "thread", "user"])

@@ -4,6 +4,7 @@
 mod answers;
 mod gone;
 mod process;
+mod stored;
 mod telemetry;
 
 use crate::evidence::Evidence;
@@ -86,6 +87,34 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "people_have_limits",
         check: answers::people_have_limits,
+    },
+    Rule {
+        name: "erased_is_not_kept",
+        check: gone::erased_is_not_kept,
+    },
+    Rule {
+        name: "cleared_is_not_shown",
+        check: gone::cleared_is_not_shown,
+    },
+    Rule {
+        name: "stored_once",
+        check: stored::stored_once,
+    },
+    Rule {
+        name: "stored_in_order",
+        check: stored::stored_in_order,
+    },
+    Rule {
+        name: "answered_is_kept",
+        check: stored::answered_is_kept,
+    },
+    Rule {
+        name: "quiet_drains",
+        check: process::quiet_drains,
+    },
+    Rule {
+        name: "store_is_well",
+        check: process::store_is_well,
     },
 ];
 

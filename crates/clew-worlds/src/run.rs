@@ -29,6 +29,7 @@ use crate::process::Process;
 use crate::seams::gateway::Dialer;
 use crate::seams::net::{MODEL_URL, Net};
 use crate::seams::store::TroubledStore;
+use crate::stored;
 use crate::world::World;
 
 /// How long the world is left alone at its end: longer than anything waits to be tried again.
@@ -119,7 +120,15 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
         }
         stage.world.clock.advance_to(until);
     }
-    Evidence::gather(plan, &stage.world, stage.folder.path())
+    let clock = Arc::clone(&stage.world.clock);
+    let rows = stored::rows(
+        &stage.config,
+        Arc::new(move || UnixMillis(clock.of_bot_ms())),
+    );
+    let rows = runtime()?
+        .block_on(rows)
+        .map_err(|error| error.to_string())?;
+    Evidence::gather(plan, &stage.world, stage.folder.path(), rows)
 }
 
 /// A runtime whose time is its own.

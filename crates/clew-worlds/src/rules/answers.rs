@@ -8,8 +8,6 @@ use super::{Verdict, verdict};
 use crate::evidence::Evidence;
 use crate::history::{Mark, MarkOf, Said, What};
 
-/// `USER_TURNS_PER_MIN` unless it is set.
-const TURNS_A_MINUTE: usize = 10;
 const MINUTE: i64 = 60_000;
 
 /// No question has two answers at the same time, over all processes.
@@ -179,13 +177,11 @@ pub(crate) fn people_have_limits(evidence: &Evidence) -> Verdict {
         }
     }
     let mut found = None;
-    let set = evidence
-        .settings
-        .iter()
-        .find(|(name, _)| *name == "USER_TURNS_PER_MIN");
-    let limit = set
-        .and_then(|(_, value)| value.parse().ok())
-        .unwrap_or(TURNS_A_MINUTE);
+    let mut settings = evidence.settings.iter();
+    let set = settings.find(|(name, _)| *name == "USER_TURNS_PER_MIN");
+    let Some(limit) = set.and_then(|(_, value)| value.parse::<usize>().ok()) else {
+        return Verdict::Unreached;
+    };
     for (person, turns) in &asked {
         // Twice, since what waited for its turn may run together with what came later.
         for window in turns.windows(2 * limit + 1) {

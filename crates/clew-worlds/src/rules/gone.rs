@@ -76,6 +76,7 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
                 interaction,
                 user,
                 name,
+                ..
             } => {
                 if *name == "privacy opt-in" {
                     // From here on whatever was asked for before may be undone.
@@ -109,16 +110,28 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
-/// Nor is what was said where the asker may not read, and could not when asking.
+/// How long a request that was judged is made, in milliseconds: facts are read again meanwhile.
+const JUDGED: i64 = 100;
+
+/// Nor is what was said where the asker may not read, and could not when asking, or when a
+/// process was told that the channel is hidden.
 pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
     // Since when somebody has not seen a channel.
     let mut unseen: BTreeMap<(Id, Id), i64> = BTreeMap::new();
+    // Since when the bot knows a channel as hidden, and when roles changed there.
+    let mut told_of: BTreeMap<Id, i64> = BTreeMap::new();
+    let mut roles_at: BTreeMap<Id, i64> = BTreeMap::new();
     let mut everyone: BTreeSet<Id> = BTreeSet::new();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
         match &happened.what {
-            What::Seen { channel, by } => {
+            What::Seen {
+                channel,
+                by,
+                by_role,
+            } => {
+                roles_at.extend(by_role.then_some((*channel, happened.at)));
                 everyone.extend(by);
                 for person in &everyone {
                     if by.contains(person) {
@@ -127,6 +140,10 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                         unseen.entry((*channel, *person)).or_insert(happened.at);
                     }
                 }
+            }
+            What::ToldOfChannel { channel, is_hidden } => {
+                told_of.remove(channel);
+                told_of.extend(is_hidden.then_some((*channel, happened.at)));
             }
             What::Prompted(prompted) => {
                 let Some(question) = prompted.question else {
@@ -146,7 +163,13 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                     judged += 1;
                     let since = unseen.get(&(said.channel, asker));
                     let asked = asked_at.get(&question);
-                    if since.zip(asked).is_some_and(|(since, asked)| since < asked) {
+                    let told = told_of.get(&said.channel);
+                    let told = told.filter(|told| {
+                        let roles_stay = roles_at.get(&said.channel) < asked;
+                        roles_stay && **told + JUDGED < happened.at
+                    });
+                    let known = asked.max(told);
+                    if since.zip(known).is_some_and(|(since, known)| since < known) {
                         found.get_or_insert(format!(
                             "{} ms: the prompt for {question} shows {mark}, whose channel {asker} \
                              may not see",
@@ -192,6 +215,111 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
         Some(format!("{left} is gone, but in {}", path.display()))
     });
     verdict(judged.min(gone.len()), found)
+}
+
+/// How long a turn may go on after its answer's last post, in milliseconds.
+const OVER: i64 = 5_000;
+
+/// Nothing is on disk of what somebody asked, and was answered, before it was erased.
+pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
+    let texts = evidence.texts();
+    let mut callers: BTreeMap<Id, (Id, i64)> = BTreeMap::new();
+    let mut answered: BTreeMap<u32, i64> = BTreeMap::new();
+    let mut gone: BTreeSet<Mark> = BTreeSet::new();
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Called {
+                interaction,
+                user,
+                name: "privacy erase",
+                ..
+            } => drop(callers.insert(*interaction, (*user, happened.at))),
+            What::CallAnswered { interaction, text }
+                if text.contains("Erased:") || text.contains("nothing to erase") =>
+            {
+                let Some((user, from)) = callers.get(interaction) else {
+                    continue;
+                };
+                gone.extend(texts.iter().filter_map(|(mark, said)| {
+                    let over = answered.get(&mark.number)?;
+                    (said.author == *user && over + OVER < *from).then_some(*mark)
+                }));
+            }
+            What::Posted { marks, .. } => {
+                let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
+                answered.extend(answers.map(|mark| (mark.number, happened.at)));
+            }
+            _ => {}
+        }
+    }
+    let found = evidence.on_disk.iter().find_map(|(path, marks)| {
+        let left = marks.iter().find(|mark| gone.contains(mark))?;
+        Some(format!("{left} is erased, but in {}", path.display()))
+    });
+    verdict(gone.len(), found)
+}
+
+/// Where a lone question gets nothing of its channel, the prompt shows nothing that its asker
+/// asked and was answered before a `/context clear` in that server.
+pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
+    let is_lone = |(name, _): &(&str, &str)| *name == "LONE_CONTEXT";
+    if evidence.settings.iter().any(is_lone) {
+        return Verdict::Unreached;
+    }
+    let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
+    let mut callers: BTreeMap<Id, ((Id, Id), i64)> = BTreeMap::new();
+    // From when to when somebody's clearing in a server took.
+    let mut cleared: BTreeMap<(Id, Id), (i64, i64)> = BTreeMap::new();
+    let mut answered: BTreeMap<u32, i64> = BTreeMap::new();
+    let (mut judged, mut found) = (0, None);
+    for happened in &evidence.history {
+        let at = happened.at;
+        match &happened.what {
+            What::Called {
+                interaction,
+                user,
+                guild,
+                name: "context clear",
+            } => drop(callers.insert(*interaction, ((*user, *guild), at))),
+            What::CallAnswered { interaction, text } if text.contains("Starting fresh") => {
+                if let Some((who, from)) = callers.get(interaction) {
+                    cleared.insert(*who, (*from, at));
+                }
+            }
+            What::Posted { marks, .. } => {
+                let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
+                answered.extend(answers.map(|mark| (mark.number, at)));
+            }
+            What::Prompted(prompted) => {
+                let said = prompted.question.and_then(|mark| texts.get(&mark));
+                let Some(said) = said.filter(|said| said.replies_to.is_none()) else {
+                    continue;
+                };
+                let who = said.in_channel_of.map(|guild| (said.author, guild));
+                let Some((from, to)) = who.and_then(|who| cleared.get(&who)) else {
+                    continue;
+                };
+                if asked_at.get(&said.mark).is_none_or(|asked| asked <= to) {
+                    continue;
+                }
+                judged += 1;
+                let is_cleared = |mark: &&Mark| {
+                    let own = texts.get(mark).filter(|one| one.author == said.author);
+                    let over = own.and_then(|_| answered.get(&mark.number));
+                    over.is_some_and(|over| over + OVER < *from)
+                };
+                if let Some(mark) = prompted.shows.iter().find(is_cleared) {
+                    found.get_or_insert(format!(
+                        "{at} ms: the prompt for {} shows {mark}, from before its asker cleared \
+                         the context",
+                        said.mark
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    verdict(judged, found)
 }
 
 /// Whether a process was told that lived on for long enough.

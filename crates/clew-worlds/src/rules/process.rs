@@ -1,4 +1,8 @@
-//! Processes run until they are ended, and end when they are asked to.
+//! Processes run until they are ended, end when they are asked to, and recover.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
@@ -43,4 +47,42 @@ pub(crate) fn runs(evidence: &Evidence) -> Verdict {
         }
     }
     verdict(started, found)
+}
+
+/// Nothing is left to be done once all was quiet for long: no turn, and no row.
+pub(crate) fn quiet_drains(evidence: &Evidence) -> Verdict {
+    let is = |line: &Value, event: &str| line["event"] == event;
+    let lines = &evidence.telemetry;
+    let Some(end) = lines.iter().rposition(|line| is(line, "stopping")) else {
+        return Verdict::Unreached;
+    };
+    let is_late = |line: &&Value| {
+        let left = ["recorded", "turns_dropped", "purged"];
+        let ran = ["drained", "abandoned"];
+        left.iter().any(|event| is(line, event))
+            || is(line, "stopping") && ran.iter().any(|turns| line["detail"][turns] != 0)
+    };
+    let late = lines[end..].iter().find(is_late);
+    let found = late.map(|line| format!("this was left to the end: {line}"));
+    verdict(1, found)
+}
+
+/// Once all is quiet, the store is said to do what it is asked, and nothing waits for it.
+pub(crate) fn store_is_well(evidence: &Evidence) -> Verdict {
+    let mut changes = BTreeMap::new();
+    let mut process = 0;
+    for line in &evidence.telemetry {
+        match line["event"].as_str().unwrap_or_default() {
+            "started" => process += 1,
+            "circuit" => drop(changes.insert(process, &line["detail"])),
+            _ => {}
+        }
+    }
+    let last = changes.get(&process);
+    let is_well = |detail: &Value| {
+        detail["read"] == "closed" && detail["write"] == "closed" && detail["unsaved"] == 0
+    };
+    let found = last.filter(|detail| !is_well(detail));
+    let found = found.map(|detail| format!("the store is not well at the end: {detail}"));
+    verdict(changes.len(), found)
 }

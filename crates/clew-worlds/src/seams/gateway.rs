@@ -21,6 +21,8 @@ const LATENCY: u64 = 40;
 /// Intents that the bot needs: servers, messages in servers and in direct messages, their
 /// content.
 const INTENTS: u64 = 1 | 1 << 9 | 1 << 12 | 1 << 15;
+/// What an overwrite says that takes the right to view a channel, and no other.
+const VIEW: &str = "1024";
 /// Close codes after which twilight does not connect again (Discord's documentation, "Gateway
 /// Close Event Codes").
 const FINAL: [u16; 6] = [4004, 4010, 4011, 4012, 4013, 4014];
@@ -323,6 +325,18 @@ impl Connecting {
                     messages: messages.collect(),
                     marks: marks(data["content"].as_str().unwrap_or_default()),
                 });
+            }
+            "CHANNEL_UPDATE" => {
+                let mut overwrites = data["permission_overwrites"]
+                    .as_array()
+                    .into_iter()
+                    .flatten();
+                if let Some(channel) = data["id"].as_str().and_then(|id| id.parse().ok()) {
+                    self.net.world.note(What::ToldOfChannel {
+                        channel: Id(channel),
+                        is_hidden: overwrites.any(|one| one["deny"] == VIEW),
+                    });
+                }
             }
             _ => {}
         }

@@ -1,0 +1,119 @@
+//! Turns are stored once, whole, in order, and stay stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clew_simulator::Id;
+use clew_store::model::{StoredMessage, StoredRole};
+
+use super::{Verdict, verdict};
+use crate::evidence::Evidence;
+use crate::history::{MarkOf, Said, What};
+use crate::plan::StoreKind;
+
+/// A turn's rows are one question and its answer.
+pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
+    let mut turns: BTreeMap<u64, Vec<&StoredMessage>> = BTreeMap::new();
+    for row in &evidence.rows {
+        turns.entry(row.turn.0).or_default().push(row);
+    }
+    let is_whole = |rows: &[&StoredMessage]| {
+        let roles: Vec<StoredRole> = rows.iter().map(|row| row.role).collect();
+        roles == [StoredRole::User, StoredRole::Assistant]
+            && rows[0].scope == rows[1].scope
+            && rows[0].ordinal == rows[1].ordinal
+    };
+    let found = turns.iter().find(|(_, rows)| !is_whole(rows));
+    let found = found.map(|(turn, rows)| {
+        let texts: Vec<&str> = rows.iter().map(|row| row.content.as_str()).collect();
+        format!("the turn {turn} is stored as {texts:?}")
+    });
+    verdict(turns.len(), found)
+}
+
+/// A person's turns in a channel are stored in the order of their questions.
+pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
+    let mut last: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    let mut found = None;
+    let questions = evidence.rows.iter();
+    let mut questions: Vec<&StoredMessage> = questions
+        .filter(|row| row.role == StoredRole::User)
+        .collect();
+    questions.sort_by_key(|row| (row.ordinal, row.turn.0));
+    for row in &questions {
+        let (ordinal, turn) = (row.ordinal, row.turn.0);
+        let key = (row.scope, row.channel, row.owner);
+        if let Some(before) = last.insert(key, (ordinal, turn))
+            && (before.1 > turn || before.0 == ordinal)
+        {
+            found.get_or_insert(format!(
+                "the turn {turn} has the ordinal {ordinal}, and {} has {}",
+                before.1, before.0
+            ));
+        }
+    }
+    verdict(questions.len(), found)
+}
+
+/// How long a process has to store what it answered, in milliseconds: also while its store
+/// fails, whose last troubles may have to be waited for.
+const STORED: i64 = 300_000;
+
+/// What was answered is stored, unless it was deleted, its asker wanted nothing to be kept, its
+/// process was ended before it could, or a loss was counted.
+pub(crate) fn answered_is_kept(evidence: &Evidence) -> Verdict {
+    // Files keep the last few of each conversation.
+    let is_lost = evidence.told("turns_dropped").next().is_some();
+    if is_lost || evidence.store == StoreKind::Files {
+        return Verdict::Unreached;
+    }
+    let kept: BTreeSet<u64> = evidence.rows.iter().map(|row| row.turn.0).collect();
+    let (answered, deleted) = (answered(evidence), evidence.deleted());
+    let called = evidence.history.iter();
+    let called = called.filter_map(|happened| match happened.what {
+        What::Called { user, name, .. } => (name != "context clear").then_some(user),
+        _ => None,
+    });
+    let unkept: BTreeSet<Id> = called.collect();
+    let questions = evidence.questions().into_iter();
+    let questions: BTreeMap<u32, &Said> =
+        questions.map(|(mark, said)| (mark.number, said)).collect();
+    let mut until = evidence.history.last().map_or(0, |last| last.at);
+    let mut taken_back: BTreeSet<Id> = BTreeSet::new();
+    let (mut judged, mut found) = (0, None);
+    for happened in evidence.history.iter().rev() {
+        match &happened.what {
+            What::Killed { .. } | What::Ended { .. } => until = happened.at,
+            What::TakenBack { messages } => taken_back.extend(messages),
+            What::Posted { message, marks, .. } if until - happened.at >= STORED => {
+                let of = marks.iter().find(|mark| mark.of == MarkOf::Answer);
+                let Some(said) = of.and_then(|mark| questions.get(&mark.number)) else {
+                    continue;
+                };
+                if !answered.contains(&said.message)
+                    || taken_back.contains(message)
+                    || deleted.contains(&said.message)
+                    || unkept.contains(&said.author)
+                {
+                    continue;
+                }
+                judged += 1;
+                if !kept.contains(&said.message.0) {
+                    found.get_or_insert(format!(
+                        "{} ms: {} is answered, and not stored",
+                        happened.at, said.mark
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    verdict(judged, found)
+}
+
+/// The questions whose turns told that they were answered whole.
+fn answered(evidence: &Evidence) -> BTreeSet<Id> {
+    let done = evidence.told("turn_done");
+    let answered = done.filter(|line| line["detail"]["outcome"] == "answered");
+    let ids = answered.filter_map(|line| line["msg_id"].as_str()?.parse().ok());
+    ids.map(Id).collect()
+}
