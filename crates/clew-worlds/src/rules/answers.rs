@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clew_simulator::Id;
+use serde_json::Value;
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
@@ -100,13 +101,24 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
         })
 }
 
-/// Whether a session was lost since, or a fault of Discord or the store came between and it was
-/// counted as failed: both are documented.
+/// Whether a session was lost since that was not wholly caught up, or a fault of Discord or
+/// the store came between and it was counted as failed: both are documented.
 fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
-    let mut is_fault = false;
+    let (mut is_fault, mut is_stored) = (false, false);
+    let is_left_out = is_left_out(evidence);
     for happened in &evidence.history {
         match &happened.what {
-            What::Greeted { .. } if happened.at >= at => return true,
+            // Direct conversations are looked for where something is stored of them.
+            What::Greeted { .. } if happened.at >= at => {
+                if is_left_out || said.in_channel_of.is_none() && !is_stored {
+                    return true;
+                }
+            }
+            What::Posted { channel, marks, .. } if *channel == said.channel => {
+                is_stored |= marks.iter().any(|mark| mark.of == MarkOf::Answer);
+            }
+            // Maybe to opt out, or to erase.
+            What::Called { user, .. } if *user == said.author => is_stored = false,
             // It stays until it has met so many requests.
             What::Fault {
                 name:
@@ -117,6 +129,15 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
         }
     }
     is_fault && is_failed(evidence, said)
+}
+
+/// Whether telemetry counts pages that could not be read, or questions that were too old.
+fn is_left_out(evidence: &Evidence) -> bool {
+    let left = |line: &Value| {
+        let counts = ["failed", "unread", "too_old"].map(|count| &line["detail"][count]);
+        counts.iter().any(|count| count.as_u64() != Some(0))
+    };
+    evidence.told("caught_up").any(left)
 }
 
 /// Whether its turn was counted as failed.
