@@ -118,7 +118,8 @@ impl CatchUp {
         (now, at): (UnixMillis, Instant),
     ) -> bool {
         let unheard = self.unheard.remove(&shard);
-        let before = self.before.filter(|_| self.met.insert(shard));
+        let is_first = self.met.insert(shard);
+        let before = self.before.filter(|_| is_first);
         let Some(since) = unheard.or(before).filter(|_| self.settings.is_on()) else {
             return false;
         };

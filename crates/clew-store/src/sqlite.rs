@@ -479,10 +479,8 @@ impl Backend for Sqlite {
         from: MessageId,
         to: MessageId,
     ) -> Result<Vec<MessageId>, Error> {
-        self.read("look up messages", move |session| {
-            purge::held(session, channel, from, to)
-        })
-        .await
+        let look = move |session: &Session| purge::held(session, channel, from, to);
+        self.read("look up messages", look).await
     }
 
     async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
@@ -490,17 +488,13 @@ impl Backend for Sqlite {
     }
 
     async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
-        self.read("list direct messages", move |session| {
-            lists::recent_direct(session, limit)
-        })
-        .await
+        let list = move |session: &Session| lists::recent_direct(session, limit);
+        self.read("list direct messages", list).await
     }
 
     async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
-        self.read("list a server's users", move |session| {
-            lists::members(session, guild)
-        })
-        .await
+        let list = move |session: &Session| lists::members(session, guild);
+        self.read("list a server's users", list).await
     }
 
     /// Nothing expires here. Sweeps rows deleted one by one once that is

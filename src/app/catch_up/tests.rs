@@ -1,3 +1,5 @@
+//! What is looked for, in which order, and when it is over.
+
 use clew_context::discord::convert;
 
 use super::*;
@@ -53,7 +55,10 @@ fn asked(catch_up: &mut CatchUp) -> Vec<MessageId> {
 #[test]
 fn a_round_begins_after_an_earlier_session_only() {
     let at = Instant::now();
-    assert!(!begin(&mut CatchUp::new(SETTINGS, None), &[1], at));
+    let mut fresh = CatchUp::new(SETTINGS, None);
+    assert!(!begin(&mut fresh, &[1], at));
+    fresh.disconnected(0, ago(1));
+    assert!(begin(&mut fresh, &[1], at));
     let off = CatchUpConfig {
         within: Duration::ZERO,
         ..SETTINGS

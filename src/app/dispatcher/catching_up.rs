@@ -134,7 +134,7 @@ impl Dispatcher {
     }
 
     /// Does what is to be done next.
-    fn read_missed(&mut self) {
+    pub(super) fn read_missed(&mut self) {
         if self.closed {
             return;
         }

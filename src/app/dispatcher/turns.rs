@@ -316,6 +316,9 @@ impl Dispatcher {
         }
         let is_answered = end.outcome == Some(Outcome::Answered);
         self.catch_up.turn_ended(end.trigger, is_answered);
+        if self.catch_up.is_on() {
+            self.read_missed();
+        }
         let mark = active.mark.filter(|_| !abandoned);
         self.held_ended(active.trigger.guild, &end, mark);
         let mut next = active.queue.and_then(|queue| self.queues.finished(queue));

@@ -72,6 +72,7 @@ async fn what_is_asked_meanwhile_is_found_where_it_was_asked() {
     let bot = place.stage.launch();
     place.answers(place.thread, 3).await;
     place.answers(place.help, 1).await;
+    place.caught_up().await;
     let lines = place.still_works(bot).await;
     has(&lines, "session_lost", &json!({}));
     let counts = json!({"how": "pages", "channels": 2, "fetches": 2, "failed": 0, "unread": 0,
@@ -134,6 +135,7 @@ async fn what_is_gone_is_not_asked_and_what_was_edited_is_asked_as_it_reads() {
     let asked = place.last_prompts(1);
     assert!(asked[0].contains("ginger"), "{asked:?}");
     assert!(!asked[0].contains("cinnamon"), "{asked:?}");
+    place.caught_up().await;
     let lines = place.still_works(bot).await;
     has(&lines, "caught_up", &json!({"questions": 1}));
     assert_eq!(place.stage.discord.answers(place.help).len(), 2);
@@ -155,6 +157,7 @@ async fn direct_messages_are_looked_at_where_something_is_stored() {
     place.stage.discord.post(direct, eve, "are you there?");
     let bot = place.stage.launch();
     place.answers(direct, 2).await;
+    place.caught_up().await;
     let lines = place.still_works(bot).await;
     has(&lines, "caught_up", &json!({"questions": 1, "answered": 1}));
 }
@@ -217,6 +220,7 @@ async fn a_page_that_fails_is_asked_for_again() {
     place.stage.discord.fault(fails);
     let bot = place.stage.launch();
     place.answers(place.help, 1).await;
+    place.caught_up().await;
     let lines = place.still_works(bot).await;
     has(&lines, "caught_up", &json!({"failed": 0, "questions": 1}));
 }

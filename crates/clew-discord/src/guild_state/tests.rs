@@ -51,10 +51,8 @@ fn known() -> GuildState {
         "members":[{{"user":{{"id":"100","username":"clew"}},"nick":"Clew","roles":["3"]}}]}}"#,
         movers = 1_u64 << 34,
     );
-    assert!(matches!(
-        state.apply("GUILD_CREATE", &text),
-        Some(Event::GuildAvailable { guild: GUILD, .. })
-    ));
+    let event = state.apply("GUILD_CREATE", &text);
+    assert!(matches!(event, Some(Event::GuildAvailable { .. })));
     state
 }
 
@@ -255,10 +253,7 @@ fn one_odd_part_costs_only_itself() {
           {"id":"13","type":"new"}],
         "members":[{"user":{"id":"100","username":"clew"},"roles":["0"]},{"user":null}]}"#;
     let event = state.apply("GUILD_CREATE", text);
-    assert!(matches!(
-        event,
-        Some(Event::GuildAvailable { guild: GUILD, .. })
-    ));
+    assert!(matches!(event, Some(Event::GuildAvailable { .. })));
     assert_eq!(state.channels_of(GUILD).len(), 3);
     assert!(state.our_access(id(10)).may_view());
     assert!(state.our_access(id(11)).may_view());
