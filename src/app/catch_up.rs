@@ -120,10 +120,14 @@ impl CatchUp {
         let unheard = self.unheard.remove(&shard);
         let is_first = self.met.insert(shard);
         let before = self.before.filter(|_| is_first);
-        let Some(since) = unheard.or(before).filter(|_| self.settings.is_on()) else {
+        let round = self.round.as_ref();
+        // READY may come twice.
+        let again = round.and_then(|round| Some(round.shards.get(&shard)?.since));
+        let since = unheard.or(before).filter(|_| self.settings.is_on());
+        let since = since.map(|since| self.settings.looks_from(since, now));
+        let Some(since) = since.into_iter().chain(again).min() else {
             return false;
         };
-        let since = self.settings.looks_from(since, now);
         let round = self.round.get_or_insert_with(Round::new);
         let expected = round.shards.entry(shard).or_insert(Expected {
             since,
