@@ -12,17 +12,22 @@ use tokio::time::Instant;
 
 use crate::config::CatchUpConfig;
 use crate::telemetry::event::{CaughtBy, CaughtUp};
-use clew_context::model::{ChannelId, GuildId, Message, MessageId, UnixMillis};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId, UnixMillis, UserId};
+use clew_discord::session::Mark;
 
 /// A dead connection shows within two heartbeats (41 seconds each), and clocks differ.
 const SLACK: Duration = Duration::from_mins(2);
-/// How long a shard's servers may take to come after READY.
+/// How long a shard's servers may take to come after READY...
 const PATIENCE: Duration = Duration::from_mins(1);
+/// ...and how long the pages of those that came wait for the others, to be fair to them.
+const GATHERING: Duration = Duration::from_secs(10);
 /// How many requests run at once.
 const AT_ONCE: usize = 4;
-/// The most questions that one round finds; the oldest go first.
+/// The most questions that one round finds: of all, of a server, and of a person.
 const MOST_FOUND: usize = 1_000;
-/// The most edits that are kept during a round.
+const MOST_OF_GUILD: usize = 200;
+const MOST_OF_PERSON: usize = 20;
+/// The most edits that are kept during a round; what is edited beyond is not asked.
 const MOST_EDITS: usize = 1_000;
 
 /// Since when which shards and servers were not heard, and the round that makes up for it.
@@ -43,8 +48,13 @@ struct Round {
     shards: BTreeMap<u32, Expected>,
     /// Where to look; servers take turns, and direct messages count as one of them.
     places: VecDeque<(Option<GuildId>, VecDeque<Look>)>,
+    /// The most pages to read.
+    most: usize,
     /// Requests that run.
     running: usize,
+    /// How much was found of a server, or in direct messages, and of a person.
+    of_guilds: HashMap<Option<GuildId>, usize>,
+    of_people: HashMap<UserId, usize>,
     found: BTreeMap<MessageId, Message>,
     /// Found, and what their askers may do is being looked up.
     asking: BTreeMap<MessageId, Message>,
@@ -61,11 +71,13 @@ struct Round {
 /// What a shard's fresh session has to bring yet.
 #[derive(Debug)]
 struct Expected {
+    /// Its READY.
+    mark: Mark,
     /// What is older was heard, or is too old to matter.
     since: UnixMillis,
     guilds: HashSet<GuildId>,
-    /// Servers that have not come by then are out of order.
-    until: Instant,
+    /// When READY came: servers that have not come long after are out of order.
+    ready: Instant,
 }
 
 /// A page to read.
@@ -112,11 +124,12 @@ impl CatchUp {
     /// session is known. Questions that are under way are not replayed either.
     pub(super) fn identified(
         &mut self,
-        shard: u32,
+        mark: Mark,
         guilds: &[GuildId],
         under_way: impl IntoIterator<Item = MessageId>,
         (now, at): (UnixMillis, Instant),
     ) -> bool {
+        let shard = mark.shard();
         let unheard = self.unheard.remove(&shard);
         let is_first = self.met.insert(shard);
         let before = self.before.filter(|_| is_first);
@@ -128,15 +141,18 @@ impl CatchUp {
         let Some(since) = since.into_iter().chain(again).min() else {
             return false;
         };
-        let round = self.round.get_or_insert_with(Round::new);
-        let expected = round.shards.entry(shard).or_insert(Expected {
+        let most = self.settings.max_fetches;
+        let round = self.round.get_or_insert_with(|| Round::new(most));
+        if unheard.is_some() {
+            round.most = round.counts.fetches + most;
+        }
+        let expected = Expected {
+            mark,
             since,
-            guilds: HashSet::new(),
-            until: at,
-        });
-        expected.since = expected.since.min(since);
-        expected.guilds = guilds.iter().copied().collect();
-        expected.until = at + PATIENCE;
+            guilds: guilds.iter().copied().collect(),
+            ready: at,
+        };
+        round.shards.insert(shard, expected);
         round.under_way.extend(under_way);
         true
     }
@@ -185,7 +201,8 @@ impl CatchUp {
         });
         let looks: VecDeque<Look> = looks.collect();
         if !looks.is_empty() {
-            let round = self.round.get_or_insert_with(Round::new);
+            let most = self.settings.max_fetches;
+            let round = self.round.get_or_insert_with(|| Round::new(most));
             round.counts.channels += looks.len();
             round.places.push_back((guild, looks));
         }
@@ -206,10 +223,10 @@ impl CatchUp {
     }
 
     /// The next page to read now, if any.
-    pub(super) fn next(&mut self) -> Option<Look> {
-        let most = self.settings.max_fetches;
+    pub(super) fn next(&mut self, at: Instant) -> Option<Look> {
         let round = self.round.as_mut()?;
-        if round.running >= AT_ONCE || round.counts.fetches >= most {
+        let is_full = round.running >= AT_ONCE || round.counts.fetches >= round.most;
+        if is_full || !round.has_come(at, GATHERING) {
             return None;
         }
         let (guild, mut looks) = round.places.pop_front()?;
@@ -250,21 +267,27 @@ impl CatchUp {
     /// Somebody asked something.
     pub(super) fn found(&mut self, question: Message, now: UnixMillis) {
         let Some(round) = &mut self.round else { return };
-        if question.id.created() < now.before(self.settings.within) {
-            round.counts.too_old += 1;
+        let of_guild = round.of_guilds.entry(question.guild).or_default();
+        let of_person = round.of_people.entry(question.author.id).or_default();
+        if question.id.created() < now.before(self.settings.within)
+            || round.found.len() >= MOST_FOUND
+            || *of_guild >= MOST_OF_GUILD
+            || *of_person >= MOST_OF_PERSON
+        {
+            round.counts.left_out += 1;
             return;
         }
+        *of_guild += 1;
+        *of_person += 1;
         round.found.insert(question.id, question);
-        if round.found.len() > MOST_FOUND {
-            round.found.pop_first();
-            round.counts.too_old += 1;
-        }
     }
 
-    /// Messages are deleted.
-    pub(super) fn deleted(&mut self, ids: &[MessageId]) {
+    /// Messages are deleted, or nobody knows how they read now.
+    pub(super) fn gone(&mut self, ids: &[MessageId]) {
         if let Some(round) = &mut self.round {
-            round.changed.extend(ids.iter().map(|id| (*id, None)));
+            let ids = ids.iter().filter(|id| round.may_be_asked(**id));
+            let gone: Vec<_> = ids.map(|id| (*id, None)).collect();
+            round.changed.extend(gone);
         }
     }
 
@@ -272,17 +295,16 @@ impl CatchUp {
     pub(super) fn edited(&mut self, message: &Message) {
         let Some(round) = &mut self.round else { return };
         let is_gone = matches!(round.changed.get(&message.id), Some(None));
-        if !is_gone && round.edits < MOST_EDITS {
+        if !is_gone && round.may_be_asked(message.id) {
             round.edits += 1;
-            let message = Box::new(message.clone());
-            round.changed.insert(message.id, Some(message));
+            let edit = (round.edits <= MOST_EDITS).then(|| Box::new(message.clone()));
+            round.changed.insert(message.id, edit);
         }
     }
 
     /// Once all pages are read: the questions without an answer, oldest first.
     pub(super) fn questions(&mut self) -> Vec<&Message> {
-        let most = self.settings.max_fetches;
-        let Some(round) = self.round.as_mut().filter(|round| round.is_read(most)) else {
+        let Some(round) = self.round.as_mut().filter(|round| round.is_read()) else {
             return Vec::new();
         };
         let found = std::mem::take(&mut round.found);
@@ -295,10 +317,14 @@ impl CatchUp {
         ids.iter().filter_map(|id| round.asking.get(id)).collect()
     }
 
-    /// A question as it reads by now, unless it is gone.
-    pub(super) fn take(&mut self, question: MessageId) -> Option<Message> {
+    /// A question as it reads by now, unless it is gone or too old by now.
+    pub(super) fn take(&mut self, question: MessageId, now: UnixMillis) -> Option<Message> {
         let round = self.round.as_mut()?;
         let read = round.asking.remove(&question)?;
+        if question.created() < now.before(self.settings.within) {
+            round.counts.left_out += 1;
+            return None;
+        }
         match round.changed.remove(&question) {
             None => Some(read),
             Some(None) => None,
@@ -333,31 +359,38 @@ impl CatchUp {
         &mut self,
         at: Instant,
         is_under_way: impl Fn(MessageId) -> bool,
-    ) -> Option<(Vec<u32>, CaughtUp)> {
-        let most = self.settings.max_fetches;
+    ) -> Option<(Vec<Mark>, CaughtUp)> {
         let round = self.round.as_mut()?;
         round.under_way.retain(|id| is_under_way(*id));
-        let has_come = |of: &Expected| of.guilds.is_empty() || of.until <= at;
-        let is_over = round.is_read(most)
+        let is_over = round.is_read()
             && round.found.is_empty()
             && round.under_way.is_empty()
-            && round.shards.values().all(has_come);
+            && round.has_come(at, PATIENCE);
         if !is_over {
             return None;
         }
         let round = self.round.take()?;
+        for expected in round.shards.values() {
+            for guild in &expected.guilds {
+                self.outages.insert(*guild, expected.since);
+            }
+        }
         let unread: usize = round.places.iter().map(|(_, looks)| looks.len()).sum();
         let counts = CaughtUp {
             unread,
             ..round.counts
         };
-        Some((round.shards.into_keys().collect(), counts))
+        let sessions = round.shards.into_values().map(|expected| expected.mark);
+        Some((sessions.collect(), counts))
     }
 }
 
 impl Round {
-    fn new() -> Self {
+    fn new(most: usize) -> Self {
         Self {
+            most,
+            of_guilds: HashMap::new(),
+            of_people: HashMap::new(),
             shards: BTreeMap::new(),
             places: VecDeque::new(),
             running: 0,
@@ -372,8 +405,20 @@ impl Round {
     }
 
     /// Nothing is being read, and nothing more will be.
-    fn is_read(&self, most: usize) -> bool {
-        self.running == 0 && (self.places.is_empty() || self.counts.fetches >= most)
+    fn is_read(&self) -> bool {
+        self.running == 0 && (self.places.is_empty() || self.counts.fetches >= self.most)
+    }
+
+    /// Whether all servers came, or no more are waited for.
+    fn has_come(&self, at: Instant, patience: Duration) -> bool {
+        let mut shards = self.shards.values();
+        shards.all(|of| of.guilds.is_empty() || of.ready + patience <= at)
+    }
+
+    /// Whether a message is new enough to be looked for.
+    fn may_be_asked(&self, id: MessageId) -> bool {
+        let since = self.shards.values().map(|of| of.since).min();
+        since.is_none_or(|since| id.created() >= since)
     }
 }
 

@@ -133,7 +133,6 @@ impl Dispatcher {
 
     /// Handles one event. It is finished at once, unless it led to a turn.
     pub(super) fn deliver(&mut self, ShardEvent { mark, event }: ShardEvent) {
-        let shard = mark.shard();
         let turn_began = match event {
             Event::Message(incoming) => self.message(*incoming, mark),
             Event::Interaction(incoming) => {
@@ -143,7 +142,7 @@ impl Dispatcher {
                 false
             }
             other => {
-                self.note(other, shard);
+                self.note(other, mark);
                 false
             }
         };
@@ -158,10 +157,11 @@ impl Dispatcher {
     }
 
     /// Handles events that start nothing.
-    fn note(&mut self, event: Event, shard: u32) {
+    fn note(&mut self, event: Event, mark: Mark) {
+        let shard = mark.shard();
         match event {
             Event::Message(_) | Event::Interaction(_) => {}
-            Event::Ready(ready) => self.ready(&ready, shard),
+            Event::Ready(ready) => self.ready(&ready, mark),
             Event::Resumed => {
                 self.connected(shard, true);
                 self.caught_up_by_resuming(shard);
@@ -239,7 +239,7 @@ impl Dispatcher {
     }
 
     fn messages_deleted(&mut self, channel: ChannelId, ids: Vec<MessageId>) {
-        self.catch_up.deleted(&ids);
+        self.catch_up.gone(&ids);
         self.services.window().deleted(channel, &ids);
         self.starters_deleted(&ids);
         let guild = self.services.guild_state.guild_of(channel);
@@ -265,10 +265,11 @@ impl Dispatcher {
         self.catch_up.disconnected(shard, now);
     }
 
-    fn ready(&mut self, ready: &Ready, shard: u32) {
+    fn ready(&mut self, ready: &Ready, mark: Mark) {
+        let shard = mark.shard();
         self.connected(shard, false);
         self.replayed.remove(&shard);
-        self.catch_up(ready, shard);
+        self.catch_up(ready, mark);
         tracing::info!(shard, user = %ready.user, name = ready.name, guilds = ready.guilds.len(),
             "connected to Discord");
         if ready.guilds.is_empty() && ready.shards == 1 {

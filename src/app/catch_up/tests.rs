@@ -1,6 +1,7 @@
 //! What is looked for, in which order, and when it is over.
 
 use clew_context::discord::convert;
+use clew_discord::session::ShardProgress;
 
 use super::*;
 
@@ -24,9 +25,14 @@ fn after(whole_until: UnixMillis) -> CatchUp {
     CatchUp::new(SETTINGS, Some(whole_until))
 }
 
+/// The event of a fresh session.
+fn ready() -> Mark {
+    ShardProgress::default().began(0, 1, NOW)
+}
+
 fn begin(catch_up: &mut CatchUp, guilds: &[u64], at: Instant) -> bool {
     let guilds: Vec<GuildId> = guilds.iter().copied().map(GuildId::new).collect();
-    catch_up.identified(0, &guilds, [], (NOW, at))
+    catch_up.identified(ready(), &guilds, [], (NOW, at))
 }
 
 fn look(catch_up: &mut CatchUp, of: u64, channels: &[u64], since: UnixMillis) {
@@ -36,7 +42,7 @@ fn look(catch_up: &mut CatchUp, of: u64, channels: &[u64], since: UnixMillis) {
 
 /// The channels of the pages that are read now.
 fn pages(catch_up: &mut CatchUp) -> Vec<u64> {
-    let looks = std::iter::from_fn(|| catch_up.next());
+    let looks = std::iter::from_fn(|| catch_up.next(Instant::now()));
     looks.map(|look| look.channel.get()).collect()
 }
 
@@ -115,8 +121,8 @@ fn servers_take_turns_and_no_more_is_read_than_allowed() {
         catch_up.ended();
     }
     assert_eq!(pages(&mut catch_up), [0; 0]);
-    let (shards, counts) = catch_up.over(at, |_| false).unwrap();
-    assert_eq!(shards, [0]);
+    let (sessions, counts) = catch_up.over(at, |_| false).unwrap();
+    assert_eq!(sessions, [ready()]);
     assert_eq!((counts.channels, counts.fetches, counts.unread), (6, 5, 2));
     assert!(!catch_up.is_on());
 }
@@ -136,13 +142,13 @@ fn questions_without_an_answer_are_asked_in_order_once_all_is_read() {
     catch_up.ended();
     assert_eq!(asked(&mut catch_up), [early.id, late.id]);
     assert_eq!(asked(&mut catch_up), []);
-    assert!(catch_up.take(early.id).is_some());
-    assert!(catch_up.take(early.id).is_none());
+    assert!(catch_up.take(early.id, NOW).is_some());
+    assert!(catch_up.take(early.id, NOW).is_none());
     catch_up.asked(early.id);
     catch_up.turn_ended(early.id, true);
     let (_, counts) = catch_up.over(Instant::now(), |_| false).unwrap();
     assert_eq!(
-        (counts.questions, counts.answered, counts.too_old),
+        (counts.questions, counts.answered, counts.left_out),
         (1, 1, 1)
     );
 }
@@ -157,7 +163,7 @@ fn what_was_deleted_or_edited_meanwhile_counts() {
         edited: time,
         ..of.clone()
     };
-    catch_up.deleted(&[gone.id]);
+    catch_up.gone(&[gone.id]);
     catch_up.edited(&at("back", Some(ago(1)), &gone));
     catch_up.edited(&at("new", Some(ago(1)), &edited));
     catch_up.edited(&at("old", Some(ago(2)), &edited_before));
@@ -165,10 +171,10 @@ fn what_was_deleted_or_edited_meanwhile_counts() {
     catch_up.found(edited.clone(), NOW);
     catch_up.found(at("newest", Some(ago(1)), &edited_before), NOW);
     assert_eq!(asked(&mut catch_up).len(), 3);
-    assert_eq!(catch_up.take(gone.id), None);
+    assert_eq!(catch_up.take(gone.id, NOW), None);
     let text = |message: Option<Message>| message.unwrap().content;
-    assert_eq!(&*text(catch_up.take(edited.id)), "new");
-    assert_eq!(&*text(catch_up.take(edited_before.id)), "newest");
+    assert_eq!(&*text(catch_up.take(edited.id, NOW)), "new");
+    assert_eq!(&*text(catch_up.take(edited_before.id, NOW)), "newest");
 }
 
 #[test]
@@ -176,7 +182,7 @@ fn a_round_lasts_until_its_servers_came_and_its_questions_are_over() {
     let at = Instant::now();
     let mut catch_up = after(ago(1));
     let before = MessageId::new(5);
-    catch_up.identified(0, &[guild(1)], [before], (NOW, at));
+    catch_up.identified(ready(), &[guild(1)], [before], (NOW, at));
     assert!(catch_up.over(at, |_| true).is_none());
     assert!(catch_up.over(at, |id| id != before).is_none());
     assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(3)));
@@ -186,7 +192,28 @@ fn a_round_lasts_until_its_servers_came_and_its_questions_are_over() {
     assert!(catch_up.over(at, |_| false).is_some());
 
     let mut catch_up = after(ago(1));
-    begin(&mut catch_up, &[1], at);
-    assert!(catch_up.over(at, |_| false).is_none());
+    begin(&mut catch_up, &[1, 2], at);
+    assert!(catch_up.guild_came(0, guild(2), NOW).is_some());
+    look(&mut catch_up, 2, &[21], ago(1));
+    assert_eq!(catch_up.next(at), None, "all servers have their turn");
+    assert!(catch_up.next(at + GATHERING).is_some());
+    catch_up.ended();
+    assert!(catch_up.over(at + GATHERING, |_| false).is_none());
     assert!(catch_up.over(at + PATIENCE, |_| false).is_some());
+    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(5)));
+}
+
+#[test]
+fn nobody_takes_the_room_of_others() {
+    let mut catch_up = after(ago(20));
+    begin(&mut catch_up, &[], Instant::now());
+    for at in 0..2 * MOST_OF_PERSON as u64 {
+        let mut one = question(9);
+        one.id = MessageId::new(one.id.get() + at);
+        catch_up.found(one, NOW);
+    }
+    let mut other = question(1);
+    other.author.id = UserId::new(8);
+    catch_up.found(other, NOW);
+    assert_eq!(asked(&mut catch_up).len(), MOST_OF_PERSON + 1);
 }

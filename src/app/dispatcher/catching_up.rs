@@ -2,6 +2,8 @@
 //!
 //! [`CatchUp`]: super::super::catch_up::CatchUp
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,15 +23,13 @@ use clew_context::model::{
     TurnRequest, UserId,
 };
 use clew_discord::event::Ready;
+use clew_discord::session::Mark;
 
 /// How long one request may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Waits before a page is asked for again that could not be read.
-const PAUSES: [Duration; 3] = [
-    Duration::from_secs(1),
-    Duration::from_secs(5),
-    Duration::from_secs(20),
-];
+/// Waits, in seconds, before Discord is asked again that is out of order: as long as a round
+/// may well take.
+const PAUSES: [u64; 5] = [1, 5, 20, 60, 120];
 /// How often is looked whether a round is over.
 const TICK: Duration = Duration::from_secs(1);
 /// The most direct conversations that are looked at: Discord lists none, so each costs a
@@ -38,7 +38,7 @@ const DIRECT: usize = 25;
 
 impl Dispatcher {
     /// A fresh session begins: looks for what was missed before it.
-    pub(super) fn catch_up(&mut self, ready: &Ready, shard: u32) {
+    pub(super) fn catch_up(&mut self, ready: &Ready, mark: Mark) {
         let posted =
             |request: &TurnRequest| request.cause.is_posted().then_some(request.trigger.id);
         let waiting = self.queues.waiting_mut();
@@ -52,15 +52,15 @@ impl Dispatcher {
         let now = (self.services.memory.now(), Instant::now());
         if !self
             .catch_up
-            .identified(shard, &ready.guilds, under_way, now)
+            .identified(mark, &ready.guilds, under_way, now)
         {
-            self.progress().caught_up(shard);
+            self.progress().caught_up(mark);
             return;
         }
         if !was_on {
             self.tick();
         }
-        if shard == 0 {
+        if mark.shard() == 0 {
             self.catch_up.began();
             let (services, loop_events) = self.for_task();
             self.tracker.spawn(async move {
@@ -83,7 +83,11 @@ impl Dispatcher {
         };
         let guild_state = &self.services.guild_state;
         newest.retain(|(channel, newest)| {
-            newest.created() >= since && guild_state.our_access(*channel).may_read()
+            // Of a forum it is the newest post, which is a thread of its own.
+            let known = guild_state.kind_and_parent(*channel);
+            newest.created() >= since
+                && known.is_some_and(|(kind, _)| !kind.is_forum())
+                && guild_state.our_access(*channel).may_read()
         });
         newest.sort_unstable_by_key(|(_, newest)| std::cmp::Reverse(*newest));
         let channels = newest.into_iter().map(|(channel, _)| channel);
@@ -138,7 +142,7 @@ impl Dispatcher {
         if self.closed {
             return;
         }
-        while let Some(look) = self.catch_up.next() {
+        while let Some(look) = self.catch_up.next(Instant::now()) {
             let (services, loop_events) = self.for_task();
             let stopped = self.stopped.clone();
             self.tracker.spawn(async move {
@@ -152,9 +156,9 @@ impl Dispatcher {
         let waiting = queues.waiting_mut().map(|one| one.request.trigger.id);
         let waiting: Vec<MessageId> = waiting.collect();
         let is_under_way = |id| active.contains_key(&id) || waiting.contains(&id);
-        if let Some((shards, counts)) = self.catch_up.over(Instant::now(), is_under_way) {
-            for shard in shards {
-                self.progress().caught_up(shard);
+        if let Some((sessions, counts)) = self.catch_up.over(Instant::now(), is_under_way) {
+            for ready in sessions {
+                self.progress().caught_up(ready);
             }
             self.emit(counts);
         }
@@ -172,7 +176,10 @@ impl Dispatcher {
         let us = self.services.us(look.guild);
         for message in page.messages {
             if us.wrote(&message) {
-                if let Some(question) = message.replies_to() {
+                // What a claim knows better does not go by this.
+                let claims = &self.services.claims;
+                let question = message.replies_to().filter(|id| !claims.is_known(*id));
+                if let Some(question) = question.filter(|_| !claims.explains(message.id)) {
                     self.catch_up.answered(question);
                 }
                 continue;
@@ -211,13 +218,20 @@ impl Dispatcher {
         let (services, loop_events) = self.for_task();
         let stopped = self.stopped.clone();
         self.tracker.spawn(async move {
+            let mut known = HashMap::new();
             for (question, guild, asker) in questions {
-                let roles = roles(&services, guild, asker);
-                match stopped.run_until_cancelled(roles).await {
-                    Some(Ok(roles)) => tell(&loop_events, CatchUpNews::Ask(question, roles)),
-                    Some(Err(error)) => tracing::warn!(%error, trigger = %question,
+                if let Entry::Vacant(asker) = known.entry((guild, asker)) {
+                    let (guild, user) = *asker.key();
+                    let found = stopped.run_until_cancelled(roles(&services, guild, user));
+                    let Some(found) = found.await else { return };
+                    asker.insert(found);
+                }
+                match &known[&(guild, asker)] {
+                    Ok(roles) => {
+                        tell(&loop_events, CatchUpNews::Ask(question, roles.clone()));
+                    }
+                    Err(error) => tracing::warn!(%error, trigger = %question,
                         "a question that was missed is not answered: its asker's roles are unknown"),
-                    None => return,
                 }
             }
             tell(&loop_events, CatchUpNews::Asked);
@@ -225,7 +239,8 @@ impl Dispatcher {
     }
 
     fn ask_again(&mut self, question: MessageId, roles: Option<Vec<RoleId>>) {
-        let Some(message) = self.catch_up.take(question) else {
+        let now = self.services.memory.now();
+        let Some(message) = self.catch_up.take(question, now) else {
             return;
         };
         let us = self.services.us(message.guild);
@@ -309,10 +324,14 @@ async fn patiently<T, F: Future<Output = Result<T, RestError>>>(
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let is_final = matches!(error.reason, Fallback::Forbidden | Fallback::NotFound);
-        let Some(pause) = pauses.next().filter(|_| !is_final) else {
+        let may_pass = error.transient
+            || matches!(
+                error.reason,
+                Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable
+            );
+        let Some(pause) = pauses.next().filter(|_| may_pass) else {
             return Err(error);
         };
-        sleep(pause).await;
+        sleep(Duration::from_secs(pause)).await;
     }
 }

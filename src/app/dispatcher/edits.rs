@@ -32,6 +32,7 @@ impl Dispatcher {
             if has_content || is_unread {
                 // New text without its message: the held message is out of date.
                 self.services.window().break_channel(message.channel);
+                self.catch_up.gone(&[message.id]);
                 self.changed(message.guild, message.channel, message.id);
             }
             return;
@@ -40,6 +41,7 @@ impl Dispatcher {
         self.reconcile_edited(&message);
         if !self.rules.message_content && is_blank(&message) {
             // The edit removed our mention, and so we no longer see the text.
+            self.catch_up.gone(&[message.id]);
             return;
         }
         self.held_edited(&message);

@@ -202,8 +202,8 @@ pub struct CaughtUp {
     pub questions: usize,
     /// Those of them that were answered so far.
     pub answered: usize,
-    /// Questions that nobody answers any more.
-    pub too_old: usize,
+    /// Questions that are older than `CATCH_UP_MIN`, or too many of one person, server or all.
+    pub left_out: usize,
 }
 
 impl CaughtUp {
@@ -217,7 +217,7 @@ impl CaughtUp {
             unread: 0,
             questions: 0,
             answered: 0,
-            too_old: 0,
+            left_out: 0,
         }
     }
 }

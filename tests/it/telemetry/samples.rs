@@ -165,7 +165,7 @@ fn of_the_connection() -> Vec<Event> {
             unread: 2,
             questions: 5,
             answered: 4,
-            too_old: 1,
+            left_out: 1,
         }),
         Event::from(UnreadableInput {
             what: "guild_create".to_owned(),

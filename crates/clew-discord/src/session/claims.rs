@@ -137,6 +137,12 @@ impl Claims {
         is_over || state.taken.ids.contains(&id)
     }
 
+    /// Whether it is known what became of a question.
+    pub fn is_known(&self, id: MessageId) -> bool {
+        let hash = self.keys.of_question(id);
+        self.lock().kept.contains_key(&hash)
+    }
+
     /// What an earlier process left of a question, asked for once.
     pub fn unfinished(&self, id: MessageId) -> Option<Unfinished> {
         let hash = self.keys.of_question(id);

@@ -144,9 +144,13 @@ impl ShardProgress {
         state.unheard_since.get_or_insert(now);
     }
 
-    /// What was missed before a shard's session is caught up, or will not be.
-    pub fn caught_up(&mut self, shard: u32) {
-        self.shards.entry(shard).or_default().is_behind = false;
+    /// What was missed before the session of this event is caught up, or will not be. Ignored
+    /// if a newer one began.
+    pub fn caught_up(&mut self, mark: Mark) {
+        let shard = self.shards.entry(mark.shard).or_default();
+        if shard.number == mark.session {
+            shard.is_behind = false;
+        }
     }
 
     /// How many shards there are; 0 before the first session.
@@ -252,8 +256,8 @@ mod tests {
         let mut progress = ShardProgress::default();
         progress.seen(0, 9);
         progress.opened(session(40));
-        progress.caught_up(3);
         let first = progress.began(3, 41, NOW);
+        progress.caught_up(first);
         progress.began(3, 42, UnixMillis(NOW.0 + 1));
         let since = |progress: &ShardProgress| progress.sessions()[0].unfinished_since;
         assert_eq!(since(&progress), Some(NOW.0));
@@ -271,9 +275,16 @@ mod tests {
         let mut progress = ShardProgress::default();
         progress.opened(session(40));
         progress.connected(3);
+        let ready = progress.began(3, 41, NOW);
+        progress.finished(ready);
         assert_eq!(progress.sessions(), []);
-        progress.caught_up(3);
-        assert_eq!(progress.sessions(), [session(40)]);
+        progress.opened(session(41));
+        progress.caught_up(ready);
+        assert_eq!(progress.sessions(), [], "that was another session");
+        let ready = progress.began(3, 42, NOW);
+        progress.finished(ready);
+        progress.caught_up(ready);
+        assert_eq!(progress.sessions(), [session(42)]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Bot {
     fn finish(&self, event: &ShardEvent) {
         let mut progress = self.progress.lock().unwrap();
         if matches!(event.event, Event::Ready(_)) {
-            progress.caught_up(event.mark.shard());
+            progress.caught_up(event.mark);
         }
         progress.finished(event.mark);
     }

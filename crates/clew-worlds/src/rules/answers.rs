@@ -109,10 +109,11 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     for happened in &evidence.history {
         match &happened.what {
             // Direct conversations are looked for where something is stored of them.
-            What::Greeted { .. } if happened.at >= at => {
-                if is_left_out || said.in_channel_of.is_none() && !is_stored {
-                    return true;
-                }
+            What::Greeted { .. }
+                if happened.at >= at
+                    && (is_left_out || said.in_channel_of.is_none() && !is_stored) =>
+            {
+                return true;
             }
             What::Posted { channel, marks, .. } if *channel == said.channel => {
                 is_stored |= marks.iter().any(|mark| mark.of == MarkOf::Answer);
@@ -134,7 +135,7 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
 /// Whether telemetry counts pages that could not be read, or questions that were too old.
 fn is_left_out(evidence: &Evidence) -> bool {
     let left = |line: &Value| {
-        let counts = ["failed", "unread", "too_old"].map(|count| &line["detail"][count]);
+        let counts = ["failed", "unread", "left_out"].map(|count| &line["detail"][count]);
         counts.iter().any(|count| count.as_u64() != Some(0))
     };
     evidence.told("caught_up").any(left)

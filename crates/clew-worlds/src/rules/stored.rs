@@ -30,13 +30,15 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     verdict(turns.len(), found)
 }
 
-/// A person's turns in a channel are stored in the order of their questions.
+/// A person's turns in a channel are stored in the order of their questions, but for those
+/// that a fresh session had to find: what is asked then does not wait for them.
 pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     let mut last: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     let mut found = None;
     let questions = evidence.rows.iter();
+    let caught_up = caught_up(evidence);
     let mut questions: Vec<&StoredMessage> = questions
-        .filter(|row| row.role == StoredRole::User)
+        .filter(|row| row.role == StoredRole::User && !caught_up.contains(&row.turn.0))
         .collect();
     questions.sort_by_key(|row| (row.ordinal, row.turn.0));
     for row in &questions {
@@ -52,6 +54,26 @@ pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
         }
     }
     verdict(questions.len(), found)
+}
+
+/// The questions that were asked before a fresh session and came to the model after it.
+fn caught_up(evidence: &Evidence) -> BTreeSet<u64> {
+    let said: BTreeMap<Id, i64> = evidence.said().map(|(at, one)| (one.message, at)).collect();
+    let questions = evidence.questions();
+    let (mut greeted, mut found) = (i64::MIN, BTreeSet::new());
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Greeted { .. } => greeted = happened.at,
+            What::Prompted(prompted) => {
+                let question = prompted.question.and_then(|mark| questions.get(&mark));
+                let question = question.map(|said| said.message);
+                let is_before = |id: &Id| said.get(id).is_some_and(|at| *at < greeted);
+                found.extend(question.filter(is_before).map(|id| id.0));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// How long a process has to store what it answered, in milliseconds: also while its store
