@@ -63,8 +63,8 @@ pub(super) struct LookedUp {
 /// How a round of catching up goes on.
 #[derive(Debug)]
 pub(super) enum CatchUpNews {
-    /// Where direct messages were written.
-    Direct(Vec<ChannelId>),
+    /// Where direct messages were written; none if the store does not say.
+    Direct(Option<Vec<ChannelId>>),
     /// A page was read; none if it could not be.
     Page(Look, Option<MessagePage>),
     /// The roles of a question's asker are known; none outside of servers.

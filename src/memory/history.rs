@@ -103,17 +103,12 @@ pub struct Earlier {
 }
 
 impl Memory {
-    /// Where people lately wrote direct messages; nowhere if the store does not say in time.
-    pub async fn recent_direct(&self, limit: usize) -> Vec<ChannelId> {
+    /// Where people lately wrote direct messages; none if the store does not say in time.
+    pub async fn recent_direct(&self, limit: usize) -> Option<Vec<ChannelId>> {
         let listing = self.stores.conversations.recent_direct(limit);
-        match timeout(self.settings.patience, listing).await {
-            Ok(Ok(channels)) => channels,
-            Ok(Err(error)) => {
-                self.failed(&Ids::default(), StoreOperation::Read, &error);
-                Vec::new()
-            }
-            Err(_) => Vec::new(),
-        }
+        let listed = timeout(self.settings.patience, listing).await.ok()?;
+        let told = |error: &_| self.failed(&Ids::default(), StoreOperation::Read, error);
+        listed.inspect_err(told).ok()
     }
 
     /// The rows of earlier turns that go into this turn's prompt, unless

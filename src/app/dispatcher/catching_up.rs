@@ -63,9 +63,10 @@ impl Dispatcher {
         if mark.shard() == 0 {
             self.catch_up.began();
             let (services, loop_events) = self.for_task();
+            let stopped = self.stopped.clone();
             self.tracker.spawn(async move {
-                let direct = services.memory.recent_direct(DIRECT).await;
-                tell(&loop_events, CatchUpNews::Direct(direct));
+                let direct = stopped.run_until_cancelled(recent_direct(&services)).await;
+                tell(&loop_events, CatchUpNews::Direct(direct.flatten()));
             });
         }
     }
@@ -115,8 +116,9 @@ impl Dispatcher {
         match news {
             CatchUpNews::Direct(channels) => {
                 self.catch_up.ended();
-                if let Some(since) = self.catch_up.direct_since() {
-                    self.catch_up.look_at(None, channels, since);
+                match self.catch_up.direct_since().zip(channels) {
+                    Some((since, channels)) => self.catch_up.look_at(None, channels, since),
+                    None => self.catch_up.failed(),
                 }
             }
             CatchUpNews::Page(look, page) => self.page_read(look, page),
@@ -290,6 +292,18 @@ impl Dispatcher {
 /// The loop is gone only when the process ends.
 fn tell(loop_events: &mpsc::UnboundedSender<LoopEvent>, news: CatchUpNews) {
     let _ = loop_events.send(LoopEvent::CatchUp(news));
+}
+
+/// Where direct messages were written; asks again while the store is out of order.
+async fn recent_direct(services: &Services) -> Option<Vec<ChannelId>> {
+    let mut pauses = PAUSES.into_iter();
+    loop {
+        let direct = services.memory.recent_direct(DIRECT).await;
+        if direct.is_some() {
+            return direct;
+        }
+        sleep(Duration::from_secs(pauses.next()?)).await;
+    }
 }
 
 async fn missed_page(services: &Services, look: Look) -> Option<MessagePage> {

@@ -194,7 +194,7 @@ pub struct CaughtUp {
     pub channels: usize,
     /// Pages that were read.
     pub fetches: usize,
-    /// Pages that could not be read.
+    /// Pages that could not be read, or the list of direct conversations.
     pub failed: usize,
     /// Channels that were not looked at to the end, for `CATCH_UP_MAX_FETCHES`.
     pub unread: usize,

@@ -96,7 +96,7 @@ fn takes_chance(source: &Source) -> bool {
             !after.is_some_and(|next| next.is_alphanumeric() || next == '_')
         })
     };
-    CHANCES.iter().any(|what| is_taken(&what))
+    CHANCES.iter().any(is_taken)
 }
 
 /// The files of which something is so are those that are allowed.

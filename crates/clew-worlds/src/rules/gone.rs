@@ -340,6 +340,7 @@ fn is_told_in_time(evidence: &Evidence, gone: &Gone) -> bool {
 mod tests {
     use super::*;
     use crate::history::{Happened, Prompted, Said};
+    use crate::plan::StoreKind;
 
     const GONE: Id = Id(1);
     const WORDS: Mark = Mark {
@@ -355,6 +356,7 @@ mod tests {
         What::Said(Said {
             message,
             channel: Id(9),
+            in_channel_of: None,
             author: Id(8),
             mark,
             replies_to: None,
@@ -389,6 +391,8 @@ mod tests {
             on_disk: Vec::new(),
             in_telemetry: Vec::new(),
             posts: Vec::new(),
+            rows: Vec::new(),
+            store: StoreKind::Sqlite,
             settings: Vec::new(),
         })
     }
