@@ -61,6 +61,8 @@ async fn a_gap_outlasts_an_orderly_restart(kind: Kind) {
     let edited = p.ask_for(p.help, p.ada, "cinnamon", "fine").await;
     p.ask(p.help, p.ada, "turmeric").await;
     let bot = p.change_unseen(bot, gone.trigger, edited.trigger).await;
+    p.until("a session", || p.event_count("connected") == 2)
+        .await;
     let bot = p.restart(bot).await;
     let log = p.stage.discord.gateway_log();
     let resumed = |event: &GatewayEvent| matches!(event, GatewayEvent::Resumed { .. });
