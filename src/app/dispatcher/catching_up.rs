@@ -19,7 +19,7 @@ use clew_context::collect::{MessagePage, PageCursor};
 use clew_context::discord::error::RestError;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{
-    AccessRules, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, RoleId,
+    AccessRules, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, Referenced, RoleId,
     TurnRequest, UserId,
 };
 use clew_discord::event::Ready;
@@ -250,8 +250,13 @@ impl Dispatcher {
         let channel_kind = facts.kind;
         match route(&message, &us, &self.rules, facts) {
             Verdict::Turn(cause) => {
+                // What it replies to may have changed since its page was read.
+                let trigger = Message {
+                    referenced: Referenced::Absent,
+                    ..message
+                };
                 let request = TurnRequest {
-                    trigger: Arc::new(message),
+                    trigger: Arc::new(trigger),
                     channel_kind,
                     asker_roles: roles,
                     cause,

@@ -173,17 +173,17 @@ impl StoreFolder {
 
     pub(super) fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
         let now = (self.clock)();
-        let mut found: HashMap<ChannelId, UnixMillis> = HashMap::new();
+        let mut rows = self.all_early()?;
         self.conversations(ConversationsIn::Direct, None, &mut |scope| {
-            let rows = self.rows_of(scope, now)?;
-            for row in rows.into_iter().flat_map(|found| found.rows) {
-                if row.guild.is_none() {
-                    let at = found.entry(row.channel).or_insert(row.timestamp);
-                    *at = row.timestamp.max(*at);
-                }
-            }
+            let found = self.rows_of(scope, now)?;
+            rows.extend(found.into_iter().flat_map(|found| found.rows));
             Ok(())
         })?;
+        let mut found: HashMap<ChannelId, UnixMillis> = HashMap::new();
+        for row in rows.iter().filter(|row| row.guild.is_none()) {
+            let at = found.entry(row.channel).or_insert(row.timestamp);
+            *at = row.timestamp.max(*at);
+        }
         let mut channels: Vec<(UnixMillis, ChannelId)> = found
             .into_iter()
             .map(|(channel, at)| (at, channel))

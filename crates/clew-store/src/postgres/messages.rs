@@ -139,7 +139,8 @@ ORDER BY 1";
 
 const RECENT_DIRECT: &str = "
 SELECT thread_id FROM
-    (SELECT thread_id, guild_id, timestamp FROM clew.messages ORDER BY timestamp DESC LIMIT $1) r
+    ((SELECT thread_id, guild_id, timestamp FROM clew.messages ORDER BY timestamp DESC LIMIT $1)
+    UNION ALL SELECT thread_id, guild_id, timestamp FROM clew.early_messages) r
 WHERE guild_id IS NULL
 GROUP BY thread_id ORDER BY max(timestamp) DESC LIMIT $2";
 

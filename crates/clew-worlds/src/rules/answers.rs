@@ -1,6 +1,6 @@
 //! Each question has one answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clew_simulator::Id;
 use serde_json::Value;
@@ -105,6 +105,7 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
 /// the store came between and it was counted as failed: both are documented.
 fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     let (mut is_fault, mut is_stored) = (false, false);
+    let mut here = BTreeSet::new();
     let is_left_out = is_left_out(evidence);
     for happened in &evidence.history {
         match &happened.what {
@@ -117,6 +118,12 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
             }
             What::Posted { channel, marks, .. } if *channel == said.channel => {
                 is_stored |= marks.iter().any(|mark| mark.of == MarkOf::Answer);
+            }
+            What::Said(one) if one.channel == said.channel => {
+                here.insert(one.message);
+            }
+            What::Deleted { messages } if messages.iter().any(|one| here.contains(one)) => {
+                is_stored = false;
             }
             // Maybe to opt out, or to erase.
             What::Called { user, .. } if *user == said.author => is_stored = false,

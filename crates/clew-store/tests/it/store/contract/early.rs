@@ -267,6 +267,11 @@ async fn lists_know_early_rows<F: Fixture>(place: &F) {
     assert_eq!(held.await.unwrap(), [message(10)]);
     let others = store.held_messages(channel(2), message(11), MessageId::new(u64::MAX));
     assert_eq!(others.await.unwrap(), []);
+    assert_eq!(store.recent_direct(9).await.unwrap(), []);
+    let direct = unposted(turn(direct(4), 20, at(1)));
+    store.append_early(&direct).await.unwrap();
+    let channels = store.recent_direct(9).await.unwrap();
+    assert_eq!(channels, [direct[0].channel]);
 }
 
 async fn early_rows_outlive_their_process<F: Fixture>(place: &F) {
