@@ -19,18 +19,17 @@ use clew_context::collect::{MessagePage, PageCursor};
 use clew_context::discord::error::RestError;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{
-    AccessRules, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, Referenced, RoleId,
-    TurnRequest, UserId,
+    AccessRules, Author, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, Referenced,
+    RoleId, TurnRequest,
 };
 use clew_discord::event::Ready;
 use clew_discord::session::Mark;
 
 /// How long one request may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Waits, in seconds, before Discord is asked again that is out of order: as long as a round
-/// may well take.
+/// Waits, in seconds, before Discord or the store is asked again that is out of order.
 const PAUSES: [u64; 5] = [1, 5, 20, 60, 120];
-/// How often is looked whether a round is over.
+/// How often to look whether a round is over.
 const TICK: Duration = Duration::from_secs(1);
 /// The most direct conversations that are looked at: Discord lists none, so each costs a
 /// request.
@@ -211,7 +210,7 @@ impl Dispatcher {
     /// Looks up what the askers may do, and has them answered in their order.
     fn ask_missed(&mut self) {
         let questions = self.catch_up.questions().into_iter();
-        let questions = questions.map(|one| (one.id, one.guild, one.author.id));
+        let questions = questions.map(|one| (one.id, one.guild, one.author.clone()));
         let questions: Vec<_> = questions.collect();
         if questions.is_empty() {
             return;
@@ -222,13 +221,12 @@ impl Dispatcher {
         self.tracker.spawn(async move {
             let mut known = HashMap::new();
             for (question, guild, asker) in questions {
-                if let Entry::Vacant(asker) = known.entry((guild, asker)) {
-                    let (guild, user) = *asker.key();
-                    let found = stopped.run_until_cancelled(roles(&services, guild, user));
+                if let Entry::Vacant(unknown) = known.entry((guild, asker.id)) {
+                    let found = stopped.run_until_cancelled(roles(&services, guild, &asker));
                     let Some(found) = found.await else { return };
-                    asker.insert(found);
+                    unknown.insert(found);
                 }
-                match &known[&(guild, asker)] {
+                match &known[&(guild, asker.id)] {
                     Ok(roles) => {
                         tell(&loop_events, CatchUpNews::Ask(question, roles.clone()));
                     }
@@ -311,6 +309,7 @@ async fn recent_direct(services: &Services) -> Option<Vec<ChannelId>> {
     }
 }
 
+/// A page, or none if it cannot be read.
 async fn missed_page(services: &Services, look: Look) -> Option<MessagePage> {
     let (reader, cursor) = (services.rest.reader(), PageCursor::After(look.after));
     let page = patiently(|deadline| reader.missed_page(look.channel, cursor, deadline));
@@ -321,15 +320,18 @@ async fn missed_page(services: &Services, look: Look) -> Option<MessagePage> {
     page.ok()
 }
 
-/// The roles of an asker, which nobody has outside of servers.
+/// The roles of an asker: nobody has any outside of servers, and a webhook has none.
 async fn roles(
     services: &Services,
     guild: Option<GuildId>,
-    asker: UserId,
+    asker: &Author,
 ) -> Result<Option<Vec<RoleId>>, RestError> {
     let Some(guild) = guild else { return Ok(None) };
+    if asker.webhook {
+        return Ok(Some(Vec::new()));
+    }
     let reader = services.rest.reader();
-    let roles = patiently(|deadline| reader.member_roles(guild, asker, deadline));
+    let roles = patiently(|deadline| reader.member_roles(guild, asker.id, deadline));
     roles.await.map(Some)
 }
 
