@@ -129,7 +129,7 @@ pub struct ConversationStats {
 /// Takes each entry; its error ends the reading.
 pub type Visit<'a> = &'a mut (dyn FnMut(Record) -> Result<(), Error> + Send);
 
-/// How many of the newest rows count as recent.
+/// How many of the newest rows [`Backend::recent_direct`] looks at.
 pub(crate) const RECENT_ROWS: usize = 20_000;
 
 /// Entries read at a time.
@@ -374,7 +374,7 @@ pub trait Backend: Send + Sync {
     async fn guilds(&self) -> Result<Vec<GuildId>, Error>;
 
     /// Channels of stored direct messages, those written in last first, at most `limit`. A
-    /// database looks at its newest [`RECENT_ROWS`] rows.
+    /// database looks at its newest 20,000 rows.
     async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error>;
 
     /// Users with anything stored from a server, or made from their messages
