@@ -105,14 +105,15 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
 /// the store came between and it was counted as failed: both are documented.
 fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     let (mut is_fault, mut is_stored) = (false, false);
-    let mut here = BTreeSet::new();
+    let (mut here, mut has_called) = (BTreeSet::new(), false);
     let is_left_out = is_left_out(evidence);
     for happened in &evidence.history {
         match &happened.what {
             // Direct conversations are looked for where something is stored of them.
             What::Greeted { .. }
                 if happened.at >= at
-                    && (is_left_out || said.in_channel_of.is_none() && !is_stored) =>
+                    && (is_left_out
+                        || said.in_channel_of.is_none() && (!is_stored || has_called)) =>
             {
                 return true;
             }
@@ -126,7 +127,7 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
                 is_stored = false;
             }
             // Maybe to opt out, or to erase.
-            What::Called { user, .. } if *user == said.author => is_stored = false,
+            What::Called { user, .. } if *user == said.author => has_called = true,
             // It stays until it has met so many requests.
             What::Fault {
                 name:
