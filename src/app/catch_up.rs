@@ -107,6 +107,12 @@ impl CatchUp {
         self.round.is_some()
     }
 
+    /// The round, which begins if there is none.
+    fn round(&mut self) -> &mut Round {
+        let most = self.settings.max_fetches;
+        self.round.get_or_insert_with(|| Round::new(most))
+    }
+
     pub(super) fn disconnected(&mut self, shard: u32, now: UnixMillis) {
         if self.met.contains(&shard) {
             self.unheard.entry(shard).or_insert(now);
@@ -142,7 +148,7 @@ impl CatchUp {
             return false;
         };
         let most = self.settings.max_fetches;
-        let round = self.round.get_or_insert_with(|| Round::new(most));
+        let round = self.round();
         if unheard.is_some() {
             round.most = round.counts.fetches + most;
         }
@@ -201,8 +207,7 @@ impl CatchUp {
         });
         let looks: VecDeque<Look> = looks.collect();
         if !looks.is_empty() {
-            let most = self.settings.max_fetches;
-            let round = self.round.get_or_insert_with(|| Round::new(most));
+            let round = self.round();
             round.counts.channels += looks.len();
             round.places.push_back((guild, looks));
         }
@@ -307,13 +312,10 @@ impl CatchUp {
         let Some(round) = self.round.as_mut().filter(|round| round.is_read()) else {
             return Vec::new();
         };
-        let found = std::mem::take(&mut round.found);
-        let open = found
-            .into_iter()
-            .filter(|(id, _)| !round.answered.contains(id));
-        let open: Vec<_> = open.collect();
-        let ids: Vec<MessageId> = open.iter().map(|(id, _)| *id).collect();
-        round.asking.extend(open);
+        let mut open = std::mem::take(&mut round.found);
+        open.retain(|id, _| !round.answered.contains(id));
+        let ids: Vec<MessageId> = open.keys().copied().collect();
+        round.asking.append(&mut open);
         ids.iter().filter_map(|id| round.asking.get(id)).collect()
     }
 

@@ -18,6 +18,7 @@ use clew_simulator::{ChannelKind, Id, Message, World};
 use serde_json::Value;
 
 use crate::support::bot::{Bot, Stage};
+use crate::support::model::{Behaviour, Gate};
 
 /// A server with a channel, a thread on one of its messages and two people.
 struct Place {
@@ -63,6 +64,16 @@ impl Place {
         let us = self.stage.discord.bot();
         let text = format!("<@{us}> {text}");
         self.stage.discord.post(channel, self.ada, text)
+    }
+
+    /// Ada asks in the thread, and half of the answer is posted: the rest never comes.
+    async fn half_answered(&self) -> Gate {
+        let (pieces, gate) = Behaviour::gated(&["The pump\n", "never comes"]);
+        self.stage.model.script(pieces);
+        self.ask(self.thread, "what is it about?");
+        gate.step(1);
+        self.wait_for_answer(self.thread, "The pump").await;
+        gate
     }
 
     /// The bot's messages in a channel, once there are `count`.

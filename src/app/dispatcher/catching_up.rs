@@ -140,7 +140,7 @@ impl Dispatcher {
 
     /// Does what is to be done next.
     pub(super) fn read_missed(&mut self) {
-        if self.closed {
+        if self.closed || !self.catch_up.is_on() {
             return;
         }
         while let Some(look) = self.catch_up.next(Instant::now()) {
@@ -175,6 +175,11 @@ impl Dispatcher {
             self.catch_up.goes_on(look, last.id);
         }
         let us = self.services.us(look.guild);
+        // Who may ask is judged once the roles are known.
+        let rules = Rules {
+            access: AccessRules::default(),
+            ..self.rules.clone()
+        };
         for message in page.messages {
             if us.wrote(&message) {
                 // What a claim knows better does not go by this.
@@ -189,19 +194,11 @@ impl Dispatcher {
                 guild: look.guild,
                 ..message
             };
-            let is_open = !self.services.claims.is_taken(message.id);
-            // Who may ask is judged once the roles are known.
-            let rules = Rules {
-                access: AccessRules::default(),
-                ..self.rules.clone()
+            let asks = || {
+                let facts = self.missed_facts(&message, None);
+                matches!(route(&message, &us, &rules, facts), Verdict::Turn(_))
             };
-            if is_open
-                && us.is_person(&message)
-                && matches!(
-                    route(&message, &us, &rules, self.missed_facts(&message, None)),
-                    Verdict::Turn(_)
-                )
-            {
+            if us.is_person(&message) && asks() && !self.services.claims.is_taken(message.id) {
                 self.catch_up.found(message, self.services.memory.now());
             }
         }
@@ -276,15 +273,8 @@ impl Dispatcher {
     fn missed_facts<'a>(&self, message: &Message, roles: Option<&'a [RoleId]>) -> RouteFacts<'a> {
         let known = self.services.guild_state.kind_and_parent(message.channel);
         let (kind, parent) = known.unzip();
-        let parent = parent.flatten();
-        RouteFacts {
-            kind: kind.or_else(|| message.guild.is_none().then_some(ChannelKind::Dm)),
-            parent,
-            roles,
-            replied_author: self.replied_author(message),
-            bot_turns: 0,
-            mode: self.mode(message.guild, message.channel, parent),
-        }
+        let kind = kind.or_else(|| message.guild.is_none().then_some(ChannelKind::Dm));
+        self.facts(message, kind, parent.flatten(), roles)
     }
 
     fn for_task(&self) -> (Arc<Services>, mpsc::UnboundedSender<LoopEvent>) {
@@ -297,23 +287,17 @@ fn tell(loop_events: &mpsc::UnboundedSender<LoopEvent>, news: CatchUpNews) {
     let _ = loop_events.send(LoopEvent::CatchUp(news));
 }
 
-/// Where direct messages were written; asks again while the store is out of order.
+/// Where direct messages were written, or nothing if the store does not say.
 async fn recent_direct(services: &Services) -> Option<Vec<ChannelId>> {
-    let mut pauses = PAUSES.into_iter();
-    loop {
-        let direct = services.memory.recent_direct(DIRECT).await;
-        if direct.is_some() {
-            return direct;
-        }
-        sleep(Duration::from_secs(pauses.next()?)).await;
-    }
+    let list = || async { services.memory.recent_direct(DIRECT).await.ok_or(()) };
+    patiently(list, |()| true).await.ok()
 }
 
 /// A page, or none if it cannot be read.
 async fn missed_page(services: &Services, look: Look) -> Option<MessagePage> {
     let (reader, cursor) = (services.rest.reader(), PageCursor::After(look.after));
-    let page = patiently(|deadline| reader.missed_page(look.channel, cursor, deadline));
-    let page = page.await.inspect_err(|error| {
+    let read = || reader.missed_page(look.channel, cursor, soon());
+    let page = patiently(read, may_pass).await.inspect_err(|error| {
         tracing::warn!(channel = %look.channel, %error,
             "questions that were missed there cannot be looked for");
     });
@@ -331,26 +315,36 @@ async fn roles(
         return Ok(Some(Vec::new()));
     }
     let reader = services.rest.reader();
-    let roles = patiently(|deadline| reader.member_roles(guild, asker.id, deadline));
-    roles.await.map(Some)
+    let read = || reader.member_roles(guild, asker.id, soon());
+    patiently(read, may_pass).await.map(Some)
 }
 
-/// Asks again while Discord is out of order.
-async fn patiently<T, F: Future<Output = Result<T, RestError>>>(
-    ask: impl Fn(Instant) -> F,
-) -> Result<T, RestError> {
+/// When a request has to be answered that begins now.
+fn soon() -> Instant {
+    Instant::now() + REQUEST_TIMEOUT
+}
+
+/// Whether Discord is out of order, and will do later what it did not do now.
+const fn may_pass(error: &RestError) -> bool {
+    error.transient
+        || matches!(
+            error.reason,
+            Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable
+        )
+}
+
+/// Asks again after what may pass.
+async fn patiently<T, E, F: Future<Output = Result<T, E>>>(
+    ask: impl Fn() -> F,
+    may_pass: impl Fn(&E) -> bool,
+) -> Result<T, E> {
     let mut pauses = PAUSES.into_iter();
     loop {
-        let error = match ask(Instant::now() + REQUEST_TIMEOUT).await {
+        let error = match ask().await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let may_pass = error.transient
-            || matches!(
-                error.reason,
-                Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable
-            );
-        let Some(pause) = pauses.next().filter(|_| may_pass) else {
+        let Some(pause) = pauses.next().filter(|_| may_pass(&error)) else {
             return Err(error);
         };
         sleep(Duration::from_secs(pause)).await;

@@ -7,7 +7,7 @@ use crate::telemetry::event::Refusal;
 use clew_context::discord::convert::Incoming;
 use clew_context::engine::route::{RouteFacts, Verdict, ends_bot_turns, route};
 use clew_context::model::{
-    ChannelId, ChannelKind, ChannelMode, GuildId, Message, TurnRequest, UserId,
+    ChannelId, ChannelKind, ChannelMode, GuildId, Message, RoleId, TurnRequest, UserId,
 };
 use clew_discord::session::Mark;
 
@@ -37,14 +37,8 @@ impl Dispatcher {
         let (original, copy) = copied.unzip();
         let asked = copy.as_ref().unwrap_or(&message);
         let verdict = if complete {
-            let facts = RouteFacts {
-                kind: kind.or_else(|| unplaced.then_some(ChannelKind::Dm)),
-                parent: parent.flatten(),
-                roles: roles.as_deref(),
-                replied_author: self.replied_author(asked),
-                bot_turns: self.bot_turns.in_a_row(message.channel, message.guild),
-                mode: self.mode(message.guild, message.channel, parent.flatten()),
-            };
+            let kind = kind.or_else(|| unplaced.then_some(ChannelKind::Dm));
+            let facts = self.facts(asked, kind, parent.flatten(), roles.as_deref());
             if ends_bot_turns(&message, &us, &self.rules, &facts) {
                 self.bot_turns.end(message.channel, message.guild);
             }
@@ -86,6 +80,24 @@ impl Dispatcher {
         }
     }
 
+    /// What is known of a message in a channel of this kind.
+    pub(super) fn facts<'a>(
+        &self,
+        message: &Message,
+        kind: Option<ChannelKind>,
+        parent: Option<ChannelId>,
+        roles: Option<&'a [RoleId]>,
+    ) -> RouteFacts<'a> {
+        RouteFacts {
+            kind,
+            parent,
+            roles,
+            replied_author: self.replied_author(message),
+            bot_turns: self.bot_turns.in_a_row(message.channel, message.guild),
+            mode: self.mode(message.guild, message.channel, parent),
+        }
+    }
+
     /// The server's setting for a channel, or for its parent.
     pub(super) fn mode(
         &self,
@@ -99,7 +111,7 @@ impl Dispatcher {
         })
     }
 
-    pub(super) fn replied_author(&self, message: &Message) -> Option<UserId> {
+    fn replied_author(&self, message: &Message) -> Option<UserId> {
         let id = message.replies_to()?;
         if let Some(referenced) = message.referenced_message() {
             return Some(referenced.author.id);

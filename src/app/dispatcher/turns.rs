@@ -93,15 +93,8 @@ impl Dispatcher {
         }
         let requester = self.requester(&request);
         let queue = queue(&request, requester.spender);
-        let came = Instant::now();
-        let waiting = WaitingTrigger {
-            under_way: self.services.memory.under_way(request.turn()),
-            request,
-            came,
-            asked: self.services.memory.now(),
-            mark,
-        };
-        match self.queues.submit(queue, requester, came, waiting) {
+        let waiting = self.waiting(request, mark);
+        match self.queues.submit(queue, requester, waiting.came, waiting) {
             Submitted::Starts(waiting) => self.start(queue, waiting, waited),
             Submitted::Waits => {}
             Submitted::Refused(waiting, full) => {
@@ -121,6 +114,18 @@ impl Dispatcher {
             *self.replayed.entry(shard).or_default() += 1;
         }
         true
+    }
+
+    /// A trigger that came now.
+    fn waiting(&self, request: TurnRequest, mark: Option<Mark>) -> WaitingTrigger {
+        let memory = &self.services.memory;
+        WaitingTrigger {
+            under_way: memory.under_way(request.turn()),
+            request,
+            came: Instant::now(),
+            asked: memory.now(),
+            mark,
+        }
     }
 
     /// Whose share a turn counts towards.
@@ -161,20 +166,15 @@ impl Dispatcher {
         if self.closed {
             orders.send_replace(Order::Abandon);
         }
-        let came = Instant::now();
+        let waiting = self.waiting(request, None);
+        let until = waiting.came + self.services.settings.runs.time;
         self.begin(StartingTurn {
-            waiting: WaitingTrigger {
-                under_way: self.services.memory.under_way(request.turn()),
-                request,
-                came,
-                asked: self.services.memory.now(),
-                mark: None,
-            },
+            waiting,
             waited: false,
             queue: None,
             run: Some(slot),
             orders,
-            control: control.until(came + self.services.settings.runs.time),
+            control: control.until(until),
         });
     }
 
@@ -316,9 +316,7 @@ impl Dispatcher {
         }
         let is_answered = end.outcome == Some(Outcome::Answered);
         self.catch_up.turn_ended(end.trigger, is_answered);
-        if self.catch_up.is_on() {
-            self.read_missed();
-        }
+        self.read_missed();
         let mark = active.mark.filter(|_| !abandoned);
         self.held_ended(active.trigger.guild, &end, mark);
         let mut next = active.queue.and_then(|queue| self.queues.finished(queue));

@@ -8,7 +8,6 @@ use tokio::time::{Instant, sleep};
 
 use super::{Place, has, has_no};
 use crate::support::bot::{Bot, lines, prompt};
-use crate::support::model::Behaviour;
 
 /// What takes longer is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -103,11 +102,7 @@ async fn a_session_that_is_lost_while_the_bot_runs_is_caught_up() {
 async fn what_a_stop_took_back_is_asked_again_without_its_session() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let bot = place.stage.start().await;
-    let (pieces, gate) = Behaviour::gated(&["The pump\n", "never comes"]);
-    place.stage.model.script(pieces);
-    place.ask(place.thread, "what is it about?");
-    gate.step(1);
-    place.wait_for_answer(place.thread, "The pump").await;
+    let _gate = place.half_answered().await;
     place.ask(place.thread, "and this one waits");
     place.stage.discord.settled().await.unwrap();
     let lines = place.away(bot).await;

@@ -78,11 +78,7 @@ async fn a_session_that_discord_has_forgotten_is_replaced() {
 async fn an_abandoned_turn_is_answered_by_the_next_process() {
     let place = Place::new(&[("SHUTDOWN_TIMEOUT_S", "0.2")]).await;
     let bot = place.stage.start().await;
-    let (pieces, gate) = Behaviour::gated(&["The pump\n", "never comes"]);
-    place.stage.model.script(pieces);
-    place.ask(place.thread, "what is it about?");
-    gate.step(1);
-    place.wait_for_answer(place.thread, "The pump").await;
+    let _gate = place.half_answered().await;
     let lines = bot.stop().await;
     has(&lines, "stopping", &json!({"drained": 0, "abandoned": 1}));
     has(&lines, "turn_done", &json!({"outcome": "cancelled"}));

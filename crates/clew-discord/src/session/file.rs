@@ -129,21 +129,12 @@ impl SessionFile {
             gaps,
         })
     }
-}
 
-impl SessionFile {
     /// Until when all events had come and were handled.
     pub fn whole_until(&self) -> UnixMillis {
-        let unfinished = self
-            .shards
-            .iter()
-            .filter_map(|shard| shard.unfinished_since);
-        UnixMillis(
-            unfinished
-                .chain([self.written])
-                .min()
-                .unwrap_or(self.written),
-        )
+        let shards = self.shards.iter();
+        let unfinished = shards.filter_map(|shard| shard.unfinished_since);
+        UnixMillis(unfinished.fold(self.written, i64::min))
     }
 }
 
