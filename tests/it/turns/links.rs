@@ -84,6 +84,9 @@ async fn an_answer_made_from_a_link_is_judged_again_when_it_is_used() {
     assert_in_order(&p.prompt(2).await, &["when?", "I say in May", "and then?"]);
     let everyone = OverwriteOf::Role(p.guild);
     let (view, none) = (Permissions::VIEW_CHANNEL, Permissions::NONE);
+    // We may read on: what we cannot see for a while is asked for first.
+    let us = OverwriteOf::Member(p.us);
+    p.stage.discord.overwrite(of.news, us, view, none);
     p.stage.discord.overwrite(of.news, everyone, none, view);
     p.seen().await;
     p.post(p.channel, p.ada, p.to_us("and now?"));
