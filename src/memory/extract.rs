@@ -41,6 +41,8 @@ pub struct ExtractionInput {
     pub message: Option<MessageId>,
     /// When the turn began, by our clock.
     pub asked: UnixMillis,
+    /// When the message got the words that it has, by Discord's clock.
+    pub worded: UnixMillis,
 }
 
 /// What came of a fact that was to be noted.
@@ -253,13 +255,16 @@ impl Memory {
             ..
         } = extraction.place;
         let now = self.now();
+        // Edits have Discord's time: one that came after the words withdraws the fact, however
+        // far ahead our clock is.
+        let at = extraction.worded.min(now);
         Fact {
             id: new_id(),
             subject: Subject::User(asker),
             text,
             origin: guild.map_or(Origin::Direct, Origin::Guild),
             by: asker,
-            at: now,
+            at,
             link: extraction.message.map(|message| (channel, message)),
             pinned: false,
             seen: 1,
@@ -303,6 +308,28 @@ mod tests {
     use crate::memory::tests::{ADA, GUILD, HERE, place, scene};
     use clew_discord::session::Missed;
 
+    /// Whatever our clock says, a later edit withdraws it.
+    #[tokio::test]
+    async fn a_fact_is_as_old_as_the_words_that_it_was_learnt_from() {
+        let s = scene().await;
+        let worded = |worded| {
+            let said = ExtractionInput {
+                ids: Ids::default(),
+                place: place(GUILD, HERE, ADA),
+                asker: "Ada".to_owned(),
+                words: "figs".to_owned(),
+                others: Vec::new(),
+                message: Some(MessageId::new(10)),
+                asked: s.memory.now(),
+                worded,
+            };
+            s.memory.fact(&said, "likes figs".to_owned()).at
+        };
+        let now = s.memory.now();
+        assert_eq!(worded(UnixMillis(now.0 - 60_000)).0, now.0 - 60_000);
+        assert_eq!(worded(UnixMillis(now.0 + 60_000)), now);
+    }
+
     /// The model that learns is told no more than a prompt tells.
     #[tokio::test]
     async fn a_fact_from_before_a_gap_is_not_known_before_it_is_confirmed() {
@@ -315,6 +342,7 @@ mod tests {
             others: Vec::new(),
             message,
             asked: s.memory.now(),
+            worded: s.memory.now(),
         };
         let message = MessageId::new(10);
         let fact = |message, text: &str| s.memory.fact(&said(message), text.to_owned());

@@ -13,7 +13,9 @@ use super::{Memory, Place};
 use crate::engine::facts::{self, Room};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
-use clew_context::model::{ChannelId, GuildId, MessageId, Profiles, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, ContentSource, GuildId, MessageId, Profiles, UnixMillis, UserId,
+};
 use clew_store::Purge;
 use clew_store::model::{Fact, FactId, Origin, Subject};
 
@@ -36,6 +38,15 @@ pub struct Remembered {
 pub struct Readable {
     user: bool,
     server: bool,
+}
+
+/// Facts as a prompt shows them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PromptFacts {
+    /// Their texts.
+    pub profiles: Profiles,
+    /// Who stated each of them, and the message that it was learnt from, if any.
+    pub stated: Vec<(UserId, Option<ContentSource>)>,
 }
 
 /// Facts in memory, and which of them are not on disk yet.
@@ -96,8 +107,8 @@ impl Memory {
         place: &Place,
         readable: Readable,
         words: &str,
-    ) -> Profiles {
-        let mut profiles = Profiles::default();
+    ) -> PromptFacts {
+        let mut shown = PromptFacts::default();
         if readable.user && !self.opted_out(place.asker) {
             let subject = Subject::User(place.asker);
             let facts = self.facts_or_none(ids, subject).await;
@@ -108,24 +119,31 @@ impl Memory {
             if place.guild.is_none() {
                 self.note_used_elsewhere(place.asker, &serving);
             }
-            profiles.user = self.using(subject, facts::most_useful(serving));
+            let facts = facts::most_useful(serving);
+            shown.stated.extend(facts.iter().map(stated));
+            shown.profiles.user = self.using(subject, facts);
         }
         if let Some(guild) = place.guild.filter(|_| readable.server) {
             let subject = Subject::Server(guild);
             let facts = self.facts_or_none(ids, subject).await;
             let facts = self.ranked(ids, guild, words, facts).await;
-            profiles.server = self.using(subject, facts::within_budget(facts));
+            let facts = facts::within_budget(facts);
+            shown.stated.extend(facts.iter().map(stated));
+            shown.profiles.server = self.using(subject, facts);
         }
-        profiles
+        shown
     }
 
-    /// Whether the message that it was learnt from is deleted, or may be. One that lies
-    /// before a gap is asked for in the background, and may be deleted until then.
+    /// Whether the message that it was learnt from is deleted, or may be, or was edited since.
+    /// One that lies before a gap is asked for in the background, and may be deleted until then.
     pub(super) fn is_doubtful(&self, fact: &Fact) -> bool {
         let trace = trace_of_fact(fact);
         drop(self.doubts.take_unconfirmed(trace, 0));
         trace.is_some_and(|trace| self.doubts.hides(&trace) || self.doubts.is_unconfirmed(&trace))
             || self.changes.noted.is_any_deleted(fact.link)
+            || fact
+                .link
+                .is_some_and(|link| self.changes.noted.is_edited_after(link, Some(fact.at)))
     }
 
     /// Has it checked whether the user left the servers of these facts unnoticed.
@@ -391,4 +409,19 @@ impl Memory {
 pub(super) fn new_id() -> FactId {
     // At most i64::MAX, for the databases.
     FactId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1)
+}
+
+/// Who stated a fact, and the message that it was learnt from.
+fn stated(fact: &Fact) -> (UserId, Option<ContentSource>) {
+    let guild = match fact.origin {
+        Origin::Guild(guild) => Some(guild),
+        Origin::Direct | Origin::Everywhere => None,
+    };
+    let source = fact.link.map(|(channel, message)| ContentSource {
+        guild,
+        channel,
+        message: Some(message),
+        author: Some(fact.by),
+    });
+    (fact.by, source)
 }

@@ -2,6 +2,7 @@
 //! stored of the conversation.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::memory::Keywords;
 use crate::model::{ToolDefinition, ToolName, ToolParameter};
 use clew_context::engine::render::Renderer;
 use clew_context::engine::{frame, shorten};
-use clew_context::model::{ChannelId, Message};
+use clew_context::model::{ChannelId, ContentSource, Message, TurnId};
 use clew_store::model::{StoredMessage, StoredRole};
 
 pub(super) const SEARCH_MESSAGES: Tool = Tool {
@@ -107,6 +108,12 @@ async fn stored(asker: &Asker<'_>, words: &Keywords) -> Result<ToolOutput, ToolE
     let mut rows = rows.map_err(ToolError::of_store)?;
     let guild = asker.place.guild;
     asker.retain_readable(&mut rows, |row| place_of(row, guild), |row| &row.sources);
+    // An answer goes with its question.
+    let mut messages: BTreeMap<TurnId, Vec<ContentSource>> = BTreeMap::new();
+    for row in &rows {
+        let of_turn = messages.entry(row.turn).or_default();
+        of_turn.extend(message_of(row));
+    }
     let scored = rows
         .into_iter()
         .map(|row| (words.shared_with(&row.content), row));
@@ -118,9 +125,23 @@ async fn stored(asker: &Asker<'_>, words: &Keywords) -> Result<ToolOutput, ToolE
     for (_, row) in found {
         let line = line(&mut renderer, &row);
         output.content.extend_from_slice(line.as_bytes());
+        output
+            .sources
+            .extend(messages.get(&row.turn).into_iter().flatten());
         output.sources.extend(row.sources);
     }
     Ok(output)
+}
+
+/// The message that a row is of, as what a result was made from.
+fn message_of(row: &StoredMessage) -> Option<ContentSource> {
+    let message = row.message?;
+    Some(ContentSource {
+        guild: row.guild,
+        channel: row.channel,
+        message: Some(message),
+        author: Some(row.owner),
+    })
 }
 
 fn line(renderer: &mut Renderer<'_>, row: &StoredMessage) -> String {

@@ -135,6 +135,7 @@ pub(super) fn said(
         others: others(material, background),
         message: turn.job.request.posted_trigger(),
         asked: turn.job.asked,
+        worded: trigger.edited.unwrap_or(trigger.timestamp),
     }
 }
 

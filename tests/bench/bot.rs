@@ -31,7 +31,7 @@ impl Bot {
     /// Starts the bot in a world and waits until it has read its servers.
     pub(crate) async fn start(world: World) -> Self {
         let discord = Simulator::start(world).await.unwrap().patience(PATIENCE);
-        let model = Model::start().await;
+        let model = Model::start(Duration::ZERO).await;
         let folder = TempDir::new().unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_clew"))
             .arg("run")
@@ -44,6 +44,10 @@ impl Bot {
             .env("LLM_MODEL", "bench")
             .env("USER_TURNS_PER_MIN", "0")
             .env("LOG_LEVEL", "warn")
+            .envs(
+                std::env::vars()
+                    .filter_map(|(k, v)| Some((k.strip_prefix("SOAK_")?.to_owned(), v))),
+            )
             .stdout(Stdio::null())
             .spawn()
             .unwrap();

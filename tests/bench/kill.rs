@@ -2,20 +2,19 @@
 //! then what stands on Discord is compared with what is stored.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clew::app;
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
-use clew_simulator::{ChannelKind, Id, Simulator, World};
+use clew_simulator::{ChannelKind, Id, World};
 use clew_store::model::{AgentName, Scope, StoreAddress, StoredMessage, StoredRole};
-use clew_store::{Folders, Kind, Record, Store};
+use clew_store::{Kind, Record, Store};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::bot::block_on;
+use super::killed::{KilledBot, folders};
 use super::model::Model;
 use super::process::Process;
 
@@ -38,7 +37,6 @@ const LONGEST: Duration = Duration::from_mins(5);
 /// process settles a few hundred turns.
 const SETTLING: Duration = Duration::from_mins(10);
 const SETTLING_EACH: Duration = Duration::from_secs(100);
-const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) fn print() {
@@ -139,46 +137,28 @@ fn address(folder: &Path, name: &str) -> StoreAddress {
     }
 }
 
-fn folders(folder: &Path) -> Folders {
-    Folders {
-        agents: folder.join("agents"),
-        users: folder.join("users"),
-        servers: folder.join("servers"),
-    }
-}
-
 async fn open(folder: &Path, address: &StoreAddress) -> Store {
     let opened = Store::open(address, &folders(folder), app::system_clock()).await;
     opened.unwrap()
 }
 
-/// A bot that is started and killed on one folder.
+/// People who ask as fast as they are answered, and the bot that is killed meanwhile.
 struct Killed {
-    discord: Simulator,
-    model: Model,
-    folder: TempDir,
-    address: StoreAddress,
+    bot: KilledBot,
     channels: Vec<Id>,
     people: Vec<Id>,
 }
 
 async fn run(name: &str) {
     let mut world = World::new();
-    // 0 skips the five seconds between two identifies.
-    world.settings.max_concurrency = 0;
     let guild = world.guild("Works");
     let people = (0..PEOPLE).map(|number| world.member(guild, &format!("Person {number}")));
     let people: Vec<Id> = people.collect();
     let channels = (0..CHANNELS)
         .map(|number| world.channel(guild, ChannelKind::Text, &format!("hall-{number}")));
     let channels: Vec<Id> = channels.collect();
-    let folder = TempDir::new().unwrap();
-    let address = address(folder.path(), name);
     let killed = Killed {
-        discord: Simulator::start(world).await.unwrap().patience(PATIENCE),
-        model: Model::start().await,
-        folder,
-        address,
+        bot: KilledBot::new(world, Model::start(Duration::ZERO).await, name).await,
         channels,
         people,
     };
@@ -189,7 +169,7 @@ async fn run(name: &str) {
         kills += 1;
     }
     killed.settle().await;
-    let left = killed.look().await.early(usize::MAX).await.unwrap();
+    let left = killed.bot.look().await.early(usize::MAX).await.unwrap();
     let unsettled = left.chunk_by(|one, next| one.turn == next.turn).count();
     let posted = killed.answers();
     let stored = killed.stored().await;
@@ -202,36 +182,10 @@ async fn run(name: &str) {
 }
 
 impl Killed {
-    fn start(&self) -> Child {
-        let log = File::create(self.folder.path().join("stderr")).unwrap();
-        let folders = folders(self.folder.path());
-        Command::new(env!("CARGO_BIN_EXE_clew"))
-            .arg("run")
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("DISCORD_TOKEN", self.discord.token())
-            .env("DISCORD_API_URL", self.discord.url())
-            .env("DISCORD_GATEWAY_URL", self.discord.gateway_url())
-            .env("LLM_BASE_URL", self.model.url())
-            .env("LLM_MODEL", "bench")
-            .env("USER_TURNS_PER_MIN", "0")
-            .env("LOG_LEVEL", "warn")
-            .env("CONTEXT_STORE", form(&self.address))
-            .env("AGENTS_DIR", folders.agents)
-            .env("USER_PROFILE_DIR", folders.users)
-            .env("SERVER_PROFILE_DIR", folders.servers)
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap()
-    }
-
     /// Starts the bot, has everybody ask as fast as they are answered, and kills it.
     async fn one_life(&self, seed: &mut u64) {
-        let begun = self.discord.sessions_begun();
-        let mut child = self.start();
-        self.discord.wait_sessions(begun + 1).await.unwrap();
-        self.discord.settled().await.unwrap();
+        let mut child = self.bot.begin(&[]).await;
+        self.bot.discord.settled().await.unwrap();
         *seed = random(*seed);
         let life = LIVES_MS.start + *seed % (LIVES_MS.end - LIVES_MS.start);
         let each = self
@@ -246,13 +200,14 @@ impl Killed {
 
     /// The next question as soon as the last one is answered.
     async fn keep_asking(&self, channel: Id) {
-        let us = self.discord.bot();
+        let us = self.bot.discord.bot();
         loop {
-            let answered = self.discord.answers(channel).len();
+            let answered = self.bot.discord.answers(channel).len();
             let text = format!("<@{us}> what came of number {answered}?");
             let person = self.people[answered / QUESTIONS % PEOPLE];
-            self.discord.post(channel, person, text);
+            self.bot.discord.post(channel, person, text);
             if self
+                .bot
                 .discord
                 .wait_answers(channel, answered + 1)
                 .await
@@ -268,35 +223,27 @@ impl Killed {
         let until = Instant::now() + SETTLING;
         loop {
             // It has the store by then: whoever looks earlier would keep it out.
-            let begun = self.discord.sessions_begun();
-            let mut child = self.start();
-            self.discord.wait_sessions(begun + 1).await.unwrap();
+            let mut child = self.bot.begin(&[]).await;
             let its_end = until.min(Instant::now() + SETTLING_EACH);
             while Instant::now() < its_end {
                 sleep(LOOK).await;
-                if self.look().await.early(1).await.unwrap().is_empty() {
+                if self.bot.look().await.early(1).await.unwrap().is_empty() {
                     break;
                 }
             }
             child.kill().unwrap();
             child.wait().unwrap();
-            let left = self.look().await.early(1).await.unwrap();
+            let left = self.bot.look().await.early(1).await.unwrap();
             if left.is_empty() || Instant::now() >= until {
                 return;
             }
         }
     }
 
-    async fn look(&self) -> Store {
-        let folders = folders(self.folder.path());
-        let opened = Store::look(&self.address, &folders, app::system_clock()).await;
-        opened.unwrap()
-    }
-
     /// The answers on Discord, by their channels and ids.
     fn answers(&self) -> BTreeSet<(u64, u64)> {
         let of = |channel: &Id| {
-            let answers = self.discord.answers(*channel).into_iter();
+            let answers = self.bot.discord.answers(*channel).into_iter();
             let channel = channel.0;
             answers.map(move |answer| (channel, answer.id.0))
         };
@@ -305,7 +252,7 @@ impl Killed {
 
     /// The answers that are stored, by their channels and ids.
     async fn stored(&self) -> BTreeSet<(u64, u64)> {
-        let store = self.look().await;
+        let store = self.bot.look().await;
         let mut stored = BTreeSet::new();
         let mut after = None;
         loop {
@@ -329,16 +276,8 @@ impl Killed {
     }
 }
 
-fn form(address: &StoreAddress) -> String {
-    match address {
-        StoreAddress::Sqlite(path) => format!("sqlite:{}", path.display()),
-        StoreAddress::Files(path) => format!("files:{}", path.display()),
-        StoreAddress::Postgres(_) => unreachable!("it is not measured here"),
-    }
-}
-
 /// The next number of a linear congruential generator (Knuth's MMIX).
-const fn random(seed: u64) -> u64 {
+pub(crate) const fn random(seed: u64) -> u64 {
     seed.wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407)
 }

@@ -20,11 +20,16 @@ mod events;
 mod export;
 mod hot;
 mod kill;
+mod killed;
 mod latency;
 mod learn;
 mod load;
+mod missed;
 mod model;
 mod playground;
+#[expect(dead_code, reason = "the store's own tests use all of it")]
+#[path = "../../crates/clew-store/tests/it/support/postgres.rs"]
+mod postgres;
 mod process;
 mod quality;
 mod recall;
@@ -53,11 +58,13 @@ const FIGURES: [(&str, fn()); 10] = [
     ("worst", worst::print),
 ];
 
-/// What is run only if it is named: `learn` writes a source file, `soak` takes an hour, `kill` a quarter of one.
-const NAMED: [(&str, fn()); 3] = [
+/// What is run only if it is named: `learn` writes a source file, `soak` takes an hour, `kill` and `missed`
+/// a quarter of one.
+const NAMED: [(&str, fn()); 4] = [
     ("learn", learn::print),
     ("soak", soak::print),
     ("kill", kill::print),
+    ("missed", missed::print),
 ];
 
 fn main() {

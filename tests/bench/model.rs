@@ -1,4 +1,4 @@
-//! A model that answers every request at once with one short streamed text, and reports when each request came.
+//! A model that answers every request with one short streamed text, and reports when each request came.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -13,12 +13,13 @@ use axum::routing::post;
 use futures_util::stream;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How long to wait for a request.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The pieces of an answer: a sentence or two, word by word.
+/// An answer has that many times [`WORD`]: a sentence or two, word by word.
 const WORDS: usize = 24;
+const WORD: &str = "word ";
 
 /// The server.
 pub(crate) struct Model {
@@ -33,11 +34,12 @@ pub(crate) struct Arrival {
 }
 
 impl Model {
-    pub(crate) async fn start() -> Self {
+    /// Begins its answers after this time.
+    pub(crate) async fn start(thinks: Duration) -> Self {
         let (arrived, arrivals) = mpsc::unbounded_channel();
         let app = Router::new()
             .route("/v1/chat/completions", post(answer))
-            .with_state(Arc::new(arrived));
+            .with_state(Arc::new((arrived, thinks)));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -52,6 +54,11 @@ impl Model {
         format!("http://{}/v1", self.address)
     }
 
+    /// What it answers, as Discord shows it.
+    pub(crate) fn text() -> String {
+        WORD.repeat(WORDS).trim_end().to_owned()
+    }
+
     /// The next request.
     pub(crate) async fn arrival(&self) -> Arrival {
         let mut arrivals = self.arrivals.lock().await;
@@ -61,13 +68,19 @@ impl Model {
 }
 
 async fn answer(
-    State(arrived): State<Arc<mpsc::UnboundedSender<Arrival>>>,
+    State(state): State<Arc<(mpsc::UnboundedSender<Arrival>, Duration)>>,
     body: Bytes,
 ) -> Response {
     let at = Instant::now();
     let bytes = body.len();
+    let (arrived, thinks) = &*state;
     let _ = arrived.send(Arrival { at, bytes });
-    let delta = r#"{"choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}"#;
+    if !thinks.is_zero() {
+        sleep(*thinks).await;
+    }
+    let delta = format!(
+        r#"{{"choices":[{{"index":0,"delta":{{"content":"{WORD}"}},"finish_reason":null}}]}}"#
+    );
     let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     let mut events = vec![format!("data: {delta}\n\n"); WORDS];
     events.push(format!("data: {end}\n\ndata: [DONE]\n\n"));

@@ -25,7 +25,7 @@ const CHATTER: u64 = 20;
 const NEW_THREAD: usize = 10;
 /// Threads at once; the oldest is deleted for a new one.
 const THREADS: usize = 100;
-const CHANNELS: usize = 40;
+const CHANNELS: usize = 100;
 const PEOPLE: usize = 600;
 /// Calls that the simulator remembers.
 const LOG: usize = 1_000;

@@ -158,6 +158,18 @@ impl Evidence {
         questions
     }
 
+    /// What agents were to do.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = Mark> {
+        let marks = self
+            .history
+            .iter()
+            .filter_map(|happened| match happened.what {
+                What::Called { mark, .. } => mark,
+                _ => None,
+            });
+        marks.filter(|mark| mark.of == MarkOf::Task)
+    }
+
     /// When each question was asked, as it was first asked.
     pub(crate) fn asked_at(&self) -> BTreeMap<Mark, i64> {
         self.said().map(|(at, said)| (said.mark, at)).collect()

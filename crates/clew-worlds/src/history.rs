@@ -4,6 +4,8 @@ use std::fmt;
 
 use clew_simulator::Id;
 
+use crate::plan::Command;
+
 /// A word that occurs in one text of the world only, so that the text is recognised wherever
 /// it turns up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,14 +25,25 @@ pub(crate) enum MarkOf {
     Question,
     /// The model's answer.
     Answer,
+    /// What somebody had remembered.
+    Fact,
+    /// What an agent is to do.
+    Task,
 }
 
 impl MarkOf {
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: [(Self, &'static str); 5] = [
         (Self::Words, "wd"),
         (Self::Question, "qs"),
         (Self::Answer, "an"),
+        (Self::Fact, "fc"),
+        (Self::Task, "tk"),
     ];
+
+    /// Whether the model is asked by it.
+    pub(crate) fn is_asked(self) -> bool {
+        matches!(self, Self::Question | Self::Task)
+    }
 }
 
 impl fmt::Display for Mark {
@@ -76,7 +89,9 @@ pub(crate) enum What {
         interaction: Id,
         user: Id,
         guild: Id,
-        name: &'static str,
+        command: Command,
+        /// Of the words that it was given.
+        mark: Option<Mark>,
     },
     /// The bot answered a command.
     CallAnswered { interaction: Id, text: String },

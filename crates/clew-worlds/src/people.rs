@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use clew_simulator::{Draft, Id, OverwriteOf, Permissions};
-use serde_json::json;
+use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions};
+use serde_json::{Value, json};
 
 use crate::history::{Mark, MarkOf, Said, What};
 use crate::place::{Guild, Places};
-use crate::plan::PersonAct;
+use crate::plan::{Command, PersonAct};
 use crate::world::World;
 
 /// How far back people look for a message to reply to, to edit or to delete.
@@ -74,12 +74,28 @@ impl People {
                 Some(())
             }
             PersonAct::DeletesMany { place, count } => self.delete_many(place, count),
-            PersonAct::OptsOut { who } => {
-                self.call(who, "privacy opt-out", Some("Opt out and erase"))
+            PersonAct::Uses {
+                who,
+                place,
+                command,
+            } => self.call(who, place, command),
+            PersonAct::StartsThread { who, place } => {
+                let who = self.person(who)?;
+                let at = self.guild_at(place)?;
+                let guild = self.places.guilds.get_mut(at)?;
+                let general = *guild.channels.first()?;
+                let kind = ChannelKind::PublicThread;
+                let thread = self.world.discord.thread(general, kind, "aside", who);
+                guild.channels.insert(1, thread);
+                self.note_who_sees(self.places.guilds.get(at)?, false);
+                Some(())
             }
-            PersonAct::OptsIn { who } => self.call(who, "privacy opt-in", None),
-            PersonAct::Erases { who } => self.call(who, "privacy erase", Some("Erase everything")),
-            PersonAct::ClearsContext { who, .. } => self.call(who, "context clear", None),
+            PersonAct::ArchivesThread { place } => {
+                let (_, thread) = self.thread(place)?;
+                self.world.discord.set_archived(thread, true, false);
+                Some(())
+            }
+            PersonAct::DeletesThread { place } => self.delete_thread(place),
             PersonAct::LosesRole { who } => self.set_role(who, false),
             PersonAct::GetsRole { who } => self.set_role(who, true),
             PersonAct::HidesChannel { place } => self.show(place, false),
@@ -158,18 +174,34 @@ impl People {
         self.world.note(What::Deleted { messages });
     }
 
+    fn delete_thread(&mut self, place: u64) -> Option<()> {
+        let (at, thread) = self.thread(place)?;
+        let guild = self.places.guilds.get_mut(at)?;
+        guild.channels.retain(|channel| *channel != thread);
+        let gone = |said: &Said| said.channel == thread;
+        let messages = self.said.extract_if(.., |said| gone(said));
+        let messages = messages.map(|said| said.message).collect();
+        self.world.discord.delete_channel(thread);
+        self.world.note(What::Deleted { messages });
+        Some(())
+    }
+
     /// Uses a command, in the background, and presses a button of its answer.
-    fn call(&mut self, who: u64, name: &'static str, button: Option<&'static str>) -> Option<()> {
-        let user = self.person(who)?;
+    fn call(&mut self, who: u64, place: u64, command: Command) -> Option<()> {
+        let user = self.user_of(who, command)?;
         let guild = self.guild(who)?;
-        let (guild, channel) = (guild.id, guild.channels.first().copied()?);
+        let (guild, first) = (guild.id, guild.channels.first().copied()?);
+        let here = self.channel_of(who, place);
+        let sees = |channel: &Id| self.world.discord.world(|world| world.sees(user, *channel));
+        let channel = here.filter(sees).unwrap_or(first);
         // Nobody is there to answer.
         tokio::runtime::Handle::try_current().ok()?;
+        let mark = mark_of(command).map(|of| self.mark(of));
         let world = Arc::clone(&self.world);
         tokio::spawn(async move {
             let discord = &world.discord;
-            let note = |interaction, text| world.note(What::CallAnswered { interaction, text });
-            let Ok(called) = discord.call(user, channel, name, json!({})).await else {
+            let (name, options, button) = wording(command, mark);
+            let Ok(called) = discord.call(user, channel, name, options).await else {
                 return;
             };
             let interaction = called.id;
@@ -177,7 +209,8 @@ impl People {
                 interaction,
                 user,
                 guild,
-                name,
+                command,
+                mark,
             });
             let Ok(mut shown) = called.answer().await else {
                 return;
@@ -191,9 +224,18 @@ impl People {
                 };
                 shown = after;
             }
-            note(interaction, shown.text());
+            let text = shown.text();
+            world.note(What::CallAnswered { interaction, text });
         });
         Some(())
+    }
+
+    /// Who uses it: settings are for those who manage the server.
+    fn user_of(&self, who: u64, command: Command) -> Option<Id> {
+        match command {
+            Command::SetLone(_) | Command::SetLearning(_) => self.places.people.first().copied(),
+            _ => self.person(who),
+        }
     }
 
     fn set_role(&self, who: u64, given: bool) -> Option<()> {
@@ -254,9 +296,25 @@ impl People {
     }
 
     fn guild(&self, which: u64) -> Option<&Guild> {
-        self.places
-            .guilds
-            .get(index(self.places.guilds.len(), which)?)
+        self.places.guilds.get(self.guild_at(which)?)
+    }
+
+    fn guild_at(&self, which: u64) -> Option<usize> {
+        index(self.places.guilds.len(), which)
+    }
+
+    /// A channel of one server.
+    fn channel_of(&self, guild: u64, which: u64) -> Option<Id> {
+        choose(&self.guild(guild)?.channels, which)
+    }
+
+    /// A thread, and where its server is in the list: the first and the last of its channels
+    /// are none.
+    fn thread(&self, which: u64) -> Option<(usize, Id)> {
+        let at = self.guild_at(which)?;
+        let channels = &self.places.guilds.get(at)?.channels;
+        let threads = channels.get(1..channels.len() - 1)?;
+        Some((at, choose(threads, which / 8)?))
     }
 
     fn channel(&self, which: u64) -> Option<Id> {
@@ -289,6 +347,42 @@ impl People {
         posts
             .get(newest - index(posts.len(), which % IN_SIGHT)?)
             .copied()
+    }
+}
+
+/// What its words are, if it is given any.
+fn mark_of(command: Command) -> Option<MarkOf> {
+    match command {
+        Command::Remember => Some(MarkOf::Fact),
+        Command::Run => Some(MarkOf::Task),
+        _ => None,
+    }
+}
+
+/// Its name, its options, and which button of its answer is pressed.
+fn wording(command: Command, mark: Option<Mark>) -> (&'static str, Value, Option<&'static str>) {
+    let words = mark.map(|mark| mark.to_string()).unwrap_or_default();
+    let none = json!({});
+    match command {
+        Command::OptOut => ("privacy opt-out", none, Some("Opt out and erase")),
+        Command::OptIn => ("privacy opt-in", none, None),
+        Command::Erase => ("privacy erase", none, Some("Erase everything")),
+        Command::Clear => ("context clear", none, None),
+        Command::Save => ("context save", none, None),
+        Command::Show => ("context show", none, None),
+        Command::Why => ("context why", none, None),
+        Command::DeleteConversation => ("clear-context", none, Some("Delete")),
+        Command::Remember => {
+            let fact = json!({"text": format!("likes {words} more than others")});
+            ("memory remember", fact, None)
+        }
+        Command::SetLone(lone) => ("settings set", json!({"lone-context": lone}), None),
+        Command::SetLearning(learning) => ("settings set", json!({"learning": learning}), None),
+        Command::Run => {
+            let task = json!({"task": format!("{words} is to be done")});
+            ("agent run", task, None)
+        }
+        Command::StopRun => ("agent stop", none, None),
     }
 }
 

@@ -60,6 +60,8 @@ pub(crate) fn make(plan: &Plan, clock: &Arc<WorldClock>) -> Option<(Simulator, P
         for person in people.iter().step_by(2) {
             discord.give_role(guild, *person, role);
         }
+        let managers = discord.role(guild, "managers", Permissions::MANAGE_GUILD);
+        discord.give_role(guild, *people.first()?, managers);
         let general = discord.channel(guild, ChannelKind::Text, "general");
         let forum = discord.channel(guild, ChannelKind::Forum, "forum");
         let private = discord.channel(guild, ChannelKind::Text, "insiders");

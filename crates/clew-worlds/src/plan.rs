@@ -87,18 +87,20 @@ pub(crate) enum PersonAct {
         place: u64,
         count: u64,
     },
-    OptsOut {
+    Uses {
         who: u64,
+        place: u64,
+        command: Command,
     },
-    OptsIn {
-        who: u64,
-    },
-    ClearsContext {
+    StartsThread {
         who: u64,
         place: u64,
     },
-    Erases {
-        who: u64,
+    ArchivesThread {
+        place: u64,
+    },
+    DeletesThread {
+        place: u64,
     },
     LosesRole {
         who: u64,
@@ -112,6 +114,26 @@ pub(crate) enum PersonAct {
     ShowsChannel {
         place: u64,
     },
+}
+
+/// A command of the bot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    OptOut,
+    OptIn,
+    Erase,
+    Clear,
+    Save,
+    Show,
+    Why,
+    DeleteConversation,
+    Remember,
+    /// What lone mentions get in the server, by the operator's setting.
+    SetLone(&'static str),
+    /// Whether facts are learnt there.
+    SetLearning(&'static str),
+    Run,
+    StopRun,
 }
 
 /// What goes wrong.
@@ -185,6 +207,8 @@ fn settings(store: StoreKind, chance: &mut Chance) -> Vec<(&'static str, &'stati
     set(20, "MEM_MAX_CHARS", "600");
     set(20, "WINDOW_PER_CHANNEL", "0");
     set(20, "THREAD_REPLY_TARGET", "trigger");
+    set(30, "MEMORY_LEARN", "model");
+    set(20, "TOOLS", "off");
     set(80, "USER_TURNS_PER_MIN", "60");
     // What nobody has reached is no limit.
     if !settings
@@ -243,14 +267,40 @@ fn person(chance: &mut Chance) -> PersonAct {
             place,
             count: chance.between(2, 5),
         },
-        85..87 => PersonAct::OptsOut { who },
-        87..89 => PersonAct::OptsIn { who },
-        89..91 => PersonAct::ClearsContext { who, place },
-        91..92 => PersonAct::Erases { who },
-        92..94 => PersonAct::LosesRole { who },
-        94..96 => PersonAct::GetsRole { who },
-        96..98 => PersonAct::HidesChannel { place },
-        _ => PersonAct::ShowsChannel { place },
+        85..93 => PersonAct::Uses {
+            who,
+            place,
+            command: command(chance),
+        },
+        93 => PersonAct::LosesRole { who },
+        94 => PersonAct::GetsRole { who },
+        95 => PersonAct::HidesChannel { place },
+        96 => PersonAct::ShowsChannel { place },
+        97 => PersonAct::StartsThread { who, place },
+        _ => match chance.below(3) {
+            0 => PersonAct::DeletesThread { place },
+            _ => PersonAct::ArchivesThread { place },
+        },
+    }
+}
+
+fn command(chance: &mut Chance) -> Command {
+    let lone = chance.one_of(&["off", "recent", "conversation", "default"]);
+    let learning = chance.one_of(&["on", "off", "default"]);
+    match chance.below(16) {
+        0 => Command::OptOut,
+        1 => Command::OptIn,
+        2 => Command::Erase,
+        3 | 4 => Command::Clear,
+        5 => Command::Save,
+        6 => Command::Show,
+        7 => Command::Why,
+        8 => Command::DeleteConversation,
+        9 | 10 => Command::Remember,
+        11 => Command::SetLone(lone.unwrap_or("default")),
+        12 => Command::SetLearning(learning.unwrap_or("default")),
+        13 => Command::StopRun,
+        _ => Command::Run,
     }
 }
 
@@ -258,7 +308,7 @@ fn fault(chance: &mut Chance) -> FaultAct {
     let times = chance.between(1, 4);
     match chance.below(20) {
         0..3 => FaultAct::Model(model_trouble(chance), times),
-        3..7 => FaultAct::Store(store_trouble(chance), chance.between(1, 12)),
+        3..7 => store_fault(chance),
         7 => FaultAct::RestStatus {
             status: chance.one_of(&[500, 502, 503]).unwrap_or(500),
             times,
@@ -320,11 +370,20 @@ fn model_trouble(chance: &mut Chance) -> ModelTrouble {
     }
 }
 
+fn store_fault(chance: &mut Chance) -> FaultAct {
+    match (store_trouble(chance), chance.between(1, 12)) {
+        // It ends at the first.
+        (StoreTrouble::Held, _) => FaultAct::Store(StoreTrouble::Held, 1),
+        (trouble, times) => FaultAct::Store(trouble, times),
+    }
+}
+
 fn store_trouble(chance: &mut Chance) -> StoreTrouble {
-    match chance.below(5) {
-        0 | 1 => StoreTrouble::Fails,
-        2 => StoreTrouble::AppliedButLost,
-        3 => StoreTrouble::Full,
+    match chance.below(16) {
+        0..6 => StoreTrouble::Fails,
+        6..9 => StoreTrouble::AppliedButLost,
+        9..12 => StoreTrouble::Full,
+        12 => StoreTrouble::Held,
         _ => StoreTrouble::Hangs(chance.between(20, 20_000)),
     }
 }

@@ -30,7 +30,7 @@ use crate::seams::gateway::Dialer;
 use crate::seams::net::{MODEL_URL, Net};
 use crate::seams::store::TroubledStore;
 use crate::stored;
-use crate::world::World;
+use crate::world::{StoreTrouble, World};
 
 /// How long the world is left alone at its end: longer than anything waits to be tried again.
 const QUIET: Duration = Duration::from_mins(20);
@@ -386,6 +386,7 @@ impl Stage {
 fn name(fault: FaultAct) -> &'static str {
     match fault {
         FaultAct::Model(..) => "model",
+        FaultAct::Store(StoreTrouble::Held, _) => "store_held",
         FaultAct::Store(..) => "store",
         FaultAct::RestStatus { .. } => "rest_status",
         FaultAct::RestLimited { .. } => "rest_limited",

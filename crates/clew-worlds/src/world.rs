@@ -67,6 +67,8 @@ pub(crate) enum StoreTrouble {
     AppliedButLost,
     /// Its disk is full: what writes fails.
     Full,
+    /// Another process holds it: the bot ends, so that two never answer.
+    Held,
     /// It answers after this many milliseconds.
     Hangs(u64),
 }

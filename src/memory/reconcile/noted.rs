@@ -124,7 +124,12 @@ impl Noted {
     }
 
     /// Previews of links are not edits.
-    pub(super) fn edited(&self, guild: Option<GuildId>, channel: ChannelId, edits: &[Edit]) {
+    pub(in crate::memory) fn edited(
+        &self,
+        guild: Option<GuildId>,
+        channel: ChannelId,
+        edits: &[Edit],
+    ) {
         let party = Party::of(guild, channel);
         let edits = edits
             .iter()

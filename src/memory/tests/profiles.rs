@@ -45,6 +45,29 @@ async fn what_was_learnt_from_other_words_goes_with_them() {
     }
 }
 
+/// Also while a store takes its time to forget it.
+#[tokio::test]
+async fn a_fact_of_words_that_were_edited_away_is_not_told() {
+    let s = scene().await;
+    let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
+    let subject = Subject::User(ADA);
+    let learnt = [fact(subject, 10, ADA, 5), fact(subject, 11, ADA, 5)];
+    s.memory.stores.lasting.put_facts(&learnt).await.unwrap();
+    for (message, at) in [(10, 6), (11, 5)] {
+        let edit = Edit {
+            message: MessageId::new(message),
+            author: ADA,
+            words: None,
+            at: Some(UnixMillis(at)),
+        };
+        let noted = &s.memory.changes.noted;
+        noted.edited(Some(GUILD), HERE, std::slice::from_ref(&edit));
+    }
+    let readable = s.memory.read_facts(&ids, &here).await;
+    let told = s.memory.profiles(&ids, &here, readable, "words").await;
+    assert_eq!(told.profiles.user, ["fact 11"]);
+}
+
 /// Facts by users who opted out and facts whose message may be deleted are left out.
 #[tokio::test]
 async fn facts_of_a_server_are_those_that_may_be_told() {
@@ -60,11 +83,19 @@ async fn facts_of_a_server_are_those_that_may_be_told() {
     s.memory.reconcile(deleted(12));
     let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
     let readable = s.memory.read_facts(&ids, &here).await;
-    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    let profiles = s
+        .memory
+        .profiles(&ids, &here, readable, "words")
+        .await
+        .profiles;
     assert_eq!(profiles.server, ["fact 10"]);
     // After a gap their messages are asked for, and nothing is told meanwhile.
     s.memory.missed(Missed::Everything);
-    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    let profiles = s
+        .memory
+        .profiles(&ids, &here, readable, "words")
+        .await
+        .profiles;
     assert_eq!(profiles.server, [""; 0]);
     let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
     assert_eq!(due, [10, 12].map(|id| (HERE, MessageId::new(id))));
@@ -91,7 +122,11 @@ async fn facts_from_before_a_gap_are_told_once_they_are_confirmed() {
     s.memory.stores.lasting.put_facts(&facts).await.unwrap();
     let told = async || {
         let readable = s.memory.read_facts(&ids, &here).await;
-        let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+        let profiles = s
+            .memory
+            .profiles(&ids, &here, readable, "words")
+            .await
+            .profiles;
         profiles.user
     };
     assert_eq!(told().await, ["fact 11", "fact 12"]);
@@ -120,10 +155,18 @@ async fn facts_that_may_not_be_read_are_not_told() {
     let remembered = s.memory.remember(subject, "figs", Origin::Everywhere, ADA);
     remembered.await.unwrap().unwrap();
     let readable = s.memory.read_facts(&ids, &here).await;
-    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    let profiles = s
+        .memory
+        .profiles(&ids, &here, readable, "words")
+        .await
+        .profiles;
     assert_eq!(profiles.user, ["figs"]);
     s.opt_outs.set([ADA].into_iter().collect());
-    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    let profiles = s
+        .memory
+        .profiles(&ids, &here, readable, "words")
+        .await
+        .profiles;
     assert_eq!(profiles.user, [""; 0]);
 
     let s = scene().await;
@@ -133,7 +176,11 @@ async fn facts_that_may_not_be_read_are_not_told() {
     let lasting = &s.memory.stores.lasting;
     let now = s.memory.circuit(lasting).now();
     s.memory.found(lasting, now, circuit::Sides::default());
-    let profiles = s.memory.profiles(&ids, &here, readable, "words").await;
+    let profiles = s
+        .memory
+        .profiles(&ids, &here, readable, "words")
+        .await
+        .profiles;
     assert!(profiles.user.is_empty() && profiles.server.is_empty());
     assert_eq!(s.told("store_failed").len(), 1);
 }

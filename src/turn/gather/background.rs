@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::names::{TurnNames, access_to};
 use super::recheck::Judged;
 use crate::engine::sources::{Inherited, elsewhere, place_of, retain_readable};
-use crate::memory::{Memory, Place, Readable, Words};
+use crate::memory::{Memory, Place, PromptFacts, Readable, Words};
 use crate::model::{Agent, ToolName};
 use crate::runs::RunSlot;
 use crate::tools;
@@ -30,7 +30,7 @@ pub(in crate::turn) struct Background {
     /// Which facts could be read; none in an agent run, or for who asks through an app.
     facts: Option<Readable>,
     /// The asker's and the server's facts.
-    pub(super) profiles: Profiles,
+    shown_facts: PromptFacts,
     /// What was said before, oldest first: what is recalled, then the history.
     pub(in crate::turn) rows: Vec<StoredMessage>,
     /// The number of what was noted of deletions and edits when the rows were last judged
@@ -71,7 +71,7 @@ impl Background {
     }
 
     /// Leaves out what was said before and may not be shown any more, whole turns. Returns
-    /// whether there was any.
+    /// whether there was any, or a fact.
     pub(super) fn leave_out_changed(
         &mut self,
         turn: &Turn<'_>,
@@ -79,15 +79,19 @@ impl Background {
         now: &Judged,
     ) -> bool {
         let memory = &turn.services.memory;
-        let before = self.rows.len();
+        let before = (self.rows.len(), self.shown_facts.stated.len());
         let opted_out = &now.opted_out;
         let asker = turn.job.request.asker();
         if opted_out.contains(asker) || memory.is_gone(&self.place, turn.job.asked) {
             self.rows.clear();
             self.facts = None;
-            self.profiles = Profiles::default();
+            self.shown_facts = PromptFacts::default();
         }
         let noted = memory.noted_after(self.noted);
+        self.shown_facts.stated.retain(|(by, source)| {
+            let is_changed = source.as_ref().is_some_and(|one| noted.changed(one));
+            !is_changed && !opted_out.contains(*by)
+        });
         self.leave_out_turns(|row| {
             let mut authors = row.sources.iter().filter_map(|source| source.author);
             opted_out.contains(row.owner)
@@ -99,7 +103,7 @@ impl Background {
         if since.rights != now.rights {
             self.retain_readable(turn);
         }
-        self.rows.len() < before
+        (self.rows.len(), self.shown_facts.stated.len()) != before
     }
 
     /// Leaves the rows that everybody who will read the answer may read, and what they were
@@ -129,7 +133,7 @@ impl Background {
 
     /// The facts in the prompt.
     pub(in crate::turn) const fn profiles(&self) -> &Profiles {
-        &self.profiles
+        &self.shown_facts.profiles
     }
 
     /// All rows, and the turns of those that are recalled.
@@ -180,7 +184,7 @@ pub(super) async fn remembered(
             status: String::new(),
             facts: None,
             offers: Vec::new(),
-            profiles: Profiles::default(),
+            shown_facts: PromptFacts::default(),
             inherited: Inherited::new(place.channel),
             agent,
             place,
@@ -219,7 +223,7 @@ pub(super) async fn remembered(
         status: String::new(),
         facts: Some(facts),
         offers: Vec::new(),
-        profiles: Profiles::default(),
+        shown_facts: PromptFacts::default(),
         inherited: Inherited::new(place.channel),
         agent,
         place,
@@ -258,7 +262,7 @@ async fn add_profiles(turn: &Turn<'_>, background: &mut Background, collected: &
     words.truncate(words.floor_char_boundary(MATCHED_BYTES));
     let memory = &turn.services.memory;
     let place = &background.place;
-    background.profiles = memory.profiles(&turn.ids, place, facts, &words).await;
+    background.shown_facts = memory.profiles(&turn.ids, place, facts, &words).await;
 }
 
 /// Names the results of tools that match what was asked, if the agent can read them and

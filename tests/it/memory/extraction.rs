@@ -88,6 +88,7 @@ fn extraction(guild: Option<GuildId>) -> ExtractionInput {
         message: Some(MessageId::new(3)),
         // Later than all events of these tests, so that only those during the extraction have an effect.
         asked: UnixMillis(i64::MAX),
+        worded: UnixMillis(i64::MAX),
     }
 }
 

@@ -170,6 +170,37 @@ async fn what_is_deleted_between_rounds_is_not_asked_with_again() {
     bot.stop().await;
 }
 
+/// A fact goes with the words that it was learnt from.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fact_whose_message_is_edited_between_rounds_is_not_asked_with_again() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    let fact = json!({"fact": "likes kumquat jam"}).to_string();
+    p.stage
+        .model
+        .script(Behaviour::calls("", &[("remember", &fact)]));
+    let stated = p.post(
+        p.channel,
+        p.ada,
+        p.to_us("remember that I like kumquat jam"),
+    );
+    p.answer(p.channel, 1).await;
+    let read = json!({"message": theirs.elsewhere.to_string()}).to_string();
+    let (first, gate) = Behaviour::calls("", &[("get_message", &read)]).held();
+    p.stage.model.script(first);
+    p.post(p.channel, p.boris, "or plums");
+    p.post(p.channel, p.ada, p.to_us("what do I like?"));
+    let before = p.request(3).await;
+    assert!(before.contains("likes kumquat jam"), "{before}");
+    p.stage.discord.edit(p.channel, stated, "never mind");
+    p.seen().await;
+    gate.step(1);
+    let after = p.request(4).await;
+    assert!(!after.contains("kumquat jam"), "{after}");
+    p.answer(p.channel, 2).await;
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_deleted_before_a_retry_is_not_asked_with_again() {
     let (p, theirs) = with_theirs().await;

@@ -362,6 +362,29 @@ async fn a_deleted_source_takes_its_results() {
     bot.stop().await;
 }
 
+/// A search shows what was said earlier, too, and an answer goes with its question.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_question_takes_the_results_that_show_it_or_its_answer() {
+    for words in ["kumquat", "rambutan"] {
+        // No window: only what is stored is found.
+        let (p, _) = with_news(&[("WINDOW_PER_CHANNEL", "0")]).await;
+        let bot = p.start().await;
+        p.stage.model.script(Behaviour::text(&["a rambutan"]));
+        let question = p.post(p.channel, p.ada, p.to_us("what is like a kumquat?"));
+        p.answer(p.channel, 1).await;
+        let found = p.tool("search_messages", &json!({"words": words})).await;
+        assert!(found.contains("(said earlier)"), "{found}");
+        p.answer(p.channel, 2).await;
+        assert_eq!(files(&p).len(), 1);
+        p.stage.discord.delete(p.channel, question);
+        until_no_file(&p).await;
+        bot.stop().await;
+        let rows = p.rows().await;
+        let texts: Vec<&str> = rows.iter().map(|row| row.content.as_str()).collect();
+        assert_eq!(texts, ["well?"], "the question that asked for the search");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edited_source_takes_its_results() {
     let (p, news) = with_news(&[]).await;

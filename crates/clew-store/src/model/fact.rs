@@ -24,7 +24,7 @@ pub struct Fact {
     pub origin: Origin,
     /// Who said it.
     pub by: UserId,
-    /// When it was learnt.
+    /// When it was stated: for a learnt one, when the message got its words.
     pub at: UnixMillis,
     /// The message it was learnt from; deleting that deletes the fact.
     pub link: Option<(ChannelId, MessageId)>,

@@ -107,8 +107,12 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     let (mut is_fault, mut is_stored) = (false, false);
     let (mut here, mut has_called) = (BTreeSet::new(), false);
     let is_left_out = is_left_out(evidence);
+    let mut is_held = false;
     for happened in &evidence.history {
         match &happened.what {
+            // Whoever holds the store has the questions, too: the next process begins anew.
+            What::Fault { name: "store_held" } => is_held = true,
+            What::Greeted { .. } if is_held && happened.at >= at => return true,
             // Direct conversations are looked for where something is stored of them.
             What::Greeted { .. }
                 if happened.at >= at
@@ -170,12 +174,17 @@ pub(crate) fn answers_reply(evidence: &Evidence) -> Verdict {
         .into_iter()
         .map(|(mark, said)| (mark.number, said))
         .collect();
+    let tasks: BTreeSet<u32> = evidence.tasks().map(|mark| mark.number).collect();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
         let What::Posted { channel, marks, .. } = &happened.what else {
             continue;
         };
         for mark in marks.iter().filter(|mark| mark.of == MarkOf::Answer) {
+            // A task is answered in a thread of its own.
+            if tasks.contains(&mark.number) {
+                continue;
+            }
             judged += 1;
             if questions
                 .get(&mark.number)
@@ -207,18 +216,31 @@ pub(crate) fn people_have_limits(evidence: &Evidence) -> Verdict {
         }
     }
     let mut found = None;
+    let starts: Vec<i64> = evidence
+        .history
+        .iter()
+        .filter(|happened| matches!(happened.what, What::Started { .. }))
+        .map(|happened| happened.at)
+        .collect();
     let mut settings = evidence.settings.iter();
     let set = settings.find(|(name, _)| *name == "USER_TURNS_PER_MIN");
     let Some(limit) = set.and_then(|(_, value)| value.parse::<usize>().ok()) else {
         return Verdict::Unreached;
     };
     for (person, turns) in &asked {
-        // Twice, since what waited for its turn may run together with what came later.
-        for window in turns.windows(2 * limit + 1) {
-            if let [(first, _), .., (last, _)] = window
-                && last - first < MINUTE
-            {
-                found.get_or_insert(format!("{last} ms: {person} got more turns than the limit"));
+        for (number, (first, _)) in turns.iter().enumerate() {
+            let within = |at: i64| (*first..first + MINUTE).contains(&at);
+            let count = turns[number..]
+                .iter()
+                .take_while(|(at, _)| within(*at))
+                .count();
+            // Each process counts anew. Twice, since what waited for its turn may run together
+            // with what came later.
+            let begun = starts.iter().filter(|at| within(**at)).count();
+            if count > limit * (2 + begun) {
+                found.get_or_insert(format!(
+                    "{first} ms: {person} got {count} turns in a minute"
+                ));
             }
         }
     }

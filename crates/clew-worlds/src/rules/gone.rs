@@ -6,7 +6,8 @@ use clew_simulator::Id;
 
 use super::{Verdict, verdict};
 use crate::evidence::{Evidence, Gone, How};
-use crate::history::{Mark, MarkOf, What};
+use crate::history::{Mark, MarkOf, What, marks};
+use crate::plan::Command;
 
 /// Nothing that went so is in a prompt once its process was told. Nor if the question came
 /// later, and a process before was told, or a session began in between.
@@ -67,7 +68,7 @@ pub(crate) fn edited_is_not_shown(evidence: &Evidence) -> Verdict {
 pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
     let texts = evidence.texts();
     let author_of = |mark: &Mark| texts.get(mark).map(|said| said.author);
-    let mut callers: BTreeMap<Id, (Id, &str)> = BTreeMap::new();
+    let mut callers: BTreeMap<Id, (Id, Command)> = BTreeMap::new();
     let mut out: BTreeSet<Id> = BTreeSet::new();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
@@ -75,18 +76,18 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
             What::Called {
                 interaction,
                 user,
-                name,
+                command,
                 ..
             } => {
-                if *name == "privacy opt-in" {
+                if *command == Command::OptIn {
                     // From here on whatever was asked for before may be undone.
                     out.remove(user);
                     callers.retain(|_, (caller, _)| caller != user);
                 }
-                callers.insert(*interaction, (*user, name));
+                callers.insert(*interaction, (*user, *command));
             }
             What::CallAnswered { interaction, text } => match callers.get(interaction) {
-                Some((user, "privacy opt-out")) if text.contains("You have opted out") => {
+                Some((user, Command::OptOut)) if text.contains("You have opted out") => {
                     out.insert(*user);
                 }
                 _ => {}
@@ -188,12 +189,24 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
 /// fails, whose last troubles may have to be waited for.
 const CARRIED_OUT: i64 = 300_000;
 
+/// How soon the bot hears of an edit where nothing is late, in milliseconds.
+const HEARD: i64 = 1_000;
+
 /// Nothing is on disk that was deleted or edited away, once a process was told and had the
 /// time; answers to deleted questions neither. What was lost with a process is asked for
 /// when it is used.
 pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
+    let has_called = evidence.told("tool_called").next().is_some();
     let told = evidence.gone().into_iter();
-    let told: Vec<Gone> = told.filter(|one| is_told_in_time(evidence, one)).collect();
+    let told = told.filter(|one| is_told_in_time(evidence, one));
+    // What a tool read of somebody's former words, after these were edited and before the bot
+    // heard of it, stays: its turn began after the edit.
+    let is_read = |one: &Gone| {
+        let first = evidence.told_of(one).next();
+        let is_late = first.is_some_and(|(at, _)| at - one.at > HEARD);
+        has_called && one.how == How::Edited && is_late
+    };
+    let told: Vec<Gone> = told.filter(|one| !is_read(one)).collect();
     let mut gone: BTreeSet<Mark> = told.iter().map(|one| one.mark).collect();
     let deleted: BTreeSet<Id> = told
         .iter()
@@ -208,7 +221,16 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
             number: mark.number,
         })
         .collect();
-    gone.extend(answers);
+    // Tools read from Discord what is left there of them.
+    if !has_called {
+        gone.extend(&answers);
+    }
+    let answers: BTreeSet<Mark> = answers.into_iter().collect();
+    let spoken = evidence.rows.iter().filter(|row| row.role.is_spoken());
+    let mut left = spoken.flat_map(|row| marks(&row.content));
+    if let Some(left) = left.find(|mark| answers.contains(mark)) {
+        return Verdict::Broken(format!("{left} answers what is gone, and is stored"));
+    }
     let judged = evidence.on_disk.iter().flat_map(|(_, marks)| marks).count();
     let found = evidence.on_disk.iter().find_map(|(path, marks)| {
         let left = marks.iter().find(|mark| gone.contains(mark))?;
@@ -231,7 +253,7 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
             What::Called {
                 interaction,
                 user,
-                name: "privacy erase",
+                command: Command::Erase,
                 ..
             } => drop(callers.insert(*interaction, (*user, happened.at))),
             What::CallAnswered { interaction, text }
@@ -259,11 +281,20 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
     verdict(gone.len(), found)
 }
 
-/// Where a lone question gets nothing of its channel, the prompt shows nothing that its asker
+/// Where a lone question gets nothing of its channel, and nothing is learnt, the prompt shows nothing that its asker
 /// asked and was answered before a `/context clear` in that server.
 pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
-    let is_lone = |(name, _): &(&str, &str)| *name == "LONE_CONTEXT";
-    if evidence.settings.iter().any(is_lone) {
+    let is_lone = |(name, _): &(&str, &str)| ["LONE_CONTEXT", "MEMORY_LEARN"].contains(name);
+    let is_set = |what: &What| {
+        matches!(
+            what,
+            What::Called {
+                command: Command::SetLone(_),
+                ..
+            }
+        )
+    };
+    if evidence.settings.iter().any(is_lone) || evidence.count(is_set) > 0 {
         return Verdict::Unreached;
     }
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
@@ -279,7 +310,8 @@ pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
                 interaction,
                 user,
                 guild,
-                name: "context clear",
+                command: Command::Clear,
+                ..
             } => drop(callers.insert(*interaction, ((*user, *guild), at))),
             What::CallAnswered { interaction, text } if text.contains("Starting fresh") => {
                 if let Some((who, from)) = callers.get(interaction) {

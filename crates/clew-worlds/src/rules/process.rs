@@ -8,6 +8,9 @@ use super::{Verdict, verdict};
 use crate::evidence::Evidence;
 use crate::history::What;
 
+/// Of the error with which a process ends whose store another holds.
+const HELD: &str = "is in use by another process";
+
 /// Who is asked to stop does so in time, without an error.
 pub(crate) fn stops(evidence: &Evidence) -> Verdict {
     let mut asked = Vec::new();
@@ -30,13 +33,18 @@ pub(crate) fn stops(evidence: &Evidence) -> Verdict {
     verdict(asked.len(), found)
 }
 
-/// No process ends by itself.
+/// No process ends by itself, but where another holds its store.
 pub(crate) fn runs(evidence: &Evidence) -> Verdict {
     let (mut asked, mut started, mut found) = (Vec::new(), 0, None);
+    let mut is_held = false;
     for happened in &evidence.history {
         match &happened.what {
             What::Started { .. } => started += 1,
             What::AskedToStop { process } => asked.push(*process),
+            What::Fault { name: "store_held" } => is_held = true,
+            What::Ended {
+                error: Some(error), ..
+            } if is_held && error.contains(HELD) => {}
             What::Ended { process, error } if !asked.contains(process) => {
                 found.get_or_insert(format!(
                     "{} ms: process {process} ended by itself: {error:?}",

@@ -8,19 +8,25 @@ use clew_store::model::{StoredMessage, StoredRole};
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
 use crate::history::{MarkOf, Said, What};
-use crate::plan::StoreKind;
+use crate::plan::{Command, StoreKind};
 
-/// A turn's rows are one question and its answer.
+/// A turn's rows are one question, the tools that were called, and its answer. What was made
+/// from messages that are gone is gone with them.
 pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     let mut turns: BTreeMap<u64, Vec<&StoredMessage>> = BTreeMap::new();
     for row in &evidence.rows {
         turns.entry(row.turn.0).or_default().push(row);
     }
+    let has_called = evidence.told("tool_called").next().is_some();
     let is_whole = |rows: &[&StoredMessage]| {
         let roles: Vec<StoredRole> = rows.iter().map(|row| row.role).collect();
-        roles == [StoredRole::User, StoredRole::Assistant]
-            && rows[0].scope == rows[1].scope
-            && rows[0].ordinal == rows[1].ordinal
+        let called = [StoredRole::ToolUse, StoredRole::ToolResult];
+        let is_one =
+            |row: &&StoredMessage| (row.scope, row.ordinal) == (rows[0].scope, rows[0].ordinal);
+        let is_whole = matches!(&roles[..], [StoredRole::User, tools @ .., StoredRole::Assistant]
+            if tools.chunks(2).all(|round| round == called));
+        // What is made from such an answer goes, too.
+        (is_whole || roles == [StoredRole::User] && has_called) && rows.iter().all(is_one)
     };
     let found = turns.iter().find(|(_, rows)| !is_whole(rows));
     let found = found.map(|(turn, rows)| {
@@ -92,7 +98,7 @@ pub(crate) fn answered_is_kept(evidence: &Evidence) -> Verdict {
     let (answered, deleted) = (answered(evidence), evidence.deleted());
     let called = evidence.history.iter();
     let called = called.filter_map(|happened| match happened.what {
-        What::Called { user, name, .. } => (name != "context clear").then_some(user),
+        What::Called { user, command, .. } => is_forgetting(command).then_some(user),
         _ => None,
     });
     let unkept: BTreeSet<Id> = called.collect();
@@ -130,6 +136,11 @@ pub(crate) fn answered_is_kept(evidence: &Evidence) -> Verdict {
         }
     }
     verdict(judged, found)
+}
+
+fn is_forgetting(command: Command) -> bool {
+    use Command::{DeleteConversation, Erase, OptIn, OptOut};
+    matches!(command, OptOut | OptIn | Erase | DeleteConversation)
 }
 
 /// The questions whose turns told that they were answered whole.

@@ -34,7 +34,10 @@ pub(super) async fn answer(net: &Net, request: Request) -> Result<Response, Send
     if trouble.is_some_and(|trouble| !matches!(trouble, ModelTrouble::Slow(_))) {
         net.world.note(What::ModelFailed { question });
     }
-    let words = question.map_or_else(
+    if let Some(events) = other_than_words(net, &body, question).filter(|_| trouble.is_none()) {
+        return Ok(stream_of(net, events, PAUSE, true));
+    }
+    let words: Vec<String> = question.map_or_else(
         || vec!["nothing".to_owned()],
         |question| {
             let mark = Mark {
@@ -46,6 +49,7 @@ pub(super) async fn answer(net: &Net, request: Request) -> Result<Response, Send
             [mark.to_string()].into_iter().chain(rest).collect()
         },
     );
+    let words: Vec<Value> = words.iter().map(|word| json!({"content": word})).collect();
     match trouble {
         Some(ModelTrouble::Status(status)) => {
             let error = json!({"error": {"message": "not now", "type": "server_error"}});
@@ -62,19 +66,55 @@ pub(super) async fn answer(net: &Net, request: Request) -> Result<Response, Send
     }
 }
 
-/// Notes what the prompt shows. Returns the question that it asks: the last of the prompt.
+/// How often in a hundred times the model calls a tool, if it may.
+const CALLS: u64 = 20;
+/// Ends the head of an asker's message, in a turn's prompt.
+const ASKS: &str = "asks you";
+/// How the prompt begins that asks for facts.
+const NOTES: &str = "You keep short notes";
+
+/// A tool's call, or facts, if these are what is wanted.
+fn other_than_words(net: &Net, body: &Value, question: Option<Mark>) -> Option<Vec<Value>> {
+    let messages = body["messages"].as_array()?;
+    if text(&messages.first()?["content"]).starts_with(NOTES) {
+        let data: Value = serde_json::from_str(&text(&messages.last()?["content"])).ok()?;
+        let mark = *marks(data["message"].as_str()?).first()?;
+        let fact = json!({"facts": [{"text": format!("thinks of {mark} often")}]});
+        return Some(vec![json!({"content": fact.to_string()})]);
+    }
+    let mark = question?;
+    let tools = body["tools"].as_array()?;
+    if messages.last()?["role"] == "tool" || net.world.between(1, 100) > CALLS {
+        return None;
+    }
+    let which = net.world.between(1, tools.len() as u64) - 1;
+    let tool = &tools.get(usize::try_from(which).ok()?)?["function"]["name"];
+    let arguments = match tool.as_str()? {
+        "search_messages" => json!({"words": "say meant about"}),
+        "search_outputs" => json!({"words": "say"}),
+        "remember" => json!({"fact": "says what it is about"}),
+        _ => json!({}),
+    };
+    let call = json!({
+        "index": 0, "id": format!("call-{}", mark.number), "type": "function",
+        "function": {"name": tool, "arguments": arguments.to_string()},
+    });
+    Some(vec![json!({"tool_calls": [call]})])
+}
+
+/// Notes what the prompt shows. Returns the question that it asks: the asker's words are the
+/// last of the prompt, but for what tools gave.
 fn note(net: &Net, body: &Value) -> Option<Mark> {
     let messages = body["messages"].as_array().map(Vec::as_slice);
-    let texts: Vec<String> = messages
-        .unwrap_or_default()
-        .iter()
-        .map(|message| text(&message["content"]))
-        .collect();
-    let last = texts.last().map(|text| marks(text)).unwrap_or_default();
-    let question = last
-        .into_iter()
-        .rev()
-        .find(|mark| mark.of == MarkOf::Question);
+    let messages = messages.unwrap_or_default();
+    let texts = messages.iter().map(|message| text(&message["content"]));
+    let texts: Vec<String> = texts.collect();
+    let of_asker = messages.iter().rposition(|one| one["role"] == "user");
+    let last = of_asker.map(|at| &texts[at]);
+    let asks = last.filter(|text| text.contains(ASKS));
+    let mut asked = asks.map(|text| marks(text)).unwrap_or_default();
+    asked.retain(|mark| mark.of.is_asked());
+    let question = asked.pop();
     let mut shows: Vec<Mark> = texts.iter().flat_map(|text| marks(text)).collect();
     shows.retain(|mark| Some(*mark) != question);
     shows.sort_unstable();
@@ -105,14 +145,16 @@ fn respond(status: u16, body: String) -> Response {
     response.into()
 }
 
-/// The words as server-sent events, one each, and the end unless it breaks off.
-fn stream_of(net: &Net, words: Vec<String>, pause: u64, ends: bool) -> Response {
-    let mut events: Vec<Result<Value, ()>> = words
+/// The parts as server-sent events, one each, and the end unless it breaks off.
+fn stream_of(net: &Net, parts: Vec<Value>, pause: u64, ends: bool) -> Response {
+    let calls = parts.iter().any(|part| part.get("tool_calls").is_some());
+    let mut events: Vec<Result<Value, ()>> = parts
         .into_iter()
-        .map(|word| Ok(json!({"choices": [{"index": 0, "delta": {"content": word}}]})))
+        .map(|part| Ok(json!({"choices": [{"index": 0, "delta": part}]})))
         .collect();
     if ends {
-        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let reason = if calls { "tool_calls" } else { "stop" };
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
         events.push(Ok(end));
     } else {
         events.truncate(events.len() / 2);

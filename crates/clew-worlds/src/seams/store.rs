@@ -70,6 +70,10 @@ impl TroubledStore {
                 path: PathBuf::from("store"),
                 source: io::Error::from_raw_os_error(FULL),
             }),
+            Some(StoreTrouble::Held) => Err(Error::Held {
+                place: "store".to_owned(),
+                holder: "another".to_owned(),
+            }),
             Some(StoreTrouble::Hangs(ms)) => {
                 sleep(Duration::from_millis(ms)).await;
                 done.await

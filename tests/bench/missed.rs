@@ -1,0 +1,165 @@
+//! Whether a `kill -9` loses questions: they are asked all the time, also while no process runs, and each
+//! is to be answered once.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::time::Duration;
+
+use clew_simulator::{ChannelKind, Id, Message, World};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use super::bot::block_on;
+use super::kill::random;
+use super::killed::KilledBot;
+use super::model::Model;
+use super::postgres::Postgres;
+
+/// Kills a store, unless `CLEW_KILLS` says otherwise.
+const KILLS: u32 = 60;
+/// Between two questions.
+const ASKED_EACH: Duration = Duration::from_millis(50);
+/// How long the model takes for an answer: at each kill some are under way.
+const THINKS: Duration = Duration::from_millis(300);
+/// A process lives this long once it is connected, from and to.
+const LIVES_MS: std::ops::Range<u64> = 1_000..6_000;
+/// From a kill to the next start.
+const DOWN: Duration = Duration::from_secs(10);
+const GUILDS: usize = 4;
+const CHANNELS: usize = 10;
+const PEOPLE: usize = 100;
+/// It is over when nothing has been answered for so long.
+const QUIET: Duration = Duration::from_secs(30);
+/// So that no limit refuses a question.
+const SETTINGS: [(&str, &str); 3] = [
+    ("TURN_QUEUE_PER_CHANNEL", "1000"),
+    ("CATCH_UP_MIN", "30"),
+    ("MEMORY_SAVE_INTERVAL", "1"),
+];
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment tells a bench how long it runs"
+)]
+pub(crate) fn print() {
+    let kills = env::var_os("CLEW_KILLS");
+    let kills = kills.map_or(KILLS, |text| text.to_str().unwrap().parse().unwrap());
+    println!(
+        "\nQuestions under kill -9, one each {} ms, {} s down; every second process finds its session lost",
+        ASKED_EACH.as_millis(),
+        DOWN.as_secs()
+    );
+    println!(
+        "{:<12}{:>7}{:>9}{:>9}{:>7}{:>10}{:>9}",
+        "store", "kills", "asked", "once", "twice", "otherwise", "never"
+    );
+    block_on(async {
+        let database = Postgres::shared().fresh_database().await;
+        let stores = [
+            ("sqlite", "sqlite"),
+            ("files", "files"),
+            ("postgres", &database.url),
+        ];
+        let runs = stores.map(|(name, store)| run(name, store, kills));
+        futures_util::future::join_all(runs).await;
+    });
+}
+
+/// The questions asked so far, each with its channel.
+type Asked = Vec<(Id, Id)>;
+
+async fn run(name: &str, store: &str, kills: u32) {
+    let mut world = World::new();
+    let guilds: Vec<(Vec<Id>, Vec<Id>)> = (0..GUILDS)
+        .map(|number| {
+            let guild = world.guild(&format!("Works {number}"));
+            let people = (0..PEOPLE).map(|one| world.member(guild, &format!("Person {one}")));
+            let people = people.collect();
+            let channels = (0..CHANNELS)
+                .map(|one| world.channel(guild, ChannelKind::Text, &format!("hall-{one}")));
+            (channels.collect(), people)
+        })
+        .collect();
+    let bot = KilledBot::new(world, Model::start(THINKS).await, store).await;
+    let mut asked = Asked::new();
+    tokio::select! {
+        () = keep_asking(&bot, &guilds, &mut asked) => {}
+        () = keep_killing(&bot, kills) => {}
+    }
+    let mut last = bot.begin(&SETTINGS).await;
+    wait_quiet(&bot, &guilds).await;
+    last.kill().unwrap();
+    last.wait().unwrap();
+    let replies = replies(&bot, &guilds);
+    let (mut once, mut twice, mut otherwise, mut never) = (0, 0, 0, 0);
+    for (channel, question) in &asked {
+        let texts = replies.get(&(*channel, *question));
+        let of = texts.map_or(&[][..], Vec::as_slice);
+        let answers = of.iter().filter(|text| **text == Model::text()).count();
+        match (answers, of.len()) {
+            (1, 1) => once += 1,
+            (0, 0) => never += 1,
+            (0 | 1, _) => otherwise += 1,
+            _ => twice += 1,
+        }
+    }
+    println!(
+        "{name:<12}{kills:>7}{:>9}{once:>9}{twice:>7}{otherwise:>10}{never:>9}",
+        asked.len()
+    );
+}
+
+async fn keep_asking(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)], asked: &mut Asked) {
+    let us = bot.discord.bot();
+    let mut ticks = interval(ASKED_EACH);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for number in 0.. {
+        ticks.tick().await;
+        let (channels, people) = &guilds[number % GUILDS];
+        let channel = channels[number / GUILDS % CHANNELS];
+        let person = people[number / GUILDS / CHANNELS % PEOPLE];
+        let text = format!("<@{us}> what came of number {number}?");
+        asked.push((channel, bot.discord.post(channel, person, text)));
+    }
+}
+
+async fn keep_killing(bot: &KilledBot, kills: u32) {
+    let mut seed = 1;
+    for kill in 0..kills {
+        let mut child = bot.begin(&SETTINGS).await;
+        seed = random(seed);
+        let life = LIVES_MS.start + seed % (LIVES_MS.end - LIVES_MS.start);
+        sleep(Duration::from_millis(life)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        sleep(DOWN).await;
+        if kill % 2 == 1 {
+            bot.discord.forget_sessions();
+        }
+    }
+}
+
+async fn wait_quiet(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)]) {
+    let mut last = (0, Instant::now());
+    while last.1.elapsed() < QUIET {
+        sleep(Duration::from_secs(1)).await;
+        let answered = replies(bot, guilds).len();
+        if answered != last.0 {
+            last = (answered, Instant::now());
+        }
+    }
+}
+
+/// What replies to each question, with its channel.
+fn replies(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)]) -> BTreeMap<(Id, Id), Vec<String>> {
+    let mut replies: BTreeMap<(Id, Id), Vec<String>> = BTreeMap::new();
+    for channel in guilds.iter().flat_map(|(channels, _)| channels) {
+        let to = |answer: &Message| answer.reference.as_ref().and_then(|one| one.message);
+        for answer in bot.discord.answers(*channel) {
+            if let Some(question) = to(&answer) {
+                let of = replies.entry((*channel, question)).or_default();
+                of.push(answer.content);
+            }
+        }
+    }
+    replies
+}
