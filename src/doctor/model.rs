@@ -51,7 +51,7 @@ async fn ask(settings: ModelSettings) -> Finding {
         Err(error) => return unusable(&name, &error),
     };
     let answered = server
-        .complete(&[ChatMessage::new(Role::User, QUESTION)])
+        .complete(&[ChatMessage::new(Role::User, QUESTION)], || true)
         .await;
     let ms = began.elapsed().as_millis();
     match answered {

@@ -155,19 +155,25 @@ impl ModelServers {
         attempts
     }
 
-    /// Asks and waits for the whole answer.
+    /// Asks and waits for the whole answer. None once `stands` says, before a further request,
+    /// that the prompt may not be asked again.
     ///
     /// # Errors
     /// The last server's; [`Error::Empty`] also if the model called tools instead of
     /// answering.
-    pub async fn complete(&self, prompt: &[ChatMessage]) -> Result<Completion, Error> {
+    pub async fn complete(
+        &self,
+        prompt: &[ChatMessage],
+        stands: impl Fn() -> bool,
+    ) -> Result<Option<Completion>, Error> {
         let mut attempts = self.attempts();
-        loop {
-            match attempts.complete(prompt).await {
+        while stands() {
+            match attempts.complete(prompt, &stands).await {
                 Err(error) if attempts.move_on(&error) => {}
                 done => return done,
             }
         }
+        Ok(None)
     }
 }
 
@@ -227,16 +233,21 @@ impl<'a> ServerAttempts<'a> {
         moves_on
     }
 
-    async fn complete(&mut self, prompt: &[ChatMessage]) -> Result<Completion, Error> {
+    async fn complete(
+        &mut self,
+        prompt: &[ChatMessage],
+        stands: impl Fn() -> bool,
+    ) -> Result<Option<Completion>, Error> {
         let mut steps = Box::pin(self.answer(prompt, &[], Echo::default()));
         let mut text = String::new();
         while let Some(step) = steps.try_next().await? {
             match step {
                 AnswerStep::Text(piece) => text.push_str(&piece),
+                AnswerStep::Retry(..) if !stands() => return Ok(None),
                 AnswerStep::Retry(..) | AnswerStep::ToolCall(_) => {}
                 AnswerStep::End(end) => {
                     let end = end.with_text(&text)?;
-                    return Ok(Completion { text, end });
+                    return Ok(Some(Completion { text, end }));
                 }
             }
         }

@@ -210,9 +210,12 @@ impl Memory {
     fn may_note(&self, extraction: &ExtractionInput) -> bool {
         let (place, noted) = (&extraction.place, &self.changes.noted);
         let message = extraction.message.map(|id| (place.channel, id));
+        let worded = Some(extraction.worded);
+        let has_other_words = |key| noted.is_edited_after(key, worded);
         self.settings.max_user_facts > 0
             && !self.opted_out(place.asker)
             && !noted.is_any_deleted(message)
+            && !message.is_some_and(has_other_words)
             && !noted.is_gone(place, extraction.asked)
     }
 
@@ -223,7 +226,7 @@ impl Memory {
         wanted: impl Fn() -> bool,
     ) -> Result<Vec<Fact>, clew_store::Error> {
         let known = self.known(extraction).await?;
-        let Some(judged) = ask(model, extraction, &known).await else {
+        let Some(judged) = ask(model, extraction, &known, &wanted).await else {
             return Ok(Vec::new());
         };
         let Judged { kept, refused } = judged;
@@ -279,14 +282,15 @@ async fn ask(
     model: &llm::ModelServers,
     extraction: &ExtractionInput,
     known: &[String],
+    wanted: impl Fn() -> bool,
 ) -> Option<Judged> {
     let data = json::question(&extraction.asker, known, &extraction.words)?;
     let prompt = [
         ChatMessage::new(Role::System, extract::PROMPT),
         ChatMessage::new(Role::User, data),
     ];
-    let answer = match model.complete(&prompt).await {
-        Ok(answer) => answer,
+    let answer = match model.complete(&prompt, wanted).await {
+        Ok(answer) => answer?,
         Err(error) => {
             tracing::info!(error = %with_sources(&error), "nothing was learnt from a turn");
             return None;

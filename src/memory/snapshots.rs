@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::{Memory, Place};
+use super::{Memory, Place, Words};
 use crate::llm;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, ChatMessage, MessageId, Role, TurnId, UnixMillis, UserId};
@@ -103,7 +103,13 @@ impl Memory {
         // a summary would show it.
         let mut shown = messages.clone();
         self.leave_out_unconfirmed(&mut shown);
-        let mut summary = summary(model, &shown).await;
+        let noted = self.noted_revision();
+        let stands = || {
+            let noted = self.noted_after(noted);
+            let mut rows = shown.iter();
+            !rows.any(|row| noted.changed_row(row, &Words::new())) && !self.opted_out(place.asker)
+        };
+        let mut summary = summary(model, &shown, stands).await;
         // The model takes a while: what was deleted meanwhile must not be saved.
         self.reconcile_all().await;
         let left = self.own_messages(place, since).await?;
@@ -295,7 +301,11 @@ fn snapshot_id() -> SnapshotId {
 }
 
 /// The model's summary, two to four sentences.
-async fn summary(model: Option<&llm::ModelServers>, messages: &[StoredMessage]) -> String {
+async fn summary(
+    model: Option<&llm::ModelServers>,
+    messages: &[StoredMessage],
+    stands: impl Fn() -> bool,
+) -> String {
     let Some(model) = model.filter(|_| !messages.is_empty()) else {
         return NO_SUMMARY.to_owned();
     };
@@ -303,8 +313,9 @@ async fn summary(model: Option<&llm::ModelServers>, messages: &[StoredMessage]) 
         ChatMessage::new(Role::System, SUMMARY_PROMPT.to_owned()),
         ChatMessage::new(Role::User, conversation(messages)),
     ];
-    match model.complete(&prompt).await {
-        Ok(answer) => answer.text.trim().chars().take(SUMMARY_CHARS).collect(),
+    match model.complete(&prompt, stands).await {
+        Ok(None) => NO_SUMMARY.to_owned(),
+        Ok(Some(answer)) => answer.text.trim().chars().take(SUMMARY_CHARS).collect(),
         Err(error) => {
             tracing::warn!(error = %with_sources(&error), "a summary could not be made");
             NO_SUMMARY.to_owned()

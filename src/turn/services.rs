@@ -149,21 +149,27 @@ impl Services {
         self.us(guild).own_words(message)
     }
 
-    /// What an edited message says now; none if nothing may be made from it. Our own
-    /// messages change while we post them, and no turn is made from them anew.
+    /// What an edited message says now. None for our own, which change while we post them: no
+    /// turn is made from them anew. Of who has opted out nothing is kept; an opt-out that the
+    /// store does not take leaves nothing of their former words either.
     pub fn edit_of(&self, message: &Message) -> Option<Edit> {
         let author = message.author.id;
         let us = self.guild_state.current_user();
         let is_ours = us.is_some_and(|us| us.user == author);
-        if is_ours || message.withheld || self.memory.opted_out(author) {
+        if is_ours {
             return None;
         }
+        let is_silent = message.withheld || self.memory.opted_out(author);
         let guild = message.guild;
         let guild = guild.or_else(|| self.guild_state.guild_of(message.channel));
+        let words = || match is_silent {
+            true => String::new(),
+            false => self.own_words(guild, message),
+        };
         Some(Edit {
             message: message.id,
             author,
-            words: message.is_human().then(|| self.own_words(guild, message)),
+            words: message.is_human().then(words),
             at: message.edited,
         })
     }

@@ -1,6 +1,6 @@
 //! A bot that is killed and started again on one folder and one store.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -71,7 +71,9 @@ impl KilledBot {
     pub(crate) async fn begin(&self, settings: &[(&str, &str)]) -> Child {
         let begun = self.discord.sessions_begun();
         let child = self.start(settings);
-        self.discord.wait_sessions(begun + 1).await.unwrap();
+        let connected = self.discord.wait_sessions(begun + 1).await;
+        let log = || fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
+        assert!(connected.is_ok(), "it does not connect: {}", log());
         child
     }
 

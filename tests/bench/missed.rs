@@ -30,11 +30,7 @@ const PEOPLE: usize = 100;
 /// It is over when nothing has been answered for so long.
 const QUIET: Duration = Duration::from_secs(30);
 /// So that no limit refuses a question.
-const SETTINGS: [(&str, &str); 3] = [
-    ("TURN_QUEUE_PER_CHANNEL", "1000"),
-    ("CATCH_UP_MIN", "30"),
-    ("MEMORY_SAVE_INTERVAL", "1"),
-];
+const SETTINGS: [(&str, &str); 2] = [("TURN_QUEUE_PER_CHANNEL", "100"), ("CATCH_UP_MIN", "30")];
 
 #[expect(
     clippy::disallowed_methods,

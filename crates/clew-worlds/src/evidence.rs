@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
 use crate::plan::{Plan, StoreKind};
+use crate::twins::Twins;
 use crate::world::World;
 
 /// What is known of a world that is over.
@@ -28,6 +29,8 @@ pub(crate) struct Evidence {
     /// The rows of turns that the store holds.
     pub(crate) rows: Vec<StoredMessage>,
     pub(crate) store: StoreKind,
+    /// What stores of other kinds answered otherwise; none if none was asked.
+    pub(crate) differences: Option<Vec<String>>,
     /// The plan's own settings.
     pub(crate) settings: Vec<(&'static str, &'static str)>,
 }
@@ -105,6 +108,7 @@ impl Evidence {
             posts,
             rows,
             store: plan.store,
+            differences: world.twins.as_ref().map(Twins::differences),
             settings: plan.settings.clone(),
         })
     }

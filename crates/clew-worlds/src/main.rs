@@ -9,6 +9,9 @@ mod history;
 mod people;
 mod place;
 mod plan;
+#[expect(dead_code, reason = "the store's own tests use all of it")]
+#[path = "../../clew-store/tests/it/support/postgres.rs"]
+mod postgres;
 mod process;
 mod report;
 mod rules;
@@ -16,6 +19,7 @@ mod run;
 mod seams;
 mod shrink;
 mod stored;
+mod twins;
 mod world;
 
 use std::ops::Range;
@@ -44,6 +48,10 @@ struct Options {
     /// Begins no world after one that fails.
     #[arg(long)]
     first: bool,
+    /// Has stores of the other kinds do all that each bot's store does, and compares what they
+    /// answer. Needs PostgreSQL's programs.
+    #[arg(long)]
+    twins: bool,
     /// Prints the whole history of each world, and its telemetry.
     #[arg(long)]
     history: bool,
@@ -65,7 +73,10 @@ fn main() -> ExitCode {
     let _ = run::run(&Plan::of(0));
     let goes_on = |_: &u64| !options.first || lock(&totals).failed() == 0;
     each(options.seeds.take_while(goes_on), options.threads, |seed| {
-        let plan = Plan::of(seed);
+        let plan = Plan {
+            has_twins: options.twins,
+            ..Plan::of(seed)
+        };
         let ran = run::run(&plan);
         if options.history
             && let Ok(evidence) = &ran

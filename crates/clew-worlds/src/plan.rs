@@ -8,6 +8,8 @@ use crate::world::{ModelTrouble, StoreTrouble};
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) store: StoreKind,
+    /// Whether stores of the other kinds do all that it does.
+    pub(crate) has_twins: bool,
     pub(crate) guilds: u64,
     pub(crate) people: u64,
     /// Settings beside those that every world has.
@@ -175,6 +177,7 @@ impl Plan {
         let mut plan = Self {
             seed,
             store,
+            has_twins: false,
             guilds: chance.between(1, 3),
             people: chance.between(2, 6),
             settings: settings(store, &mut chance),

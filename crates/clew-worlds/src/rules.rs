@@ -109,6 +109,10 @@ pub(crate) const RULES: &[Rule] = &[
         check: stored::answered_is_kept,
     },
     Rule {
+        name: "stores_agree",
+        check: stored::stores_agree,
+    },
+    Rule {
         name: "quiet_drains",
         check: process::quiet_drains,
     },

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clew::app::{self, Outside};
 use clew::config::Config;
-use clew_context::model::UnixMillis;
+use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::without_threads;
 use clew_simulator::{Fault, FaultKind};
 use serde_json::Value;
@@ -30,6 +30,7 @@ use crate::seams::gateway::Dialer;
 use crate::seams::net::{MODEL_URL, Net};
 use crate::seams::store::TroubledStore;
 use crate::stored;
+use crate::twins::Twins;
 use crate::world::{StoreTrouble, World};
 
 /// How long the world is left alone at its end: longer than anything waits to be tried again.
@@ -88,7 +89,13 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
     let folder = TempDir::with_prefix("world-").map_err(|error| error.to_string())?;
     let config = config(plan, &discord.token(), &discord.url(), folder.path())?;
     let mut chance = Chance::new(plan.seed ^ 0x5eed);
-    let world = Arc::new(World::new(clock, discord, chance.branch()));
+    let twins = plan.has_twins.then(|| {
+        let clock = Arc::clone(&clock);
+        let clock: Clock = Arc::new(move || UnixMillis(clock.of_bot_ms()));
+        Twins::open(plan, folder.path(), &clock)
+    });
+    let twins = twins.transpose()?;
+    let world = Arc::new(World::new(clock, discord, twins, chance.branch()));
     let mut people = People::new(Arc::clone(&world), places);
     people.note_all_who_see();
     let mut stage = Stage {

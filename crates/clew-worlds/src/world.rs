@@ -10,6 +10,7 @@ use tokio::sync::broadcast::Receiver;
 use crate::chance::Chance;
 use crate::clock::WorldClock;
 use crate::history::{Happened, What, marks};
+use crate::twins::Twins;
 
 /// A world.
 pub(crate) struct World {
@@ -17,6 +18,8 @@ pub(crate) struct World {
     pub(crate) discord: Simulator,
     pub(crate) local: Local,
     pub(crate) troubles: Mutex<Troubles>,
+    /// What other stores answer, if they are asked.
+    pub(crate) twins: Option<Twins>,
     /// Decides what the seams do.
     chance: Mutex<Chance>,
     record: Mutex<Record>,
@@ -74,13 +77,19 @@ pub(crate) enum StoreTrouble {
 }
 
 impl World {
-    pub(crate) fn new(clock: Arc<WorldClock>, discord: Simulator, chance: Chance) -> Self {
+    pub(crate) fn new(
+        clock: Arc<WorldClock>,
+        discord: Simulator,
+        twins: Option<Twins>,
+        chance: Chance,
+    ) -> Self {
         let dispatches = discord.subscribe();
         Self {
             clock,
             local: discord.local(),
             discord,
             troubles: Mutex::default(),
+            twins,
             chance: Mutex::new(chance),
             record: Mutex::new(Record {
                 history: Vec::new(),

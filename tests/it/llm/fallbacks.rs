@@ -92,7 +92,15 @@ async fn a_server_that_is_not_there_is_passed() {
     let second = FakeModel::start().await;
     let servers = in_order(&url, &second.url(), PATIENT);
     assert_eq!(ask(&servers).await.0.unwrap_err().reason(), "unavailable");
-    assert_eq!(servers.complete(&prompt()).await.unwrap().text, "ok");
+    assert_eq!(
+        servers
+            .complete(&prompt(), || true)
+            .await
+            .unwrap()
+            .unwrap()
+            .text,
+        "ok"
+    );
     assert_eq!(second.requests().len(), 1);
 }
 
@@ -192,7 +200,15 @@ async fn an_agents_model_falls_back_to_the_servers_own() {
     let of_agent = pair.servers.asked_by(payer, Some("deep"));
     for _ in 0..4 {
         pair.first.script(Behaviour::status(404, "no such model"));
-        assert_eq!(of_agent.complete(&prompt()).await.unwrap().text, "ok");
+        assert_eq!(
+            of_agent
+                .complete(&prompt(), || true)
+                .await
+                .unwrap()
+                .unwrap()
+                .text,
+            "ok"
+        );
     }
     assert_eq!(pair.first.requests()[0]["model"], "deep");
     assert_eq!(pair.second.requests()[0]["model"], "other");
@@ -209,7 +225,7 @@ async fn further_servers_get_no_more_time() {
     });
     let first = all.next().unwrap();
     let chain = ModelServers::new(first, all.collect(), 0).unwrap();
-    let error = chain.complete(&prompt()).await.unwrap_err();
+    let error = chain.complete(&prompt(), || true).await.unwrap_err();
     assert_eq!(error.reason(), "timeout");
     let asked = servers
         .iter()

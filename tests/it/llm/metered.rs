@@ -62,7 +62,7 @@ async fn check(timeout: Duration, behaviours: Vec<Behaviour>, expected: u64) {
     for behaviour in behaviours {
         metered.server.script(behaviour);
     }
-    let _ = metered.servers.complete(&prompt()).await;
+    let _ = metered.servers.complete(&prompt(), || true).await;
     assert_eq!(metered.counted(), expected);
 }
 

@@ -199,12 +199,19 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
     let has_called = evidence.told("tool_called").next().is_some();
     let told = evidence.gone().into_iter();
     let told = told.filter(|one| is_told_in_time(evidence, one));
-    // What a tool read of somebody's former words, after these were edited and before the bot
-    // heard of it, stays: its turn began after the edit.
+    let jumps = |what: &What| {
+        *what
+            == What::Fault {
+                name: "clock_jumps",
+            }
+    };
+    let is_clock_wrong = evidence.count(jumps) > 0;
+    // What a tool read of somebody's former words stays if its turn is later than the edit: after
+    // the edit and before the bot heard of it, or by a clock that is ahead of Discord's.
     let is_read = |one: &Gone| {
         let first = evidence.told_of(one).next();
         let is_late = first.is_some_and(|(at, _)| at - one.at > HEARD);
-        has_called && one.how == How::Edited && is_late
+        has_called && one.how == How::Edited && (is_late || is_clock_wrong)
     };
     let told: Vec<Gone> = told.filter(|one| !is_read(one)).collect();
     let mut gone: BTreeSet<Mark> = told.iter().map(|one| one.mark).collect();
@@ -226,10 +233,8 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
         gone.extend(&answers);
     }
     let answers: BTreeSet<Mark> = answers.into_iter().collect();
-    let spoken = evidence.rows.iter().filter(|row| row.role.is_spoken());
-    let mut left = spoken.flat_map(|row| marks(&row.content));
-    if let Some(left) = left.find(|mark| answers.contains(mark)) {
-        return Verdict::Broken(format!("{left} answers what is gone, and is stored"));
+    if let Some(left) = is_spoken(evidence, &answers) {
+        return Verdict::Broken(left);
     }
     let judged = evidence.on_disk.iter().flat_map(|(_, marks)| marks).count();
     let found = evidence.on_disk.iter().find_map(|(path, marks)| {
@@ -237,6 +242,14 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
         Some(format!("{left} is gone, but in {}", path.display()))
     });
     verdict(judged.min(gone.len()), found)
+}
+
+/// Which of these is stored as a question or an answer, if any is.
+fn is_spoken(evidence: &Evidence, gone: &BTreeSet<Mark>) -> Option<String> {
+    let spoken = evidence.rows.iter().filter(|row| row.role.is_spoken());
+    let mut left = spoken.flat_map(|row| marks(&row.content));
+    let left = left.find(|mark| gone.contains(mark))?;
+    Some(format!("{left} is gone, and is stored"))
 }
 
 /// How long a turn may go on after its answer's last post, in milliseconds.
@@ -274,14 +287,18 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
             _ => {}
         }
     }
-    let found = evidence.on_disk.iter().find_map(|(path, marks)| {
+    // Tools may have read it again.
+    let has_called = evidence.told("tool_called").next().is_some();
+    let on_disk = evidence.on_disk.iter().filter(|_| !has_called);
+    let mut found = on_disk.filter_map(|(path, marks)| {
         let left = marks.iter().find(|mark| gone.contains(mark))?;
         Some(format!("{left} is erased, but in {}", path.display()))
     });
+    let found = found.next().or_else(|| is_spoken(evidence, &gone));
     verdict(gone.len(), found)
 }
 
-/// Where a lone question gets nothing of its channel, and nothing is learnt, the prompt shows nothing that its asker
+/// Where a lone question gets nothing of its channel, no tool reads it, and nothing is learnt, the prompt shows nothing that its asker
 /// asked and was answered before a `/context clear` in that server.
 pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
     let is_lone = |(name, _): &(&str, &str)| ["LONE_CONTEXT", "MEMORY_LEARN"].contains(name);
@@ -294,7 +311,8 @@ pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
             }
         )
     };
-    if evidence.settings.iter().any(is_lone) || evidence.count(is_set) > 0 {
+    let has_called = evidence.told("tool_called").next().is_some();
+    if evidence.settings.iter().any(is_lone) || evidence.count(is_set) > 0 || has_called {
         return Verdict::Unreached;
     }
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
@@ -425,6 +443,7 @@ mod tests {
             posts: Vec::new(),
             rows: Vec::new(),
             store: StoreKind::Sqlite,
+            differences: None,
             settings: Vec::new(),
         })
     }

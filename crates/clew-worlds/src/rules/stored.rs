@@ -7,7 +7,7 @@ use clew_store::model::{StoredMessage, StoredRole};
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
-use crate::history::{MarkOf, Said, What};
+use crate::history::{MarkOf, Said, What, marks};
 use crate::plan::{Command, StoreKind};
 
 /// A turn's rows are one question, the tools that were called, and its answer. What was made
@@ -45,6 +45,12 @@ pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     let caught_up = caught_up(evidence);
     let mut questions: Vec<&StoredMessage> = questions
         .filter(|row| row.role == StoredRole::User && !caught_up.contains(&row.turn.0))
+        // Agent runs go their own way.
+        .filter(|row| {
+            marks(&row.content)
+                .iter()
+                .all(|mark| mark.of != MarkOf::Task)
+        })
         .collect();
     questions.sort_by_key(|row| (row.ordinal, row.turn.0));
     for row in &questions {
@@ -82,6 +88,14 @@ fn caught_up(evidence: &Evidence) -> BTreeSet<u64> {
     found
 }
 
+/// Stores of all kinds answer the same.
+pub(crate) fn stores_agree(evidence: &Evidence) -> Verdict {
+    let Some(differences) = &evidence.differences else {
+        return Verdict::Unreached;
+    };
+    verdict(1, differences.first().cloned())
+}
+
 /// How long a process has to store what it answered, in milliseconds: also while its store
 /// fails, whose last troubles may have to be waited for.
 const STORED: i64 = 300_000;
@@ -90,7 +104,7 @@ const STORED: i64 = 300_000;
 /// process was ended before it could, or a loss was counted.
 pub(crate) fn answered_is_kept(evidence: &Evidence) -> Verdict {
     // Files keep the last few of each conversation.
-    let is_lost = evidence.told("turns_dropped").next().is_some();
+    let is_lost = evidence.told("turns_dropped").next().is_some() || is_shared_deleted(evidence);
     if is_lost || evidence.store == StoreKind::Files {
         return Verdict::Unreached;
     }
@@ -136,6 +150,20 @@ pub(crate) fn answered_is_kept(evidence: &Evidence) -> Verdict {
         }
     }
     verdict(judged, found)
+}
+
+/// Whether somebody deleted what others had said, too.
+fn is_shared_deleted(evidence: &Evidence) -> bool {
+    let is_deleting = |what: &What| {
+        matches!(
+            what,
+            What::Called {
+                command: Command::DeleteConversation,
+                ..
+            }
+        )
+    };
+    evidence.settings.contains(&("CONTEXT_SCOPE", "thread")) && evidence.count(is_deleting) > 0
 }
 
 fn is_forgetting(command: Command) -> bool {

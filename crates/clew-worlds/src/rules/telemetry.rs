@@ -24,7 +24,11 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
         .history
         .iter()
         .filter_map(|happened| match happened.what {
-            What::Killed { process, .. } => Some(process),
+            What::Killed { process, .. }
+            | What::Ended {
+                process,
+                error: Some(_),
+            } => Some(process),
             _ => None,
         })
         .collect();

@@ -106,7 +106,13 @@ macro_rules! troubled {
 
             $(
                 async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
-                    let done = self.store.$name($($argument),*);
+                    let done = async {
+                        let answer = self.store.$name($($argument),*).await;
+                        if let Some(twins) = &self.net.world.twins {
+                            twins.ask(stringify!($name), &answer, |twin| twin.$name($($argument),*));
+                        }
+                        answer
+                    };
                     self.go(Call::$call, stringify!($name), done).await
                 }
             )*
