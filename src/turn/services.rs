@@ -162,9 +162,12 @@ impl Services {
         let is_silent = message.withheld || self.memory.opted_out(author);
         let guild = message.guild;
         let guild = guild.or_else(|| self.guild_state.guild_of(message.channel));
-        let words = || match is_silent {
-            true => String::new(),
-            false => self.own_words(guild, message),
+        let words = || {
+            if is_silent {
+                String::new()
+            } else {
+                self.own_words(guild, message)
+            }
         };
         Some(Edit {
             message: message.id,

@@ -44,10 +44,6 @@ impl Bot {
             .env("LLM_MODEL", "bench")
             .env("USER_TURNS_PER_MIN", "0")
             .env("LOG_LEVEL", "warn")
-            .envs(
-                std::env::vars()
-                    .filter_map(|(k, v)| Some((k.strip_prefix("SOAK_")?.to_owned(), v))),
-            )
             .stdout(Stdio::null())
             .spawn()
             .unwrap();

@@ -9,7 +9,12 @@ mod history;
 mod people;
 mod place;
 mod plan;
-#[expect(dead_code, reason = "the store's own tests use all of it")]
+#[expect(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "it is of the store's own tests, which use all of it"
+)]
 #[path = "../../clew-store/tests/it/support/postgres.rs"]
 mod postgres;
 mod process;
@@ -35,6 +40,7 @@ use world::lock;
 
 /// Runs the bot in seeded worlds and checks what must always hold.
 #[derive(Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 struct Options {
     /// Which seeds: FROM..TO, without TO.
     #[arg(long, value_parser = seeds, default_value = "0..100")]

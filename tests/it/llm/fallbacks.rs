@@ -50,8 +50,10 @@ impl Pair {
     /// Asks once, and asserts the text or the error's reason, and the number of requests to each.
     async fn check(&self, expected: Result<&str, &str>, requests: (usize, usize), what: &str) {
         let before = self.requests();
-        let outcome = self.servers.complete(&prompt()).await;
-        let outcome = outcome.as_ref().map(|done| done.text.as_str());
+        let outcome = self.servers.complete(&prompt(), || true).await;
+        let outcome = outcome
+            .as_ref()
+            .map(|done| done.as_ref().unwrap().text.as_str());
         assert_eq!(outcome.map_err(Error::reason), expected, "{what}");
         let (first, second) = self.requests();
         assert_eq!((first - before.0, second - before.1), requests, "{what}");

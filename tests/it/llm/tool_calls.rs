@@ -318,9 +318,9 @@ async fn who_offers_no_tools_gets_no_answer() {
     let calls = json!({"tool_calls": [{"index": 0, "id": "a1", "function": function}]});
     server.script(events(&[delta(&calls, Some("tool_calls"))]));
     let client = alone(settings(server.url(), PATIENT)).unwrap();
-    let error = client.complete(&prompt()).await.unwrap_err();
+    let error = client.complete(&prompt(), || true).await.unwrap_err();
     assert_eq!(error.reason(), "empty");
-    let completion = client.complete(&prompt()).await.unwrap();
+    let completion = client.complete(&prompt(), || true).await.unwrap().unwrap();
     assert_eq!(completion.text, "ok");
     assert_eq!(completion.end.finish_reason, FinishReason::Stop);
 }

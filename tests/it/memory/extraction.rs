@@ -281,8 +281,8 @@ async fn facts_from_a_missing_message_are_left_out() {
     let (ids, place) = (Ids::default(), extraction(Some(GUILD)).place);
     let readable = scene.memory.read_facts(&ids, &place).await;
     let said = || async {
-        let profiles = scene.memory.profiles(&ids, &place, readable, "").await;
-        profiles.user.len()
+        let told = scene.memory.profiles(&ids, &place, readable, "").await;
+        told.profiles.user.len()
     };
     let page = |present: &[u64]| Fetched {
         at: START,
