@@ -26,6 +26,8 @@ pub(super) struct DemoScene {
     pub(super) channel: Id,
     /// What the asker asked there before, each answered.
     pub(super) asked_before: Vec<String>,
+    /// Whether it is asked while the bot's session is lost, so that no event tells of it.
+    pub(super) is_missed: bool,
     /// What somebody else says just before, seen by the bot: author and text.
     pub(super) before: Option<(Id, &'static str)>,
     /// Who asks.

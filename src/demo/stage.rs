@@ -52,6 +52,10 @@ impl DemoStage {
         let before = scene
             .before
             .map(|(author, text)| self.discord().post(channel, author, text));
+        if scene.is_missed {
+            self.discord().forget_sessions();
+            self.discord().drop_gateway();
+        }
         let asked = scene.question.clone();
         let question = self.discord().post(channel, scene.asker, asked);
         let lines = self.turn(number, question).await?;

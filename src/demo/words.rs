@@ -127,6 +127,12 @@ pub(super) const WELL_1_PROXIED: [(&str, &str); 2] = [
     ("Sol", "I put in a new spring, it holds since two."),
 ];
 
+/// The message about the pump on which a thread hangs.
+pub(super) const PUMP_4: &str = "Pump 4 is loud since the night shift.";
+
+/// What was found there.
+pub(super) const PUMP_4_ANSWER: &str = "Not the bearing, the coupling was loose. Quiet since ten.";
+
 /// Everyday remarks of a shift.
 const CHATTER: [&str; 26] = [
     "The truck with the hypochlorite is at gate 2.",

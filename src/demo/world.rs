@@ -75,6 +75,7 @@ pub(super) fn build() -> (World, Script) {
         plant.proxied(),
         plant.direct(),
         plant.recalled(),
+        plant.missed(),
     ];
     let run = DemoRun {
         title: "A task",
@@ -165,6 +166,7 @@ impl Plant {
             settings: &[],
             channel: thread,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("I come on at two. What is it about and what was tried?"),
@@ -186,6 +188,7 @@ impl Plant {
             alone: "it has no words",
             because: "the mention means what was said last",
             asked_before: Vec::new(),
+            is_missed: false,
             before: Some((boris, "Head loss is at 47 kPa now. Do we backwash or wait?")),
             asker: chidi,
             question: self.to_bot(""),
@@ -227,6 +230,7 @@ impl Plant {
             settings: &[],
             channel: post,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: boris,
             question: self.to_bot("so which valve comes first?"),
@@ -281,6 +285,7 @@ impl Plant {
             settings: &[],
             channel: pumps,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.ines,
             question: match last {
@@ -319,6 +324,7 @@ impl Plant {
             settings: &[("LONE_CONTEXT", "conversation")],
             channel: yard,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: boris,
             question: self.to_bot("can we order it today?"),
@@ -362,6 +368,7 @@ impl Plant {
             settings: &[],
             channel: alarms,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("what is this alert?").reply_to(level),
@@ -389,6 +396,7 @@ impl Plant {
             settings: &[],
             channel: self.control_room,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("how many litres are in a cubic metre?"),
@@ -425,6 +433,7 @@ impl Plant {
             settings: &[],
             channel: workshop,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot(&format!("is this urgent? {link}")),
@@ -456,6 +465,7 @@ impl Plant {
             settings: &[],
             channel: office,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.crew[1],
             question: self.to_bot(""),
@@ -466,6 +476,44 @@ impl Plant {
                 answered: Answered::Question,
                 tools: &[],
                 quoted: &["before noon"],
+            },
+        }
+    }
+
+    /// A question in a thread that Discord sends to nobody: the connection is lost.
+    fn missed(&mut self) -> DemoScene {
+        let pumps = self.channel(ChannelKind::Text, "pump-house");
+        let [_, boris, chidi] = self.crew;
+        let mut talk = DemoTalk::ago(&self.world, pumps, 40, 5 * 60);
+        let starter = talk.say(&mut self.world, boris, words::PUMP_4);
+        let thread = self
+            .world
+            .thread_from(pumps, starter, "Pump 4 is loud", boris);
+        talk.go_on_in(thread);
+        talk.say(&mut self.world, chidi, words::PUMP_4_ANSWER);
+        DemoScene {
+            title: "A question that was asked while the connection was lost",
+            setting: "Discord has dropped the session, as after a crash and a long pause: it never \
+                      sends this question.",
+            rule: "in a new session the bot looks in the channels that have newer messages for \
+                   what it was asked within CATCH_UP_MIN, and answers it once",
+            alone: "none, it never hears of it",
+            because: "no question is lost with a connection",
+            needs_model: false,
+            settings: &[],
+            channel: thread,
+            asked_before: Vec::new(),
+            is_missed: true,
+            before: None,
+            asker: self.ines,
+            question: self.to_bot("was it the bearing?"),
+            expect: Expect {
+                case: "thread",
+                messages: 2,
+                gets: 4,
+                answered: Answered::Question,
+                tools: &[],
+                quoted: &["loud since the night shift", "the coupling was loose"],
             },
         }
     }
@@ -496,6 +544,7 @@ impl Plant {
             settings: &[PROXY_APPS],
             channel: thread,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("what was it, and is it fixed?"),
@@ -528,6 +577,7 @@ impl Plant {
             settings: &[],
             channel: self.control_room,
             asked_before: Vec::new(),
+            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot(&format!("where is the sampling log? See <#{gate}>.")),

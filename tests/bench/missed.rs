@@ -22,6 +22,8 @@ const ASKED_EACH: Duration = Duration::from_millis(50);
 const THINKS: Duration = Duration::from_millis(300);
 /// A process lives this long once it is connected, from and to.
 const LIVES_MS: std::ops::Range<u64> = 1_000..6_000;
+/// Every tenth process finds its session lost, and looks for what it missed.
+const LOST_EACH: u32 = 10;
 /// From a kill to the next start.
 const DOWN: Duration = Duration::from_secs(10);
 const GUILDS: usize = 4;
@@ -40,7 +42,7 @@ pub(crate) fn print() {
     let kills = env::var_os("CLEW_KILLS");
     let kills = kills.map_or(KILLS, |text| text.to_str().unwrap().parse().unwrap());
     println!(
-        "\nQuestions under kill -9, one each {} ms, {} s down; every second process finds its session lost",
+        "\nQuestions under kill -9, one each {} ms, {} s down; Discord forgets every tenth session",
         ASKED_EACH.as_millis(),
         DOWN.as_secs()
     );
@@ -128,7 +130,7 @@ async fn keep_killing(bot: &KilledBot, kills: u32) {
         child.kill().unwrap();
         child.wait().unwrap();
         sleep(DOWN).await;
-        if kill % 2 == 1 {
+        if kill % LOST_EACH == LOST_EACH - 1 {
             bot.discord.forget_sessions();
         }
     }

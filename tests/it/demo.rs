@@ -101,7 +101,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     shows(
         &text,
         &[
-            "14 of 14 went as expected",
+            "15 of 15 went as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "261 over MEM_MAX_MSGS=40",
@@ -116,13 +116,14 @@ async fn every_scene_is_answered_as_expected_and_told() {
             "6 of other conversations",
             "13. A question about something said to the bot before",
             "spare sump pump is on shelf 14",
-            "14. A task",
+            "14. A question that was asked while the connection was lost",
+            "15. A task",
         ],
     );
     let lines = schema::validate_dir(folder.path());
     let done = lines.iter().filter(|line| line["event"] == "turn_done");
     // Three questions are asked before that of scene 13.
-    assert_eq!(done.count(), 17);
+    assert_eq!(done.count(), 18);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,15 +159,15 @@ async fn one_scene_can_be_played_and_something_else_asked() {
     for (options, error) in [
         (
             of(Some(0), None),
-            "there is no scene 0: --scene takes 1 to 14",
+            "there is no scene 0: --scene takes 1 to 15",
         ),
         (
-            of(Some(15), None),
-            "there is no scene 15: --scene takes 1 to 14",
+            of(Some(16), None),
+            "there is no scene 16: --scene takes 1 to 15",
         ),
         (
-            of(Some(14), Some("why?")),
-            "scene 14 is a task: --ask takes one of the scenes 1 to 13",
+            of(Some(15), Some("why?")),
+            "scene 15 is a task: --ask takes one of the scenes 1 to 14",
         ),
     ] {
         let (text, ended) = played(options).await;
