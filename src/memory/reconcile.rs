@@ -329,6 +329,7 @@ impl Memory {
             return Ok(gone);
         };
         self.extractions.purged();
+        self.save_removed().await?;
         let subject = Subject::User(edit.author);
         for fact in self.facts_of(subject).await? {
             let is_older = fact.link == Some((channel, edit.message)) && fact.at < at;

@@ -206,6 +206,38 @@ async fn what_makes_room_for_a_fact_is_gone() {
     assert_eq!(texts, ["pears", "plums"].into());
 }
 
+/// A learnt fact that makes room goes with the next save, or with an edit of its words.
+#[tokio::test]
+async fn what_made_room_goes_from_the_disk_with_its_words() {
+    let s = scene().await;
+    let subject = Subject::User(ADA);
+    let stored = [fact(subject, 10, ADA, 5), fact(subject, 11, ADA, 6)];
+    let lasting = &s.memory.stores.lasting;
+    lasting.put_facts(&stored).await.unwrap();
+    let learnt = vec![fact(subject, 12, ADA, 7)];
+    s.memory.learnt_while(learnt, || true).await.unwrap();
+    let on_disk = async || {
+        let facts = lasting.facts(subject, usize::MAX).await.unwrap();
+        let ids: BTreeSet<u64> = facts.iter().map(|fact| fact.id.0).collect();
+        ids
+    };
+    assert_eq!(on_disk().await, [10, 11].into());
+    let edit = Edit {
+        message: MessageId::new(10),
+        author: ADA,
+        words: Some("ginger".to_owned()),
+        at: Some(UnixMillis(8)),
+    };
+    let (guild, channel) = (Some(GUILD), HERE);
+    s.reconcile(DiscordChange::Edited {
+        guild,
+        channel,
+        edit,
+    })
+    .await;
+    assert_eq!(on_disk().await, [11, 12].into());
+}
+
 #[tokio::test]
 async fn a_subject_is_full_of_what_people_asked_for() {
     let s = scene().await;

@@ -14,6 +14,9 @@ use clew_context::engine::recheck::MessageNow;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{Access, ChannelId, ContentSource, OptedOut, Readers};
 
+/// How often a prompt is made anew in a row: whoever edits on and on does not hold it up.
+const MOST_ANEW: usize = 4;
+
 /// By what a turn was judged.
 #[derive(Debug, Clone, Default)]
 pub(in crate::turn) struct Judged {
@@ -66,8 +69,19 @@ impl Judged {
 
 impl TurnMaterial {
     /// Judges once more, and makes the prompt anew if something may not be shown any more
-    /// or reads differently. Returns whether it was.
+    /// or reads differently, as often as something changes while it is made. Returns whether it was.
     pub(in crate::turn) async fn recheck(&mut self, turn: &Turn<'_>) -> bool {
+        let mut is_anew = false;
+        for _ in 0..MOST_ANEW {
+            if !self.judge_again(turn).await {
+                break;
+            }
+            is_anew = true;
+        }
+        is_anew
+    }
+
+    async fn judge_again(&mut self, turn: &Turn<'_>) -> bool {
         let now = Judged::now(turn.services);
         if now.is_same(&self.judged) {
             return false;

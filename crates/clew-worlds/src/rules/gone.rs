@@ -9,6 +9,10 @@ use crate::evidence::{Evidence, Gone, How};
 use crate::history::{Mark, MarkOf, What, marks};
 use crate::plan::Command;
 
+/// How soon an event that has reached a process is noted, in milliseconds: what is asked
+/// meanwhile may be on its way already.
+const NOTED: i64 = 10;
+
 /// Nothing that went so is in a prompt once its process was told. Nor if the question came
 /// later, and a process before was told, or a session began in between.
 fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
@@ -36,9 +40,8 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
         for (one, told) in shown.filter(is_gone) {
             // A session that is resumed tells again, in order, what came before the question.
             let is_known = |process: u32| process == prompted.process || asked > Some(&one.at);
-            // What comes in the same moment may have been on its way already.
             let mut told = told.iter();
-            let is_told = told.any(|(told, process)| *told < at && is_known(*process));
+            let is_told = told.any(|(told, process)| *told + NOTED < at && is_known(*process));
             // A session that begins knows nothing of what is stored, and confirms it.
             let is_before_session =
                 greeted.is_some_and(|greeted| one.at < greeted && asked > Some(&greeted));
