@@ -210,12 +210,10 @@ impl Memory {
     fn may_note(&self, extraction: &ExtractionInput) -> bool {
         let (place, noted) = (&extraction.place, &self.changes.noted);
         let message = extraction.message.map(|id| (place.channel, id));
-        let worded = Some(extraction.worded);
-        let has_other_words = |key| noted.is_edited_after(key, worded);
+        let is_withdrawn = |key| noted.is_withdrawn(key, extraction.worded);
         self.settings.max_user_facts > 0
             && !self.opted_out(place.asker)
-            && !noted.is_any_deleted(message)
-            && !message.is_some_and(has_other_words)
+            && !message.is_some_and(is_withdrawn)
             && !noted.is_gone(place, extraction.asked)
     }
 

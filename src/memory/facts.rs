@@ -140,10 +140,9 @@ impl Memory {
         let trace = trace_of_fact(fact);
         drop(self.doubts.take_unconfirmed(trace, 0));
         trace.is_some_and(|trace| self.doubts.hides(&trace) || self.doubts.is_unconfirmed(&trace))
-            || self.changes.noted.is_any_deleted(fact.link)
             || fact
                 .link
-                .is_some_and(|link| self.changes.noted.is_edited_after(link, Some(fact.at)))
+                .is_some_and(|link| self.changes.noted.is_withdrawn(link, fact.at))
     }
 
     /// Has it checked whether the user left the servers of these facts unnoticed.
@@ -424,12 +423,8 @@ pub(super) fn new_id() -> FactId {
 
 /// Who stated a fact, and the message that it was learnt from.
 fn stated(fact: &Fact) -> (UserId, Option<ContentSource>) {
-    let guild = match fact.origin {
-        Origin::Guild(guild) => Some(guild),
-        Origin::Direct | Origin::Everywhere => None,
-    };
     let source = fact.link.map(|(channel, message)| ContentSource {
-        guild,
+        guild: fact.origin.guild(),
         channel,
         message: Some(message),
         author: Some(fact.by),

@@ -56,6 +56,12 @@ fn prompt() -> Vec<ChatMessage> {
     ]
 }
 
+/// A whole answer, asked for as often as that takes.
+async fn whole(client: &ModelServers) -> Result<Completion, Error> {
+    let whole = client.complete(&prompt(), || true).await;
+    whole.map(Option::unwrap)
+}
+
 /// All steps of an answer, the last of which is the end or an error.
 async fn steps(client: &ModelServers, prompt: &[ChatMessage]) -> Vec<Result<AnswerStep, Error>> {
     steps_with(client, prompt, &[]).await

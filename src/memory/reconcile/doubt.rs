@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use super::party::{Party, Shared};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis};
 use clew_discord::session::{Gap, Missed};
-use clew_store::model::{Fact, Origin, StoredMessage};
+use clew_store::model::{Fact, StoredMessage};
 
 use questions::{A_ROUND, Progress, Question, Questions};
 use since::Since;
@@ -60,13 +60,9 @@ pub(in crate::memory) fn traces(row: &StoredMessage) -> impl Iterator<Item = Tra
 
 /// The trace of a fact that was learnt from a message.
 pub(in crate::memory) fn trace_of_fact(fact: &Fact) -> Option<Trace> {
-    let guild = match fact.origin {
-        Origin::Guild(guild) => Some(guild),
-        Origin::Direct | Origin::Everywhere => None,
-    };
     fact.link.map(|key| Trace {
         key,
-        guild,
+        guild: fact.origin.guild(),
         at: fact.at,
     })
 }

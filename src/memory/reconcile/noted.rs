@@ -198,6 +198,16 @@ impl Noted {
             .is_some_and(|fate| fate.edited > at)
     }
 
+    /// Whether a message was deleted, or edited after that time: what was made from its words then
+    /// is gone with them.
+    pub(in crate::memory) fn is_withdrawn(
+        &self,
+        key: (ChannelId, MessageId),
+        at: UnixMillis,
+    ) -> bool {
+        self.is_any_deleted([key]) || self.is_edited_after(key, Some(at))
+    }
+
     /// Whether any of these messages was.
     pub(in crate::memory) fn is_any_deleted(
         &self,

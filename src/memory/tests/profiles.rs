@@ -1,5 +1,6 @@
 //! Facts: what is learnt, told, makes room and goes with its words.
 
+use clew_context::model::Profiles;
 use clew_discord::session::Missed;
 
 use super::*;
@@ -19,6 +20,30 @@ fn fact(subject: Subject, id: u64, by: UserId, at: i64) -> Fact {
     }
 }
 
+/// The facts that a prompt shows.
+async fn told(s: &Scene, here: &Place, readable: Readable) -> Profiles {
+    let ids = Ids::default();
+    let facts = s.memory.profiles(&ids, here, readable, "words").await;
+    facts.profiles
+}
+
+/// Ada edits message 10 at that time; none for a preview.
+async fn edited(s: &Scene, at: Option<i64>) {
+    let edit = Edit {
+        message: MessageId::new(10),
+        author: ADA,
+        words: Some("ginger".to_owned()),
+        at: at.map(UnixMillis),
+    };
+    let (guild, channel) = (Some(GUILD), HERE);
+    s.reconcile(DiscordChange::Edited {
+        guild,
+        channel,
+        edit,
+    })
+    .await;
+}
+
 /// An edit takes back what was learnt before it.
 #[tokio::test]
 async fn what_was_learnt_from_other_words_goes_with_them() {
@@ -27,19 +52,7 @@ async fn what_was_learnt_from_other_words_goes_with_them() {
         let s = scene().await;
         let learnt = [fact(subject, 10, ADA, 5)];
         s.memory.stores.lasting.put_facts(&learnt).await.unwrap();
-        let edit = Edit {
-            message: MessageId::new(10),
-            author: ADA,
-            words: Some("ginger".to_owned()),
-            at: at.map(UnixMillis),
-        };
-        let (guild, channel) = (Some(GUILD), HERE);
-        s.reconcile(DiscordChange::Edited {
-            guild,
-            channel,
-            edit,
-        })
-        .await;
+        edited(&s, at).await;
         let facts = s.memory.facts_of(subject).await.unwrap();
         assert_eq!(facts.len(), left, "{at:?}");
     }
@@ -64,8 +77,8 @@ async fn a_fact_of_words_that_were_edited_away_is_not_told() {
         noted.edited(Some(GUILD), HERE, std::slice::from_ref(&edit));
     }
     let readable = s.memory.read_facts(&ids, &here).await;
-    let told = s.memory.profiles(&ids, &here, readable, "words").await;
-    assert_eq!(told.profiles.user, ["fact 11"]);
+    let profiles = told(&s, &here, readable).await;
+    assert_eq!(profiles.user, ["fact 11"]);
 }
 
 /// Facts by users who opted out and facts whose message may be deleted are left out.
@@ -83,19 +96,11 @@ async fn facts_of_a_server_are_those_that_may_be_told() {
     s.memory.reconcile(deleted(12));
     let (ids, here) = (Ids::default(), place(GUILD, HERE, ADA));
     let readable = s.memory.read_facts(&ids, &here).await;
-    let profiles = s
-        .memory
-        .profiles(&ids, &here, readable, "words")
-        .await
-        .profiles;
+    let profiles = told(&s, &here, readable).await;
     assert_eq!(profiles.server, ["fact 10"]);
     // After a gap their messages are asked for, and nothing is told meanwhile.
     s.memory.missed(Missed::Everything);
-    let profiles = s
-        .memory
-        .profiles(&ids, &here, readable, "words")
-        .await
-        .profiles;
+    let profiles = told(&s, &here, readable).await;
     assert_eq!(profiles.server, [""; 0]);
     let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
     assert_eq!(due, [10, 12].map(|id| (HERE, MessageId::new(id))));
@@ -122,11 +127,7 @@ async fn facts_from_before_a_gap_are_told_once_they_are_confirmed() {
     s.memory.stores.lasting.put_facts(&facts).await.unwrap();
     let told = async || {
         let readable = s.memory.read_facts(&ids, &here).await;
-        let profiles = s
-            .memory
-            .profiles(&ids, &here, readable, "words")
-            .await
-            .profiles;
+        let profiles = told(&s, &here, readable).await;
         profiles.user
     };
     assert_eq!(told().await, ["fact 11", "fact 12"]);
@@ -155,18 +156,10 @@ async fn facts_that_may_not_be_read_are_not_told() {
     let remembered = s.memory.remember(subject, "figs", Origin::Everywhere, ADA);
     remembered.await.unwrap().unwrap();
     let readable = s.memory.read_facts(&ids, &here).await;
-    let profiles = s
-        .memory
-        .profiles(&ids, &here, readable, "words")
-        .await
-        .profiles;
+    let profiles = told(&s, &here, readable).await;
     assert_eq!(profiles.user, ["figs"]);
     s.opt_outs.set([ADA].into_iter().collect());
-    let profiles = s
-        .memory
-        .profiles(&ids, &here, readable, "words")
-        .await
-        .profiles;
+    let profiles = told(&s, &here, readable).await;
     assert_eq!(profiles.user, [""; 0]);
 
     let s = scene().await;
@@ -176,11 +169,7 @@ async fn facts_that_may_not_be_read_are_not_told() {
     let lasting = &s.memory.stores.lasting;
     let now = s.memory.circuit(lasting).now();
     s.memory.found(lasting, now, circuit::Sides::default());
-    let profiles = s
-        .memory
-        .profiles(&ids, &here, readable, "words")
-        .await
-        .profiles;
+    let profiles = told(&s, &here, readable).await;
     assert!(profiles.user.is_empty() && profiles.server.is_empty());
     assert_eq!(s.told("store_failed").len(), 1);
 }
@@ -222,19 +211,7 @@ async fn what_made_room_goes_from_the_disk_with_its_words() {
         ids
     };
     assert_eq!(on_disk().await, [10, 11].into());
-    let edit = Edit {
-        message: MessageId::new(10),
-        author: ADA,
-        words: Some("ginger".to_owned()),
-        at: Some(UnixMillis(8)),
-    };
-    let (guild, channel) = (Some(GUILD), HERE);
-    s.reconcile(DiscordChange::Edited {
-        guild,
-        channel,
-        edit,
-    })
-    .await;
+    edited(&s, Some(8)).await;
     assert_eq!(on_disk().await, [11, 12].into());
 }
 

@@ -10,7 +10,7 @@ use clew_context::model::{Secret, UserId};
 use futures_util::StreamExt;
 use tokio::net::TcpListener;
 
-use super::{IMPATIENT, KEY, PATIENT, ask, prompt, settings};
+use super::{IMPATIENT, KEY, PATIENT, ask, prompt, settings, whole};
 use crate::support::model::{Behaviour, FakeModel};
 
 const OTHER_KEY: &str = "sk-of-the-other-server";
@@ -50,10 +50,8 @@ impl Pair {
     /// Asks once, and asserts the text or the error's reason, and the number of requests to each.
     async fn check(&self, expected: Result<&str, &str>, requests: (usize, usize), what: &str) {
         let before = self.requests();
-        let outcome = self.servers.complete(&prompt(), || true).await;
-        let outcome = outcome
-            .as_ref()
-            .map(|done| done.as_ref().unwrap().text.as_str());
+        let outcome = whole(&self.servers).await;
+        let outcome = outcome.as_ref().map(|done| done.text.as_str());
         assert_eq!(outcome.map_err(Error::reason), expected, "{what}");
         let (first, second) = self.requests();
         assert_eq!((first - before.0, second - before.1), requests, "{what}");
@@ -94,15 +92,7 @@ async fn a_server_that_is_not_there_is_passed() {
     let second = FakeModel::start().await;
     let servers = in_order(&url, &second.url(), PATIENT);
     assert_eq!(ask(&servers).await.0.unwrap_err().reason(), "unavailable");
-    assert_eq!(
-        servers
-            .complete(&prompt(), || true)
-            .await
-            .unwrap()
-            .unwrap()
-            .text,
-        "ok"
-    );
+    assert_eq!(whole(&servers).await.unwrap().text, "ok");
     assert_eq!(second.requests().len(), 1);
 }
 
@@ -202,15 +192,7 @@ async fn an_agents_model_falls_back_to_the_servers_own() {
     let of_agent = pair.servers.asked_by(payer, Some("deep"));
     for _ in 0..4 {
         pair.first.script(Behaviour::status(404, "no such model"));
-        assert_eq!(
-            of_agent
-                .complete(&prompt(), || true)
-                .await
-                .unwrap()
-                .unwrap()
-                .text,
-            "ok"
-        );
+        assert_eq!(whole(&of_agent).await.unwrap().text, "ok");
     }
     assert_eq!(pair.first.requests()[0]["model"], "deep");
     assert_eq!(pair.second.requests()[0]["model"], "other");
@@ -227,7 +209,7 @@ async fn further_servers_get_no_more_time() {
     });
     let first = all.next().unwrap();
     let chain = ModelServers::new(first, all.collect(), 0).unwrap();
-    let error = chain.complete(&prompt(), || true).await.unwrap_err();
+    let error = whole(&chain).await.unwrap_err();
     assert_eq!(error.reason(), "timeout");
     let asked = servers
         .iter()

@@ -11,7 +11,7 @@ use clew_context::model::{GuildId, UserId, fixed_clock};
 use futures_util::StreamExt;
 use serde_json::json;
 
-use super::{IMPATIENT, PATIENT, prompt, settings};
+use super::{IMPATIENT, PATIENT, prompt, settings, whole};
 use crate::support::START;
 use crate::support::model::{Behaviour, FakeModel, text_event};
 
@@ -62,7 +62,7 @@ async fn check(timeout: Duration, behaviours: Vec<Behaviour>, expected: u64) {
     for behaviour in behaviours {
         metered.server.script(behaviour);
     }
-    let _ = metered.servers.complete(&prompt(), || true).await;
+    let _ = whole(&metered.servers).await;
     assert_eq!(metered.counted(), expected);
 }
 

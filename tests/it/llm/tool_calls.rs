@@ -6,7 +6,7 @@ use clew::model::{Payer, ToolDefinition, ToolName, ToolParameter};
 use clew_context::model::{ChatMessage, Role, ToolCall, UserId};
 use serde_json::{Value, json};
 
-use super::{PATIENT, alone, prompt, raw, settings, steps, steps_with};
+use super::{PATIENT, alone, prompt, raw, settings, steps, steps_with, whole};
 use crate::support::model::{Behaviour, FakeModel, text_event};
 
 /// A tool with a parameter that it needs and one that it does not.
@@ -318,9 +318,9 @@ async fn who_offers_no_tools_gets_no_answer() {
     let calls = json!({"tool_calls": [{"index": 0, "id": "a1", "function": function}]});
     server.script(events(&[delta(&calls, Some("tool_calls"))]));
     let client = alone(settings(server.url(), PATIENT)).unwrap();
-    let error = client.complete(&prompt(), || true).await.unwrap_err();
+    let error = whole(&client).await.unwrap_err();
     assert_eq!(error.reason(), "empty");
-    let completion = client.complete(&prompt(), || true).await.unwrap().unwrap();
+    let completion = whole(&client).await.unwrap();
     assert_eq!(completion.text, "ok");
     assert_eq!(completion.end.finish_reason, FinishReason::Stop);
 }

@@ -111,6 +111,14 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// The server of which it is; none if it is of none.
+    pub const fn guild(self) -> Option<GuildId> {
+        match self {
+            Self::Guild(guild) => Some(guild),
+            Self::Direct | Self::Everywhere => None,
+        }
+    }
+
     /// Whether a fact of this origin may be used in `guild`; `None` means
     /// direct messages.
     pub fn serves(self, guild: Option<GuildId>) -> bool {
