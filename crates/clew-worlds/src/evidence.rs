@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
-use crate::plan::{Plan, StoreKind};
+use crate::plan::{Command, Plan, StoreKind};
 use crate::twins::Twins;
 use crate::world::World;
 
@@ -249,6 +249,22 @@ impl Evidence {
             }
             _ => None,
         })
+    }
+
+    /// Whether the model called a tool.
+    pub(crate) fn has_called_tools(&self) -> bool {
+        self.told("tool_called").next().is_some()
+    }
+
+    /// Whether anybody used such a command.
+    pub(crate) fn has_used(&self, is_meant: impl Fn(Command) -> bool) -> bool {
+        let uses = |what: &What| matches!(what, What::Called { command, .. } if is_meant(*command));
+        self.count(uses) > 0
+    }
+
+    /// Whether such a fault began.
+    pub(crate) fn has_met(&self, fault: &str) -> bool {
+        self.count(|what| matches!(what, What::Fault { name } if *name == fault)) > 0
     }
 
     /// How many of the history fit.

@@ -79,17 +79,7 @@ impl People {
                 place,
                 command,
             } => self.call(who, place, command),
-            PersonAct::StartsThread { who, place } => {
-                let who = self.person(who)?;
-                let at = self.guild_at(place)?;
-                let guild = self.places.guilds.get_mut(at)?;
-                let general = *guild.channels.first()?;
-                let kind = ChannelKind::PublicThread;
-                let thread = self.world.discord.thread(general, kind, "aside", who);
-                guild.channels.insert(1, thread);
-                self.note_who_sees(self.places.guilds.get(at)?, false);
-                Some(())
-            }
+            PersonAct::StartsThread { who, place } => self.start_thread(who, place),
             PersonAct::ArchivesThread { place } => {
                 let (_, thread) = self.thread(place)?;
                 self.world.discord.set_archived(thread, true, false);
@@ -174,12 +164,23 @@ impl People {
         self.world.note(What::Deleted { messages });
     }
 
+    fn start_thread(&mut self, who: u64, place: u64) -> Option<()> {
+        let who = self.person(who)?;
+        let at = self.guild_at(place)?;
+        let guild = self.places.guilds.get_mut(at)?;
+        let general = *guild.channels.first()?;
+        let kind = ChannelKind::PublicThread;
+        let thread = self.world.discord.thread(general, kind, "aside", who);
+        guild.channels.insert(1, thread);
+        self.note_who_sees(self.places.guilds.get(at)?, false);
+        Some(())
+    }
+
     fn delete_thread(&mut self, place: u64) -> Option<()> {
         let (at, thread) = self.thread(place)?;
         let guild = self.places.guilds.get_mut(at)?;
         guild.channels.retain(|channel| *channel != thread);
-        let gone = |said: &Said| said.channel == thread;
-        let messages = self.said.extract_if(.., |said| gone(said));
+        let messages = self.said.extract_if(.., |said| said.channel == thread);
         let messages = messages.map(|said| said.message).collect();
         self.world.discord.delete_channel(thread);
         self.world.note(What::Deleted { messages });

@@ -38,7 +38,7 @@ const ROW: &str = "StoredMessage {";
 /// The twins of a world's store. They live on a runtime of their own, in real time, in which a
 /// world's time stands still.
 pub(crate) struct Twins {
-    runtime: Arc<Runtime>,
+    runtime: Runtime,
     of: StoreKind,
     /// Whether the turns of a conversation run one after the other.
     is_in_order: bool,
@@ -56,7 +56,7 @@ impl Twins {
             *name == "CONTEXT_SCOPE" && ["thread", "user"].contains(scope)
         };
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = Arc::new(runtime.map_err(|error| error.to_string())?);
+        let runtime = runtime.map_err(|error| error.to_string())?;
         let mut addresses = Vec::new();
         if plan.store != StoreKind::Sqlite {
             addresses.push(("sqlite", StoreAddress::Sqlite(folder.join("twin.db"))));
@@ -75,7 +75,7 @@ impl Twins {
             };
             let clock = Arc::clone(clock);
             let opened = on(&runtime, || {
-                Box::pin(Store::open(&address, &folders, clock.clone()))
+                Box::pin(Store::open(&address, &folders, clock))
             });
             stores.push((name, opened.map_err(|error| error.to_string())?));
         }

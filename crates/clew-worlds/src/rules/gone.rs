@@ -199,16 +199,10 @@ const HEARD: i64 = 1_000;
 /// time; answers to deleted questions neither. What was lost with a process is asked for
 /// when it is used.
 pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
-    let has_called = evidence.told("tool_called").next().is_some();
+    let has_called = evidence.has_called_tools();
     let told = evidence.gone().into_iter();
     let told = told.filter(|one| is_told_in_time(evidence, one));
-    let jumps = |what: &What| {
-        *what
-            == What::Fault {
-                name: "clock_jumps",
-            }
-    };
-    let is_clock_wrong = evidence.count(jumps) > 0;
+    let is_clock_wrong = evidence.has_met("clock_jumps");
     // What a tool read of somebody's former words stays if its turn is later than the edit: after
     // the edit and before the bot heard of it, or by a clock that is ahead of Discord's.
     let is_read = |one: &Gone| {
@@ -225,7 +219,7 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
         .collect();
     let questions = evidence.questions().into_iter();
     let theirs = questions.filter(|(_, said)| deleted.contains(&said.message));
-    let answers: Vec<Mark> = theirs
+    let answers: BTreeSet<Mark> = theirs
         .map(|(mark, _)| Mark {
             of: MarkOf::Answer,
             number: mark.number,
@@ -235,7 +229,6 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
     if !has_called {
         gone.extend(&answers);
     }
-    let answers: BTreeSet<Mark> = answers.into_iter().collect();
     if let Some(left) = is_spoken(evidence, &answers) {
         return Verdict::Broken(left);
     }
@@ -291,7 +284,7 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
         }
     }
     // Tools may have read it again.
-    let has_called = evidence.told("tool_called").next().is_some();
+    let has_called = evidence.has_called_tools();
     let on_disk = evidence.on_disk.iter().filter(|_| !has_called);
     let mut found = on_disk.filter_map(|(path, marks)| {
         let left = marks.iter().find(|mark| gone.contains(mark))?;
@@ -301,21 +294,16 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
     verdict(gone.len(), found)
 }
 
-/// Where a lone question gets nothing of its channel, no tool reads it, and nothing is learnt, the prompt shows nothing that its asker
-/// asked and was answered before a `/context clear` in that server.
+/// Where a lone question gets nothing of its channel, no tool reads it, and nothing is learnt, the
+/// prompt shows nothing that its asker asked and was answered before a `/context clear` in that
+/// server.
 pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
     let is_lone = |(name, _): &(&str, &str)| ["LONE_CONTEXT", "MEMORY_LEARN"].contains(name);
-    let is_set = |what: &What| {
-        matches!(
-            what,
-            What::Called {
-                command: Command::SetLone(_),
-                ..
-            }
-        )
-    };
-    let has_called = evidence.told("tool_called").next().is_some();
-    if evidence.settings.iter().any(is_lone) || evidence.count(is_set) > 0 || has_called {
+    let is_set = |command| matches!(command, Command::SetLone(_));
+    if evidence.settings.iter().any(is_lone)
+        || evidence.has_used(is_set)
+        || evidence.has_called_tools()
+    {
         return Verdict::Unreached;
     }
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());

@@ -17,7 +17,7 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     for row in &evidence.rows {
         turns.entry(row.turn.0).or_default().push(row);
     }
-    let has_called = evidence.told("tool_called").next().is_some();
+    let has_called = evidence.has_called_tools();
     let is_whole = |rows: &[&StoredMessage]| {
         let roles: Vec<StoredRole> = rows.iter().map(|row| row.role).collect();
         let called = [StoredRole::ToolUse, StoredRole::ToolResult];
@@ -154,16 +154,8 @@ pub(crate) fn answered_is_kept(evidence: &Evidence) -> Verdict {
 
 /// Whether somebody deleted what others had said, too.
 fn is_shared_deleted(evidence: &Evidence) -> bool {
-    let is_deleting = |what: &What| {
-        matches!(
-            what,
-            What::Called {
-                command: Command::DeleteConversation,
-                ..
-            }
-        )
-    };
-    evidence.settings.contains(&("CONTEXT_SCOPE", "thread")) && evidence.count(is_deleting) > 0
+    let is_shared = evidence.settings.contains(&("CONTEXT_SCOPE", "thread"));
+    is_shared && evidence.has_used(|command| command == Command::DeleteConversation)
 }
 
 fn is_forgetting(command: Command) -> bool {
