@@ -26,16 +26,23 @@ pub(super) struct DemoScene {
     pub(super) channel: Id,
     /// What the asker asked there before, each answered.
     pub(super) asked_before: Vec<String>,
-    /// Whether it is asked while the bot's session is lost, so that no event tells of it.
-    pub(super) is_missed: bool,
-    /// What somebody else says just before, seen by the bot: author and text.
-    pub(super) before: Option<(Id, &'static str)>,
+    /// What happens just before.
+    pub(super) before: Option<JustBefore>,
     /// Who asks.
     pub(super) asker: Id,
     /// The message with the question.
     pub(super) question: Draft,
     /// What is expected.
     pub(super) expect: Expect,
+}
+
+/// What happens just before a question.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum JustBefore {
+    /// Somebody else says something, seen by the bot: author and text.
+    Said(Id, &'static str),
+    /// Discord forgets the bot's session, so that no event tells of the question.
+    SessionLost,
 }
 
 /// A task for an agent run.

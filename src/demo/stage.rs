@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::Error;
 use super::line::DemoLine;
 use super::places;
-use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
+use super::scene::{DemoRun, DemoScene, JustBefore, Played, RunPlayed};
 use crate::sandbox::{self, Sandbox};
 use clew_context::model::Limits;
 use clew_simulator::{Id, Message, RequestRecord, ScriptedModel, Simulator, World};
@@ -49,13 +49,17 @@ impl DemoStage {
             self.turn(number, question).await?;
         }
         let earlier = self.discord().requests().len();
-        let before = scene
-            .before
-            .map(|(author, text)| self.discord().post(channel, author, text));
-        if scene.is_missed {
-            self.discord().forget_sessions();
-            self.discord().drop_gateway();
-        }
+        let before = match scene.before {
+            Some(JustBefore::Said(author, text)) => {
+                Some(self.discord().post(channel, author, text))
+            }
+            Some(JustBefore::SessionLost) => {
+                self.discord().forget_sessions();
+                self.discord().drop_gateway();
+                None
+            }
+            None => None,
+        };
         let asked = scene.question.clone();
         let question = self.discord().post(channel, scene.asker, asked);
         let lines = self.turn(number, question).await?;

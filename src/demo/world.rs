@@ -5,7 +5,7 @@ mod earlier;
 
 use serde_json::json;
 
-use super::scene::{Answered, DemoRun, DemoScene, Expect};
+use super::scene::{Answered, DemoRun, DemoScene, Expect, JustBefore};
 use super::talk::DemoTalk;
 use super::words;
 use clew_simulator::{ChannelKind, Draft, Id, World};
@@ -166,7 +166,6 @@ impl Plant {
             settings: &[],
             channel: thread,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("I come on at two. What is it about and what was tried?"),
@@ -188,8 +187,10 @@ impl Plant {
             alone: "it has no words",
             because: "the mention means what was said last",
             asked_before: Vec::new(),
-            is_missed: false,
-            before: Some((boris, "Head loss is at 47 kPa now. Do we backwash or wait?")),
+            before: Some(JustBefore::Said(
+                boris,
+                "Head loss is at 47 kPa now. Do we backwash or wait?",
+            )),
             asker: chidi,
             question: self.to_bot(""),
             expect: Expect {
@@ -230,7 +231,6 @@ impl Plant {
             settings: &[],
             channel: post,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: boris,
             question: self.to_bot("so which valve comes first?"),
@@ -285,7 +285,6 @@ impl Plant {
             settings: &[],
             channel: pumps,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.ines,
             question: match last {
@@ -324,7 +323,6 @@ impl Plant {
             settings: &[("LONE_CONTEXT", "conversation")],
             channel: yard,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: boris,
             question: self.to_bot("can we order it today?"),
@@ -368,7 +366,6 @@ impl Plant {
             settings: &[],
             channel: alarms,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("what is this alert?").reply_to(level),
@@ -396,7 +393,6 @@ impl Plant {
             settings: &[],
             channel: self.control_room,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("how many litres are in a cubic metre?"),
@@ -433,7 +429,6 @@ impl Plant {
             settings: &[],
             channel: workshop,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot(&format!("is this urgent? {link}")),
@@ -465,7 +460,6 @@ impl Plant {
             settings: &[],
             channel: office,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.crew[1],
             question: self.to_bot(""),
@@ -503,8 +497,7 @@ impl Plant {
             settings: &[],
             channel: thread,
             asked_before: Vec::new(),
-            is_missed: true,
-            before: None,
+            before: Some(JustBefore::SessionLost),
             asker: self.ines,
             question: self.to_bot("was it the bearing?"),
             expect: Expect {
@@ -544,7 +537,6 @@ impl Plant {
             settings: &[PROXY_APPS],
             channel: thread,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot("what was it, and is it fixed?"),
@@ -577,7 +569,6 @@ impl Plant {
             settings: &[],
             channel: self.control_room,
             asked_before: Vec::new(),
-            is_missed: false,
             before: None,
             asker: self.ines,
             question: self.to_bot(&format!("where is the sampling log? See <#{gate}>.")),
