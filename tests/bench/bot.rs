@@ -1,6 +1,7 @@
 //! The bot under measurement: the real binary as a process of its own, with a simulator and a model in this
 //! process.
 
+use std::env;
 use std::future::Future;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -33,20 +34,7 @@ impl Bot {
         let discord = Simulator::start(world).await.unwrap().patience(PATIENCE);
         let model = Model::start(Duration::ZERO).await;
         let folder = TempDir::new().unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_clew"))
-            .arg("run")
-            .current_dir(folder.path())
-            .env_clear()
-            .env("DISCORD_TOKEN", discord.token())
-            .env("DISCORD_API_URL", discord.url())
-            .env("DISCORD_GATEWAY_URL", discord.gateway_url())
-            .env("LLM_BASE_URL", model.url())
-            .env("LLM_MODEL", "bench")
-            .env("USER_TURNS_PER_MIN", "0")
-            .env("LOG_LEVEL", "warn")
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = command(&discord, &model, folder.path()).spawn().unwrap();
         discord.wait_ready().await.unwrap();
         let bot = Self {
             discord,
@@ -81,6 +69,34 @@ impl Bot {
             before = now;
         }
     }
+}
+
+/// Runs the bot in a folder, with nothing set but its servers and no limit on questions.
+pub(crate) fn command(discord: &Simulator, model: &Model, folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clew"));
+    command
+        .arg("run")
+        .current_dir(folder)
+        .env_clear()
+        .env("DISCORD_TOKEN", discord.token())
+        .env("DISCORD_API_URL", discord.url())
+        .env("DISCORD_GATEWAY_URL", discord.gateway_url())
+        .env("LLM_BASE_URL", model.url())
+        .env("LLM_MODEL", "bench")
+        .env("USER_TURNS_PER_MIN", "0")
+        .env("LOG_LEVEL", "warn")
+        .stdout(Stdio::null());
+    command
+}
+
+/// How much to measure, as a variable says, or by default.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment tells a bench how long it runs"
+)]
+pub(crate) fn amount(variable: &str, default: u64) -> u64 {
+    let amount = env::var_os(variable);
+    amount.map_or(default, |text| text.to_str().unwrap().parse().unwrap())
 }
 
 impl Drop for Bot {

@@ -2,19 +2,18 @@
 //! then what stands on Discord is compared with what is stored.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use clew::app;
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 use clew_simulator::{ChannelKind, Id, World};
-use clew_store::model::{AgentName, Scope, StoreAddress, StoredMessage, StoredRole};
+use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};
 use clew_store::{Kind, Record, Store};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::bot::block_on;
-use super::killed::{KilledBot, folders};
+use super::killed::{KilledBot, folders, kill, life, setting};
 use super::model::Model;
 use super::process::Process;
 
@@ -29,8 +28,6 @@ const CHANNELS: usize = 32;
 const QUESTIONS: usize = 7;
 /// People of a channel, who ask in turn.
 const PEOPLE: usize = 40;
-/// A process lives this long once it is connected, from and to.
-const LIVES_MS: std::ops::Range<u64> = 1_000..6_000;
 /// The longest that one store takes.
 const LONGEST: Duration = Duration::from_mins(5);
 /// How long the last processes may take to settle what is left, and how long each of them: a
@@ -59,7 +56,9 @@ pub(crate) fn print() {
 async fn writes(name: &str) {
     for is_early in [false, true] {
         let folder = TempDir::new().unwrap();
-        let store = open(folder.path(), &address(folder.path(), name)).await;
+        let address = setting(folder.path(), name).parse().unwrap();
+        let opened = Store::open(&address, &folders(folder.path()), app::system_clock()).await;
+        let store = opened.unwrap();
         let mut before = (0, 0);
         for number in 0..2 * TURNS {
             if number == TURNS {
@@ -130,18 +129,6 @@ fn turn(number: u64) -> Vec<StoredMessage> {
     vec![question, answer]
 }
 
-fn address(folder: &Path, name: &str) -> StoreAddress {
-    match name {
-        "sqlite" => StoreAddress::Sqlite(folder.join("clew.db")),
-        _ => StoreAddress::Files(folder.join("context")),
-    }
-}
-
-async fn open(folder: &Path, address: &StoreAddress) -> Store {
-    let opened = Store::open(address, &folders(folder), app::system_clock()).await;
-    opened.unwrap()
-}
-
 /// People who ask as fast as they are answered, and the bot that is killed meanwhile.
 struct Killed {
     bot: KilledBot,
@@ -184,18 +171,15 @@ async fn run(name: &str) {
 impl Killed {
     /// Starts the bot, has everybody ask as fast as they are answered, and kills it.
     async fn one_life(&self, seed: &mut u64) {
-        let mut child = self.bot.begin(&[]).await;
+        let child = self.bot.begin(&[]).await;
         self.bot.discord.settled().await.unwrap();
-        *seed = random(*seed);
-        let life = LIVES_MS.start + *seed % (LIVES_MS.end - LIVES_MS.start);
         let each = self
             .channels
             .iter()
             .map(|channel| self.keep_asking(*channel));
         let all = futures_util::future::join_all(each);
-        let _ = timeout(Duration::from_millis(life), all).await;
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let _ = timeout(life(seed), all).await;
+        kill(child);
     }
 
     /// The next question as soon as the last one is answered.
@@ -223,7 +207,7 @@ impl Killed {
         let until = Instant::now() + SETTLING;
         loop {
             // It has the store by then: whoever looks earlier would keep it out.
-            let mut child = self.bot.begin(&[]).await;
+            let child = self.bot.begin(&[]).await;
             let its_end = until.min(Instant::now() + SETTLING_EACH);
             while Instant::now() < its_end {
                 sleep(LOOK).await;
@@ -231,8 +215,7 @@ impl Killed {
                     break;
                 }
             }
-            child.kill().unwrap();
-            child.wait().unwrap();
+            kill(child);
             let left = self.bot.look().await.early(1).await.unwrap();
             if left.is_empty() || Instant::now() >= until {
                 return;
@@ -274,10 +257,4 @@ impl Killed {
             }
         }
     }
-}
-
-/// The next number of a linear congruential generator (Knuth's MMIX).
-pub(crate) const fn random(seed: u64) -> u64 {
-    seed.wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407)
 }

@@ -1,8 +1,9 @@
 //! A bot that is killed and started again on one folder and one store.
 
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use clew_simulator::{Simulator, World};
@@ -10,78 +11,61 @@ use clew_store::model::StoreAddress;
 use clew_store::{Folders, Store};
 use tempfile::TempDir;
 
+use super::bot::command;
 use super::model::Model;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A process lives this long once it is connected, from and to.
+const LIVES_MS: Range<u64> = 1_000..6_000;
 
 pub(crate) struct KilledBot {
     pub(crate) discord: Simulator,
-    pub(crate) model: Model,
-    pub(crate) folder: TempDir,
-    /// `CONTEXT_STORE`.
-    pub(crate) store: String,
+    model: Model,
+    folder: TempDir,
+    store: StoreAddress,
+    /// `CONTEXT_STORE`: an address is printed without its password.
+    setting: String,
 }
 
 impl KilledBot {
-    /// Its servers; `store` is `sqlite`, `files`, or a PostgreSQL URL. No process runs yet.
+    /// Its servers; for `store` see [`setting`]. No process runs yet.
     pub(crate) async fn new(mut world: World, model: Model, store: &str) -> Self {
         // 0 skips the five seconds between two identifies.
         world.settings.max_concurrency = 0;
         let folder = TempDir::new().unwrap();
-        let place = match store {
-            "sqlite" => form("sqlite", &folder.path().join("clew.db")),
-            "files" => form("files", &folder.path().join("context")),
-            url => url.to_owned(),
-        };
+        let setting = setting(folder.path(), store);
         Self {
             discord: Simulator::start(world).await.unwrap().patience(PATIENCE),
             model,
             folder,
-            store: place,
+            store: setting.parse().unwrap(),
+            setting,
         }
     }
 
-    /// Starts a process, with further settings.
-    pub(crate) fn start(&self, settings: &[(&str, &str)]) -> Child {
-        let log = File::create(self.folder.path().join("stderr")).unwrap();
+    /// Starts a process, with further settings, and waits until it is connected.
+    pub(crate) async fn begin(&self, settings: &[(&str, &str)]) -> Child {
+        let begun = self.discord.sessions_begun();
+        let log = self.folder.path().join("stderr");
         let folders = folders(self.folder.path());
-        Command::new(env!("CARGO_BIN_EXE_clew"))
-            .arg("run")
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("DISCORD_TOKEN", self.discord.token())
-            .env("DISCORD_API_URL", self.discord.url())
-            .env("DISCORD_GATEWAY_URL", self.discord.gateway_url())
-            .env("LLM_BASE_URL", self.model.url())
-            .env("LLM_MODEL", "bench")
-            .env("USER_TURNS_PER_MIN", "0")
-            .env("LOG_LEVEL", "warn")
-            .env("CONTEXT_STORE", &self.store)
+        let child = command(&self.discord, &self.model, self.folder.path())
+            .env("CONTEXT_STORE", &self.setting)
             .env("AGENTS_DIR", folders.agents)
             .env("USER_PROFILE_DIR", folders.users)
             .env("SERVER_PROFILE_DIR", folders.servers)
             .envs(settings.iter().copied())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap()
-    }
-
-    /// Starts a process and waits until it has read its servers.
-    pub(crate) async fn begin(&self, settings: &[(&str, &str)]) -> Child {
-        let begun = self.discord.sessions_begun();
-        let child = self.start(settings);
+            .stderr(File::create(&log).unwrap())
+            .spawn();
         let connected = self.discord.wait_sessions(begun + 1).await;
-        let log = || fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
-        assert!(connected.is_ok(), "it does not connect: {}", log());
-        child
+        let said = || fs::read_to_string(&log).unwrap_or_default();
+        assert!(connected.is_ok(), "it does not connect: {}", said());
+        child.unwrap()
     }
 
     /// The store as it is on disk, beside a bot or without one.
     pub(crate) async fn look(&self) -> Store {
-        let address: StoreAddress = self.store.parse().unwrap();
         let folders = folders(self.folder.path());
-        let opened = Store::look(&address, &folders, clew::app::system_clock()).await;
+        let opened = Store::look(&self.store, &folders, clew::app::system_clock()).await;
         opened.unwrap()
     }
 }
@@ -94,6 +78,26 @@ pub(crate) fn folders(folder: &Path) -> Folders {
     }
 }
 
-fn form(kind: &str, path: &Path) -> String {
-    format!("{kind}:{}", path.display())
+/// `CONTEXT_STORE` for `sqlite` or `files` in a folder, or for a PostgreSQL URL.
+pub(crate) fn setting(folder: &Path, store: &str) -> String {
+    match store {
+        "sqlite" => format!("sqlite:{}", folder.join("clew.db").display()),
+        "files" => format!("files:{}", folder.join("context").display()),
+        url => url.to_owned(),
+    }
+}
+
+/// How long the next process lives.
+pub(crate) fn life(seed: &mut u64) -> Duration {
+    // A linear congruential generator (Knuth's MMIX).
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    Duration::from_millis(LIVES_MS.start + *seed % (LIVES_MS.end - LIVES_MS.start))
+}
+
+/// `kill -9`.
+pub(crate) fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

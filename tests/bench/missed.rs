@@ -2,28 +2,24 @@
 //! is to be answered once.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::time::Duration;
 
 use clew_simulator::{ChannelKind, Id, Message, World};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::bot::block_on;
-use super::kill::random;
-use super::killed::KilledBot;
+use super::bot::{amount, block_on};
+use super::killed::{KilledBot, kill, life};
 use super::model::Model;
 use super::postgres::Postgres;
 
 /// Kills a store, unless `CLEW_KILLS` says otherwise.
-const KILLS: u32 = 60;
+const KILLS: u64 = 60;
 /// Between two questions.
 const ASKED_EACH: Duration = Duration::from_millis(50);
 /// How long the model takes for an answer: at each kill some are under way.
 const THINKS: Duration = Duration::from_millis(300);
-/// A process lives this long once it is connected, from and to.
-const LIVES_MS: std::ops::Range<u64> = 1_000..6_000;
 /// Every tenth process finds its session lost, and looks for what it missed.
-const LOST_EACH: u32 = 10;
+const LOST_EACH: u64 = 10;
 /// From a kill to the next start.
 const DOWN: Duration = Duration::from_secs(10);
 const GUILDS: usize = 4;
@@ -34,13 +30,8 @@ const QUIET: Duration = Duration::from_secs(30);
 /// So that no limit refuses a question.
 const SETTINGS: [(&str, &str); 2] = [("TURN_QUEUE_PER_CHANNEL", "100"), ("CATCH_UP_MIN", "30")];
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the environment tells a bench how long it runs"
-)]
 pub(crate) fn print() {
-    let kills = env::var_os("CLEW_KILLS");
-    let kills = kills.map_or(KILLS, |text| text.to_str().unwrap().parse().unwrap());
+    let kills = amount("CLEW_KILLS", KILLS);
     println!(
         "\nQuestions under kill -9, one each {} ms, {} s down; Discord forgets every tenth session",
         ASKED_EACH.as_millis(),
@@ -62,12 +53,14 @@ pub(crate) fn print() {
     });
 }
 
+/// The channels and the people of a server.
+type Guild = (Vec<Id>, Vec<Id>);
 /// The questions asked so far, each with its channel.
 type Asked = Vec<(Id, Id)>;
 
-async fn run(name: &str, store: &str, kills: u32) {
+async fn run(name: &str, store: &str, kills: u64) {
     let mut world = World::new();
-    let guilds: Vec<(Vec<Id>, Vec<Id>)> = (0..GUILDS)
+    let guilds: Vec<Guild> = (0..GUILDS)
         .map(|number| {
             let guild = world.guild(&format!("Works {number}"));
             let people = (0..PEOPLE).map(|one| world.member(guild, &format!("Person {one}")));
@@ -83,10 +76,9 @@ async fn run(name: &str, store: &str, kills: u32) {
         () = keep_asking(&bot, &guilds, &mut asked) => {}
         () = keep_killing(&bot, kills) => {}
     }
-    let mut last = bot.begin(&SETTINGS).await;
+    let last = bot.begin(&SETTINGS).await;
     wait_quiet(&bot, &guilds).await;
-    last.kill().unwrap();
-    last.wait().unwrap();
+    kill(last);
     let replies = replies(&bot, &guilds);
     let (mut once, mut twice, mut otherwise, mut never) = (0, 0, 0, 0);
     for (channel, question) in &asked {
@@ -106,7 +98,7 @@ async fn run(name: &str, store: &str, kills: u32) {
     );
 }
 
-async fn keep_asking(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)], asked: &mut Asked) {
+async fn keep_asking(bot: &KilledBot, guilds: &[Guild], asked: &mut Asked) {
     let us = bot.discord.bot();
     let mut ticks = interval(ASKED_EACH);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -120,23 +112,20 @@ async fn keep_asking(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)], asked: &mut
     }
 }
 
-async fn keep_killing(bot: &KilledBot, kills: u32) {
+async fn keep_killing(bot: &KilledBot, kills: u64) {
     let mut seed = 1;
-    for kill in 0..kills {
-        let mut child = bot.begin(&SETTINGS).await;
-        seed = random(seed);
-        let life = LIVES_MS.start + seed % (LIVES_MS.end - LIVES_MS.start);
-        sleep(Duration::from_millis(life)).await;
-        child.kill().unwrap();
-        child.wait().unwrap();
+    for number in 0..kills {
+        let child = bot.begin(&SETTINGS).await;
+        sleep(life(&mut seed)).await;
+        kill(child);
         sleep(DOWN).await;
-        if kill % LOST_EACH == LOST_EACH - 1 {
+        if (number + 1) % LOST_EACH == 0 {
             bot.discord.forget_sessions();
         }
     }
 }
 
-async fn wait_quiet(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)]) {
+async fn wait_quiet(bot: &KilledBot, guilds: &[Guild]) {
     let mut last = (0, Instant::now());
     while last.1.elapsed() < QUIET {
         sleep(Duration::from_secs(1)).await;
@@ -148,7 +137,7 @@ async fn wait_quiet(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)]) {
 }
 
 /// What replies to each question, with its channel.
-fn replies(bot: &KilledBot, guilds: &[(Vec<Id>, Vec<Id>)]) -> BTreeMap<(Id, Id), Vec<String>> {
+fn replies(bot: &KilledBot, guilds: &[Guild]) -> BTreeMap<(Id, Id), Vec<String>> {
     let mut replies: BTreeMap<(Id, Id), Vec<String>> = BTreeMap::new();
     for channel in guilds.iter().flat_map(|(channels, _)| channels) {
         let to = |answer: &Message| answer.reference.as_ref().and_then(|one| one.message);

@@ -1,7 +1,6 @@
 //! An hour of a busy server: whether memory, files, threads and disk stop growing. Everything new has a new
 //! id, as on Discord: people, threads, messages, answers.
 
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use clew_simulator::{ChannelKind, Draft, Id, Permissions, World};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::bot::{Bot, block_on};
+use super::bot::{Bot, amount, block_on};
 use super::events::{self, Place};
 use super::process::mebibytes;
 
@@ -40,13 +39,8 @@ struct Guild {
     threads: Vec<Id>,
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the environment tells a bench how long it runs"
-)]
 pub(crate) fn print() {
-    let minutes = env::var_os("CLEW_SOAK_MINUTES");
-    let minutes = minutes.map_or(MINUTES, |text| text.to_str().unwrap().parse().unwrap());
+    let minutes = amount("CLEW_SOAK_MINUTES", MINUTES);
     println!("\nA busy server for {minutes} minutes, SQLite");
     println!(
         "{:>7}{:>10}{:>10}{:>7}{:>9}{:>11}{:>9}{:>12}",
