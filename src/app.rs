@@ -262,9 +262,9 @@ pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
 /// missed by it: it confirms messages with Discord before it shows them.
 ///
 /// # Errors
-/// If the session file cannot be removed.
-pub fn forget_session(config: &Config) -> std::io::Result<()> {
-    session_files::forget(&config.state_dir.join(SESSION_FILE))
+/// If the session file cannot be written.
+pub fn forget_session(config: &Config, clock: &Clock) -> std::io::Result<()> {
+    session_files::forget(&config.state_dir.join(SESSION_FILE), clock())
 }
 
 /// A bot whose parts are set up.

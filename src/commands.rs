@@ -46,7 +46,7 @@ pub use call::{Call, Deferral};
 pub use done::{BeginningRun, Done, Effect, Reply};
 
 use definition::{Button, Command, Handler, find};
-use done::finished;
+use done::{Stop, finished};
 
 /// Every command.
 const COMMANDS: &[&Command] = &[
@@ -184,5 +184,9 @@ fn plan_admitted(
 /// Does what a call asks for. Returns the answer, and what else is to be done.
 pub async fn run(services: &CommandServices<'_>, call: &Call) -> Done {
     services.agents.refresh(Instant::now()).await;
-    finished(call, (call.run)(services, call).await)
+    let done = (call.run)(services, call).await;
+    if let Err(Stop::Store(error)) = &done {
+        services.memory.note_failed_command(error);
+    }
+    finished(call, done)
 }

@@ -322,9 +322,7 @@ impl Memory {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");
         self.tell_failed(ids, operation, error.is_passing());
-        if let Some(side) = circuit::Side::of(operation) {
-            self.note_failure(side, error);
-        }
+        self.note_failure(circuit::Side::of(operation), error);
     }
 
     fn tell_failed(&self, ids: &Ids, operation: StoreOperation, transient: bool) {

@@ -85,6 +85,8 @@ pub(super) enum Step {
     Ask(TurnRequest, Option<Mark>),
     /// The event leads to nothing.
     Finish(Mark),
+    /// The copy of a question that was asked: no process is to ask it.
+    Over(MessageId),
 }
 
 impl Holds {
@@ -113,16 +115,17 @@ impl Holds {
         home: ChannelId,
         mark: Mark,
         now: Instant,
-    ) -> Option<Step> {
+    ) -> Vec<Step> {
         let (id, guild) = (request.trigger.id, request.trigger.guild);
         if self
             .questions
             .iter()
             .any(|one| one.request.trigger.id == id)
         {
-            return Some(Step::Finish(mark));
+            return vec![Step::Finish(mark)];
         }
-        let has_room = self.make_room(guild, request.asker());
+        let mut steps = Vec::new();
+        let has_room = self.make_room(guild, request.asker(), &mut steps);
         let waits = has_room && !self.wait.is_zero() && self.seen.contains(&home);
         if has_room {
             self.questions.push_back(Question {
@@ -137,25 +140,51 @@ impl Holds {
                 copy: None,
             });
         }
-        (!waits).then_some(Step::Ask(request, Some(mark)))
+        steps.extend((!waits).then_some(Step::Ask(request, Some(mark))));
+        steps
+    }
+
+    /// Takes a question that an earlier process gave up: its copy is asked when it comes.
+    pub(super) fn take_given_up(&mut self, request: TurnRequest, now: Instant) -> Vec<Step> {
+        let (id, guild) = (request.trigger.id, request.trigger.guild);
+        let mut steps = Vec::new();
+        let mut questions = self.questions.iter();
+        let is_known = questions.any(|one| one.request.trigger.id == id);
+        if !is_known && self.make_room(guild, request.asker(), &mut steps) {
+            self.questions.push_back(Question {
+                guild,
+                came: now,
+                request,
+                state: State::Deleted,
+                copy: None,
+            });
+        }
+        steps
     }
 
     /// Makes room for one more: questions of which nothing is yet to become give way. Returns
     /// whether there is room.
-    fn make_room(&mut self, guild: Option<GuildId>, asker: UserId) -> bool {
+    fn make_room(&mut self, guild: Option<GuildId>, asker: UserId, steps: &mut Vec<Step>) -> bool {
         let of_person = |one: &Question| one.guild == guild && one.request.asker() == asker;
-        self.limit(PER_PERSON, of_person)
-            && self.limit(PER_GUILD, |one| one.guild == guild)
-            && self.limit(IN_ALL, |_| true)
+        self.limit(PER_PERSON, of_person, steps)
+            && self.limit(PER_GUILD, |one| one.guild == guild, steps)
+            && self.limit(IN_ALL, |_| true, steps)
     }
 
-    fn limit(&mut self, most: usize, is_counted: impl Fn(&Question) -> bool) -> bool {
+    fn limit(
+        &mut self,
+        most: usize,
+        is_counted: impl Fn(&Question) -> bool,
+        steps: &mut Vec<Step>,
+    ) -> bool {
         if self.questions.iter().filter(|one| is_counted(one)).count() < most {
             return true;
         }
         let mut questions = self.questions.iter();
         let gives_way = questions.position(|one| is_counted(one) && one.may_go());
-        gives_way.is_some_and(|at| self.questions.remove(at).is_some())
+        let gone = gives_way.and_then(|at| self.questions.remove(at));
+        steps.extend(gone.iter().filter_map(Question::copy_is_over));
+        gone.is_some()
     }
 
     /// The question that an app's message copies. While it is there, the copy says all of
@@ -184,33 +213,36 @@ impl Holds {
         best.map(|(_, one)| Arc::clone(&one.request.trigger))
     }
 
-    /// Takes the copy of a question.
+    /// Takes the copy of a question; `progress` is that of the question, if it was asked.
     pub(super) fn take_copy(
         &mut self,
         original: MessageId,
         request: TurnRequest,
         mark: Mark,
-    ) -> Option<Step> {
+        progress: Progress,
+    ) -> Vec<Step> {
         let mut questions = self.questions.iter_mut();
         let question = questions.find(|one| one.request.trigger.id == original);
         let Some(question) = question else {
-            return Some(Step::Ask(request, Some(mark)));
+            return vec![Step::Ask(request, Some(mark))];
         };
         if question.copy_id() == Some(request.trigger.id) {
-            return Some(Step::Finish(mark));
+            return vec![Step::Finish(mark)];
         }
         match question.state {
             State::Waits(_) => {
                 question.copy = Some(HeldCopy::Asks(request, Some(mark)));
-                None
+                Vec::new()
             }
             State::Asked | State::Cancelled | State::Answered => {
                 question.copy = Some(HeldCopy::Asks(request, None));
-                Some(Step::Finish(mark))
+                let is_over = progress == Progress::Over && question.state != State::Cancelled;
+                let over = question.copy_is_over().filter(|_| is_over);
+                over.into_iter().chain([Step::Finish(mark)]).collect()
             }
             State::Deleted => {
                 self.forget(original);
-                Some(Step::Ask(request, Some(mark)))
+                vec![Step::Ask(request, Some(mark))]
             }
         }
     }
@@ -270,14 +302,20 @@ impl Holds {
         let mut steps = Vec::new();
         let mut questions = self.questions.iter_mut();
         let question = questions.find(|one| one.request.trigger.id == id);
-        match question.filter(|one| one.state == State::Cancelled) {
-            Some(_) if was_cancelled => self.give_way(id, us, mark, &mut steps),
-            Some(question) => {
-                question.state = State::Answered;
-                steps.extend(mark.map(Step::Finish));
+        match question {
+            Some(question) if was_cancelled && question.state == State::Cancelled => {
+                self.give_way(id, us, mark, &mut steps);
+                return steps;
             }
-            None => steps.extend(mark.map(Step::Finish)),
+            Some(question) if !was_cancelled => {
+                if question.state == State::Cancelled {
+                    question.state = State::Answered;
+                }
+                steps.extend(question.copy_is_over());
+            }
+            Some(_) | None => {}
         }
+        steps.extend(mark.map(Step::Finish));
         steps
     }
 
@@ -350,9 +388,12 @@ impl Holds {
     /// What is due.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<Step> {
         let wait = self.wait;
-        self.questions
-            .retain(|one| !one.may_go() || one.came + wait + LATE_COPIES > now);
         let mut steps = Vec::new();
+        self.questions.retain(|one| {
+            let stays = !one.may_go() || one.came + wait + LATE_COPIES > now;
+            steps.extend(one.copy_is_over().filter(|_| !stays));
+            stays
+        });
         for question in &mut self.questions {
             let State::Waits(mark) = question.state else {
                 continue;
@@ -409,6 +450,11 @@ impl Question {
     /// Whether it was deleted before it was answered, as far as that is known yet.
     const fn is_gone(&self) -> bool {
         matches!(self.state, State::Cancelled | State::Deleted)
+    }
+
+    /// Its copy is not asked any more.
+    fn copy_is_over(&self) -> Option<Step> {
+        self.copy_id().map(Step::Over)
     }
 
     fn copy_id(&self) -> Option<MessageId> {

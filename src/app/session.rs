@@ -59,6 +59,10 @@ pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildS
                     written: Some(written),
                     whole_until: Some(whole_until),
                 },
+                Absent::Over { written } => Taken {
+                    written: Some(written),
+                    ..Taken::default()
+                },
                 _ => Taken::default(),
             }
         }
@@ -132,7 +136,7 @@ impl SessionKeeper {
 
     /// Whoever has our store has our questions; a refused bot has none.
     pub(super) fn forget(mut self) {
-        let forgotten = session::forget(&self.path);
+        let forgotten = session::forget(&self.path, self.services.memory.now());
         self.told(&forgotten);
     }
 

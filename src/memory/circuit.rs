@@ -18,12 +18,19 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// What an operation does to a store; none for files beside it.
-    pub(super) const fn of(operation: StoreOperation) -> Option<Self> {
+    const BOTH: &[Self] = &[Self::Read, Self::Write];
+
+    /// What may have failed in an operation; nothing of a store for files beside it.
+    pub(super) const fn of(operation: StoreOperation) -> &'static [Self] {
         match operation {
-            StoreOperation::Transcript => None,
-            StoreOperation::Read => Some(Self::Read),
-            _ => Some(Self::Write),
+            StoreOperation::Transcript => &[],
+            StoreOperation::Read => &[Self::Read],
+            StoreOperation::Append | StoreOperation::Close => &[Self::Write],
+            // What is to be changed is looked for first.
+            StoreOperation::Flush
+            | StoreOperation::Purge
+            | StoreOperation::Sweep
+            | StoreOperation::Learn => Self::BOTH,
         }
     }
 }
@@ -188,14 +195,21 @@ impl Memory {
         }
     }
 
+    /// Notes that a command failed by what its store did. Whether reading fails, or writing, is
+    /// found out by the next check.
+    pub fn note_failed_command(&self, error: &clew_store::Error) {
+        self.note_failure(Side::BOTH, error);
+    }
+
     /// Notes the failure of what did not go through [`Memory::attempt`].
-    pub(super) fn note_failure(&self, side: Side, error: &clew_store::Error) {
+    pub(super) fn note_failure(&self, sides: &[Side], error: &clew_store::Error) {
         self.look_for_holder(error);
         if !error.is_of_store() {
             return;
         }
         let circuit = self.circuit(&self.stores.lasting);
-        if let Some(now) = circuit.change(|now| now.failing(side)) {
+        let failing = |now: Sides| sides.iter().fold(now, |now, side| now.failing(*side));
+        if let Some(now) = circuit.change(failing) {
             self.tell_circuit(now);
             self.recovery.notify_one();
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use clew_simulator::{ChannelKind, Draft, Id, Permissions, World};
+use clew_simulator::{ChannelKind, Draft, Id, Message, Permissions, World};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::bot::{Bot, amount, block_on};
@@ -17,9 +17,9 @@ const MINUTES: u64 = 60;
 /// Between two rows of the table.
 const ROW: Duration = Duration::from_mins(5);
 /// Between two steps; each step has one question.
-const STEP: Duration = Duration::from_millis(400);
+const STEP: Duration = Duration::from_millis(200);
 /// Messages addressed to nobody, in each step.
-const CHATTER: u64 = 20;
+const CHATTER: u64 = 10;
 /// Steps between two new threads.
 const NEW_THREAD: usize = 10;
 /// Threads at once; the oldest is deleted for a new one.
@@ -117,10 +117,13 @@ async fn ask(bot: &Bot, guild: &mut Guild, step: usize) {
     };
     let us = bot.discord.bot();
     let draft = Draft::new(format!("<@{us}> what came of number {step}?"));
-    let answered = bot.discord.answers(place).len();
     let question = bot.discord.post(place, person, draft);
     bot.model.arrival().await;
-    bot.discord.wait_answers(place, answered + 1).await.unwrap();
+    let answers = |message: &Message| {
+        let reference = message.reference.as_ref();
+        reference.is_some_and(|reference| reference.message == Some(question))
+    };
+    bot.discord.wait_for_message(place, answers).await.unwrap();
     match step % 7 {
         3 => bot.discord.edit(place, question, "never mind"),
         5 => {

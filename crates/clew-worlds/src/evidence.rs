@@ -174,7 +174,7 @@ impl Evidence {
         marks.filter(|mark| mark.of == MarkOf::Task)
     }
 
-    /// When each question was asked, as it was first asked.
+    /// When each question was asked, as it was last asked.
     pub(crate) fn asked_at(&self) -> BTreeMap<Mark, i64> {
         self.said().map(|(at, said)| (said.mark, at)).collect()
     }
@@ -222,11 +222,12 @@ impl Evidence {
         gone
     }
 
-    /// The messages that were deleted.
+    /// The messages that were deleted, also by an app which posted them in another's place.
     pub(crate) fn deleted(&self) -> BTreeSet<Id> {
         let gone = self.gone().into_iter();
         let deleted = gone.filter(|one| one.how == How::Deleted);
-        deleted.map(|one| one.message).collect()
+        let replaced = self.said().filter_map(|(_, said)| said.in_place_of);
+        deleted.map(|one| one.message).chain(replaced).collect()
     }
 
     /// When processes were told that a text went, in order. An event about an earlier edit

@@ -84,6 +84,8 @@ pub(crate) enum What {
     Edited { message: Id, was: Mark, is: Mark },
     /// Messages were deleted.
     Deleted { messages: Vec<Id> },
+    /// A thread was archived.
+    Archived { thread: Id },
     /// A person used a command.
     Called {
         interaction: Id,
@@ -137,13 +139,33 @@ pub(crate) enum What {
     },
     /// The bot took a message back.
     TakenBack { messages: Vec<Id> },
+    /// What the store does for the process, when that changes.
+    StoreDid {
+        process: u32,
+        call: StoreCall,
+        operation: &'static str,
+        is_done: bool,
+    },
+    /// What the process says of its store, when that changes.
+    StoreSeems {
+        process: u32,
+        is_read: bool,
+        is_written: bool,
+    },
     /// A fault was injected.
     Fault { name: &'static str },
     /// The faults are over; the world is left alone.
     Quiet,
 }
 
-/// A message of a person.
+/// What is asked of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreCall {
+    Reads,
+    Writes,
+}
+
+/// A message of a person, maybe through an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) message: Id,
@@ -151,6 +173,8 @@ pub(crate) struct Said {
     /// The server, if the channel is one of its and no thread.
     pub(crate) in_channel_of: Option<Id>,
     pub(crate) author: Id,
+    /// What somebody wrote for an app, which has posted this in its place and deleted that.
+    pub(crate) in_place_of: Option<Id>,
     pub(crate) mark: Mark,
     pub(crate) replies_to: Option<Id>,
 }

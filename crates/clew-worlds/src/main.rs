@@ -34,7 +34,7 @@ use std::thread;
 
 use clap::Parser;
 
-use plan::Plan;
+use plan::{Plan, Span};
 use report::Totals;
 use world::lock;
 
@@ -58,6 +58,9 @@ struct Options {
     /// answer. Needs PostgreSQL's programs.
     #[arg(long)]
     twins: bool,
+    /// Makes worlds that last about a week.
+    #[arg(long)]
+    week: bool,
     /// Prints the whole history of each world, and its telemetry.
     #[arg(long)]
     history: bool,
@@ -77,11 +80,16 @@ fn main() -> ExitCode {
     // What libraries keep for the whole program is made of the first world's chance: without this,
     // a world would not be the same alone and after others.
     let _ = run::run(&Plan::of(0));
+    let span = if options.week {
+        Span::Week
+    } else {
+        Span::Minutes
+    };
     let goes_on = |_: &u64| !options.first || lock(&totals).failed() == 0;
     each(options.seeds.take_while(goes_on), options.threads, |seed| {
         let plan = Plan {
             has_twins: options.twins,
-            ..Plan::of(seed)
+            ..Plan::lasting(seed, span)
         };
         let ran = run::run(&plan);
         if options.history

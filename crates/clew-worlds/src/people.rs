@@ -1,5 +1,6 @@
 //! What people do in a world.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::history::{Mark, MarkOf, Said, What};
 use crate::place::{Guild, Places};
-use crate::plan::{Command, PersonAct};
+use crate::plan::{APP_ID, Command, PersonAct};
 use crate::world::World;
 
 /// How far back people look for a message to reply to, to edit or to delete.
@@ -21,6 +22,10 @@ pub(crate) struct People {
     said: Vec<Said>,
     /// Direct channels by person.
     direct: Vec<(Id, Id)>,
+    /// What an app is still to post.
+    for_app: VecDeque<Id>,
+    /// Its webhooks by channel.
+    webhooks: Vec<(Id, Id)>,
     numbers: u32,
 }
 
@@ -31,6 +36,8 @@ impl People {
             places,
             said: Vec::new(),
             direct: Vec::new(),
+            for_app: VecDeque::new(),
+            webhooks: Vec::new(),
             numbers: 0,
         }
     }
@@ -66,6 +73,19 @@ impl People {
                 let who = self.person(who)?;
                 self.say(who, about.channel, MarkOf::Question, Some(about.message))
             }
+            PersonAct::WritesForApp { who, place, asks } => {
+                let (who, place) = (self.person(who)?, self.channel(place)?);
+                let of = if asks {
+                    MarkOf::Question
+                } else {
+                    MarkOf::Words
+                };
+                self.say(who, place, of, None)?;
+                self.for_app
+                    .extend(self.said.last().map(|said| said.message));
+                Some(())
+            }
+            PersonAct::AppPosts { is_late } => self.post_for(is_late),
             PersonAct::Edits { which } => self.edit(which),
             PersonAct::Deletes { which } => {
                 let at = self.seen_at(which)?;
@@ -83,6 +103,7 @@ impl People {
             PersonAct::ArchivesThread { place } => {
                 let (_, thread) = self.thread(place)?;
                 self.world.discord.set_archived(thread, true, false);
+                self.world.note(What::Archived { thread });
                 Some(())
             }
             PersonAct::DeletesThread { place } => self.delete_thread(place),
@@ -100,10 +121,7 @@ impl People {
             return None;
         }
         let mark = self.mark(of);
-        let text = match of {
-            MarkOf::Question => format!("<@{bot}> {mark} what about it"),
-            _ => format!("{mark} is what I say"),
-        };
+        let text = words(mark, bot);
         let mut draft = Draft::new(text);
         if let Some(message) = reply {
             draft = draft.reply_to(message);
@@ -114,12 +132,48 @@ impl People {
             channel,
             in_channel_of: self.places.guild_of_channel(channel),
             author: who,
+            in_place_of: None,
             mark,
             replies_to: reply,
         };
         self.world.note(What::Said(said.clone()));
         self.said.push(said);
         Some(())
+    }
+
+    /// An app posts somebody's message in its place.
+    fn post_for(&mut self, is_late: bool) -> Option<()> {
+        let original = self.for_app.pop_front()?;
+        let at = self.said.iter().position(|said| said.message == original)?;
+        let Said { channel, mark, .. } = self.said[at];
+        let webhook = self.webhook(channel);
+        let discord = &self.world.discord;
+        let application = APP_ID.parse().map(Id).ok()?;
+        let draft = Draft::new(words(mark, discord.bot()))
+            .webhook("Luna")
+            .application(application);
+        if !is_late {
+            discord.delete(channel, original);
+        }
+        let message = discord.post(channel, webhook, draft);
+        if is_late {
+            discord.delete(channel, original);
+        }
+        let said = &mut self.said[at];
+        said.message = message;
+        said.author = webhook;
+        said.in_place_of = Some(original);
+        self.world.note(What::Said(said.clone()));
+        Some(())
+    }
+
+    fn webhook(&mut self, channel: Id) -> Id {
+        if let Some((_, webhook)) = self.webhooks.iter().find(|(of, _)| *of == channel) {
+            return *webhook;
+        }
+        let webhook = self.world.discord.world(|world| world.fresh_id());
+        self.webhooks.push((channel, webhook));
+        webhook
     }
 
     fn edit(&mut self, which: u64) -> Option<()> {
@@ -348,6 +402,14 @@ impl People {
         posts
             .get(newest - index(posts.len(), which % IN_SIGHT)?)
             .copied()
+    }
+}
+
+/// What somebody says first.
+fn words(mark: Mark, bot: Id) -> String {
+    match mark.of {
+        MarkOf::Question => format!("<@{bot}> {mark} what about it"),
+        _ => format!("{mark} is what I say"),
     }
 }
 

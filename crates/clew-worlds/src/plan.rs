@@ -79,6 +79,16 @@ pub(crate) enum PersonAct {
         who: u64,
         to: u64,
     },
+    /// Asks, or says, what an app is to post in their place.
+    WritesForApp {
+        who: u64,
+        place: u64,
+        asks: bool,
+    },
+    /// The app posts what has waited longest for it, and deletes that before or afterwards.
+    AppPosts {
+        is_late: bool,
+    },
     Edits {
         which: u64,
     },
@@ -160,14 +170,36 @@ pub(crate) enum FaultAct {
     ClockJumps { ms: i64 },
 }
 
+/// The application through which people write.
+pub(crate) const APP_ID: &str = "466378653216014359";
+
 /// The shortest and the longest script, in steps.
 const STEPS: (u64, u64) = (60, 150);
 /// The longest pause between two steps, in milliseconds; most are much shorter.
 const PAUSE: u64 = 20_000;
+/// How soon an app posts, in milliseconds: mostly within `PROXY_HOLD_MS`.
+const APP: (u64, u64) = (200, 2_000);
+/// Steps of a week.
+const STEPS_OF_WEEK: u64 = 3_000;
+/// The longest pause in a week.
+const PAUSE_IN_WEEK: u64 = 3_600_000;
+
+/// How long a world lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Span {
+    Minutes,
+    /// About a week.
+    Week,
+}
 
 impl Plan {
     /// What a seed makes.
     pub(crate) fn of(seed: u64) -> Self {
+        Self::lasting(seed, Span::Minutes)
+    }
+
+    /// The same, for longer.
+    pub(crate) fn lasting(seed: u64, span: Span) -> Self {
         let mut chance = Chance::new(seed);
         let store = if chance.percent(60) {
             StoreKind::Sqlite
@@ -183,15 +215,27 @@ impl Plan {
             settings: settings(store, &mut chance),
             script: Vec::new(),
         };
-        let steps = chance.between(STEPS.0, STEPS.1);
+        let (steps, longest) = match span {
+            Span::Minutes => (chance.between(STEPS.0, STEPS.1), PAUSE),
+            Span::Week => (STEPS_OF_WEEK, PAUSE_IN_WEEK),
+        };
         // Trouble comes in a world more or less often.
         let (faults, restarts) = (chance.between(3, 20), chance.between(1, 4));
         let mut at = 2_000;
         for _ in 0..steps {
-            at += pause(&mut chance);
+            at += pause(&mut chance, longest);
             let what = act(&mut chance, faults, restarts);
             plan.script.push(Step { at, what });
+            if matches!(what, Act::Person(PersonAct::WritesForApp { .. })) {
+                let what = Act::Person(PersonAct::AppPosts {
+                    is_late: chance.percent(50),
+                });
+                let later = chance.between(APP.0, APP.1);
+                let at = at + i64::try_from(later).unwrap_or_default();
+                plan.script.push(Step { at, what });
+            }
         }
+        plan.script.sort_by_key(|step| step.at);
         plan
     }
 }
@@ -212,6 +256,7 @@ fn settings(store: StoreKind, chance: &mut Chance) -> Vec<(&'static str, &'stati
     set(20, "THREAD_REPLY_TARGET", "trigger");
     set(30, "MEMORY_LEARN", "model");
     set(20, "TOOLS", "off");
+    set(60, "PROXY_APPS", APP_ID);
     set(80, "USER_TURNS_PER_MIN", "60");
     // What nobody has reached is no limit.
     if !settings
@@ -230,12 +275,12 @@ fn settings(store: StoreKind, chance: &mut Chance) -> Vec<(&'static str, &'stati
 }
 
 /// Bursts and pauses.
-fn pause(chance: &mut Chance) -> i64 {
+fn pause(chance: &mut Chance, longest: u64) -> i64 {
     let most = match chance.below(10) {
         0..3 => 40,
         3..6 => 800,
         6..9 => 4_000,
-        _ => PAUSE,
+        _ => longest,
     };
     i64::try_from(chance.below(most)).unwrap_or_default()
 }
@@ -259,7 +304,12 @@ fn act(chance: &mut Chance, faults: u64, restarts: u64) -> Act {
 fn person(chance: &mut Chance) -> PersonAct {
     let (who, place, which) = (chance.any(), chance.any(), chance.any());
     match chance.below(100) {
-        0..25 => PersonAct::Says { who, place },
+        0..21 => PersonAct::Says { who, place },
+        21..25 => PersonAct::WritesForApp {
+            who,
+            place,
+            asks: chance.percent(70),
+        },
         25..50 => PersonAct::Asks { who, place },
         50..55 => PersonAct::AsksDirectly { who },
         55..63 => PersonAct::Replies { who, to: which },

@@ -117,6 +117,10 @@ pub(crate) const RULES: &[Rule] = &[
         check: process::quiet_drains,
     },
     Rule {
+        name: "health_follows_store",
+        check: process::health_follows_store,
+    },
+    Rule {
         name: "store_is_well",
         check: process::store_is_well,
     },

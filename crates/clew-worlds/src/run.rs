@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use clew::app::{self, Outside};
+use clew::app::{self, Observer, Outside};
 use clew::config::Config;
+use clew::telemetry::event::CircuitState;
+use clew::turn::Services;
 use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::without_threads;
 use clew_simulator::{Fault, FaultKind};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -38,6 +41,8 @@ const QUIET: Duration = Duration::from_mins(20);
 /// How long a stop may take: what turns may go on for, and what may be taken back and closed
 /// after it.
 const STOP: Duration = Duration::from_secs(90);
+/// How often a process is asked how its store is.
+const HEALTH: Duration = Duration::from_secs(1);
 /// How long a kill at a crossing waits for it.
 const KILL: Duration = Duration::from_secs(5);
 /// How long a service manager waits before it starts again what ended by itself.
@@ -248,6 +253,8 @@ impl Stage {
         };
         let clock = Arc::clone(&self.world.clock);
         let around = net.clone();
+        let (services, begun) = oneshot::channel();
+        tokio::spawn(watch_health(net.clone(), begun));
         let outside = Outside {
             transport: Some(Arc::new(net.clone())),
             dial: Some(Arc::new(Dialer {
@@ -257,6 +264,11 @@ impl Stage {
             store: Some(Arc::new(move |store| {
                 TroubledStore::around(store, around.clone())
             })),
+            observer: Some(Observer {
+                services,
+                turns: mpsc::unbounded_channel().0,
+                lines: mpsc::unbounded_channel().0,
+            }),
             ..Outside::of_system(Arc::new(move || UnixMillis(clock.of_bot_ms())))
         };
         let running = app::run_in(self.config.clone(), outside, shutdown.clone());
@@ -386,6 +398,28 @@ impl Stage {
         self.world.discord.set_heartbeats_answered(true);
         *self.world.troubles() = crate::world::Troubles::default();
         self.world.note(What::Quiet);
+    }
+}
+
+/// Notes what a process says of its store.
+async fn watch_health(net: Net, begun: oneshot::Receiver<Arc<Services>>) {
+    let Ok(services) = begun.await else { return };
+    let services = Arc::downgrade(&services);
+    let mut told = None;
+    while let Some(services) = services.upgrade() {
+        let store = services.memory.store_state();
+        let is_read = store.read == CircuitState::Closed;
+        let is_written = store.write == CircuitState::Closed;
+        if told != Some((is_read, is_written)) && !net.process.is_cut() {
+            told = Some((is_read, is_written));
+            net.world.note(What::StoreSeems {
+                process: net.process.number,
+                is_read,
+                is_written,
+            });
+        }
+        drop(services);
+        sleep(HEALTH).await;
     }
 }
 

@@ -31,30 +31,43 @@ impl Dispatcher {
         original: Option<MessageId>,
         mark: Mark,
     ) -> bool {
-        match self.held(request, original, mark) {
-            None => true,
-            Some(Step::Ask(request, mark)) => self.submit(request, mark),
-            Some(Step::Finish(_)) => false,
+        let mut goes_on = true;
+        for step in self.held(request, original, mark) {
+            match step {
+                Step::Ask(request, mark) => goes_on = self.submit(request, mark),
+                Step::Finish(_) => goes_on = false,
+                Step::Over(copy) => self.over(copy),
+            }
         }
+        goes_on
     }
 
     /// What is to be done now; nothing for a question that waits.
-    fn held(
-        &mut self,
-        request: TurnRequest,
-        original: Option<MessageId>,
-        mark: Mark,
-    ) -> Option<Step> {
+    fn held(&mut self, request: TurnRequest, original: Option<MessageId>, mark: Mark) -> Vec<Step> {
         let may_wait = !self.closed && !self.rules.triggers.proxies.is_empty();
         let trigger = &request.trigger;
         let may_be_copied = may_wait && trigger.is_human() && trigger.guild.is_some();
         match original.filter(|_| may_wait) {
-            Some(original) => self.holds.take_copy(original, request, mark),
+            Some(original) => {
+                let mut waiting = self.queues.waiting_mut();
+                let progress = if self.active.contains_key(&original) {
+                    Progress::Running
+                } else if waiting.any(|one| one.request.trigger.id == original) {
+                    Progress::Queued(None)
+                } else {
+                    Progress::Over
+                };
+                self.holds.take_copy(original, request, mark, progress)
+            }
+            None if may_be_copied && self.services.claims.is_given_up(trigger.id) => {
+                let steps = self.holds.take_given_up(request, Instant::now());
+                steps.into_iter().chain([Step::Finish(mark)]).collect()
+            }
             None if may_be_copied => {
                 let home = self.services.home(trigger.channel);
                 self.holds.take(request, home, mark, Instant::now())
             }
-            None => Some(Step::Ask(request, Some(mark))),
+            None => vec![Step::Ask(request, Some(mark))],
         }
     }
 
@@ -119,6 +132,7 @@ impl Dispatcher {
                     }
                 }
                 Step::Finish(mark) => self.finished(mark),
+                Step::Over(copy) => self.over(copy),
             }
         }
     }

@@ -113,7 +113,7 @@ async fn import(
     }
     // Messages may have been deleted since the export. A bot that went on with its
     // session would not ask for them.
-    app::forget_session(config).map_err(|source| Error::Session {
+    app::forget_session(config, &system_clock()).map_err(|source| Error::Session {
         path: config.state_dir.clone(),
         source,
     })?;

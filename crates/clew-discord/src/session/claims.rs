@@ -137,6 +137,16 @@ impl Claims {
         is_over || state.taken.ids.contains(&id)
     }
 
+    /// Whether a question is over without an answer, as one that was deleted before.
+    pub fn is_given_up(&self, id: MessageId) -> bool {
+        let hash = self.keys.of_question(id);
+        self.lock().kept.get(&hash).is_some_and(|claim| {
+            let left = claim.left.as_ref();
+            let has_left = left.is_some_and(Line::has_posted);
+            claim.is_over && claim.posted.is_empty() && !has_left
+        })
+    }
+
     /// Whether it is known what became of a question.
     pub fn is_known(&self, id: MessageId) -> bool {
         let hash = self.keys.of_question(id);

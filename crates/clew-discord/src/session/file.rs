@@ -53,6 +53,9 @@ pub struct SessionFile {
     pub shards: Vec<ShardSession>,
     /// Gaps that are not made up for.
     pub gaps: Vec<Gap>,
+    /// Another process may have gone on in our place: of the file only `written` counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_over: bool,
 }
 
 /// The first line of the guild file.
@@ -86,6 +89,12 @@ pub enum Absent {
     /// It belongs to another token.
     #[error("the session file belongs to another token")]
     OtherToken,
+    /// The process that left it was not the last one with its questions: see [`forget`].
+    #[error("the process before was not the last one with this store")]
+    Over {
+        /// When it was written, by the clock of that process.
+        written: UnixMillis,
+    },
     /// Too old: Discord will have dropped the session.
     #[error("the session file is {seconds} s old, sessions last for minutes")]
     Old {
@@ -102,7 +111,7 @@ impl Absent {
     /// Expected after a first start, a long pause or a new token: not a fault.
     pub const fn is_ordinary(&self) -> bool {
         match self {
-            Self::Missing | Self::OtherToken | Self::Old { .. } => true,
+            Self::Missing | Self::OtherToken | Self::Over { .. } | Self::Old { .. } => true,
             Self::Unreadable(_) | Self::Damaged(_) => false,
         }
     }
@@ -127,6 +136,7 @@ impl SessionFile {
             application: us.application,
             shards,
             gaps,
+            is_over: false,
         })
     }
 
@@ -155,13 +165,13 @@ impl Left {
 /// # Errors
 /// Why they cannot be used.
 pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
-    let session: SessionFile = serde_json::from_slice(&fs::read(path).map_err(absent)?)
-        .map_err(|error| Absent::Damaged(Some(error)))?;
-    if session.version != VERSION {
-        return Err(Absent::Damaged(None));
-    }
+    let session = load_session(path)?;
     if session.token != fingerprint(token) {
         return Err(Absent::OtherToken);
+    }
+    if session.is_over {
+        let written = UnixMillis(session.written);
+        return Err(Absent::Over { written });
     }
     let age = now.since(UnixMillis(session.written));
     if age.unsigned_abs() > u64::try_from(MOST_AGE.as_millis()).unwrap_or(u64::MAX) {
@@ -173,6 +183,15 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
     }
     let guilds = load_guilds(path, token)?;
     Ok(Left { session, guilds })
+}
+
+fn load_session(path: &Path) -> Result<SessionFile, Absent> {
+    let session: SessionFile = serde_json::from_slice(&fs::read(path).map_err(absent)?)
+        .map_err(|error| Absent::Damaged(Some(error)))?;
+    if session.version != VERSION {
+        return Err(Absent::Damaged(None));
+    }
+    Ok(session)
 }
 
 fn load_guilds(path: &Path, token: &str) -> Result<Vec<PartialGuild>, Absent> {
@@ -254,18 +273,32 @@ pub fn save_guilds(
     })
 }
 
-/// Removes both files: the next process begins a new session.
+/// Another process may answer in our place, or the store is another one: the next process
+/// begins a new session and looks for no questions that came before it. What stays is how late
+/// it was, so that it confirms what is stored until then even if the clock has been set back.
 ///
 /// # Errors
 /// The file system's error.
-pub fn forget(path: &Path) -> io::Result<()> {
-    for path in [path, &path.with_file_name(GUILD_FILE)] {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+pub fn forget(path: &Path, now: UnixMillis) -> io::Result<()> {
+    remove(&path.with_file_name(GUILD_FILE))?;
+    let Ok(left) = load_session(path) else {
+        return remove(path);
+    };
+    let over = SessionFile {
+        written: left.written.max(now.0),
+        shards: Vec::new(),
+        gaps: Vec::new(),
+        is_over: true,
+        ..left
+    };
+    save(path, &over, Lasts::System)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// A reader finds the old file or the new one; only its owner may read it.
@@ -401,9 +434,29 @@ mod tests {
             .map(|entry| entry.unwrap().file_name())
             .collect();
         assert_eq!(names.len(), 2, "{names:?}");
-        forget(&path).unwrap();
-        forget(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_forgotten_still_says_how_late_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.json");
+        forget(&path, NOW).unwrap();
         assert!(matches!(load(&path, "token", NOW), Err(Absent::Missing)));
+        save_all(&path, &guild_state(), &OptedOut::default());
+        // The clock was set back meanwhile.
+        for now in [NOW.0 - 90_000, NOW.0 + 1_000, NOW.0 - 90_000] {
+            forget(&path, UnixMillis(now)).unwrap();
+        }
+        let Err(Absent::Over { written }) = load(&path, "token", NOW) else {
+            panic!("it is not over");
+        };
+        assert_eq!(written.0, NOW.0 + 1_000);
+        assert!(!path.with_file_name(GUILD_FILE).exists());
+        save_all(&path, &guild_state(), &OptedOut::default());
+        assert!(load(&path, "token", NOW).is_ok());
+        fs::write(&path, "{").unwrap();
+        forget(&path, NOW).unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

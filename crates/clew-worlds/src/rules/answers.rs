@@ -11,14 +11,48 @@ use crate::history::{Mark, MarkOf, Said, What};
 
 const MINUTE: i64 = 60_000;
 
+/// How long after a question its copy by an app is known as one, in milliseconds.
+const COPY_IS_KNOWN: i64 = 5_000;
+
+/// Questions whose copy by an app is not known as one: it reached another process, or late.
+fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
+    let told_of = |message: Id| {
+        evidence
+            .history
+            .iter()
+            .filter_map(move |one| match &one.what {
+                What::Told {
+                    process,
+                    event,
+                    messages,
+                    ..
+                } if event == "MESSAGE_CREATE" && messages.contains(&message) => {
+                    Some((one.at, *process))
+                }
+                _ => None,
+            })
+    };
+    let copies = evidence.said().filter_map(|(_, said)| {
+        let is_known = told_of(said.in_place_of?).any(|(at, process)| {
+            let mut copied = told_of(said.message);
+            copied.any(|(copied, by)| by == process && copied - at < COPY_IS_KNOWN)
+        });
+        (!is_known).then_some(said.mark.number)
+    });
+    copies.collect()
+}
+
 /// No question has two answers at the same time, over all processes.
 pub(crate) fn answered_once(evidence: &Evidence) -> Verdict {
+    let unknown = with_unknown_copies(evidence);
     let mut answers: BTreeMap<u32, Vec<Id>> = BTreeMap::new();
     let mut found = None;
     for happened in &evidence.history {
         match &happened.what {
             What::Posted { message, marks, .. } => {
-                for mark in marks.iter().filter(|mark| mark.of == MarkOf::Answer) {
+                let answer =
+                    |mark: &&Mark| mark.of == MarkOf::Answer && !unknown.contains(&mark.number);
+                for mark in marks.iter().filter(answer) {
                     let posts = answers.entry(mark.number).or_default();
                     if !posts.contains(message) {
                         posts.push(*message);
@@ -52,6 +86,7 @@ pub(crate) fn answered(evidence: &Evidence) -> Verdict {
         }
         judged += 1;
         if deleted.contains(&said.message)
+            || is_unlisted(evidence, said)
             || is_responded(evidence, said)
             || is_refused(evidence, said)
             || is_excused(evidence, at, said)
@@ -66,16 +101,29 @@ pub(crate) fn answered(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
-/// The marks that a message had.
+/// Whether an app posted it through which nobody writes, as far as the bot knows.
+fn is_unlisted(evidence: &Evidence, said: &Said) -> bool {
+    let mut settings = evidence.settings.iter();
+    let is_listed = settings.any(|(name, _)| *name == "PROXY_APPS");
+    said.in_place_of.is_some() && !is_listed
+}
+
+/// The marks that a message had, and the one that it is in place of.
 fn marks_of(evidence: &Evidence, said: &Said) -> Vec<Mark> {
+    let original = said.in_place_of.and_then(|original| {
+        let mut all = evidence.said();
+        all.find_map(|(_, one)| (one.message == original).then_some(one.mark))
+    });
+    let is_meant = |message: Id| message == said.message || said.in_place_of == Some(message);
     let edits = evidence
         .history
         .iter()
         .filter_map(|happened| match &happened.what {
-            What::Edited { message, is, .. } if *message == said.message => Some(*is),
+            What::Edited { message, is, .. } if is_meant(*message) => Some(*is),
             _ => None,
         });
-    [said.mark].into_iter().chain(edits).collect()
+    let first = [said.mark].into_iter().chain(original);
+    first.chain(edits).collect()
 }
 
 /// Whether the bot answered it or replied to it in any way.
@@ -107,12 +155,17 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     let (mut is_fault, mut is_stored) = (false, false);
     let (mut here, mut has_called) = (BTreeSet::new(), false);
     let is_left_out = is_left_out(evidence);
-    let mut is_held = false;
+    let (mut is_held, mut is_archived) = (false, false);
     for happened in &evidence.history {
         match &happened.what {
             // Whoever holds the store has the questions, too: the next process begins anew.
             What::Fault { name: "store_held" } => is_held = true,
             What::Greeted { .. } if is_held && happened.at >= at => return true,
+            // Nor is an archived thread looked at.
+            What::Archived { thread } if *thread == said.channel => {
+                is_archived |= happened.at >= at
+            }
+            What::Greeted { .. } if is_archived => return true,
             // Direct conversations are looked for where something is stored of them.
             What::Greeted { .. }
                 if happened.at >= at
@@ -155,16 +208,27 @@ fn is_left_out(evidence: &Evidence) -> bool {
 
 /// Whether its turn was counted as failed.
 fn is_failed(evidence: &Evidence, said: &Said) -> bool {
-    let message = said.message.to_string();
+    let messages = messages_of(said);
     let mut ended = evidence.told("turn_done");
-    ended.any(|line| line["msg_id"] == message.as_str() && line["detail"]["outcome"] == "failed")
+    ended.any(|line| is_about(line, &messages) && line["detail"]["outcome"] == "failed")
 }
 
 /// Whether it was refused, maybe without a word: a person, and a channel, is told once.
 fn is_refused(evidence: &Evidence, said: &Said) -> bool {
-    let message = said.message.to_string();
+    let messages = messages_of(said);
     let mut refused = evidence.told("refused");
-    refused.any(|line| line["msg_id"] == message.as_str())
+    refused.any(|line| is_about(line, &messages))
+}
+
+/// The message, and the one that it is in place of.
+fn messages_of(said: &Said) -> Vec<String> {
+    let messages = [said.message].into_iter().chain(said.in_place_of);
+    messages.map(|message| message.to_string()).collect()
+}
+
+fn is_about(line: &Value, messages: &[String]) -> bool {
+    let message = line["msg_id"].as_str();
+    message.is_some_and(|message| messages.iter().any(|one| one == message))
 }
 
 /// An answer replies to a message of its question's channel.
@@ -208,6 +272,7 @@ pub(crate) fn people_have_limits(evidence: &Evidence) -> Verdict {
         if let What::Prompted(prompted) = &happened.what
             && let Some(question) = prompted.question
             && let Some(said) = questions.get(&question)
+            && said.in_place_of.is_none()
         {
             let turns = asked.entry(said.author).or_default();
             if !turns.iter().any(|(_, mark)| *mark == question) {

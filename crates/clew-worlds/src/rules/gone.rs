@@ -22,34 +22,47 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
         let told = evidence.told_of(&one).collect();
         gone.insert(one.mark, (one, told));
     }
-    let (mut judged, mut found, mut greeted) = (0, None, None);
+    let mut called_at: BTreeMap<Id, i64> = BTreeMap::new();
+    let (mut judged, mut found, mut greeted, mut running) = (0, None, None, 0);
     for happened in &evidence.history {
         let at = happened.at;
-        let prompted = match &happened.what {
+        let (process, asked, shows) = match &happened.what {
+            What::Started { process } => {
+                running = *process;
+                continue;
+            }
             What::Greeted { .. } => {
                 greeted = Some(at);
                 continue;
             }
-            What::Prompted(prompted) => prompted,
+            What::Called { interaction, .. } => {
+                called_at.insert(*interaction, at);
+                continue;
+            }
+            What::CallAnswered { interaction, text } => {
+                (running, called_at.get(interaction), &marks(text))
+            }
+            What::Prompted(prompted) => {
+                let asked = prompted.question.and_then(|mark| written_at.get(&mark));
+                (prompted.process, asked, &prompted.shows)
+            }
             _ => continue,
         };
         let is_gone = |(one, _): &&(Gone, Vec<(i64, u32)>)| one.at <= at;
         judged += usize::from(gone.values().any(|one| is_gone(&one)));
-        let asked = prompted.question.and_then(|mark| written_at.get(&mark));
-        let shown = prompted.shows.iter().filter_map(|mark| gone.get(mark));
+        let shown = shows.iter().filter_map(|mark| gone.get(mark));
         for (one, told) in shown.filter(is_gone) {
             // A session that is resumed tells again, in order, what came before the question.
-            let is_known = |process: u32| process == prompted.process || asked > Some(&one.at);
+            let is_known = |of: u32| of == process || asked > Some(&one.at);
             let mut told = told.iter();
             let is_told = told.any(|(told, process)| *told + NOTED < at && is_known(*process));
             // A session that begins knows nothing of what is stored, and confirms it.
             let is_before_session =
                 greeted.is_some_and(|greeted| one.at < greeted && asked > Some(&greeted));
             if is_told || is_before_session {
-                let question = prompted.question.map(|mark| mark.to_string());
-                let shown = one.mark;
                 found.get_or_insert(format!(
-                    "{at} ms: the prompt for {question:?} shows {shown}, which is {what} (told: {is_told})"
+                    "{at} ms: {} is shown, which is {what} (told: {is_told}): {:?}",
+                    one.mark, happened.what
                 ));
             }
         }
@@ -153,19 +166,20 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                 let Some(question) = prompted.question else {
                     continue;
                 };
-                let Some(asker) = texts.get(&question).map(|said| said.author) else {
+                let Some(asker) = texts.get(&question) else {
                     continue;
                 };
                 for mark in &prompted.shows {
                     let Some(said) = texts.get(mark) else {
                         continue;
                     };
-                    // Her own words are hers wherever she asks.
-                    if said.author == asker {
+                    // Her own words are hers wherever she asks; what was said where the answer
+                    // goes is for those who read that.
+                    if said.author == asker.author || said.channel == asker.channel {
                         continue;
                     }
                     judged += 1;
-                    let since = unseen.get(&(said.channel, asker));
+                    let since = unseen.get(&(said.channel, asker.author));
                     let asked = asked_at.get(&question);
                     let told = told_of.get(&said.channel);
                     let told = told.filter(|told| {
@@ -175,9 +189,9 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                     let known = asked.max(told);
                     if since.zip(known).is_some_and(|(since, known)| since < known) {
                         found.get_or_insert(format!(
-                            "{} ms: the prompt for {question} shows {mark}, whose channel {asker} \
+                            "{} ms: the prompt for {question} shows {mark}, whose channel {} \
                              may not see",
-                            happened.at
+                            happened.at, asker.author
                         ));
                     }
                 }
@@ -399,6 +413,7 @@ mod tests {
             channel: Id(9),
             in_channel_of: None,
             author: Id(8),
+            in_place_of: None,
             mark,
             replies_to: None,
         })

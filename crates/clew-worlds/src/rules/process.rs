@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
-use crate::history::What;
+use crate::history::{StoreCall, What};
 
 /// Of the error with which a process ends whose store another holds.
 const HELD: &str = "is in use by another process";
@@ -73,6 +73,67 @@ pub(crate) fn quiet_drains(evidence: &Evidence) -> Verdict {
     let late = lines[end..].iter().find(is_late);
     let found = late.map(|line| format!("this was left to the end: {line}"));
     verdict(1, found)
+}
+
+/// How soon a process says that its store fails, in milliseconds: it is asked each second.
+const SAYS_FAILS: i64 = 2_000;
+/// How soon it says that its store is back: at its next check, which is to be answered, and
+/// after what waited for it was done.
+const SAYS_BACK: i64 = 120_000;
+
+/// What a process says of its store is what the store did last, soon after it did.
+pub(crate) fn health_follows_store(evidence: &Evidence) -> Verdict {
+    let over = evidence.history.last().map_or(0, |last| last.at);
+    let (mut judged, mut found) = (0, None);
+    for side in [StoreCall::Reads, StoreCall::Writes] {
+        // What the store does, what the process says of it once it runs, and since when both
+        // are so.
+        let (mut is_done, mut is_said, mut since) = (true, None, 0);
+        let end = What::Quiet;
+        let history = evidence.history.iter().map(|one| (one.at, &one.what));
+        for (at, what) in history.chain([(over, &end)]) {
+            if is_said == Some(!is_done) && found.is_none() {
+                let patience = if is_done { SAYS_BACK } else { SAYS_FAILS };
+                found = (at - since > patience).then(|| {
+                    format!(
+                        "{at} ms: since {since} ms the store does what it is asked: {is_done}; the \
+                         process says otherwise ({side:?})"
+                    )
+                });
+            }
+            let before = (is_done, is_said);
+            match what {
+                What::Started { .. } | What::Killed { .. } | What::Ended { .. } => {
+                    (is_done, is_said) = (true, None);
+                }
+                What::StoreDid {
+                    call,
+                    is_done: does,
+                    ..
+                } if *call == side => {
+                    judged += 1;
+                    is_done = *does;
+                }
+                What::StoreSeems {
+                    is_read,
+                    is_written,
+                    ..
+                } => {
+                    // It has opened the store.
+                    is_done |= is_said.is_none();
+                    is_said = Some(match side {
+                        StoreCall::Reads => *is_read,
+                        StoreCall::Writes => *is_written,
+                    });
+                }
+                _ => {}
+            }
+            if before != (is_done, is_said) {
+                since = at;
+            }
+        }
+    }
+    verdict(judged, found)
 }
 
 /// Once all is quiet, the store is said to do what it is asked, and nothing waits for it.

@@ -135,6 +135,8 @@ pub(crate) fn answered_is_kept(evidence: &Evidence) -> Verdict {
                     || taken_back.contains(message)
                     || deleted.contains(&said.message)
                     || unkept.contains(&said.author)
+                    // Who asks through an app owns nothing.
+                    || said.in_place_of.is_some()
                 {
                     continue;
                 }

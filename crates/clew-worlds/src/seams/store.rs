@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,7 +18,8 @@ use clew_store::{
 use tokio::time::sleep;
 
 use super::net::Net;
-use crate::world::StoreTrouble;
+use crate::history::{StoreCall, What};
+use crate::world::{StoreTrouble, lock};
 
 /// A disk that is full (ENOSPC).
 const FULL: i32 = 28;
@@ -26,32 +28,33 @@ const FULL: i32 = 28;
 pub(crate) struct TroubledStore {
     store: Store,
     net: Net,
-}
-
-/// What a call does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Call {
-    Reads,
-    Writes,
+    /// What failed last.
+    failing: Mutex<Vec<StoreCall>>,
 }
 
 impl TroubledStore {
     pub(crate) fn around(store: Store, net: Net) -> Store {
-        Self { store, net }.into()
+        Self {
+            store,
+            net,
+            failing: Mutex::default(),
+        }
+        .into()
     }
 
     /// Does a call, or not, or not in time.
     async fn go<T>(
         &self,
-        call: Call,
+        call: StoreCall,
         operation: &'static str,
         done: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Error> {
         self.net.process.cross().await;
         let trouble = {
             let mut troubles = self.net.world.troubles();
-            let fits =
-                |trouble: &StoreTrouble| call == Call::Writes || *trouble != StoreTrouble::Full;
+            let fits = |trouble: &StoreTrouble| {
+                call == StoreCall::Writes || *trouble != StoreTrouble::Full
+            };
             let next = troubles.store.first().copied().filter(fits);
             if next.is_some() {
                 troubles.store.remove(0);
@@ -84,7 +87,34 @@ impl TroubledStore {
             sleep(pause).await;
         }
         self.net.process.cross().await;
+        self.note(
+            call,
+            operation,
+            answer
+                .as_ref()
+                .err()
+                .is_none_or(|error| !error.is_of_store()),
+        );
         answer
+    }
+
+    /// Notes whether it does what it is asked, if that is news.
+    fn note(&self, call: StoreCall, operation: &'static str, is_done: bool) {
+        let mut failing = lock(&self.failing);
+        if failing.contains(&call) != is_done {
+            return;
+        }
+        if is_done {
+            failing.retain(|one| *one != call);
+        } else {
+            failing.push(call);
+        }
+        self.net.world.note(What::StoreDid {
+            process: self.net.process.number,
+            call,
+            operation,
+            is_done,
+        });
     }
 }
 
@@ -113,7 +143,7 @@ macro_rules! troubled {
                         }
                         answer
                     };
-                    self.go(Call::$call, stringify!($name), done).await
+                    self.go(StoreCall::$call, stringify!($name), done).await
                 }
             )*
 
@@ -144,7 +174,8 @@ troubled! {
     Writes delete_conversation(scope: Scope) -> u64;
     Writes clear(key: &ClearKey, at: UnixMillis) -> ();
     Reads cleared_at(agent: &AgentName, guild: Option<GuildId>, user: UserId) -> Option<UnixMillis>;
-    Writes agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
+    // It is part of reading, and writes the first time only.
+    Reads agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
     Reads own_messages(owner: UserId, agent: &AgentName, guild: Option<GuildId>, since: UnixMillis) -> Vec<StoredMessage>;
     Reads snapshots(owner: UserId, guild: Option<GuildId>, agent: Option<&AgentName>, limit: usize) -> Vec<ContextSnapshotInfo>;
     Reads snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;

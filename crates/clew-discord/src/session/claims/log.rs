@@ -127,6 +127,10 @@ impl Line {
         self.restarts
     }
 
+    pub(super) const fn has_posted(&self) -> bool {
+        !self.posted.is_empty()
+    }
+
     pub(super) const fn is_over(&self) -> bool {
         self.over
     }
