@@ -440,3 +440,22 @@ fn store_trouble(chance: &mut Chance) -> StoreTrouble {
         _ => StoreTrouble::Hangs(chance.between(20, 20_000)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 86_400_000;
+
+    #[test]
+    fn scripts_are_in_order_and_last_for_minutes_or_about_a_week() {
+        for (span, lasts) in [(Span::Minutes, 60_000..1_200_000), (Span::Week, 5 * DAY..8 * DAY)] {
+            for seed in 0..20 {
+                let script = Plan::lasting(seed, span).script;
+                assert!(script.is_sorted_by_key(|step| step.at));
+                let last = script.last().map_or(0, |step| step.at);
+                assert!(lasts.contains(&last), "{span:?} {seed}: {last}");
+            }
+        }
+    }
+}

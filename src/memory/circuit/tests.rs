@@ -75,6 +75,20 @@ async fn a_write_that_fails_beside_turns_is_told_until_writing_works() {
 }
 
 /// Only somebody else's content, or a fault of ours, is left.
+/// A command reads and writes: whether either works is what the next check finds.
+#[tokio::test]
+async fn a_command_that_fails_is_told_of_the_store_until_it_works() {
+    let s = scene().await;
+    s.memory.note_failed_command(&refused().unwrap_err());
+    assert!(s.memory.store_state().is_back());
+    s.memory.note_failed_command(&gone().unwrap_err());
+    let failing = s.memory.store_state();
+    assert_eq!(failing.read, CircuitState::Failing);
+    assert_eq!(failing.write, CircuitState::Failing);
+    s.memory.look_after().await;
+    assert!(s.memory.store_state().is_back());
+}
+
 #[tokio::test]
 async fn one_refused_entry_is_no_store_that_fails() {
     let s = scene().await;

@@ -131,6 +131,22 @@ async fn claims_go_after_an_hour_and_older_questions_are_not_asked_again() {
 }
 
 #[tokio::test]
+async fn a_question_that_is_over_without_an_answer_was_given_up() {
+    let place = Place::new();
+    let claims = place.open(NOW);
+    for id in 1..=3 {
+        claims.claim(message(id), NOW);
+    }
+    claims.over(message(1), NOW).await;
+    claims.posted(message(2), message(21), NOW).await;
+    claims.over(message(2), NOW).await;
+    for claims in [claims, place.open(NOW)] {
+        let given_up = (1..=4).filter(|id| claims.is_given_up(message(*id)));
+        assert_eq!(given_up.collect::<Vec<_>>(), [1]);
+    }
+}
+
+#[tokio::test]
 async fn a_line_that_was_cut_off_costs_only_itself() {
     let place = Place::new();
     let claims = place.open(NOW);
