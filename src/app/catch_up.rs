@@ -38,6 +38,8 @@ pub(super) struct CatchUp {
     before: Option<UnixMillis>,
     /// Shards that have had a session in this process.
     met: HashSet<u32>,
+    /// When the newest message was written that a shard brought, by Discord's clock.
+    heard: HashMap<u32, UnixMillis>,
     unheard: HashMap<u32, UnixMillis>,
     outages: HashMap<GuildId, UnixMillis>,
     round: Option<Round>,
@@ -96,6 +98,7 @@ impl CatchUp {
             settings,
             before,
             met: HashSet::new(),
+            heard: HashMap::new(),
             unheard: HashMap::new(),
             outages: HashMap::new(),
             round: None,
@@ -113,9 +116,18 @@ impl CatchUp {
         self.round.get_or_insert_with(|| Round::new(most))
     }
 
+    /// A message came.
+    pub(super) fn heard(&mut self, shard: u32, message: MessageId) {
+        let heard = self.heard.entry(shard).or_insert(UnixMillis(0));
+        *heard = (*heard).max(message.created());
+    }
+
+    /// Nothing comes any more. What came before may have been late, and our clock ahead: what is
+    /// newer than all that came was not heard.
     pub(super) fn disconnected(&mut self, shard: u32, now: UnixMillis) {
         if self.met.contains(&shard) {
-            self.unheard.entry(shard).or_insert(now);
+            let heard = self.heard.get(&shard).copied().unwrap_or(now);
+            self.unheard.entry(shard).or_insert(now.min(heard));
         }
     }
 

@@ -44,7 +44,7 @@ use clew_discord::invite;
 use clew_discord::session::{Mark, Missed, ShardProgress};
 
 use bot_turns::BotTurns;
-use turns::{ActiveTurn, WaitingTrigger};
+use turns::{ActiveTurn, Arrival, WaitingTrigger};
 
 /// The most channels for which bot turns are counted, or that were told about
 /// mentions, or people who were told about tokens.
@@ -84,6 +84,8 @@ pub(super) struct Dispatcher {
     refused: VecDeque<(ChannelId, MessageId)>,
     /// Questions for which an app through which people write may post a copy.
     holds: Holds,
+    /// When triggers came that are not queued yet.
+    arrivals: HashMap<MessageId, Arrival>,
     /// Triggers whose channel is being looked up, without those deleted since.
     unplaced: HashMap<MessageId, TurnRequest>,
     tracker: TaskTracker,
@@ -123,6 +125,7 @@ impl Dispatcher {
             direct: HashSet::new(),
             refused: VecDeque::new(),
             holds: Holds::new(config.triggers.proxy_hold),
+            arrivals: HashMap::new(),
             unplaced: HashMap::new(),
             tracker,
             loop_events,

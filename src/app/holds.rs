@@ -162,7 +162,8 @@ impl Holds {
         steps
     }
 
-    /// Makes room for one more: questions of which nothing is yet to become give way. Returns
+    /// Makes room for one more: questions of which nothing is yet to become give way, or the
+    /// oldest that waits is asked now, so that nobody's questions overtake each other. Returns
     /// whether there is room.
     fn make_room(&mut self, guild: Option<GuildId>, asker: UserId, steps: &mut Vec<Step>) -> bool {
         let of_person = |one: &Question| one.guild == guild && one.request.asker() == asker;
@@ -180,11 +181,17 @@ impl Holds {
         if self.questions.iter().filter(|one| is_counted(one)).count() < most {
             return true;
         }
-        let mut questions = self.questions.iter();
-        let gives_way = questions.position(|one| is_counted(one) && one.may_go());
-        let gone = gives_way.and_then(|at| self.questions.remove(at));
-        steps.extend(gone.iter().filter_map(Question::copy_is_over));
-        gone.is_some()
+        let find = |gives_way: fn(&Question) -> bool| {
+            let mut questions = self.questions.iter();
+            questions.position(|one| is_counted(one) && gives_way(one))
+        };
+        let at = find(Question::may_go).or_else(|| find(Question::waits));
+        let Some(mut gone) = at.and_then(|at| self.questions.remove(at)) else {
+            return false;
+        };
+        gone.ask_now(steps);
+        steps.extend(gone.copy_is_over());
+        true
     }
 
     /// The question that an app's message copies. While it is there, the copy says all of
@@ -394,19 +401,11 @@ impl Holds {
             steps.extend(one.copy_is_over().filter(|_| !stays));
             stays
         });
-        for question in &mut self.questions {
-            let State::Waits(mark) = question.state else {
-                continue;
-            };
-            if question.came + wait > now {
-                continue;
-            }
-            question.state = State::Asked;
-            steps.push(Step::Ask(question.request.clone(), Some(mark)));
-            if let Some(HeldCopy::Asks(_, mark)) = &mut question.copy {
-                steps.extend(mark.take().map(Step::Finish));
-            }
-        }
+        let due = self
+            .questions
+            .iter_mut()
+            .filter(|one| one.came + wait <= now);
+        due.for_each(|question| question.ask_now(&mut steps));
         steps
     }
 
@@ -430,14 +429,25 @@ impl Holds {
         self.questions.is_empty()
     }
 
-    /// Forgets all questions, of which none is finished: the next process gets those that
-    /// wait again.
+    /// Forgets the questions that wait: none is finished, so the next process gets them again.
     pub(super) fn close(&mut self) {
-        self.questions.clear();
+        self.questions.retain(|one| !one.waits());
     }
 }
 
 impl Question {
+    /// Has it asked if it waits; its copy is not.
+    fn ask_now(&mut self, steps: &mut Vec<Step>) {
+        let State::Waits(mark) = self.state else {
+            return;
+        };
+        self.state = State::Asked;
+        steps.push(Step::Ask(self.request.clone(), Some(mark)));
+        if let Some(HeldCopy::Asks(_, mark)) = &mut self.copy {
+            steps.extend(mark.take().map(Step::Finish));
+        }
+    }
+
     const fn waits(&self) -> bool {
         matches!(self.state, State::Waits(_))
     }

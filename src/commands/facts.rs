@@ -27,7 +27,7 @@ pub(super) async fn list(
     call: &Call,
     about: About,
 ) -> Result<Done, Stop> {
-    let facts = services.memory.facts_of(about.subject).await?;
+    let facts = services.memory.listed_facts(about.subject).await?;
     if facts.is_empty() {
         return Ok(Done::say(about.none));
     }
@@ -160,7 +160,7 @@ pub(super) async fn ask_to_forget(
     call: &Call,
     about: About,
 ) -> Result<Done, Stop> {
-    let facts = services.memory.facts_of(about.subject).await?;
+    let facts = services.memory.listed_facts(about.subject).await?;
     let typed = call.text(&FACT).unwrap_or_default().trim();
     let id = typed.parse::<FactId>().ok();
     let by_id = facts.iter().find(|fact| Some(fact.id) == id);
@@ -181,7 +181,12 @@ pub(super) async fn propose(
     call: &Call,
     subject: Subject,
 ) -> Result<Done, Stop> {
-    let facts = services.memory.facts_of(subject).await?.into_iter().rev();
+    let facts = services
+        .memory
+        .listed_facts(subject)
+        .await?
+        .into_iter()
+        .rev();
     let all = facts.map(|fact| (fact.text, fact.id.to_string()));
     Ok(choices::matching(call, all))
 }

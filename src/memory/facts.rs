@@ -139,10 +139,26 @@ impl Memory {
     pub(super) fn is_doubtful(&self, fact: &Fact) -> bool {
         let trace = trace_of_fact(fact);
         drop(self.doubts.take_unconfirmed(trace, 0));
-        trace.is_some_and(|trace| self.doubts.hides(&trace) || self.doubts.is_unconfirmed(&trace))
+        trace.is_some_and(|trace| self.doubts.is_unconfirmed(&trace)) || self.is_withdrawn(fact)
+    }
+
+    /// Whether the message that it was learnt from is known to be deleted or edited since: the
+    /// store is still to forget it.
+    fn is_withdrawn(&self, fact: &Fact) -> bool {
+        trace_of_fact(fact).is_some_and(|trace| self.doubts.hides(&trace))
             || fact
                 .link
                 .is_some_and(|link| self.changes.noted.is_withdrawn(link, fact.at))
+    }
+
+    /// The facts about a user or a server that are shown to who asks for them, oldest first.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub async fn listed_facts(&self, subject: Subject) -> Result<Vec<Fact>, clew_store::Error> {
+        let mut facts = self.facts_of(subject).await?;
+        facts.retain(|fact| !self.is_withdrawn(fact));
+        Ok(facts)
     }
 
     /// Has it checked whether the user left the servers of these facts unnoticed.
@@ -269,6 +285,8 @@ impl Memory {
                 self.failed(&Ids::default(), StoreOperation::Flush, &error);
             }
         }
+        let dropped = dropped.into_iter();
+        let dropped = dropped.filter(|fact| !self.is_withdrawn(fact)).collect();
         Ok(Some(Remembered {
             fact,
             known,

@@ -103,12 +103,19 @@ pub struct Earlier {
 }
 
 impl Memory {
-    /// Where people lately wrote direct messages; none if the store does not say in time.
+    /// Where people lately wrote direct messages, also those that the store has not taken yet;
+    /// none if it does not say in time.
     pub async fn recent_direct(&self, limit: usize) -> Option<Vec<ChannelId>> {
         let listing = self.stores.conversations.recent_direct(limit);
         let listed = timeout(self.settings.patience, listing).await.ok()?;
         let told = |error: &_| self.failed(&Ids::default(), StoreOperation::Read, error);
-        listed.inspect_err(told).ok()
+        let listed = listed.inspect_err(told).ok()?;
+        let mut recent = self.unsaved.direct();
+        recent.extend(listed);
+        let mut known = BTreeSet::new();
+        recent.retain(|channel| known.insert(*channel));
+        recent.truncate(limit);
+        Some(recent)
     }
 
     /// The rows of earlier turns that go into this turn's prompt, unless
@@ -222,7 +229,9 @@ impl Memory {
         // A turn stored after the marker would count as later than it.
         self.save_first(|turn| turn.is_cleared_by(&key)).await?;
         self.stores.conversations.clear(&key, now).await?;
-        self.unsaved.forget(|turn| turn.is_cleared_by(&key));
+        // What was asked since then, while the store took its time, stays.
+        self.unsaved
+            .forget(|turn| turn.is_cleared_by(&key) && turn.is_asked_by(now));
         Ok(now)
     }
 

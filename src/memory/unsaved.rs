@@ -138,6 +138,12 @@ impl UnsavedTurn {
             && key.user.is_none_or(|user| self.ids.user == Some(user))
     }
 
+    /// Whether it was asked until then.
+    pub(super) fn is_asked_by(&self, now: UnixMillis) -> bool {
+        let asked = self.rows.first().map(|row| row.timestamp);
+        asked.unwrap_or(self.answered) <= now
+    }
+
     pub(super) fn is_by(&self, user: UserId) -> bool {
         self.ids.user == Some(user)
     }
@@ -378,6 +384,18 @@ impl Unsaved {
     /// The messages of a channel that waiting turns are made of.
     pub(super) fn messages(&self, channel: ChannelId) -> BTreeSet<MessageId> {
         self.lock().messages(channel).collect()
+    }
+
+    /// The direct channels of turns that wait, the newest first.
+    pub(super) fn direct(&self) -> Vec<ChannelId> {
+        let turns = self.lock();
+        let rows = turns
+            .waiting
+            .iter()
+            .rev()
+            .flat_map(|one| one.turn.rows.iter());
+        let direct = rows.filter(|row| row.guild.is_none());
+        direct.map(|row| row.channel).collect()
     }
 
     /// Adds a conversation's waiting turns after its stored rows, with the next ordinals.

@@ -302,8 +302,10 @@ impl Asking<'_> {
 
     /// Judges once more what a request shows. Returns the answer if nothing is asked any more.
     async fn recheck(&mut self, next: &mut NextRequest) -> Option<TurnAnswer> {
+        let is_anew = self.material.recheck(self.turn).await;
+        // Last, since making the prompt anew may wait for the store.
         self.tools.recheck();
-        if !self.material.recheck(self.turn).await {
+        if !is_anew {
             return None;
         }
         next.prompt = prompt::for_server(self.turn, self.material, self.servers.client());

@@ -166,6 +166,32 @@ fn all_sources() -> Vec<Source> {
     folders.flat_map(sources).collect()
 }
 
+/// Lines of code of what is built on: without tests, comments, blank lines and clew-worlds.
+pub(crate) fn production_lines() -> usize {
+    let built_on = PACKAGES
+        .iter()
+        .filter(|package| package.folder != WORLDS.folder);
+    let sources = built_on.flat_map(|package| sources(package.folder));
+    let mut lines = 0;
+    for source in sources {
+        if source
+            .inside()
+            .any(|part| part.trim_end_matches(".rs") == "tests")
+        {
+            continue;
+        }
+        let tests = source
+            .lines()
+            .find(|(_, line)| line.starts_with("#[cfg(test)]"));
+        let end = tests.map_or(usize::MAX, |(number, _)| number);
+        let code = source
+            .lines()
+            .filter(|(number, line)| *number < end && !line.trim().is_empty());
+        lines += code.count();
+    }
+    lines
+}
+
 #[track_caller]
 fn none(problems: &[String], remedy: &str) {
     let list = problems.iter().fold(String::new(), |mut list, problem| {

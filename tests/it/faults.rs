@@ -8,7 +8,7 @@ mod log;
 mod missed;
 mod model;
 mod post;
-mod process;
+pub(crate) mod process;
 mod rest;
 mod restart;
 mod runs;
@@ -21,17 +21,17 @@ use crate::support::bot::{Bot, Stage};
 use crate::support::model::{Behaviour, Gate};
 
 /// A server with a channel, a thread on one of its messages and two people.
-struct Place {
-    stage: Stage,
+pub(crate) struct Place {
+    pub(crate) stage: Stage,
     guild: Id,
     help: Id,
-    thread: Id,
+    pub(crate) thread: Id,
     ada: Id,
     boris: Id,
 }
 
 impl Place {
-    async fn new(settings: &[(&str, &str)]) -> Self {
+    pub(crate) async fn new(settings: &[(&str, &str)]) -> Self {
         Self::with(settings, |_| {}).await
     }
 
@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// Ada mentions the bot in a channel.
-    fn ask(&self, channel: Id, text: &str) -> Id {
+    pub(crate) fn ask(&self, channel: Id, text: &str) -> Id {
         let us = self.stage.discord.bot();
         let text = format!("<@{us}> {text}");
         self.stage.discord.post(channel, self.ada, text)
@@ -77,7 +77,7 @@ impl Place {
     }
 
     /// The bot's messages in a channel, once there are `count`.
-    async fn answers(&self, channel: Id, count: usize) -> Vec<Message> {
+    pub(crate) async fn answers(&self, channel: Id, count: usize) -> Vec<Message> {
         let answers = self.stage.discord.wait_answers(channel, count).await;
         answers.unwrap()
     }

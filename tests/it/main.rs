@@ -11,6 +11,7 @@ mod agents;
 mod architecture;
 mod commands;
 mod config;
+mod counts;
 mod defects;
 mod deliver;
 mod demo;

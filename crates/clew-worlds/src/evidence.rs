@@ -268,6 +268,14 @@ impl Evidence {
         self.count(|what| matches!(what, What::Fault { name } if *name == fault)) > 0
     }
 
+    /// Whether a process was asked to stop by then.
+    pub(crate) fn is_asked_to_stop(&self, process: u32, by: i64) -> bool {
+        self.history.iter().any(|one| {
+            let asked = matches!(one.what, What::AskedToStop { process: of } if of == process);
+            asked && one.at <= by
+        })
+    }
+
     /// How many of the history fit.
     pub(crate) fn count(&self, fits: impl Fn(&What) -> bool) -> usize {
         self.history.iter().filter(|one| fits(&one.what)).count()

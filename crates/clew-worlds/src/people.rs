@@ -178,6 +178,10 @@ impl People {
 
     fn edit(&mut self, which: u64) -> Option<()> {
         let at = self.seen_at(which)?;
+        // Nobody edits within the millisecond.
+        if self.said[at].message.unix_ms() >= self.world.clock.now_ms() {
+            return None;
+        }
         let was = self.said[at].mark;
         let is = self.mark(was.of);
         let bot = self.world.discord.bot();

@@ -449,7 +449,10 @@ mod tests {
 
     #[test]
     fn scripts_are_in_order_and_last_for_minutes_or_about_a_week() {
-        for (span, lasts) in [(Span::Minutes, 60_000..1_200_000), (Span::Week, 5 * DAY..8 * DAY)] {
+        for (span, lasts) in [
+            (Span::Minutes, 60_000..1_200_000),
+            (Span::Week, 5 * DAY..8 * DAY),
+        ] {
             for seed in 0..20 {
                 let script = Plan::lasting(seed, span).script;
                 assert!(script.is_sorted_by_key(|step| step.at));

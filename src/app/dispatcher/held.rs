@@ -24,22 +24,23 @@ impl Dispatcher {
         Some((original.id, joined(message, &original)))
     }
 
-    /// Asks a question, or has it wait. Returns whether a turn began or waits for it.
+    /// Asks a question, or has it wait. Its event is finished here if nothing comes of it.
     pub(super) fn ask_or_hold(
         &mut self,
         request: TurnRequest,
         original: Option<MessageId>,
         mark: Mark,
-    ) -> bool {
-        let mut goes_on = true;
-        for step in self.held(request, original, mark) {
-            match step {
-                Step::Ask(request, mark) => goes_on = self.submit(request, mark),
-                Step::Finish(_) => goes_on = false,
-                Step::Over(copy) => self.over(copy),
-            }
+    ) {
+        let (id, turn) = (request.trigger.id, request.turn());
+        let steps = self.held(request, original, mark);
+        let is_asked = |step: &Step| matches!(step, Step::Ask(one, _) if one.trigger.id == id);
+        if !steps.iter().any(is_asked) {
+            self.arrived(turn);
         }
-        goes_on
+        for step in steps {
+            let waited = !is_asked(&step);
+            self.carry_on_one(step, waited);
+        }
     }
 
     /// What is to be done now; nothing for a question that waits.
@@ -47,7 +48,7 @@ impl Dispatcher {
         let may_wait = !self.closed && !self.rules.triggers.proxies.is_empty();
         let trigger = &request.trigger;
         let may_be_copied = may_wait && trigger.is_human() && trigger.guild.is_some();
-        match original.filter(|_| may_wait) {
+        match original {
             Some(original) => {
                 let mut waiting = self.queues.waiting_mut();
                 let progress = if self.active.contains_key(&original) {
@@ -57,6 +58,10 @@ impl Dispatcher {
                 } else {
                     Progress::Over
                 };
+                if self.closed && progress != Progress::Over {
+                    // Whether it is asked is for the next process, which gets both again.
+                    return Vec::new();
+                }
                 self.holds.take_copy(original, request, mark, progress)
             }
             None if may_be_copied && self.services.claims.is_given_up(trigger.id) => {
@@ -123,17 +128,21 @@ impl Dispatcher {
 
     fn carry_on(&mut self, steps: impl IntoIterator<Item = Step>) {
         for step in steps {
-            match step {
-                Step::Ask(request, mark) => {
-                    if !self.submit_after(request, mark, true)
-                        && let Some(mark) = mark
-                    {
-                        self.finished(mark);
-                    }
+            self.carry_on_one(step, true);
+        }
+    }
+
+    fn carry_on_one(&mut self, step: Step, waited: bool) {
+        match step {
+            Step::Ask(request, mark) => {
+                if !self.submit_after(request, mark, waited)
+                    && let Some(mark) = mark
+                {
+                    self.finished(mark);
                 }
-                Step::Finish(mark) => self.finished(mark),
-                Step::Over(copy) => self.over(copy),
             }
+            Step::Finish(mark) => self.finished(mark),
+            Step::Over(copy) => self.over(copy),
         }
     }
 }

@@ -22,6 +22,7 @@ impl Dispatcher {
             ..
         } = incoming;
         self.tell_unread(&message, "message_create");
+        self.catch_up.heard(mark.shard(), message.id);
         let known = self.services.guild_state.kind_and_parent(message.channel);
         let (known_kind, parent) = known.unzip();
         let kind = channel_kind.or(known_kind);
@@ -75,7 +76,8 @@ impl Dispatcher {
                     self.look_up(request, mark);
                     return true;
                 }
-                self.ask_or_hold(request, original, mark)
+                self.ask_or_hold(request, original, mark);
+                true
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -18,9 +19,23 @@ use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
 use clew_context::model::{
-    ChannelId, ChannelKind, InteractionId, Message, MessageId, TurnRequest, UnixMillis,
+    ChannelId, ChannelKind, InteractionId, Message, MessageId, TurnId, TurnRequest, UnixMillis,
 };
 use clew_discord::session::Mark;
+
+/// A trigger that is not queued yet, since its channel is looked up or an app may post a copy of
+/// it, is so after this at the latest.
+const LONGEST_ARRIVAL: Duration = Duration::from_mins(1);
+
+/// When a trigger came.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    at: Instant,
+    /// The same by memory's clock.
+    asked: UnixMillis,
+    /// What is deleted or edited from then on is noted for it.
+    under_way: UnderWay,
+}
 
 /// A trigger that waits.
 #[derive(Debug)]
@@ -116,16 +131,38 @@ impl Dispatcher {
         true
     }
 
-    /// A trigger that came now.
-    fn waiting(&self, request: TurnRequest, mark: Option<Mark>) -> WaitingTrigger {
-        let memory = &self.services.memory;
+    /// A trigger that is queued now, and may have come before.
+    fn waiting(&mut self, request: TurnRequest, mark: Option<Mark>) -> WaitingTrigger {
+        let arrival = self.arrivals.remove(&request.trigger.id);
+        let arrival = arrival.unwrap_or_else(|| self.arrival(request.turn()));
+        let Arrival {
+            asked, under_way, ..
+        } = arrival;
         WaitingTrigger {
-            under_way: memory.under_way(request.turn()),
             request,
             came: Instant::now(),
-            asked: memory.now(),
+            asked,
             mark,
+            under_way,
         }
+    }
+
+    fn arrival(&self, turn: TurnId) -> Arrival {
+        let memory = &self.services.memory;
+        Arrival {
+            at: Instant::now(),
+            asked: memory.now(),
+            under_way: memory.under_way(turn),
+        }
+    }
+
+    /// A trigger came that is not queued yet: it counts from now on.
+    pub(super) fn arrived(&mut self, turn: TurnId) {
+        let now = Instant::now();
+        self.arrivals
+            .retain(|_, arrival| arrival.at + LONGEST_ARRIVAL > now);
+        let arrival = self.arrival(turn);
+        self.arrivals.insert(MessageId::new(turn.0), arrival);
     }
 
     /// Whose share a turn counts towards.

@@ -19,6 +19,7 @@ impl Dispatcher {
     /// Looks up the channel of a message that is for us if it is a direct one.
     pub(super) fn look_up(&mut self, request: TurnRequest, mark: Mark) {
         let (id, channel) = (request.trigger.id, request.trigger.channel);
+        self.arrived(request.turn());
         self.unplaced.insert(id, request);
         let (services, loop_events) = (Arc::clone(&self.services), self.loop_events.clone());
         self.tracker.spawn(async move {

@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A running `clew run`; killed when dropped.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    pub(super) fn start(stage: &Stage, extra: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(stage: &Stage, extra: &[(&str, &str)]) -> Self {
         let settings = stage
             .settings()
             .iter()
@@ -62,6 +62,17 @@ impl Process {
             .spawn()
             .unwrap();
         Self { child, log }
+    }
+
+    /// How often it has passed something to the system to write, and bytes in all.
+    pub(crate) fn written(&self) -> (u64, u64) {
+        let path = format!("/proc/{}/io", self.child.id());
+        let text = std::fs::read_to_string(path).unwrap();
+        let of = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap().trim().parse().unwrap()
+        };
+        (of("syscw:"), of("wchar:"))
     }
 
     pub(super) fn signal(&self, name: &str) {
@@ -247,7 +258,7 @@ mod starting {
     }
 }
 
-pub(super) async fn connected(place: &Place) {
+pub(crate) async fn connected(place: &Place) {
     place.stage.discord.wait_ready().await.unwrap();
     place.stage.discord.settled().await.unwrap();
 }

@@ -14,7 +14,8 @@ const MINUTE: i64 = 60_000;
 /// How long after a question its copy by an app is known as one, in milliseconds.
 const COPY_IS_KNOWN: i64 = 5_000;
 
-/// Questions whose copy by an app is not known as one: it reached another process, or late.
+/// Questions whose copy by an app is not known as one: it reached another process, or late, or
+/// when the process was to stop; or two processes had the question, and the first one may have ended while it was answered.
 fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
     let told_of = |message: Id| {
         evidence
@@ -33,9 +34,14 @@ fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
             })
     };
     let copies = evidence.said().filter_map(|(_, said)| {
-        let is_known = told_of(said.in_place_of?).any(|(at, process)| {
+        let processes: BTreeSet<u32> = told_of(said.in_place_of?).map(|(_, by)| by).collect();
+        let mut told = told_of(said.in_place_of?).filter(|_| processes.len() == 1);
+        let is_known = told.any(|(at, process)| {
             let mut copied = told_of(said.message);
-            copied.any(|(copied, by)| by == process && copied - at < COPY_IS_KNOWN)
+            copied.any(|(copied, by)| {
+                let is_stopping = evidence.is_asked_to_stop(by, copied);
+                by == process && !is_stopping && copied - at < COPY_IS_KNOWN
+            })
         });
         (!is_known).then_some(said.mark.number)
     });
@@ -140,7 +146,7 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
                 marks, replies_to, ..
             } => {
                 let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
-                *replies_to == Some(said.message)
+                replies_to.is_some_and(|to| to == said.message || said.in_place_of == Some(to))
                     || answers
                         .into_iter()
                         .any(|mark| numbers.contains(&mark.number))
@@ -156,6 +162,7 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     let (mut here, mut has_called) = (BTreeSet::new(), false);
     let is_left_out = is_left_out(evidence);
     let (mut is_held, mut is_archived) = (false, false);
+    let recorded = recorded(evidence);
     for happened in &evidence.history {
         match &happened.what {
             // Whoever holds the store has the questions, too: the next process begins anew.
@@ -175,7 +182,8 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
                 return true;
             }
             What::Posted { channel, marks, .. } if *channel == said.channel => {
-                is_stored |= marks.iter().any(|mark| mark.of == MarkOf::Answer);
+                let mut answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
+                is_stored |= answers.any(|mark| recorded.contains(&mark.number));
             }
             What::Said(one) if one.channel == said.channel => {
                 here.insert(one.message);
@@ -195,6 +203,18 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
         }
     }
     is_fault && is_failed(evidence, said)
+}
+
+/// The questions whose turns are stored, or will be.
+fn recorded(evidence: &Evidence) -> BTreeSet<u32> {
+    let recorded = evidence.told("recorded");
+    let recorded: BTreeSet<&str> = recorded
+        .filter_map(|line| line["msg_id"].as_str())
+        .collect();
+    let questions = evidence.questions().into_iter();
+    let recorded =
+        questions.filter(|(_, said)| recorded.contains(said.message.to_string().as_str()));
+    recorded.map(|(mark, _)| mark.number).collect()
 }
 
 /// Whether telemetry counts pages that could not be read, or questions that were too old.

@@ -13,6 +13,9 @@ use crate::plan::Command;
 /// meanwhile may be on its way already.
 const NOTED: i64 = 10;
 
+/// How long the answer to a command may be on its way, in milliseconds.
+const ON_ITS_WAY: i64 = 1_000;
+
 /// Nothing that went so is in a prompt once its process was told. Nor if the question came
 /// later, and a process before was told, or a session began in between.
 fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
@@ -26,7 +29,7 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
     let (mut judged, mut found, mut greeted, mut running) = (0, None, None, 0);
     for happened in &evidence.history {
         let at = happened.at;
-        let (process, asked, shows) = match &happened.what {
+        let (process, asked, shows, noted) = match &happened.what {
             What::Started { process } => {
                 running = *process;
                 continue;
@@ -40,11 +43,12 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
                 continue;
             }
             What::CallAnswered { interaction, text } => {
-                (running, called_at.get(interaction), &marks(text))
+                let called = called_at.get(interaction);
+                (running, called, &marks(text), ON_ITS_WAY)
             }
             What::Prompted(prompted) => {
                 let asked = prompted.question.and_then(|mark| written_at.get(&mark));
-                (prompted.process, asked, &prompted.shows)
+                (prompted.process, asked, &prompted.shows, NOTED)
             }
             _ => continue,
         };
@@ -55,7 +59,7 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
             // A session that is resumed tells again, in order, what came before the question.
             let is_known = |of: u32| of == process || asked > Some(&one.at);
             let mut told = told.iter();
-            let is_told = told.any(|(told, process)| *told + NOTED < at && is_known(*process));
+            let is_told = told.any(|(told, process)| *told + noted < at && is_known(*process));
             // A session that begins knows nothing of what is stored, and confirms it.
             let is_before_session =
                 greeted.is_some_and(|greeted| one.at < greeted && asked > Some(&greeted));
@@ -224,7 +228,13 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
         let is_late = first.is_some_and(|(at, _)| at - one.at > HEARD);
         has_called && one.how == How::Edited && (is_late || is_clock_wrong)
     };
-    let told: Vec<Gone> = told.filter(|one| !is_read(one)).collect();
+    // Of a message that an app replaced, the bot may not have heard that it is deleted.
+    let replaced: BTreeSet<Mark> = evidence
+        .said()
+        .filter_map(|(_, said)| said.in_place_of.map(|_| said.mark))
+        .collect();
+    let told = told.filter(|one| !is_read(one) && !replaced.contains(&one.mark));
+    let told: Vec<Gone> = told.collect();
     let mut gone: BTreeSet<Mark> = told.iter().map(|one| one.mark).collect();
     let deleted: BTreeSet<Id> = told
         .iter()

@@ -11,7 +11,7 @@ use crate::history::{StoreCall, What};
 /// Of the error with which a process ends whose store another holds.
 const HELD: &str = "is in use by another process";
 
-/// Who is asked to stop does so in time, without an error.
+/// Who is asked to stop does so in time, without an error but that another has the store.
 pub(crate) fn stops(evidence: &Evidence) -> Verdict {
     let mut asked = Vec::new();
     let mut found = None;
@@ -21,7 +21,7 @@ pub(crate) fn stops(evidence: &Evidence) -> Verdict {
             What::Ended {
                 process,
                 error: Some(error),
-            } if asked.contains(process) => {
+            } if asked.contains(process) && !error.contains(HELD) => {
                 found.get_or_insert(format!(
                     "{} ms: process {process} was asked to stop: {error}",
                     happened.at

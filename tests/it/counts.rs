@@ -1,0 +1,162 @@
+//! What was won is held: the counts in docs/counts.md, of the tree and of a turn. Whoever makes one dearer changes
+//! the table, and says why.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::architecture::production_lines;
+use crate::faults::Place;
+use crate::faults::process::{Process, connected};
+
+/// Turns before those that are counted: afterwards nothing is done for the first time.
+const WARM: usize = 10;
+/// Turns that are counted.
+const TURNS: usize = 20;
+/// What nothing has been written for so long is not written any more. The session is noted each second.
+const IDLE: Duration = Duration::from_millis(700);
+
+/// Up to this part below its limit a count is as the table says: the tree's, and a turn's, which depend on the
+/// time a little.
+const TREE: f64 = 0.02;
+const TURN: f64 = 0.25;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The limit of a row in docs/counts.md.
+fn limit(what: &str) -> f64 {
+    let table = fs::read_to_string(root().join("docs/counts.md")).unwrap();
+    let mut rows = table.lines().filter_map(|line| line.strip_prefix("| "));
+    let found = rows.find_map(|row| row.strip_prefix(what)?.strip_prefix(" | "));
+    let limit = found.and_then(|rest| rest.split(" |").next());
+    let limit = limit.map(|limit| limit.replace(',', ""));
+    let limit = limit.and_then(|limit| limit.parse().ok());
+    limit.unwrap_or_else(|| panic!("docs/counts.md has no row `{what}` with a number"))
+}
+
+/// Collects what is not as the table says.
+#[derive(Default)]
+struct Compared(Vec<String>);
+
+impl Compared {
+    fn row(&mut self, what: &str, is: f64, room: f64) {
+        let most = limit(what);
+        println!("{what}: {is:.1}");
+        let told = if is > most {
+            "it became dearer: make it cheaper, or raise the limit and say why"
+        } else if is < most * (1.0 - room) {
+            "it became cheaper: lower the limit, so that this is held"
+        } else {
+            return;
+        };
+        self.0
+            .push(format!("{what}: {is:.1}, the limit is {most}; {told}"));
+    }
+
+    #[track_caller]
+    fn done(self) {
+        assert!(self.0.is_empty(), "docs/counts.md: {:#?}", self.0);
+    }
+}
+
+/// Documents of the project.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !["target", ".git"].contains(&name.as_str()) {
+            found.extend(documents(&path));
+        } else if name.ends_with(".md") && name != "CHANGELOG.md" {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_tree_is_no_larger_than_the_table_says() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let mut compared = Compared::default();
+    let mut row = |what: &str, is: usize| {
+        let is = u32::try_from(is).map_or(f64::INFINITY, f64::from);
+        compared.row(what, is, TREE);
+    };
+    row("lines of code", production_lines());
+    let example = read(".env.example");
+    let settings = example.lines().filter(|line| {
+        let name = line
+            .trim_start_matches('#')
+            .split_once('=')
+            .map(|(name, _)| name);
+        let is_letter =
+            |letter: char| letter.is_ascii_uppercase() || "_0123456789".contains(letter);
+        name.is_some_and(|name| !name.is_empty() && name.chars().all(is_letter))
+    });
+    row("settings", settings.count());
+    let words = documents(root());
+    let words = words.iter().map(|path| fs::read_to_string(path).unwrap());
+    row(
+        "words of documents",
+        words.map(|text| text.split_whitespace().count()).sum(),
+    );
+    let lock = read("Cargo.lock");
+    row(
+        "packages",
+        lock.lines().filter(|line| *line == "[[package]]").count(),
+    );
+    compared.done();
+}
+
+/// In a thread of 120 messages, with default settings and SQLite.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_costs_no_more_than_the_table_says() {
+    let place = Place::new(&[
+        ("CONTEXT_STORE", "sqlite:clew.db"),
+        ("USER_TURNS_PER_MIN", "0"),
+    ])
+    .await;
+    let bot = Process::start(&place.stage, &[]);
+    connected(&place).await;
+    let ask = async |from: usize, to: usize| {
+        for number in from..to {
+            place.ask(place.thread, "what is it about?");
+            place.answers(place.thread, number + 1).await;
+        }
+        let mut before = bot.written();
+        loop {
+            sleep(IDLE).await;
+            let now = bot.written();
+            if now == before {
+                return now;
+            }
+            before = now;
+        }
+    };
+    let (calls, bytes) = ask(0, WARM).await;
+    place.stage.discord.clear_requests();
+    let (more_calls, more_bytes) = ask(WARM, WARM + TURNS).await;
+    let each = |count: u64| u32::try_from(count).map_or(f64::INFINITY, f64::from) / TURNS as f64;
+    let mut compared = Compared::default();
+    compared.row("write calls of a turn", each(more_calls - calls), TURN);
+    compared.row(
+        "KiB written in a turn",
+        each((more_bytes - bytes) / 1_024),
+        TURN,
+    );
+    let requests = place.stage.discord.requests();
+    // Typing is shown when an answer takes its time.
+    let requests = requests
+        .iter()
+        .filter(|request| !request.path.ends_with("/typing"));
+    compared.row(
+        "calls to Discord in a turn",
+        each(requests.count() as u64),
+        TURN,
+    );
+    compared.done();
+}
