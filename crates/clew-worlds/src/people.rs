@@ -171,7 +171,7 @@ impl People {
         if let Some((_, webhook)) = self.webhooks.iter().find(|(of, _)| *of == channel) {
             return *webhook;
         }
-        let webhook = self.world.discord.world(|world| world.fresh_id());
+        let webhook = self.world.discord.world(clew_simulator::World::fresh_id);
         self.webhooks.push((channel, webhook));
         webhook
     }

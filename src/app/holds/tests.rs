@@ -1,5 +1,7 @@
 //! What becomes of a question and its copy, in whatever order they come.
 
+mod over;
+
 use clew_context::discord::convert;
 use clew_context::model::{Cause, Proxies, UnixMillis};
 use clew_discord::session::ShardProgress;
@@ -311,51 +313,6 @@ fn where_no_app_was_seen_nothing_waits_and_nothing_doubles() {
     all.holds = Holds::new(Duration::ZERO);
     all.holds.see(HOME);
     assert_eq!(all.asks(12, 1, "<@9> why?", 0), asked(12));
-}
-
-/// The next process, or a look at the channel's page, would ask it.
-#[test]
-fn the_copy_of_a_question_that_was_asked_is_over_with_it() {
-    let over = |steps: Vec<Step>| {
-        let over = steps.iter().filter_map(|step| match step {
-            Step::Over(copy) => Some(copy.get()),
-            _ => None,
-        });
-        over.collect::<Vec<_>>()
-    };
-    let asked = || {
-        let mut all = Watched::new();
-        all.asks(10, 1, "<@9> why?", 0);
-        all.expired(1_500);
-        all
-    };
-    let copied = |all: &mut Watched, progress| {
-        let (mark, request) = (all.mark(11), request(&message(11, 99, "why?")));
-        let original = MessageId::new(10);
-        over(all.holds.take_copy(original, request, mark, progress))
-    };
-    let mut all = asked();
-    assert_eq!(copied(&mut all, Progress::Over), [11]);
-    let mut all = asked();
-    assert!(copied(&mut all, Progress::Running).is_empty());
-    let ended = |all: &mut Watched, was_cancelled| {
-        let steps = all
-            .holds
-            .ended(MessageId::new(10), &us(), was_cancelled, None);
-        over(steps)
-    };
-    // It was given up, and may be asked again.
-    assert!(ended(&mut all, true).is_empty());
-    assert_eq!(ended(&mut all, false), [11]);
-    // A turn that takes longer than a copy is known.
-    let late = all.at(1_500 + 5_001);
-    assert_eq!(over(all.holds.expire(late)), [11]);
-    assert!(all.holds.is_empty());
-    // A question that is deleted gives way, and its copy is no longer over.
-    let mut all = asked();
-    assert!(copied(&mut all, Progress::Running).is_empty());
-    all.deleted(10, Progress::Running);
-    assert_eq!(all.ended(10, true), (vec![11], 0));
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
             What::Greeted { .. } if is_held && happened.at >= at => return true,
             // Nor is an archived thread looked at.
             What::Archived { thread } if *thread == said.channel => {
-                is_archived |= happened.at >= at
+                is_archived |= happened.at >= at;
             }
             What::Greeted { .. } if is_archived => return true,
             // Direct conversations are looked for where something is stored of them.
