@@ -1,7 +1,8 @@
 //! Whether a `kill -9` loses questions: they are asked all the time, also while no process runs, and each
-//! is to be answered once.
+//! is to be answered once. A process is killed at a random moment once it has caught up.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clew_simulator::{ChannelKind, Id, Message, World};
@@ -25,6 +26,10 @@ const DOWN: Duration = Duration::from_secs(10);
 const GUILDS: usize = 4;
 const CHANNELS: usize = 10;
 const PEOPLE: usize = 100;
+/// A process has caught up when it is at most this many questions behind.
+const BEHIND: usize = 20;
+/// It is killed after this all the same.
+const CATCHES_UP: Duration = Duration::from_mins(2);
 /// It is over when nothing has been answered for so long.
 const QUIET: Duration = Duration::from_secs(30);
 /// So that no limit refuses a question.
@@ -57,6 +62,8 @@ pub(crate) fn print() {
 type Guild = (Vec<Id>, Vec<Id>);
 /// The questions asked so far, each with its channel.
 type Asked = Vec<(Id, Id)>;
+/// How many these are.
+type Count = AtomicUsize;
 
 async fn run(name: &str, store: &str, kills: u64) {
     let mut world = World::new();
@@ -71,10 +78,10 @@ async fn run(name: &str, store: &str, kills: u64) {
         })
         .collect();
     let bot = KilledBot::new(world, Model::start(THINKS).await, store).await;
-    let mut asked = Asked::new();
+    let (mut asked, count) = (Asked::new(), Count::default());
     tokio::select! {
-        () = keep_asking(&bot, &guilds, &mut asked) => {}
-        () = keep_killing(&bot, kills) => {}
+        () = keep_asking(&bot, &guilds, (&mut asked, &count)) => {}
+        () = keep_killing(&bot, &guilds, &count, kills) => {}
     }
     let last = bot.begin(&SETTINGS).await;
     wait_quiet(&bot, &guilds).await;
@@ -98,7 +105,7 @@ async fn run(name: &str, store: &str, kills: u64) {
     );
 }
 
-async fn keep_asking(bot: &KilledBot, guilds: &[Guild], asked: &mut Asked) {
+async fn keep_asking(bot: &KilledBot, guilds: &[Guild], (asked, count): (&mut Asked, &Count)) {
     let us = bot.discord.bot();
     let mut ticks = interval(ASKED_EACH);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -109,13 +116,19 @@ async fn keep_asking(bot: &KilledBot, guilds: &[Guild], asked: &mut Asked) {
         let person = people[number / GUILDS / CHANNELS % PEOPLE];
         let text = format!("<@{us}> what came of number {number}?");
         asked.push((channel, bot.discord.post(channel, person, text)));
+        count.store(asked.len(), Ordering::Relaxed);
     }
 }
 
-async fn keep_killing(bot: &KilledBot, kills: u64) {
+async fn keep_killing(bot: &KilledBot, guilds: &[Guild], asked: &Count, kills: u64) {
     let mut seed = 1;
     for number in 0..kills {
         let child = bot.begin(&SETTINGS).await;
+        let began = Instant::now();
+        let is_behind = || asked.load(Ordering::Relaxed) > replies(bot, guilds).len() + BEHIND;
+        while is_behind() && began.elapsed() < CATCHES_UP {
+            sleep(Duration::from_millis(500)).await;
+        }
         sleep(life(&mut seed)).await;
         kill(child);
         sleep(DOWN).await;
