@@ -37,7 +37,15 @@ impl Side {
 
 /// A store's breaker.
 #[derive(Debug, Default)]
-pub(super) struct Circuit(Mutex<Sides>);
+pub(super) struct Circuit(Mutex<Seen>);
+
+/// What a check finds a store to be when it begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) sides: Sides,
+    /// How often reading and writing have failed by then.
+    failures: [u64; 2],
+}
 
 /// The state of a store, for each kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,19 +110,27 @@ impl Sides {
             },
         }
     }
+}
 
-    /// What a check found, but for sides that changed while it ran.
-    fn found(self, before: Self, found: Self) -> Self {
-        let side = |now, before, found| if now == before { found } else { now };
-        Self {
-            read: side(self.read, before.read, found.read),
-            write: side(self.write, before.write, found.write),
+impl Seen {
+    /// What a check found, but for sides that failed while it ran.
+    fn found(self, before: Self, found: Sides) -> Sides {
+        let [reads, writes] = [Side::Read, Side::Write]
+            .map(|side| self.failures[side as usize] == before.failures[side as usize]);
+        let now = self.sides;
+        Sides {
+            read: if reads { found.read } else { now.read },
+            write: if writes { found.write } else { now.write },
         }
     }
 }
 
 impl Circuit {
     pub(super) fn now(&self) -> Sides {
+        self.seen().sides
+    }
+
+    pub(super) fn seen(&self) -> Seen {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,12 +143,15 @@ impl Circuit {
         state == CircuitState::Open
     }
 
-    /// Applies a change and returns the new state if it differs.
-    fn change(&self, change: impl FnOnce(Sides) -> Sides) -> Option<Sides> {
+    /// Applies a change and returns the new state if it differs; these sides have failed.
+    fn change(&self, failed: &[Side], change: impl FnOnce(Seen) -> Sides) -> Option<Sides> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = *held;
-        *held = change(before);
-        (*held != before).then_some(*held)
+        let before = held.sides;
+        held.sides = change(*held);
+        for side in failed {
+            held.failures[*side as usize] += 1;
+        }
+        (held.sides != before).then_some(held.sides)
     }
 }
 
@@ -208,8 +227,8 @@ impl Memory {
             return;
         }
         let circuit = self.circuit(&self.stores.lasting);
-        let failing = |now: Sides| sides.iter().fold(now, |now, side| now.failing(*side));
-        if let Some(now) = circuit.change(failing) {
+        let failing = |now: Seen| sides.iter().fold(now.sides, |now, side| now.failing(*side));
+        if let Some(now) = circuit.change(sides, failing) {
             self.tell_circuit(now);
             self.recovery.notify_one();
         }
@@ -246,7 +265,14 @@ impl Memory {
         side: Side,
         trouble: &Trouble,
     ) {
-        let changed = self.circuit(store).change(|now| now.after(side, trouble));
+        let failed = match (trouble, side) {
+            (Trouble::Hung, _) => Side::BOTH,
+            (Trouble::Gone(_), Side::Read) => &[Side::Read],
+            (Trouble::Gone(_), Side::Write) => &[Side::Write],
+            (Trouble::Refused(_), _) => &[],
+        };
+        let circuit = self.circuit(store);
+        let changed = circuit.change(failed, |now| now.sides.after(side, trouble));
         match trouble {
             Trouble::Refused(error) => self.failed(ids, operation, error),
             Trouble::Gone(error) if changed.is_some() => self.failed(ids, operation, error),
@@ -272,9 +298,9 @@ impl Memory {
     }
 
     /// Notes what a check of a store found that began when it was as `before`.
-    pub(super) fn found(&self, store: &Arc<Store>, before: Sides, sides: Sides) {
-        let found = |now: Sides| now.found(before, sides);
-        let Some(now) = self.circuit(store).change(found) else {
+    pub(super) fn found(&self, store: &Arc<Store>, before: Seen, sides: Sides) {
+        let found = |now: Seen| now.found(before, sides);
+        let Some(now) = self.circuit(store).change(&[], found) else {
             return;
         };
         if now == Sides::default() {

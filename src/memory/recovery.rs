@@ -63,10 +63,10 @@ impl Memory {
 
     pub(super) async fn look_after(&self) {
         for (_, store) in self.stores.all() {
-            let before = self.circuit(store).now();
+            let before = self.circuit(store).seen();
             let mut sides = Sides::default();
-            if before != sides {
-                if let Err(still) = self.look(store, before).await {
+            if before.sides != sides {
+                if let Err(still) = self.look(store, before.sides).await {
                     self.found(store, before, still);
                     continue;
                 }

@@ -394,11 +394,7 @@ async fn a_turn_waits_for_a_store_that_hung() {
         write: CircuitState::Open,
         ..circuit::Sides::default()
     };
-    memory.found(
-        &memory.stores.conversations,
-        circuit::Sides::default(),
-        hung,
-    );
+    memory.found(&memory.stores.conversations, circuit::Seen::default(), hung);
     s.ask(&here, 20, "ginger").await;
     assert!(memory.recovery.notified().now_or_never().is_some());
     assert_eq!(memory.unsaved.len(), 1);

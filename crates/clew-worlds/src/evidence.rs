@@ -230,8 +230,9 @@ impl Evidence {
         deleted.map(|one| one.message).chain(replaced).collect()
     }
 
-    /// When processes were told that a text went, in order. An event about an earlier edit
-    /// may come late: words that came after these tell that they went.
+    /// When processes were told that a text went, in order: those that are to stop hear nothing
+    /// more. An event about an earlier edit may come late: words that came after these tell that
+    /// they went.
     pub(crate) fn told_of(&self, gone: &Gone) -> impl Iterator<Item = (i64, u32)> {
         let (message, how, mark) = (gone.message, gone.how, gone.mark);
         let after = self.history.iter().skip(gone.number + 1);
@@ -244,7 +245,8 @@ impl Evidence {
             } if how.is_told_by(event)
                 && messages.contains(&message)
                 && (event != "MESSAGE_UPDATE"
-                    || marks.iter().any(|is| is.number > mark.number)) =>
+                    || marks.iter().any(|is| is.number > mark.number))
+                && !self.is_asked_to_stop(*process, happened.at) =>
             {
                 Some((happened.at, *process))
             }

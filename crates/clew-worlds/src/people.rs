@@ -1,6 +1,6 @@
 //! What people do in a world.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions};
@@ -22,6 +22,8 @@ pub(crate) struct People {
     said: Vec<Said>,
     /// Direct channels by person.
     direct: Vec<(Id, Id)>,
+    /// When messages were edited, in Unix milliseconds.
+    written: BTreeMap<Id, i64>,
     /// What an app is still to post.
     for_app: VecDeque<Id>,
     /// Its webhooks by channel.
@@ -36,6 +38,7 @@ impl People {
             places,
             said: Vec::new(),
             direct: Vec::new(),
+            written: BTreeMap::new(),
             for_app: VecDeque::new(),
             webhooks: Vec::new(),
             numbers: 0,
@@ -178,8 +181,11 @@ impl People {
 
     fn edit(&mut self, which: u64) -> Option<()> {
         let at = self.seen_at(which)?;
-        // Nobody edits within the millisecond.
-        if self.said[at].message.unix_ms() >= self.world.clock.now_ms() {
+        let now = self.world.clock.now_ms();
+        let written = &mut self.written;
+        let last = written.insert(self.said[at].message, now);
+        // Nobody edits twice, or what is just written, within the millisecond.
+        if last.unwrap_or(self.said[at].message.unix_ms()) >= now {
             return None;
         }
         let was = self.said[at].mark;

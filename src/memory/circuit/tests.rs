@@ -100,6 +100,19 @@ async fn one_refused_entry_is_no_store_that_fails() {
     assert!(memory.is_well());
 }
 
+/// It fails as it did when the check began, which tells nothing new.
+#[tokio::test]
+async fn a_check_does_not_close_what_failed_again_while_it_ran() {
+    let s = scene().await;
+    let (memory, ids) = (&s.memory, Ids::default());
+    let store = &memory.stores.lasting;
+    assert_eq!(memory.ask(&ids, store, ready(gone())).await, None);
+    let before = memory.circuit(store).seen();
+    assert_eq!(memory.ask(&ids, store, ready(gone())).await, None);
+    memory.found(store, before, Sides::default());
+    assert_eq!(memory.store_state().read, CircuitState::Failing);
+}
+
 /// The check began while reading failed; meanwhile a turn met a hang.
 #[tokio::test]
 async fn a_check_does_not_close_what_opened_while_it_ran() {
@@ -107,12 +120,12 @@ async fn a_check_does_not_close_what_opened_while_it_ran() {
     let (memory, ids) = (&s.memory, Ids::default());
     let store = &memory.stores.lasting;
     assert_eq!(memory.ask(&ids, store, ready(gone())).await, None);
-    let before = memory.circuit(store).now();
+    let before = memory.circuit(store).seen();
     let hung = Trouble::Hung;
     memory.trouble(&ids, StoreOperation::Read, store, Side::Read, &hung);
     memory.found(store, before, Sides::default());
     assert!(memory.circuit(store).is_open(Side::Read));
-    let now = memory.circuit(store).now();
+    let now = memory.circuit(store).seen();
     memory.found(store, now, Sides::default());
     assert!(memory.is_well());
 }
@@ -165,7 +178,7 @@ async fn a_store_that_hung_is_not_asked_again() {
     );
     assert_eq!(s.told("store_failed").len(), 1, "told once");
     assert_eq!(s.told("circuit"), told);
-    memory.found(lasting, memory.circuit(lasting).now(), Sides::default());
+    memory.found(lasting, memory.circuit(lasting).seen(), Sides::default());
     assert_eq!(memory.ask(&ids, lasting, fine()).await, Some(1));
     assert!(memory.is_well());
 }
@@ -215,6 +228,6 @@ async fn a_shutdown_gives_up_on_a_store_that_fails_alone() {
         read: CircuitState::Open,
         ..Sides::default()
     };
-    memory.found(&memory.stores.lasting, Sides::default(), failing);
+    memory.found(&memory.stores.lasting, Seen::default(), failing);
     assert!(given_up().await.is_ok());
 }

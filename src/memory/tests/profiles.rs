@@ -167,7 +167,7 @@ async fn facts_that_may_not_be_read_are_not_told() {
     let readable = s.memory.read_facts(&ids, &here).await;
     assert_eq!(s.told("store_failed").len(), 1);
     let lasting = &s.memory.stores.lasting;
-    let now = s.memory.circuit(lasting).now();
+    let now = s.memory.circuit(lasting).seen();
     s.memory.found(lasting, now, circuit::Sides::default());
     let profiles = told(&s, &here, readable).await;
     assert!(profiles.user.is_empty() && profiles.server.is_empty());
