@@ -31,9 +31,15 @@ use clew_store::{Kind, Purge, Purged, Reach};
 
 impl Memory {
     /// Queues a change, without waiting. [`upkeep`](Memory::upkeep) carries it out.
-    pub fn reconcile(&self, change: DiscordChange) {
+    pub fn reconcile(&self, mut change: DiscordChange) {
         let noted = &self.changes.noted;
         let under_way = noted.begins(None);
+        if let DiscordChange::Fetched(page) = &mut change {
+            // It may have been read before an edit that is known by now.
+            let channel = page.channel;
+            page.edited
+                .retain(|edit| !noted.is_edited_after((channel, edit.message), edit.at));
+        }
         match &change {
             DiscordChange::Deleted {
                 guild,
