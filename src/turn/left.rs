@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Turn;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
-use clew_context::model::MessageId;
+use clew_context::model::{Message, MessageId};
 use clew_discord::session::Unfinished;
 
 /// How long Discord certainly knows a nonce ("a few minutes", its reference says).
@@ -107,9 +107,43 @@ async fn has_unexplained(turn: &Turn<'_>) -> bool {
     match page.await {
         Ok(page) => {
             let ours = page.messages.iter().filter(|one| one.author.id == us);
-            ours.map(|one| one.id).any(is_unexplained)
+            let mut ours = ours.filter(|one| may_answer(one, trigger.id));
+            ours.any(|one| is_unexplained(one.id))
         }
         // Nobody knows: rather no answer than two.
         Err(_) => true,
+    }
+}
+
+/// Whether a message of ours may be the answer: one that replies to another question is that
+/// one's. An answer to a question that is deleted replies to nothing.
+fn may_answer(ours: &Message, question: MessageId) -> bool {
+    let reference = ours.reference.as_ref();
+    let replied = reference.and_then(|reference| reference.message);
+    replied.is_none_or(|replied| replied == question)
+}
+
+#[cfg(test)]
+mod tests {
+    use clew_context::discord::convert;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A busy channel is full of answers to others, some of which a kill left unexplained.
+    #[test]
+    fn what_replies_to_another_question_answers_that_one() {
+        let may_answer_7 = |reference: Value| {
+            let ours = json!({
+                "id": "9", "channel_id": "5", "content": "so", "type": 19,
+                "author": {"id": "1", "username": "clew"}, "message_reference": reference,
+            });
+            let ours = convert::message(&ours.to_string()).unwrap();
+            may_answer(&ours, MessageId::new(7))
+        };
+        let to = |id: &str| json!({"message_id": id, "channel_id": "5"});
+        assert!(may_answer_7(to("7")));
+        assert!(may_answer_7(Value::Null));
+        assert!(!may_answer_7(to("8")));
     }
 }
