@@ -116,50 +116,63 @@ impl Holds {
         mark: Mark,
         now: Instant,
     ) -> Vec<Step> {
-        let (id, guild) = (request.trigger.id, request.trigger.guild);
-        if self
-            .questions
-            .iter()
-            .any(|one| one.request.trigger.id == id)
-        {
+        if self.knows(request.trigger.id) {
             return vec![Step::Finish(mark)];
         }
+        let waits = !self.wait.is_zero() && self.seen.contains(&home);
+        let state = if waits {
+            State::Waits(mark)
+        } else {
+            State::Asked
+        };
         let mut steps = Vec::new();
-        let has_room = self.make_room(guild, request.asker(), &mut steps);
-        let waits = has_room && !self.wait.is_zero() && self.seen.contains(&home);
-        if has_room {
-            self.questions.push_back(Question {
-                guild,
-                came: now,
-                request: request.clone(),
-                state: if waits {
-                    State::Waits(mark)
-                } else {
-                    State::Asked
-                },
-                copy: None,
-            });
+        let is_kept = self.keep(request.clone(), state, now, &mut steps);
+        if !(is_kept && waits) {
+            steps.push(Step::Ask(request, Some(mark)));
         }
-        steps.extend((!waits).then_some(Step::Ask(request, Some(mark))));
         steps
     }
 
     /// Takes a question that an earlier process gave up: its copy is asked when it comes.
-    pub(super) fn take_given_up(&mut self, request: TurnRequest, now: Instant) -> Vec<Step> {
-        let (id, guild) = (request.trigger.id, request.trigger.guild);
-        let mut steps = Vec::new();
+    pub(super) fn take_given_up(
+        &mut self,
+        request: TurnRequest,
+        mark: Mark,
+        now: Instant,
+    ) -> Vec<Step> {
+        let mut steps = vec![Step::Finish(mark)];
+        if !self.knows(request.trigger.id) {
+            self.keep(request, State::Deleted, now, &mut steps);
+        }
+        steps
+    }
+
+    /// Whether it is a question known here, or the copy of one.
+    pub(super) fn knows(&self, id: MessageId) -> bool {
         let mut questions = self.questions.iter();
-        let is_known = questions.any(|one| one.request.trigger.id == id);
-        if !is_known && self.make_room(guild, request.asker(), &mut steps) {
+        questions.any(|one| one.request.trigger.id == id || one.copy_id() == Some(id))
+    }
+
+    /// Keeps a question, if there is room. Returns whether there is.
+    fn keep(
+        &mut self,
+        request: TurnRequest,
+        state: State,
+        now: Instant,
+        steps: &mut Vec<Step>,
+    ) -> bool {
+        let guild = request.trigger.guild;
+        let has_room = self.make_room(guild, request.asker(), steps);
+        if has_room {
             self.questions.push_back(Question {
                 guild,
                 came: now,
                 request,
-                state: State::Deleted,
+                state,
                 copy: None,
             });
         }
-        steps
+        has_room
     }
 
     /// Makes room for one more: questions of which nothing is yet to become give way, or the
@@ -220,13 +233,13 @@ impl Holds {
         best.map(|(_, one)| Arc::clone(&one.request.trigger))
     }
 
-    /// Takes the copy of a question; `progress` is that of the question, if it was asked.
+    /// Takes the copy of a question; `is_over` says whether that is neither queued nor running.
     pub(super) fn take_copy(
         &mut self,
         original: MessageId,
         request: TurnRequest,
         mark: Mark,
-        progress: Progress,
+        is_over: bool,
     ) -> Vec<Step> {
         let mut questions = self.questions.iter_mut();
         let question = questions.find(|one| one.request.trigger.id == original);
@@ -243,7 +256,7 @@ impl Holds {
             }
             State::Asked | State::Cancelled | State::Answered => {
                 question.copy = Some(HeldCopy::Asks(request, None));
-                let is_over = progress == Progress::Over && question.state != State::Cancelled;
+                let is_over = is_over && question.state != State::Cancelled;
                 let over = question.copy_is_over().filter(|_| is_over);
                 over.into_iter().chain([Step::Finish(mark)]).collect()
             }

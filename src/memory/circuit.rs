@@ -115,12 +115,14 @@ impl Sides {
 impl Seen {
     /// What a check found, but for sides that failed while it ran.
     fn found(self, before: Self, found: Sides) -> Sides {
-        let [reads, writes] = [Side::Read, Side::Write]
-            .map(|side| self.failures[side as usize] == before.failures[side as usize]);
-        let now = self.sides;
+        let side = |side: Side, now, found| {
+            let at = side as usize;
+            let has_failed = self.failures[at] != before.failures[at];
+            if has_failed { now } else { found }
+        };
         Sides {
-            read: if reads { found.read } else { now.read },
-            write: if writes { found.write } else { now.write },
+            read: side(Side::Read, self.sides.read, found.read),
+            write: side(Side::Write, self.sides.write, found.write),
         }
     }
 }
@@ -265,11 +267,10 @@ impl Memory {
         side: Side,
         trouble: &Trouble,
     ) {
-        let failed = match (trouble, side) {
-            (Trouble::Hung, _) => Side::BOTH,
-            (Trouble::Gone(_), Side::Read) => &[Side::Read],
-            (Trouble::Gone(_), Side::Write) => &[Side::Write],
-            (Trouble::Refused(_), _) => &[],
+        let failed = match trouble {
+            Trouble::Hung => Side::BOTH,
+            Trouble::Gone(_) => std::slice::from_ref(&side),
+            Trouble::Refused(_) => &[],
         };
         let circuit = self.circuit(store);
         let changed = circuit.change(failed, |now| now.sides.after(side, trouble));

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clew::config::VARIABLES;
 use tokio::time::sleep;
 
-use crate::architecture::production_lines;
+use crate::architecture::{production_lines, root};
 use crate::faults::Place;
 use crate::faults::process::{Process, connected};
 
@@ -22,10 +23,6 @@ const IDLE: Duration = Duration::from_millis(700);
 /// on the time a little.
 const TREE: u64 = 2;
 const TURN: u64 = 25;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// The limit of a row in docs/counts.md.
 fn limit(what: &str) -> u64 {
@@ -81,28 +78,17 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_tree_is_no_larger_than_the_table_says() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     let mut compared = Compared::default();
     let mut row = |what: &str, is: usize| compared.row(what, is as u64, TREE);
     row("lines of code", production_lines());
-    let example = read(".env.example");
-    let settings = example.lines().filter(|line| {
-        let name = line
-            .trim_start_matches('#')
-            .split_once('=')
-            .map(|(name, _)| name);
-        let is_letter =
-            |letter: char| letter.is_ascii_uppercase() || "_0123456789".contains(letter);
-        name.is_some_and(|name| !name.is_empty() && name.chars().all(is_letter))
-    });
-    row("settings", settings.count());
+    row("settings", VARIABLES.len());
     let words = documents(root());
     let words = words.iter().map(|path| fs::read_to_string(path).unwrap());
     row(
         "words of documents",
         words.map(|text| text.split_whitespace().count()).sum(),
     );
-    let lock = read("Cargo.lock");
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     row(
         "packages",
         lock.lines().filter(|line| *line == "[[package]]").count(),

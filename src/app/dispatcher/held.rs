@@ -51,22 +51,16 @@ impl Dispatcher {
         match original {
             Some(original) => {
                 let mut waiting = self.queues.waiting_mut();
-                let progress = if self.active.contains_key(&original) {
-                    Progress::Running
-                } else if waiting.any(|one| one.request.trigger.id == original) {
-                    Progress::Queued(None)
-                } else {
-                    Progress::Over
-                };
-                if self.closed && progress != Progress::Over {
+                let is_over = !self.active.contains_key(&original)
+                    && !waiting.any(|one| one.request.trigger.id == original);
+                if self.closed && !is_over {
                     // Whether it is asked is for the next process, which gets both again.
                     return Vec::new();
                 }
-                self.holds.take_copy(original, request, mark, progress)
+                self.holds.take_copy(original, request, mark, is_over)
             }
             None if may_be_copied && self.services.claims.is_given_up(trigger.id) => {
-                let steps = self.holds.take_given_up(request, Instant::now());
-                steps.into_iter().chain([Step::Finish(mark)]).collect()
+                self.holds.take_given_up(request, mark, Instant::now())
             }
             None if may_be_copied => {
                 let home = self.services.home(trigger.channel);
@@ -124,6 +118,9 @@ impl Dispatcher {
     pub(in crate::app) fn ask_due(&mut self) {
         let steps = self.holds.expire(Instant::now());
         self.carry_on(steps);
+        let (holds, unplaced) = (&self.holds, &self.unplaced);
+        self.arrivals
+            .retain(|id, _| holds.knows(*id) || unplaced.contains_key(id));
     }
 
     fn carry_on(&mut self, steps: impl IntoIterator<Item = Step>) {

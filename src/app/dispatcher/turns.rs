@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -23,15 +22,11 @@ use clew_context::model::{
 };
 use clew_discord::session::Mark;
 
-/// A trigger that is not queued yet, since its channel is looked up or an app may post a copy of
-/// it, is so after this at the latest.
-const LONGEST_ARRIVAL: Duration = Duration::from_mins(1);
-
-/// When a trigger came.
+/// When a trigger came that is not queued yet, since its channel is looked up or an app may post
+/// a copy of it.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    at: Instant,
-    /// The same by memory's clock.
+    /// By memory's clock.
     asked: UnixMillis,
     /// What is deleted or edited from then on is noted for it.
     under_way: UnderWay,
@@ -135,9 +130,7 @@ impl Dispatcher {
     fn waiting(&mut self, request: TurnRequest, mark: Option<Mark>) -> WaitingTrigger {
         let arrival = self.arrivals.remove(&request.trigger.id);
         let arrival = arrival.unwrap_or_else(|| self.arrival(request.turn()));
-        let Arrival {
-            asked, under_way, ..
-        } = arrival;
+        let Arrival { asked, under_way } = arrival;
         WaitingTrigger {
             request,
             came: Instant::now(),
@@ -150,7 +143,6 @@ impl Dispatcher {
     fn arrival(&self, turn: TurnId) -> Arrival {
         let memory = &self.services.memory;
         Arrival {
-            at: Instant::now(),
             asked: memory.now(),
             under_way: memory.under_way(turn),
         }
@@ -158,9 +150,6 @@ impl Dispatcher {
 
     /// A trigger came that is not queued yet: it counts from now on.
     pub(super) fn arrived(&mut self, turn: TurnId) {
-        let now = Instant::now();
-        self.arrivals
-            .retain(|_, arrival| arrival.at + LONGEST_ARRIVAL > now);
         let arrival = self.arrival(turn);
         self.arrivals.insert(MessageId::new(turn.0), arrival);
     }

@@ -70,6 +70,7 @@ impl Dispatcher {
             )
         });
         if !is_submitted {
+            self.arrivals.remove(&trigger);
             self.finished(mark);
         }
     }

@@ -55,13 +55,8 @@ impl Watched {
         let original = self.holds.original_of(&copy, &us())?;
         let mark = self.mark(id);
         let request = request(&joined(&copy, &original));
-        let running = Progress::Running;
-        Some(told(self.holds.take_copy(
-            original.id,
-            request,
-            mark,
-            running,
-        )))
+        let steps = self.holds.take_copy(original.id, request, mark, false);
+        Some(told(steps))
     }
 
     fn deleted(&mut self, id: u64, progress: Progress) -> Told {

@@ -74,7 +74,6 @@ async fn a_write_that_fails_beside_turns_is_told_until_writing_works() {
     assert!(memory.is_well(), "the store writes: it was tried");
 }
 
-/// Only somebody else's content, or a fault of ours, is left.
 /// A command reads and writes: whether either works is what the next check finds.
 #[tokio::test]
 async fn a_command_that_fails_is_told_of_the_store_until_it_works() {
@@ -89,6 +88,7 @@ async fn a_command_that_fails_is_told_of_the_store_until_it_works() {
     assert!(s.memory.store_state().is_back());
 }
 
+/// Only somebody else's content, or a fault of ours, is left.
 #[tokio::test]
 async fn one_refused_entry_is_no_store_that_fails() {
     let s = scene().await;

@@ -15,7 +15,8 @@ const MINUTE: i64 = 60_000;
 const COPY_IS_KNOWN: i64 = 5_000;
 
 /// Questions whose copy by an app is not known as one: it reached another process, or late, or
-/// when the process was to stop; or two processes had the question, and the first one may have ended while it was answered.
+/// when the process was to stop; or two processes had the question, and the first one may have
+/// ended while it was answered.
 fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
     let told_of = |message: Id| {
         evidence

@@ -87,14 +87,8 @@ impl TroubledStore {
             sleep(pause).await;
         }
         self.net.process.cross().await;
-        self.note(
-            call,
-            operation,
-            answer
-                .as_ref()
-                .err()
-                .is_none_or(|error| !error.is_of_store()),
-        );
+        let error = answer.as_ref().err();
+        self.note(call, operation, !error.is_some_and(Error::is_of_store));
         answer
     }
 

@@ -18,15 +18,15 @@ fn the_copy_of_a_question_that_was_asked_is_over_with_it() {
         all.expired(1_500);
         all
     };
-    let copied = |all: &mut Watched, progress| {
+    let copied = |all: &mut Watched, is_over| {
         let (mark, request) = (all.mark(11), request(&message(11, 99, "why?")));
         let original = MessageId::new(10);
-        over(all.holds.take_copy(original, request, mark, progress))
+        over(all.holds.take_copy(original, request, mark, is_over))
     };
     let mut all = asked();
-    assert_eq!(copied(&mut all, Progress::Over), [11]);
+    assert_eq!(copied(&mut all, true), [11]);
     let mut all = asked();
-    assert!(copied(&mut all, Progress::Running).is_empty());
+    assert!(copied(&mut all, false).is_empty());
     let ended = |all: &mut Watched, was_cancelled| {
         let steps = all
             .holds
@@ -42,7 +42,7 @@ fn the_copy_of_a_question_that_was_asked_is_over_with_it() {
     assert!(all.holds.is_empty());
     // A question that is deleted gives way, and its copy is no longer over.
     let mut all = asked();
-    assert!(copied(&mut all, Progress::Running).is_empty());
+    assert!(copied(&mut all, false).is_empty());
     all.deleted(10, Progress::Running);
     assert_eq!(all.ended(10, true), (vec![11], 0));
 }
