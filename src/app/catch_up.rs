@@ -38,9 +38,6 @@ pub(super) struct CatchUp {
     before: Option<UnixMillis>,
     /// Shards that have had a session in this process.
     met: HashSet<u32>,
-    /// When the newest message was written that a shard brought, by Discord's clock.
-    heard: HashMap<u32, UnixMillis>,
-    unheard: HashMap<u32, UnixMillis>,
     outages: HashMap<GuildId, UnixMillis>,
     round: Option<Round>,
 }
@@ -98,8 +95,6 @@ impl CatchUp {
             settings,
             before,
             met: HashSet::new(),
-            heard: HashMap::new(),
-            unheard: HashMap::new(),
             outages: HashMap::new(),
             round: None,
         }
@@ -116,40 +111,26 @@ impl CatchUp {
         self.round.get_or_insert_with(|| Round::new(most))
     }
 
-    /// A message came.
-    pub(super) fn heard(&mut self, shard: u32, message: MessageId) {
-        let heard = self.heard.entry(shard).or_insert(UnixMillis(0));
-        *heard = (*heard).max(message.created());
-    }
-
-    /// Nothing comes any more. What came before may have been late, and our clock ahead: what is
-    /// newer than all that came was not heard.
-    pub(super) fn disconnected(&mut self, shard: u32, now: UnixMillis) {
-        if self.met.contains(&shard) {
-            let heard = self.heard.get(&shard).copied().unwrap_or(now);
-            self.unheard.entry(shard).or_insert(now.min(heard));
-        }
-    }
-
     /// The session went on, so nothing was missed. Returns whether it is the one of an earlier
     /// process.
     pub(super) fn resumed(&mut self, shard: u32) -> bool {
-        self.unheard.remove(&shard);
         self.met.insert(shard)
     }
 
-    /// A fresh session begins. Returns whether there is something to catch up: if an earlier
-    /// session is known. Questions that are under way are not replayed either.
+    /// A fresh session begins after one that was not heard since then. Returns whether there is
+    /// something to catch up: if an earlier session is known. Questions that are under way are
+    /// not replayed either.
     pub(super) fn identified(
         &mut self,
         mark: Mark,
+        unheard: Option<UnixMillis>,
         guilds: &[GuildId],
         under_way: impl IntoIterator<Item = MessageId>,
         (now, at): (UnixMillis, Instant),
     ) -> bool {
         let shard = mark.shard();
-        let unheard = self.unheard.remove(&shard);
         let is_first = self.met.insert(shard);
+        let unheard = unheard.filter(|_| !is_first);
         let before = self.before.filter(|_| is_first);
         let round = self.round.as_ref();
         // READY may come twice.

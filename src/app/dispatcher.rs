@@ -255,24 +255,25 @@ impl Dispatcher {
         });
     }
 
-    fn connected(&mut self, shard: u32, resumed: bool) {
+    /// Returns since when nothing was heard.
+    fn connected(&mut self, shard: u32, resumed: bool) -> Option<UnixMillis> {
         self.connected.insert(shard);
-        self.progress().connected(shard);
+        let unheard = self.progress().connected(shard);
         self.emit(ShardConnected { shard, resumed });
+        unheard
     }
 
     fn disconnected(&mut self, shard: u32) {
         let now = self.services.memory.now();
         self.connected.remove(&shard);
         self.progress().disconnected(shard, now);
-        self.catch_up.disconnected(shard, now);
     }
 
     fn ready(&mut self, ready: &Ready, mark: Mark) {
         let shard = mark.shard();
-        self.connected(shard, false);
+        let unheard = self.connected(shard, false);
         self.replayed.remove(&shard);
-        self.catch_up(ready, mark);
+        self.catch_up(ready, mark, unheard);
         tracing::info!(shard, user = %ready.user, name = ready.name, guilds = ready.guilds.len(),
             "connected to Discord");
         if ready.guilds.is_empty() && ready.shards == 1 {

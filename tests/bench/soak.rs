@@ -16,8 +16,8 @@ use super::process::mebibytes;
 const MINUTES: u64 = 60;
 /// Between two rows of the table.
 const ROW: Duration = Duration::from_mins(5);
-/// Between two steps; each step has one question.
-const STEP: Duration = Duration::from_millis(200);
+/// Milliseconds between two steps unless `CLEW_SOAK_STEP_MS` says otherwise; each step has one question.
+const STEP_MS: u64 = 200;
 /// Messages addressed to nobody, in each step.
 const CHATTER: u64 = 10;
 /// Steps between two new threads.
@@ -55,7 +55,7 @@ async fn run(time: Duration) {
     let bot = Bot::start(world).await;
     bot.discord.keep_log(LOG);
     let began = Instant::now();
-    let mut ticks = interval(STEP);
+    let mut ticks = interval(Duration::from_millis(amount("CLEW_SOAK_STEP_MS", STEP_MS)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut rows = 0;
     row(&bot, rows, 0);

@@ -28,8 +28,9 @@ pub struct ShardSession {
     pub resume_url: Option<String>,
     /// Last event that counts as received: Discord replays those after it.
     pub sequence: u64,
-    /// Since when, in Unix milliseconds, something of it is unfinished: an event, or a
-    /// connection that broke. None if nothing is.
+    /// Since when, in Unix milliseconds, something of it may be unfinished: an event, a
+    /// connection that broke, or what is newer than the newest message that came (Discord's
+    /// clock; ours may be ahead). None if nothing is, and no message came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished_since: Option<i64>,
 }

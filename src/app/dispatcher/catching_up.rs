@@ -20,7 +20,7 @@ use clew_context::discord::error::RestError;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{
     AccessRules, Author, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, Referenced,
-    RoleId, TurnRequest,
+    RoleId, TurnRequest, UnixMillis,
 };
 use clew_discord::event::Ready;
 use clew_discord::session::Mark;
@@ -37,7 +37,7 @@ const DIRECT: usize = 25;
 
 impl Dispatcher {
     /// A fresh session begins: looks for what was missed before it.
-    pub(super) fn catch_up(&mut self, ready: &Ready, mark: Mark) {
+    pub(super) fn catch_up(&mut self, ready: &Ready, mark: Mark, unheard: Option<UnixMillis>) {
         let posted =
             |request: &TurnRequest| request.cause.is_posted().then_some(request.trigger.id);
         let waiting = self.queues.waiting_mut();
@@ -51,7 +51,7 @@ impl Dispatcher {
         let now = (self.services.memory.now(), Instant::now());
         if !self
             .catch_up
-            .identified(mark, &ready.guilds, under_way, now)
+            .identified(mark, unheard, &ready.guilds, under_way, now)
         {
             self.progress().caught_up(mark);
             return;

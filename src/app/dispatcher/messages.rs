@@ -22,7 +22,8 @@ impl Dispatcher {
             ..
         } = incoming;
         self.tell_unread(&message, "message_create");
-        self.catch_up.heard(mark.shard(), message.id);
+        let written = message.id.created();
+        self.progress().heard(mark.shard(), written);
         let known = self.services.guild_state.kind_and_parent(message.channel);
         let (known_kind, parent) = known.unzip();
         let kind = channel_kind.or(known_kind);

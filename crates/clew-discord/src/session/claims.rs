@@ -68,8 +68,8 @@ struct Claim {
     posted: Vec<MessageId>,
     /// Nobody will answer it again.
     is_over: bool,
-    /// As an earlier process left it.
-    left: Option<Line>,
+    /// As an earlier process left it; boxed, since there are thousands and few have it.
+    left: Option<Box<Line>>,
 }
 
 impl Claims {
@@ -85,7 +85,7 @@ impl Claims {
             let claim = Claim {
                 at: line.at(),
                 is_over: line.is_over(),
-                left: Some(line.clone()),
+                left: Some(Box::new(line.clone())),
                 ..Claim::default()
             };
             if state.kept.insert(line.claim(), claim).is_none() {
@@ -141,8 +141,7 @@ impl Claims {
     pub fn is_given_up(&self, id: MessageId) -> bool {
         let hash = self.keys.of_question(id);
         self.lock().kept.get(&hash).is_some_and(|claim| {
-            let left = claim.left.as_ref();
-            let has_left = left.is_some_and(Line::has_posted);
+            let has_left = claim.left.as_ref().is_some_and(|line| line.has_posted());
             claim.is_over && claim.posted.is_empty() && !has_left
         })
     }

@@ -39,6 +39,8 @@ struct Shard {
     seen: u64,
     /// By sequence number.
     open: BTreeMap<u64, Open>,
+    /// When the newest message that came was written, by Discord's clock.
+    heard: Option<UnixMillis>,
     /// Since when no events come.
     unheard_since: Option<UnixMillis>,
     /// What was missed before this session is not caught up yet.
@@ -115,7 +117,8 @@ impl ShardProgress {
     pub fn resumes(&mut self, session: ShardSession) {
         let unfinished = session.unfinished_since;
         let state = self.begin(session);
-        state.unheard_since = unfinished.map(UnixMillis);
+        state.heard = unfinished.map(UnixMillis);
+        state.unheard_since = state.heard;
         state.is_behind = false;
     }
 
@@ -133,9 +136,18 @@ impl ShardProgress {
         state
     }
 
-    /// Events come.
-    pub fn connected(&mut self, shard: u32) {
-        self.shards.entry(shard).or_default().unheard_since = None;
+    /// A message came that was written then, by Discord's clock.
+    pub fn heard(&mut self, shard: u32, written: UnixMillis) {
+        let state = self.shards.entry(shard).or_default();
+        state.heard = state.heard.max(Some(written));
+    }
+
+    /// Events come. Returns since when none came, at the latest: our clock may be ahead, and
+    /// what came last may have been late, so what is newer than all that came was not heard.
+    pub fn connected(&mut self, shard: u32) -> Option<UnixMillis> {
+        let state = self.shards.entry(shard).or_default();
+        let since = state.unheard_since.take()?;
+        Some(state.heard.map_or(since, |heard| heard.min(since)))
     }
 
     /// No events come.
@@ -170,9 +182,10 @@ impl ShardProgress {
             let session = shard.session.clone()?;
             let sequence = self.safe_sequence(*number)?;
             let open = shard.open.values().map(|open| open.since);
+            let unheard = shard.unheard_since.into_iter().chain(shard.heard);
             Some(ShardSession {
                 sequence,
-                unfinished_since: open.chain(shard.unheard_since).min().map(|since| since.0),
+                unfinished_since: open.chain(unheard).min().map(|since| since.0),
                 ..session
             })
         });
@@ -294,12 +307,33 @@ mod tests {
             unfinished_since: since,
             ..session(40)
         };
-        progress.resumes(broken(Some(7)));
+        progress.resumes(broken(None));
         progress.disconnected(3, NOW);
-        assert_eq!(progress.sessions(), [broken(Some(7))]);
-        progress.connected(3);
-        assert_eq!(progress.sessions(), [broken(None)]);
-        progress.disconnected(3, NOW);
+        progress.disconnected(3, UnixMillis(NOW.0 + 1));
         assert_eq!(progress.sessions(), [broken(Some(NOW.0))]);
+        assert_eq!(progress.connected(3), Some(NOW));
+        assert_eq!(progress.sessions(), [broken(None)]);
+        assert_eq!(progress.connected(3), None);
+    }
+
+    #[test]
+    fn what_is_newer_than_all_that_came_is_unfinished_whatever_our_clock_says() {
+        let mut progress = ShardProgress::default();
+        let heard = |since| ShardSession {
+            unfinished_since: Some(since),
+            ..session(40)
+        };
+        progress.resumes(heard(7));
+        progress.connected(3);
+        assert_eq!(progress.sessions(), [heard(7)], "nothing came since");
+        progress.heard(3, UnixMillis(9));
+        progress.heard(3, UnixMillis(8));
+        assert_eq!(progress.sessions(), [heard(9)]);
+        progress.disconnected(3, NOW);
+        assert_eq!(progress.sessions(), [heard(9)]);
+        assert_eq!(progress.connected(3), Some(UnixMillis(9)));
+        progress.heard(3, UnixMillis(NOW.0 + 9));
+        progress.disconnected(3, NOW);
+        assert_eq!(progress.connected(3), Some(NOW), "our clock is behind");
     }
 }
