@@ -186,7 +186,7 @@ pub async fn run(services: &CommandServices<'_>, call: &Call) -> Done {
     services.agents.refresh(Instant::now()).await;
     let done = (call.run)(services, call).await;
     if let Err(Stop::Store(error)) = &done {
-        services.memory.note_failed_command(error);
+        services.memory.note_failed_request(error);
     }
     finished(call, done)
 }

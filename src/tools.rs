@@ -24,6 +24,7 @@ mod tests;
 
 use std::time::Duration;
 
+use futures_util::TryFutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -124,7 +125,12 @@ pub async fn call(
         return ToolResult::of_error(&ToolError::Unknown);
     };
     let began = asker.memory.now();
-    let result = within(time, (tool.run)(asker, arguments)).await;
+    let run = (tool.run)(asker, arguments).inspect_err(|error| {
+        if let ToolError::Store(error) = error {
+            asker.memory.note_failed_request(error);
+        }
+    });
+    let result = within(time, run).await;
     if tool.is_kept && result.outcome == ToolOutcome::Ok {
         let args = arguments.0.clone();
         kept::kept(asker, name, args, began, result).await

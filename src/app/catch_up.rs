@@ -87,6 +87,15 @@ pub(super) struct Look {
     pub(super) channel: ChannelId,
     /// The page begins behind this id.
     pub(super) after: MessageId,
+    /// What is newer than this comes by the session. None if Discord did not say.
+    pub(super) newest: Option<MessageId>,
+}
+
+impl Look {
+    /// Whether a message was missed, rather than to come by the session yet.
+    pub(super) fn is_missed(&self, message: MessageId) -> bool {
+        self.newest.is_none_or(|newest| message <= newest)
+    }
 }
 
 impl CatchUp {
@@ -186,17 +195,19 @@ impl CatchUp {
         Some(self.round.as_ref()?.shards.get(&0)?.since)
     }
 
-    /// Has channels looked at, the first one first.
+    /// Has channels looked at, the first one first, each up to its newest message if that is
+    /// known.
     pub(super) fn look_at(
         &mut self,
         guild: Option<GuildId>,
-        channels: impl IntoIterator<Item = ChannelId>,
+        channels: impl IntoIterator<Item = (ChannelId, Option<MessageId>)>,
         since: UnixMillis,
     ) {
-        let looks = channels.into_iter().map(|channel| Look {
+        let looks = channels.into_iter().map(|(channel, newest)| Look {
             guild,
             channel,
             after: MessageId::first_at(since),
+            newest,
         });
         let looks: VecDeque<Look> = looks.collect();
         if !looks.is_empty() {

@@ -216,9 +216,9 @@ impl Memory {
         }
     }
 
-    /// Notes that a command failed by what its store did. Whether reading fails, or writing, is
-    /// found out by the next check.
-    pub fn note_failed_command(&self, error: &clew_store::Error) {
+    /// Notes that a command or a tool failed by what its store did. Whether reading fails, or
+    /// writing, is found out by the next check.
+    pub fn note_failed_request(&self, error: &clew_store::Error) {
         self.note_failure(Side::BOTH, error);
     }
 

@@ -24,15 +24,13 @@ const FACT: &str = "fact";
 
 async fn forget(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
     let fact = arguments.required(FACT)?;
-    let gone = asker.memory.unnote(asker.said, &fact).await;
-    Ok(ToolOutput::line(
-        match gone.map_err(ToolError::of_store)? {
-            0 => {
-                "Nothing was forgotten: no such fact has a word of the asker's message. \
+    let gone = asker.memory.unnote(asker.said, &fact).await?;
+    Ok(ToolOutput::line(match gone {
+        0 => {
+            "Nothing was forgotten: no such fact has a word of the asker's message. \
              `/memory forget` shows them all."
-            }
-            1 => "It is forgotten.",
-            _ => "They are forgotten.",
-        },
-    ))
+        }
+        1 => "It is forgotten.",
+        _ => "They are forgotten.",
+    }))
 }

@@ -43,8 +43,7 @@ async fn read_output(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOut
     let pointers = asker.outputs().await;
     let pointer = pointers.iter().find(|pointer| pointer.id == id);
     let pointer = pointer.ok_or(ToolError::NoOutput)?;
-    let text = asker.memory.output(pointer).await;
-    let text = text.map_err(ToolError::of_store)?;
+    let text = asker.memory.output(pointer).await?;
     let text = text.ok_or(ToolError::NoOutput)?;
     let pages = text.chars().count().div_ceil(PAGE_CHARS).max(1);
     let skipped = (page - 1).saturating_mul(PAGE_CHARS);

@@ -30,8 +30,7 @@ async fn remember(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
     // in it.
     let is_own = asker.seen.is_empty() || Keywords::of(&asker.said.words).cover(&fact);
     let noted = if is_own {
-        let noted = asker.memory.note(asker.said, &fact).await;
-        noted.map_err(ToolError::of_store)?
+        asker.memory.note(asker.said, &fact).await?
     } else {
         NoteOutcome::Refused
     };

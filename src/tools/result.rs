@@ -67,15 +67,10 @@ pub enum ToolError {
     Discord(Fallback),
     /// A store failed.
     #[error("What is stored cannot be reached right now.")]
-    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Store(#[from] clew_store::Error),
 }
 
 impl ToolError {
-    /// Of a store that failed.
-    pub(super) fn of_store(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self::Store(Box::new(error))
-    }
-
     /// Of a read that failed: what is not there and what is closed to us read the same.
     pub(super) fn of_read(reason: Fallback) -> Self {
         match reason {
@@ -130,7 +125,7 @@ impl ToolResult {
     /// What the model is told of an error.
     pub fn of_error(error: &ToolError) -> Self {
         if let ToolError::Store(error) = error {
-            tracing::warn!(error = %with_sources(&**error), "a tool failed");
+            tracing::warn!(error = %with_sources(error), "a tool failed");
         }
         let text = error.to_string();
         Self {

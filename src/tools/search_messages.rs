@@ -104,8 +104,7 @@ async fn stored(asker: &Asker<'_>, words: &Keywords) -> Result<ToolOutput, ToolE
     if asker.owns_nothing {
         return Ok(ToolOutput::default());
     }
-    let rows = asker.memory.said_before(asker.place).await;
-    let mut rows = rows.map_err(ToolError::of_store)?;
+    let mut rows = asker.memory.said_before(asker.place).await?;
     let guild = asker.place.guild;
     asker.retain_readable(&mut rows, |row| place_of(row, guild), |row| &row.sources);
     // An answer goes with its question.

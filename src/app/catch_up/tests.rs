@@ -36,7 +36,7 @@ fn begin(catch_up: &mut CatchUp, guilds: &[u64], at: Instant) -> bool {
 }
 
 fn look(catch_up: &mut CatchUp, of: u64, channels: &[u64], since: UnixMillis) {
-    let channels = channels.iter().copied().map(ChannelId::new);
+    let channels = channels.iter().map(|id| (ChannelId::new(*id), None));
     catch_up.look_at(Some(guild(of)), channels, since);
 }
 
@@ -112,6 +112,7 @@ fn servers_take_turns_and_no_more_is_read_than_allowed() {
         guild: Some(guild(2)),
         channel: ChannelId::new(22),
         after: MessageId::new(5),
+        newest: None,
     };
     catch_up.goes_on(long, MessageId::new(9));
     assert_eq!(pages(&mut catch_up), [13]);

@@ -90,7 +90,8 @@ impl Dispatcher {
                 && guild_state.our_access(*channel).may_read()
         });
         newest.sort_unstable_by_key(|(_, newest)| std::cmp::Reverse(*newest));
-        let channels = newest.into_iter().map(|(channel, _)| channel);
+        let channels = newest.into_iter();
+        let channels = channels.map(|(channel, newest)| (channel, Some(newest)));
         self.catch_up.look_at(Some(guild), channels, since);
         if !was_on && self.catch_up.is_on() {
             self.tick();
@@ -116,7 +117,10 @@ impl Dispatcher {
             CatchUpNews::Direct(channels) => {
                 self.catch_up.ended();
                 match self.catch_up.direct_since().zip(channels) {
-                    Some((since, channels)) => self.catch_up.look_at(None, channels, since),
+                    Some((since, channels)) => {
+                        let channels = channels.into_iter().map(|channel| (channel, None));
+                        self.catch_up.look_at(None, channels, since);
+                    }
                     None => self.catch_up.failed(),
                 }
             }
@@ -171,7 +175,8 @@ impl Dispatcher {
             self.catch_up.failed();
             return;
         };
-        if let Some(last) = page.messages.last().filter(|_| !page.complete) {
+        let last = page.messages.last().filter(|_| !page.complete);
+        if let Some(last) = last.filter(|last| look.is_missed(last.id)) {
             self.catch_up.goes_on(look, last.id);
         }
         let us = self.services.us(look.guild);
@@ -198,7 +203,11 @@ impl Dispatcher {
                 let facts = self.missed_facts(&message, None);
                 matches!(route(&message, &us, &rules, facts), Verdict::Turn(_))
             };
-            if us.is_person(&message) && asks() && !self.services.claims.is_taken(message.id) {
+            if look.is_missed(message.id)
+                && us.is_person(&message)
+                && asks()
+                && !self.services.claims.is_taken(message.id)
+            {
                 self.catch_up.found(message, self.services.memory.now());
             }
         }

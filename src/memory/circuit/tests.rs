@@ -78,9 +78,9 @@ async fn a_write_that_fails_beside_turns_is_told_until_writing_works() {
 #[tokio::test]
 async fn a_command_that_fails_is_told_of_the_store_until_it_works() {
     let s = scene().await;
-    s.memory.note_failed_command(&refused().unwrap_err());
+    s.memory.note_failed_request(&refused().unwrap_err());
     assert!(s.memory.store_state().is_back());
-    s.memory.note_failed_command(&gone().unwrap_err());
+    s.memory.note_failed_request(&gone().unwrap_err());
     let failing = s.memory.store_state();
     assert_eq!(failing.read, CircuitState::Failing);
     assert_eq!(failing.write, CircuitState::Failing);
