@@ -11,6 +11,7 @@
 //! - `model`, instead of `LLM_MODEL`
 //! - `rolling_window_s`, in seconds, instead of `CONTEXT_ROLLING_WINDOW_S`
 //! - `scope`: `member`, `thread` or `user`, instead of `CONTEXT_SCOPE`
+//! - `tools`: a list of names of tools; without the field all
 //! - `channels`: a list of ids; threads count as their parent. Without the
 //!   field, or with `"*"`: everywhere. An empty list: only when called by name
 //!

@@ -40,6 +40,7 @@ use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChan
 use clew_store::outputs::ToolOutputs;
 use clew_store::{Store, Transcripts, TurnKey};
 
+pub use clew_store::Error as StoreError;
 pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
 pub use confirm::EditOf;
 pub use early::EarlyTurn;

@@ -1,7 +1,7 @@
 //! What comes of a call: a text for the model, of bounded size, and what it was made
 //! from.
 
-use crate::memory::OutputId;
+use crate::memory::{OutputId, StoreError};
 use crate::telemetry::event::ToolOutcome;
 use crate::telemetry::with_sources;
 use clew_context::model::{ContentSource, Fallback};
@@ -67,7 +67,7 @@ pub enum ToolError {
     Discord(Fallback),
     /// A store failed.
     #[error("What is stored cannot be reached right now.")]
-    Store(#[from] clew_store::Error),
+    Store(#[from] StoreError),
 }
 
 impl ToolError {

@@ -1,4 +1,4 @@
-//! What happened in a world, in order. Rules read nothing else.
+//! What happened in a world, in order.
 
 use std::fmt;
 

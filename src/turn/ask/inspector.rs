@@ -103,8 +103,8 @@ fn lone_line(material: &TurnMaterial) -> Option<String> {
 }
 
 fn private_line(block: &Block) -> Option<String> {
-    let count = block.omitted_for(OmitReason::OptedOut);
-    (count > 0).then(|| format!("- {count} messages kept private by their authors"))
+    let messages = messages(block.omitted_for(OmitReason::OptedOut))?;
+    Some(format!("- {messages} kept private by their authors"))
 }
 
 /// What was seen of the channel with `LONE_CONTEXT=conversation` and is not shown: it has no
@@ -121,13 +121,18 @@ fn conversation_lines(block: &Block) -> impl Iterator<Item = String> {
     let others = "of other conversations (LONE_CONTEXT=conversation)";
     let reasons = [(OmitReason::OtherConversation, others)].into_iter();
     reasons.chain(over).filter_map(|(reason, what)| {
-        let messages = match block.omitted_for(reason) {
-            0 => return None,
-            1 => "1 message".to_owned(),
-            count => format!("{count} messages"),
-        };
+        let messages = messages(block.omitted_for(reason))?;
         Some(format!("- {messages} {what}"))
     })
+}
+
+/// That many messages; none for none.
+fn messages(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 message".to_owned()),
+        _ => Some(format!("{count} messages")),
+    }
 }
 
 /// The first message and the last few.

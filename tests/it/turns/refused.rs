@@ -1,6 +1,7 @@
 //! Mentions without words, refused questions, and the inspector.
 
-use clew_simulator::{ChannelKind, OverwriteOf, Permissions};
+use clew_simulator::{ChannelKind, Draft, OverwriteOf, Permissions};
+use serde_json::json;
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -145,6 +146,42 @@ async fn without_a_model_the_inspector_answers() {
     let lines = bot.stop().await;
     assert_eq!(p.stage.model.requests().len(), 0);
     assert_eq!(only(&lines, "started")["answers"], "inspector");
+}
+
+/// A bare reply takes the words that it points at; what authors keep private is counted, and what
+/// was recalled has the name and the day of who asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_names_whom_it_answers_and_counts_what_is_private() {
+    let (p, thread) = place_with(&[("LLM_BASE_URL", "")], |world, seeds| {
+        let thread = seeds.thread(world, "pump");
+        world.seed(thread, seeds.boris, "is 3 bar normal?");
+        thread
+    })
+    .await;
+    let bot = p.start().await;
+    let asked = p.post(thread, p.ada, "how many pascal is that?");
+    p.post(thread, p.boris, Draft::new(p.to_us("")).reply_to(asked));
+    let answer = p.answer(thread, 1).await;
+    let names = "- you wrote nothing yourself, so Ada's message is answered";
+    assert!(answer.contains(names), "{answer}");
+    assert!(!answer.contains("kept private"), "{answer}");
+    assert!(!answer.contains("from earlier"), "{answer}");
+    let called = p
+        .stage
+        .discord
+        .call(p.boris, p.channel, "privacy opt-out", json!({}));
+    let asked = called.await.unwrap().answer().await.unwrap();
+    let pressed = p
+        .stage
+        .discord
+        .press(p.boris, asked.message, "Opt out and erase");
+    pressed.answer().await.unwrap();
+    p.post(thread, p.ada, p.to_us("and now?"));
+    let answer = p.answer(thread, 2).await;
+    assert!(!answer.contains("wrote nothing yourself"), "{answer}");
+    let private = "- 2 messages kept private by their authors";
+    assert!(answer.contains(private), "{answer}");
+    bot.stop().await;
 }
 
 /// A message that comes while a turn collects is shown in the next turn, not in this

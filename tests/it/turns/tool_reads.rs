@@ -16,6 +16,7 @@ struct Elsewhere {
     staff: Id,
     read: Id,
     secret: Id,
+    other: Id,
     foreign: Id,
     foreign_message: Id,
 }
@@ -39,6 +40,7 @@ async fn elsewhere() -> (Place, Elsewhere) {
             foreign_message: world.seed(foreign, seeds.ada, "the boiler is gold"),
             news,
             staff,
+            other,
             foreign,
         }
     })
@@ -61,6 +63,7 @@ async fn only_what_everybody_may_read_is_read() {
         listed.contains("#news\n") && listed.contains("the boiler is new"),
         "{listed}"
     );
+    assert!(listed.contains("(there are no older messages)"), "{listed}");
     let named = p.tool("list_thread", &json!({"thread": "#news"})).await;
     assert_eq!(named.lines().nth(2), listed.lines().nth(2));
     let missing = Id(there.read.0 + 1);
@@ -73,6 +76,16 @@ async fn only_what_everybody_may_read_is_read() {
             link(p.guild, there.foreign, there.foreign_message),
         ),
         ("get_message", link(Id(5), Id(6), Id(7))),
+        // A link that names another server than its channel's leads nowhere.
+        ("get_message", link(there.other, there.news, there.read)),
+        (
+            "list_thread",
+            json!({"thread": format!("https://discord.com/channels/{}/{}", there.other, there.news)}),
+        ),
+        (
+            "list_thread",
+            json!({"thread": format!("https://discord.com/channels/@me/{}", there.news)}),
+        ),
         (
             "get_message",
             json!({"message": there.secret.0, "channel": there.staff.0}),

@@ -1,5 +1,5 @@
-//! Route: decides whether a message is for us, and why. Each rule is one line of
-//! `docs/behaviour.md`, "Triggers", and has a table of cases in the tests.
+//! Route: decides whether a message is for us, and why, by the rules of `docs/behaviour.md`,
+//! "Triggers". Each has a table of cases in the tests.
 
 use crate::model::{
     AccessRules, Cause, ChannelId, ChannelKind, ChannelMode, Message, RoleId, Scene, TriggerRules,
