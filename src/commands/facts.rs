@@ -21,21 +21,32 @@ pub(super) const FACT: OptionSpec = OptionSpec::completed("fact", "Which one").r
 const FULL: &str = "No room left: I learn nothing more until something is forgotten. What you ask me \
                     to remember replaces what was used least.";
 
+/// Said of facts that were learnt before events may have been missed.
+const UNCHECKED_ONE: &str =
+    "1 memory is not shown until I know that the message it came from is still there.";
+const UNCHECKED: &str =
+    "memories are not shown until I know that the messages they came from are still there.";
+
 /// A page of the facts about a subject; `about.none` if there are none.
 pub(super) async fn list(
     services: &CommandServices<'_>,
     call: &Call,
     about: About,
 ) -> Result<Done, Stop> {
-    let facts = services.memory.listed_facts(about.subject).await?;
-    if facts.is_empty() {
-        return Ok(Done::say(about.none));
-    }
-    let description = if services.memory.is_full(about.subject, &facts) {
-        FULL.to_owned()
-    } else {
-        String::new()
+    let listed = services.memory.listed_facts(about.subject).await?;
+    let unchecked = match listed.unchecked {
+        0 => None,
+        1 => Some(UNCHECKED_ONE.to_owned()),
+        count => Some(format!("{count} {UNCHECKED}")),
     };
+    let facts = listed.shown;
+    if facts.is_empty() {
+        return Ok(Done::say(unchecked.as_deref().unwrap_or(about.none)));
+    }
+    let is_full = services.memory.is_full(about.subject, &facts);
+    let full = is_full.then(|| FULL.to_owned());
+    let description = full.into_iter().chain(unchecked).collect::<Vec<_>>();
+    let description = description.join("\n");
     let page = Page::of(&facts, call.page()?);
     let fields = page.numbered().map(|(number, fact)| {
         let name = format!(
@@ -160,7 +171,7 @@ pub(super) async fn ask_to_forget(
     call: &Call,
     about: About,
 ) -> Result<Done, Stop> {
-    let facts = services.memory.listed_facts(about.subject).await?;
+    let facts = services.memory.listed_facts(about.subject).await?.shown;
     let typed = call.text(&FACT).unwrap_or_default().trim();
     let id = typed.parse::<FactId>().ok();
     let by_id = facts.iter().find(|fact| Some(fact.id) == id);
@@ -185,6 +196,7 @@ pub(super) async fn propose(
         .memory
         .listed_facts(subject)
         .await?
+        .shown
         .into_iter()
         .rev();
     let all = facts.map(|fact| (fact.text, fact.id.to_string()));

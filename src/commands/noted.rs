@@ -20,12 +20,13 @@ pub(super) const SHOW: Button = Button {
 /// about a server are shown only to those who said them and have Manage Server.
 async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let Noted(noted) = call.argument()?;
-    let mut shown = services.memory.listed_facts(call.about_caller()).await?;
+    let of_caller = services.memory.listed_facts(call.about_caller()).await?;
+    let mut shown = of_caller.shown;
     if let Some(guild) = call.guild() {
         let of_server = services.memory.listed_facts(Subject::Server(guild)).await?;
         let caller = call.caller();
         let may = |fact: &Fact| call.rights.manage_server && fact.by == caller;
-        shown.extend(of_server.into_iter().filter(may));
+        shown.extend(of_server.shown.into_iter().filter(may));
     }
     shown.retain(|fact| noted.contains(&fact.id));
     if shown.is_empty() {

@@ -33,6 +33,16 @@ pub struct Remembered {
     pub dropped: Vec<Fact>,
 }
 
+/// The facts that are shown to who asks for them, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFacts {
+    /// Those whose messages are there, as far as is known.
+    pub shown: Vec<Fact>,
+    /// How many others were learnt before events may have been missed: Discord is being asked
+    /// whether their messages are there.
+    pub unchecked: usize,
+}
+
 /// Which facts could be read for a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readable {
@@ -151,14 +161,17 @@ impl Memory {
                 .is_some_and(|link| self.changes.noted.is_withdrawn(link, fact.at))
     }
 
-    /// The facts about a user or a server that are shown to who asks for them, oldest first.
+    /// The facts about a user or a server that are shown to who asks for them.
     ///
     /// # Errors
     /// The store's error.
-    pub async fn listed_facts(&self, subject: Subject) -> Result<Vec<Fact>, clew_store::Error> {
-        let mut facts = self.facts_of(subject).await?;
-        facts.retain(|fact| !self.is_withdrawn(fact));
-        Ok(facts)
+    pub async fn listed_facts(&self, subject: Subject) -> Result<ListedFacts, clew_store::Error> {
+        let mut shown = self.facts_of(subject).await?;
+        shown.retain(|fact| !self.is_withdrawn(fact));
+        let before = shown.len();
+        shown.retain(|fact| !self.is_doubtful(fact));
+        let unchecked = before - shown.len();
+        Ok(ListedFacts { shown, unchecked })
     }
 
     /// Has it checked whether the user left the servers of these facts unnoticed.
@@ -286,7 +299,7 @@ impl Memory {
             }
         }
         let dropped = dropped.into_iter();
-        let dropped = dropped.filter(|fact| !self.is_withdrawn(fact)).collect();
+        let dropped = dropped.filter(|fact| !self.is_doubtful(fact)).collect();
         Ok(Some(Remembered {
             fact,
             known,

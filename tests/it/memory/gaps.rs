@@ -454,3 +454,47 @@ async fn a_flood_of_edits_loses_no_deletion() {
     }
     bot.stop().await;
 }
+
+/// A fact is listed once the message that it was learnt from is known to be there.
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_from_before_a_gap_are_listed_once_they_are_confirmed() {
+    let p = Place::new(Kind::Sqlite, &[("MEMORY_LEARN", "model")]).await;
+    let bot = p.start().await;
+    let mut said = Vec::new();
+    for spice in ["saffron", "ginger"] {
+        let fact = json!({"facts": [{"text": format!("Grows {spice} on the roof.")}]});
+        p.stage.model.script(Behaviour::text(&["ok"]));
+        p.stage.model.script(Behaviour::text(&[&fact.to_string()]));
+        said.push(p.say(p.help, p.ada, &format!("I grow {spice} on the roof")));
+        p.until("an extraction", || p.event_count("learnt") == said.len())
+            .await;
+    }
+    bot.stop().await;
+    p.stage.discord.forget_sessions();
+    p.stage
+        .discord
+        .world(|world| world.seed_delete(p.help, said[0]));
+    p.time.pass(1_000);
+    let bot = p.start().await;
+    let list = async || {
+        let called = p
+            .stage
+            .discord
+            .call(p.ada, p.help, "memory show", json!({}));
+        called.await.unwrap().answer().await.unwrap().text()
+    };
+    let first = list().await;
+    assert!(
+        first.starts_with("2 memories are not shown until"),
+        "{first}"
+    );
+    let shown = loop {
+        let shown = list().await;
+        if shown.contains("ginger") {
+            break shown;
+        }
+    };
+    assert!(!shown.contains("saffron"), "{shown}");
+    p.until_gone("saffron").await;
+    bot.stop().await;
+}
