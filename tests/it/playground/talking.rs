@@ -1,5 +1,6 @@
 //! What people do on the page, and what they see.
 
+use clew_simulator::{Id, OverwriteOf, Permissions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -251,6 +252,18 @@ async fn what_cannot_be_posted_is_refused_with_its_remedy() {
             most.as_array().map(Vec::len)
         );
     }
+    // Who sees a channel may not always write there.
+    let (noor, general) = (page.person("noor"), page.channel("general"));
+    let number = |id: &str| Id(id.parse().unwrap());
+    let (nothing, writing) = (Permissions::NONE, Permissions::SEND_MESSAGES);
+    let muted = OverwriteOf::Member(number(&noor));
+    playground
+        .discord()
+        .overwrite(number(&general), muted, nothing, writing);
+    let error = page
+        .refused(Method::POST, &path("general"), by(&noor), 403)
+        .await;
+    assert!(error.contains("may not write"), "{error}");
     let missing = page
         .refused(Method::GET, "/api/turns/5", Value::Null, 404)
         .await;
