@@ -25,7 +25,9 @@ const WRITER_CACHE_KIB: i32 = 4 * 1024;
 const READER_CACHE_KIB: i32 = 512;
 /// Files of up to this many pages (of 4 KiB) are rewritten in memory; larger
 /// ones by way of an unnamed temporary file.
-const PAGES_IN_MEMORY: i64 = 16 * 1024;
+const PAGES_IN_MEMORY: i64 = 2 * 1024;
+/// Files of up to this many pages are rewritten for each purge of ids.
+const PAGES_REWRITTEN: i64 = 16 * 1024;
 /// Size to which the write-ahead log shrinks when emptied, in bytes.
 const JOURNAL_LIMIT: i32 = 4 << 20;
 /// Pages of 4 KiB that the log may have before an append waits for a
@@ -372,7 +374,7 @@ impl Session {
     /// rows that moved between pages left copies of their ids. A large file is not written
     /// again: that would keep other writers waiting.
     pub(super) fn clear_ids(&self) -> Result<(), Fault> {
-        if self.pages()? <= PAGES_IN_MEMORY && !self.is_in_memory() {
+        if self.pages()? <= PAGES_REWRITTEN && !self.is_in_memory() {
             texts::owe_rewrite(&self.connection)?;
             self.rewrite_owed.set(true);
         }
