@@ -147,9 +147,12 @@ impl Memory {
     /// Whether the message that it was learnt from is deleted, or may be, or was edited since.
     /// One that lies before a gap is asked for in the background, and may be deleted until then.
     pub(super) fn is_doubtful(&self, fact: &Fact) -> bool {
-        let trace = trace_of_fact(fact);
-        drop(self.doubts.take_unconfirmed(trace, 0));
-        trace.is_some_and(|trace| self.doubts.is_unconfirmed(&trace)) || self.is_withdrawn(fact)
+        drop(self.doubts.take_unconfirmed(trace_of_fact(fact), 0));
+        self.is_unconfirmed(fact) || self.is_withdrawn(fact)
+    }
+
+    fn is_unconfirmed(&self, fact: &Fact) -> bool {
+        trace_of_fact(fact).is_some_and(|trace| self.doubts.is_unconfirmed(&trace))
     }
 
     /// Whether the message that it was learnt from is known to be deleted or edited since: the
@@ -168,8 +171,10 @@ impl Memory {
     pub async fn listed_facts(&self, subject: Subject) -> Result<ListedFacts, clew_store::Error> {
         let mut shown = self.facts_of(subject).await?;
         shown.retain(|fact| !self.is_withdrawn(fact));
+        let traces = shown.iter().filter_map(trace_of_fact);
+        drop(self.doubts.take_unconfirmed(traces, 0));
         let before = shown.len();
-        shown.retain(|fact| !self.is_doubtful(fact));
+        shown.retain(|fact| !self.is_unconfirmed(fact));
         let unchecked = before - shown.len();
         Ok(ListedFacts { shown, unchecked })
     }
@@ -298,8 +303,10 @@ impl Memory {
                 self.failed(&Ids::default(), StoreOperation::Flush, &error);
             }
         }
-        let dropped = dropped.into_iter();
-        let dropped = dropped.filter(|fact| !self.is_doubtful(fact)).collect();
+        // What is gone is not asked for any more.
+        let may_be_gone = |fact: &Fact| self.is_unconfirmed(fact) || self.is_withdrawn(fact);
+        let dropped = dropped.into_iter().filter(|fact| !may_be_gone(fact));
+        let dropped = dropped.collect();
         Ok(Some(Remembered {
             fact,
             known,

@@ -137,6 +137,7 @@ impl Source {
     }
 }
 
+/// The repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }

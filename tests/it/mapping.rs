@@ -7,7 +7,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::architecture::root;
 
 const DOCUMENT: &str = "docs/behaviour.md";
 /// Where the modules of a path may be: each package's tests and sources.
@@ -109,10 +111,6 @@ fn stores(cell: &str) -> Option<&'static [Store]> {
         "-" => Some(&[]),
         _ => None,
     }
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The rows of all tables.

@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use serde_json::{Value, json};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use crate::architecture::root;
 
 /// Standard output and error, and the exit code.
 fn program(arguments: &[&str], variables: &[(&str, &str)]) -> (String, String, Option<i32>) {

@@ -32,7 +32,7 @@ mod triggers;
 mod user_scope;
 
 use clew_simulator::{ChannelKind, Draft, Id, Message, OverwriteOf, Permissions, Use, World};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::bot::{Bot, Stage, details, prompt};
 
@@ -127,6 +127,20 @@ impl Place {
     async fn answer(&self, channel: Id, count: usize) -> String {
         let answers = self.stage.discord.wait_answers(channel, count).await;
         answers.unwrap()[count - 1].content.clone()
+    }
+
+    /// Calls a command, and presses the button with which it asks.
+    async fn confirms(&self, who: Id, command: &str, button: &str) {
+        let discord = &self.stage.discord;
+        let called = discord.call(who, self.channel, command, json!({})).await;
+        let asked = called.unwrap().answer().await.unwrap();
+        let pressed = discord.press(who, asked.message, button);
+        pressed.answer().await.unwrap();
+    }
+
+    async fn opts_out(&self, who: Id) {
+        self.confirms(who, "privacy opt-out", "Opt out and erase")
+            .await;
     }
 
     /// Waits until the bot has dealt with every event so far: a command of an

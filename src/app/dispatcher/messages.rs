@@ -22,8 +22,7 @@ impl Dispatcher {
             ..
         } = incoming;
         self.tell_unread(&message, "message_create");
-        let written = message.id.created();
-        self.progress().heard(mark.shard(), written);
+        self.progress().heard(mark.shard(), message.id.created());
         let known = self.services.guild_state.kind_and_parent(message.channel);
         let (known_kind, parent) = known.unzip();
         let kind = channel_kind.or(known_kind);

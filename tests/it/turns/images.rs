@@ -337,11 +337,7 @@ async fn images_of_who_opted_out_are_neither_fetched_nor_sent() {
     })
     .await;
     let bot = p.start().await;
-    let discord = &p.stage.discord;
-    let called = discord.call(p.boris, p.channel, "privacy opt-out", json!({}));
-    let asked = called.await.unwrap().answer().await.unwrap();
-    let pressed = discord.press(p.boris, asked.message, "Opt out and erase");
-    pressed.answer().await.unwrap();
+    p.opts_out(p.boris).await;
     let forward = Draft::new("").forward_of(thread, theirs);
     p.post(thread, p.ada, forward);
     p.asks(thread, Draft::new(p.to_us("what?")).reply_to(theirs))

@@ -269,11 +269,7 @@ async fn a_thread_of_somebody_who_opted_out_has_no_name() {
     p.post(p.channel, p.ada, p.to_us(&question));
     p.answer(p.channel, 1).await;
     assert_in_order(&p.prompt(1).await, &["what of #kumquats?"]);
-    let discord = &p.stage.discord;
-    let called = discord.call(p.boris, p.channel, "privacy opt-out", json!({}));
-    let asked = called.await.unwrap().answer().await.unwrap();
-    let pressed = discord.press(p.boris, asked.message, "Opt out and erase");
-    pressed.answer().await.unwrap();
+    p.opts_out(p.boris).await;
     let (slow, gate) = crate::support::model::Behaviour::gated(&["ok"]);
     p.stage.model.script(slow);
     p.post(thread, p.boris, Draft::new(p.to_us("mine")));

@@ -50,10 +50,7 @@ impl Place {
             Fate::OptedOut => ("privacy opt-out", "Opt out and erase"),
             Fate::Erased => ("privacy erase", "Erase everything"),
         };
-        let called = discord.call(self.boris, self.channel, command, json!({}));
-        let asked = called.await.unwrap().answer().await.unwrap();
-        let pressed = discord.press(self.boris, asked.message, button);
-        pressed.answer().await.unwrap();
+        self.confirms(self.boris, command, button).await;
     }
 }
 

@@ -62,14 +62,6 @@ impl Place {
         let requests = self.stage.model.wait_requests(number).await;
         requests[number - 1].to_string()
     }
-
-    async fn opts_out(&self, who: Id) {
-        let discord = &self.stage.discord;
-        let called = discord.call(who, self.channel, "privacy opt-out", json!({}));
-        let asked = called.await.unwrap().answer().await.unwrap();
-        let pressed = discord.press(who, asked.message, "Opt out and erase");
-        pressed.answer().await.unwrap();
-    }
 }
 
 /// What the model is asked if this happens while an image is fetched.

@@ -1,7 +1,6 @@
 //! Mentions without words, refused questions, and the inspector.
 
 use clew_simulator::{ChannelKind, Draft, OverwriteOf, Permissions};
-use serde_json::json;
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -148,8 +147,7 @@ async fn without_a_model_the_inspector_answers() {
     assert_eq!(only(&lines, "started")["answers"], "inspector");
 }
 
-/// A bare reply takes the words that it points at; what authors keep private is counted, and what
-/// was recalled has the name and the day of who asked.
+/// A bare reply takes the words that it points at; what authors keep private is counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inspector_names_whom_it_answers_and_counts_what_is_private() {
     let (p, thread) = place_with(&[("LLM_BASE_URL", "")], |world, seeds| {
@@ -166,16 +164,7 @@ async fn the_inspector_names_whom_it_answers_and_counts_what_is_private() {
     assert!(answer.contains(names), "{answer}");
     assert!(!answer.contains("kept private"), "{answer}");
     assert!(!answer.contains("from earlier"), "{answer}");
-    let called = p
-        .stage
-        .discord
-        .call(p.boris, p.channel, "privacy opt-out", json!({}));
-    let asked = called.await.unwrap().answer().await.unwrap();
-    let pressed = p
-        .stage
-        .discord
-        .press(p.boris, asked.message, "Opt out and erase");
-    pressed.answer().await.unwrap();
+    p.opts_out(p.boris).await;
     p.post(thread, p.ada, p.to_us("and now?"));
     let answer = p.answer(thread, 2).await;
     assert!(!answer.contains("wrote nothing yourself"), "{answer}");

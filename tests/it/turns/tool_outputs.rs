@@ -61,14 +61,6 @@ pub(super) fn ids(text: &str) -> Vec<String> {
         .collect()
 }
 
-async fn opt_out(p: &Place, who: Id) {
-    let discord = &p.stage.discord;
-    let called = discord.call(who, p.channel, "privacy opt-out", json!({}));
-    let asked = called.await.unwrap().answer().await.unwrap();
-    let pressed = discord.press(who, asked.message, "Opt out and erase");
-    pressed.answer().await.unwrap();
-}
-
 async fn search(p: &Place) -> String {
     p.tool("search_outputs", &json!({})).await
 }
@@ -147,7 +139,7 @@ async fn an_opt_out_reaches_what_an_earlier_process_left() {
     bot.stop().await;
     assert_eq!(files(&p).len(), 1);
     let bot = p.stage.start().await;
-    opt_out(&p, p.boris).await;
+    p.opts_out(p.boris).await;
     assert!(files(&p).is_empty());
     bot.stop().await;
 }
@@ -403,7 +395,7 @@ async fn opting_out_takes_what_was_made_from_ones_words_and_what_one_asked_for()
         read_news(&p, news).await;
         p.answer(p.channel, 1).await;
         let who = if boris { p.boris } else { p.ada };
-        opt_out(&p, who).await;
+        p.opts_out(who).await;
         assert!(files(&p).is_empty());
         // Of who opted out nothing is kept, but their tools run.
         p.tool("list_thread", &json!({})).await;

@@ -193,16 +193,7 @@ async fn what_was_said_earlier_comes_by_its_words_and_then_the_newest_first() {
 async fn words_of_who_opted_out_are_withheld_from_tools() {
     let (p, there) = elsewhere().await;
     let bot = p.start().await;
-    let called = p
-        .stage
-        .discord
-        .call(p.boris, p.channel, "privacy opt-out", json!({}));
-    let asked = called.await.unwrap().answer().await.unwrap();
-    let pressed = p
-        .stage
-        .discord
-        .press(p.boris, asked.message, "Opt out and erase");
-    pressed.answer().await.unwrap();
+    p.opts_out(p.boris).await;
     let listed = p
         .tool("list_thread", &json!({"thread": there.news.to_string()}))
         .await;

@@ -142,18 +142,17 @@ impl ShardProgress {
         state.heard = state.heard.max(Some(written));
     }
 
-    /// Events come. Returns since when none came, at the latest: our clock may be ahead, and
-    /// what came last may have been late, so what is newer than all that came was not heard.
+    /// Events come. Returns since when none came.
     pub fn connected(&mut self, shard: u32) -> Option<UnixMillis> {
-        let state = self.shards.entry(shard).or_default();
-        let since = state.unheard_since.take()?;
-        Some(state.heard.map_or(since, |heard| heard.min(since)))
+        self.shards.entry(shard).or_default().unheard_since.take()
     }
 
-    /// No events come.
+    /// No events come. Our clock may be ahead, and what came last may have been late: what is
+    /// newer than all that came was not heard.
     pub fn disconnected(&mut self, shard: u32, now: UnixMillis) {
         let state = self.shards.entry(shard).or_default();
-        state.unheard_since.get_or_insert(now);
+        let since = state.heard.map_or(now, |heard| heard.min(now));
+        state.unheard_since.get_or_insert(since);
     }
 
     /// What was missed before the session of this event is caught up, or will not be. Ignored
