@@ -42,7 +42,7 @@ use clew_store::{Store, Transcripts, TurnKey};
 
 pub use clew_store::Error as StoreError;
 pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
-pub use confirm::EditOf;
+pub use confirm::{Confirming, EditOf};
 pub use early::EarlyTurn;
 pub use extract::{ExtractionInput, NoteOutcome};
 pub use facts::{PromptFacts, Readable, Remembered};

@@ -43,7 +43,7 @@ use clew_discord::session::Unfinished;
 
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
-pub use gather::{TurnChannels, is_for_asker_only};
+pub use gather::is_for_asker_only;
 pub use line::{INTERRUPTED, refusal};
 pub use observe::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver, preview};
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};

@@ -1,28 +1,28 @@
-//! Confirming: asks Discord for stored messages that may be gone, by pages or one by one,
-//! these in a rate-limit pool of their own. Only Discord's "Unknown Message" (10008) purges.
+//! Confirming: asks Discord for stored messages that may be gone, by pages or one by one.
+//! Only Discord's "Unknown Message" (10008) purges.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod ask;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::reconcile::{Asking, Key, Trace, Words, traces};
 use super::{DiscordChange, Edit, Fetched, Memory};
+use crate::telemetry::Ids;
 use crate::telemetry::event::Confirmed;
-use crate::telemetry::{Ids, Ms};
-use clew_context::collect::{PAGE_LIMIT, PageCursor};
-use clew_context::discord::error::RestError;
-use clew_context::model::{ChannelId, Fallback, Message, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ChannelId, Message, MessageId, TurnId, UnixMillis};
 use clew_discord::rest::Rest;
 use clew_store::Reach;
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// The most requests of a turn, for its history and for what is recalled each; the rest
-/// is asked for in the background.
-const MOST_A_TURN: usize = 8;
-/// From this many messages of a channel on, a page is asked for instead of each.
-const WORTH_A_PAGE: usize = 3;
+use ask::{Answer, Asker, Look, Paged, edited};
+
+/// The most requests of a turn. What they leave is not shown, and asked for in the background.
+const MOST_A_TURN: usize = 2;
 /// How long one request in the background may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two requests in the background.
@@ -36,56 +36,35 @@ const AGAIN: Duration = Duration::from_mins(1);
 /// may not become part of a turn.
 pub type EditOf<'a> = &'a (dyn Fn(&Message) -> Option<Edit> + Send + Sync);
 
-/// Discord's answer about a message.
-enum Answer {
-    /// The message exists; with its edit, if it has one.
-    There(Option<Edit>),
-    /// The message does not exist.
-    Gone,
-    /// We may not read the channel.
-    Refused,
-    /// No answer in time.
-    Unanswered,
-    /// An answer that settles nothing.
-    Unclear,
-    /// A page: what it shows, with its edits, and its oldest message if there are older
-    /// ones.
-    Page {
-        oldest: Option<MessageId>,
-        shown: Vec<(MessageId, Option<Edit>)>,
-    },
+/// A turn's questions to Discord about its rows.
+pub struct Confirming<'a> {
+    asker: Asker<'a>,
+    told: Confirmed,
+    /// Discord says that these are gone.
+    gone: Vec<Key>,
+    /// Whose words the rows have by what Discord said.
+    says: Words,
 }
 
-impl Answer {
-    fn of(error: &RestError) -> Self {
-        match error.reason {
-            Fallback::Deleted => Self::Gone,
-            Fallback::Forbidden | Fallback::NotFound => Self::Refused,
-            Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable => Self::Unanswered,
-            _ => Self::Unclear,
+impl<'a> Confirming<'a> {
+    /// Nothing is asked yet.
+    pub fn new(rest: &'a Rest, edit_of: EditOf<'a>, deadline: Instant) -> Self {
+        Self {
+            asker: Asker {
+                rest,
+                edit_of,
+                deadline,
+                is_waited_for: true,
+            },
+            told: Confirmed::default(),
+            gone: Vec::new(),
+            says: Words::new(),
         }
     }
-}
 
-/// How far down the pages of each channel have been read: what is above was on one of
-/// them, or has to be asked for by itself.
-#[derive(Default)]
-struct Paged(BTreeMap<ChannelId, MessageId>);
-
-impl Paged {
-    /// The newest message of the next page, if a page is worth its request.
-    fn next(&self, channel: ChannelId, asking: &Asking<'_>) -> Option<MessageId> {
-        let end = self.0.get(&channel);
-        let of_channel = asking.keys().filter(|(of, _)| *of == channel);
-        let below = of_channel.filter(|(_, id)| end.is_none_or(|end| id < end));
-        let (count, newest) = below.fold((0, None), |(count, newest), (_, id)| {
-            (count + 1, newest.max(Some(*id)))
-        });
-        newest.filter(|_| count >= WORTH_A_PAGE)
-    }
-
-    fn note(&mut self, channel: ChannelId, oldest: Option<MessageId>) {
-        self.0.insert(channel, oldest.unwrap_or(MessageId::new(0)));
+    /// Rows have the words of these messages.
+    pub fn says(&mut self, words: impl IntoIterator<Item = (Key, Option<UnixMillis>)>) {
+        self.says.extend(words);
     }
 }
 
@@ -102,89 +81,113 @@ impl Fetched {
 
 impl Memory {
     /// Asks for the rows of a prompt that lie before a gap and have not been
-    /// confirmed since, those of `recalled` turns first, then newest first, until
-    /// `deadline`: many of a channel by its pages, others one by one. Rows whose message is
-    /// gone are left out and purged. What could not be asked for is left out as well, and
-    /// asked for in the background. Returns whose words the rows have by what Discord said.
+    /// confirmed since, in the channels that are meant: the newest first, then those of
+    /// `recalled` turns, then the others. Several of a channel are asked for by a page. The
+    /// rows stay, see [`Memory::leave_out_rest`].
     pub async fn confirm(
+        &self,
+        rows: &mut [StoredMessage],
+        recalled: &BTreeSet<TurnId>,
+        is_meant: impl Fn(ChannelId) -> bool,
+        confirming: &mut Confirming<'_>,
+    ) {
+        let is_recalled = |row: &&StoredMessage| recalled.contains(&row.turn);
+        let (then, mut first): (Vec<_>, Vec<_>) = rows.iter().rev().partition(is_recalled);
+        let last = first.split_off(first.len().min(1));
+        let in_order = first.into_iter().chain(then).chain(last).flat_map(traces);
+        let meant = in_order.filter(|trace| is_meant(trace.key().0));
+        let mut asking = self.doubts.take_unconfirmed(meant, usize::MAX);
+        if asking.len() == 0 {
+            return;
+        }
+        let (began, mut paged) = (Instant::now(), Paged::default());
+        confirming.told.asked += asking.len();
+        let mut is_answered = true;
+        while is_answered && Instant::now() < confirming.asker.deadline {
+            let looks = paged.next(&asking, MOST_A_TURN - confirming.told.calls);
+            if looks.is_empty() {
+                break;
+            }
+            confirming.told.calls += looks.len();
+            let asker = &confirming.asker;
+            let answers = join_all(looks.iter().map(|look| self.ask_discord(*look, asker))).await;
+            for (look, answered) in looks.into_iter().zip(answers) {
+                is_answered &= !matches!(answered.1, Answer::Unanswered);
+                let left = (&mut asking, &mut paged);
+                self.take_answer(look, answered, rows, left, confirming);
+            }
+        }
+        self.gone(&std::mem::take(&mut confirming.gone));
+        confirming.told.unanswered += asking.len();
+        confirming.told.ms.0 += began.elapsed();
+    }
+
+    /// What an answer says of the messages asked for, which was read after that time.
+    fn take_answer(
+        &self,
+        look: Look,
+        (at, answer): (UnixMillis, Answer),
+        rows: &mut [StoredMessage],
+        (asking, paged): (&mut Asking<'_>, &mut Paged),
+        confirming: &mut Confirming<'_>,
+    ) {
+        match (look, answer) {
+            (_, Answer::Page(page)) => {
+                paged.0.insert(page.channel, Some(page.from));
+                asking.retain(|key| !page.shows(*key));
+                confirming.says(self.fetched(page, rows));
+            }
+            (Look::Single(key), Answer::There(edit)) => {
+                // An edited one counts as confirmed only once the stores have its words.
+                let edited = self.there_in(rows, (key, at), edit);
+                confirming.says([(key, edited)]);
+                asking.retain(|other| *other != key);
+            }
+            (Look::Single(key), Answer::Gone) => {
+                confirming.told.gone += 1;
+                confirming.gone.push(key);
+                asking.retain(|other| *other != key);
+            }
+            (Look::Single(key), Answer::Unclear) => {
+                confirming.told.unanswered += 1;
+                self.doubts.unclear(key);
+                asking.retain(|other| *other != key);
+            }
+            (_, Answer::Refused) => {
+                let (before, channel) = (asking.len(), look.channel());
+                self.doubts.refused(channel, self.now_apart());
+                asking.retain(|key| key.0 != channel);
+                confirming.told.unanswered += before - asking.len();
+            }
+            // It stays with the rest, which is asked for later.
+            (Look::Single(_), Answer::Unanswered) => {}
+            // Each is asked for by itself.
+            (Look::Page((channel, _)), _) => {
+                paged.0.insert(channel, None);
+            }
+        }
+    }
+
+    /// Leaves out the rows that are not confirmed, whole turns of those whose message is gone,
+    /// and tells of what was asked. Returns whose words the rows have by what Discord said.
+    pub fn leave_out_rest(
         &self,
         ids: &Ids,
         rows: &mut Vec<StoredMessage>,
-        recalled: &BTreeSet<TurnId>,
-        rest: &Rest,
-        edit_of: EditOf<'_>,
-        deadline: Instant,
+        confirming: Confirming<'_>,
     ) -> Words {
-        let is_recalled = |row: &&StoredMessage| recalled.contains(&row.turn);
-        let (first, then): (Vec<_>, Vec<_>) = rows.iter().rev().partition(is_recalled);
-        let most = MOST_A_TURN + first.len().min(MOST_A_TURN);
-        let in_order = first.into_iter().chain(then).flat_map(traces);
-        let mut asking = self.doubts.take_unconfirmed(in_order, usize::MAX);
-        // An edited one counts as confirmed only once the stores have its words.
-        let mut there = Words::new();
-        if asking.first().is_some() {
-            let began = Instant::now();
-            let mut told = Confirmed {
-                asked: 0,
-                gone: 0,
-                unanswered: 0,
-                ms: Ms::default(),
-            };
-            let mut paged = Paged::default();
-            let is_left = |asked: usize| asked < most && Instant::now() < deadline;
-            while let Some(key) = asking.first().filter(|_| is_left(told.asked)) {
-                told.asked += 1;
-                let answer = match paged.next(key.0, &asking) {
-                    Some(newest) => {
-                        self.look_at_page(rest, (key.0, newest), edit_of, deadline)
-                            .await
-                    }
-                    None => self.look_for(rest, key, edit_of, deadline).await,
-                };
-                match answer {
-                    Answer::There(edit) => {
-                        there.insert(key, self.there_in(rows, key, edit));
-                        asking.done(&key);
-                    }
-                    Answer::Page { oldest, shown } => {
-                        paged.note(key.0, oldest);
-                        for (id, edit) in shown {
-                            let key = (key.0, id);
-                            if asking.done(&key) {
-                                there.insert(key, self.there_in(rows, key, edit));
-                            }
-                        }
-                    }
-                    Answer::Gone => {
-                        told.gone += 1;
-                        self.gone(&[key]);
-                        asking.done(&key);
-                    }
-                    Answer::Refused => {
-                        self.doubts.refused(key.0, self.now_apart());
-                        asking.leave(key.0);
-                    }
-                    Answer::Unclear => {
-                        self.doubts.unclear(key);
-                        asking.done(&key);
-                    }
-                    // It stays with the rest, which is asked for later.
-                    Answer::Unanswered => break,
-                }
-            }
-            told.unanswered = asking.len();
-            told.ms = Ms::from(began.elapsed());
+        let Confirming { told, mut says, .. } = confirming;
+        if told.asked > 0 {
             self.telemetry.emit(ids, told);
         }
-        drop(asking);
         let is_unconfirmed =
-            |one: Trace| !there.contains_key(&one.key()) && self.doubts.is_unconfirmed(&one);
+            |one: Trace| !says.contains_key(&one.key()) && self.doubts.is_unconfirmed(&one);
         let followed = self.follow_edits(rows);
         leave_out(rows, |row| {
             self.may_be_gone(row) || traces(row).any(is_unconfirmed)
         });
-        there.extend(followed);
-        there
+        says.extend(followed);
+        says
     }
 
     /// Takes the words that a message has now into the rows of a prompt, and notes that it
@@ -192,61 +195,68 @@ impl Memory {
     fn there_in(
         &self,
         rows: &mut [StoredMessage],
-        key: Key,
+        (key, at): (Key, UnixMillis),
         edit: Option<Edit>,
     ) -> Option<UnixMillis> {
-        let at = edit.as_ref().and_then(|edit| edit.at);
-        let edit = edit.filter(|edit| !says(rows, key, edit));
+        let edited = edit.as_ref().and_then(|edit| edit.at);
+        // In the background there are no rows to tell.
+        let edit = edit.filter(|edit| rows.is_empty() || !says(rows, key, edit));
         if let Some(edit) = &edit {
             reword(rows, key.0, edit);
         }
-        self.there(key, edit);
-        at
+        self.there(key, edit, at);
+        edited
     }
 
-    /// Compares the rows of a prompt with a fetched page, without waiting. Rows on
-    /// the page are confirmed and take its words; those missing from it are put in
-    /// doubt, as are facts learnt from messages missing from it. The page itself
-    /// is passed on separately, as a [`DiscordChange::Fetched`].
-    pub fn look_through(&self, page: &Fetched, rows: &mut [StoredMessage]) {
+    /// Compares the rows of a prompt with a fetched page, and passes it on to the stores. What it
+    /// shows is confirmed for everybody, unless others may have its former words, and rows take
+    /// their words from it; rows missing from it are put in doubt, as are facts learnt from
+    /// messages missing from it. Returns whose words the rows have by it.
+    pub fn fetched(&self, page: Fetched, rows: &mut [StoredMessage]) -> Words {
         let keys = || rows.iter().flat_map(traces).map(|trace| trace.key());
         let ids = |of: &dyn Fn(Key) -> bool| -> BTreeSet<MessageId> {
             keys().filter(|key| of(*key)).map(|(_, id)| id).collect()
         };
-        let shown = ids(&|key| page.shows(key));
+        let mut shown = page.present.clone();
+        for edit in &page.edited {
+            shown.remove(&edit.message);
+        }
+        shown.extend(ids(&|key| page.shows(key)));
         let mut lacking = ids(&|key| page.lacks(key));
         let links = self.facts.links(page.channel);
         lacking.extend(links.filter(|id| page.lacks((page.channel, *id))));
         self.doubts.settle(page.channel, shown, page.at);
         self.doubts
             .lacking((page.guild, page.channel), lacking, page.at);
+        let mut says = Words::new();
         for edit in &page.edited {
             reword(rows, page.channel, edit);
+            says.insert((page.channel, edit.message), edit.at);
         }
+        self.reconcile(DiscordChange::Fetched(page));
+        says
     }
 
     /// Confirms rows of a prompt by messages that the window or the trigger itself has, which
-    /// may be edited since the rows were stored. Returns whose words the rows have.
+    /// may be edited since the rows were stored.
     pub fn confirmed<'a>(
         &self,
         rows: &mut [StoredMessage],
         found: impl Fn(ChannelId, MessageId) -> Option<&'a Message>,
-        edit_of: EditOf<'_>,
-    ) -> Words {
-        let mut there = Words::new();
+        confirming: &mut Confirming<'_>,
+    ) {
         let keys: BTreeSet<Key> = rows.iter().flat_map(traces).map(|one| one.key()).collect();
         for key in keys {
             let Some(message) = found(key.0, key.1) else {
                 continue;
             };
-            let edit = edit_of(message).filter(|edit| edit.at.is_some());
+            let edit = edited(message, confirming.asker.edit_of);
             // What was found may be older than the last event.
             let at = edit.as_ref().and_then(|edit| edit.at);
             if !self.changes.noted.is_edited_after(key, at) {
-                there.insert(key, self.there_in(rows, key, edit));
+                confirming.says([(key, self.there_in(rows, (key, self.now()), edit))]);
             }
         }
-        there
     }
 
     /// Removes rows made of messages that are deleted or in doubt, or from words
@@ -259,10 +269,8 @@ impl Memory {
     /// The same, and rows from before a gap that are not confirmed; these are asked for in
     /// the background.
     pub(super) fn leave_out_unconfirmed(&self, rows: &mut Vec<StoredMessage>) {
-        drop(
-            self.doubts
-                .take_unconfirmed(rows.iter().flat_map(traces), 0),
-        );
+        let traces_of_all = rows.iter().flat_map(traces);
+        drop(self.doubts.take_unconfirmed(traces_of_all, 0));
         self.follow_edits(rows);
         leave_out(rows, |row| {
             self.may_be_gone(row) || traces(row).any(|one| self.doubts.is_unconfirmed(&one))
@@ -343,97 +351,51 @@ impl Memory {
         }
     }
 
-    /// Asks for one round of messages. Returns those without an answer.
+    /// Asks for one round of messages of a channel, by a page first; what it lacks one by one.
+    /// Returns those without an answer.
     async fn ask_round(
         &self,
         rest: &Rest,
         mut asking: Asking<'_>,
         edit_of: EditOf<'_>,
     ) -> Vec<Key> {
-        let (mut gone, mut unanswered, mut in_a_row) = (Vec::new(), Vec::new(), 0);
-        while let Some(key) = asking.first().filter(|_| in_a_row < MOST_UNANSWERED) {
-            let deadline = Instant::now() + LOOK_TIMEOUT;
-            let answer = self.look_for(rest, key, edit_of, deadline).await;
-            in_a_row = if matches!(answer, Answer::Unanswered) {
-                in_a_row + 1
-            } else {
-                0
-            };
-            match answer {
-                Answer::There(edit) => self.there(key, edit),
-                Answer::Gone => gone.push(key),
-                Answer::Unanswered => unanswered.push(key),
-                Answer::Unclear | Answer::Page { .. } => self.doubts.unclear(key),
-                Answer::Refused => {
-                    self.doubts.refused(key.0, self.now_apart());
-                    asking.leave(key.0);
-                    continue;
-                }
+        let mut confirming = Confirming::new(rest, edit_of, Instant::now());
+        confirming.asker.is_waited_for = false;
+        let (mut unanswered, mut in_a_row, mut paged) = (Vec::new(), 0, Paged::default());
+        while in_a_row < MOST_UNANSWERED
+            && let Some(look) = paged.next_of_round(&asking)
+        {
+            confirming.asker.deadline = Instant::now() + LOOK_TIMEOUT;
+            let answered = self.ask_discord(look, &confirming.asker).await;
+            in_a_row += 1;
+            if !matches!(answered.1, Answer::Unanswered) {
+                in_a_row = 0;
+            } else if let Look::Single(key) = look {
+                unanswered.push(key);
+                asking.retain(|other| *other != key);
             }
-            asking.done(&key);
+            self.take_answer(
+                look,
+                answered,
+                &mut [],
+                (&mut asking, &mut paged),
+                &mut confirming,
+            );
             sleep(PACE).await;
         }
-        self.gone(&gone);
+        self.gone(&confirming.gone);
         unanswered.extend(asking.hand_over());
         unanswered
     }
 
-    async fn look_for(
-        &self,
-        rest: &Rest,
-        (channel, id): Key,
-        edit_of: EditOf<'_>,
-        deadline: Instant,
-    ) -> Answer {
-        match rest.reader().check(channel, id, deadline).await {
-            Ok(message) => Answer::There(edit_of(&message).filter(|edit| edit.at.is_some())),
-            Err(error) => Answer::of(&error),
-        }
-    }
-
-    /// Asks for the page whose newest message is that one. What it lacks is not settled: a
-    /// page may be short for many reasons.
-    async fn look_at_page(
-        &self,
-        rest: &Rest,
-        (channel, newest): Key,
-        edit_of: EditOf<'_>,
-        deadline: Instant,
-    ) -> Answer {
-        let before = PageCursor::Before(MessageId::new(newest.get().saturating_add(1)));
-        let reader = rest.reader();
-        match reader.page(channel, before, PAGE_LIMIT, deadline).await {
-            Ok(page) => {
-                let oldest = page.messages.first().map(|one| one.id);
-                let of_channel = page.messages.iter().filter(|one| one.channel == channel);
-                let shown = of_channel.map(|message| {
-                    let edit = edit_of(message).filter(|edit| edit.at.is_some());
-                    (message.id, edit)
-                });
-                Answer::Page {
-                    oldest: oldest.filter(|_| !page.complete),
-                    shown: shown.collect(),
-                }
-            }
-            Err(error) => match Answer::of(&error) {
-                // No answer about a single message.
-                Answer::Gone | Answer::Unclear => Answer::Page {
-                    oldest: None,
-                    shown: Vec::new(),
-                },
-                answer => answer,
-            },
-        }
-    }
-
     /// An edited message is settled only once the stores have its new words.
-    fn there(&self, (channel, id): Key, edit: Option<Edit>) {
+    fn there(&self, (channel, id): Key, edit: Option<Edit>, at: UnixMillis) {
         match edit {
             Some(edit) => {
-                let page = Fetched::one(self.now(), channel, edit);
+                let page = Fetched::one(at, channel, edit);
                 self.reconcile(DiscordChange::Fetched(page));
             }
-            None => self.doubts.settle(channel, [id], self.now()),
+            None => self.doubts.settle(channel, [id], at),
         }
     }
 

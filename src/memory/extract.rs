@@ -223,8 +223,10 @@ impl Memory {
         extraction: &ExtractionInput,
         wanted: impl Fn() -> bool,
     ) -> Result<Vec<Fact>, clew_store::Error> {
+        let _noted = self.changes.noted.begins(None);
         let known = self.known(extraction).await?;
-        let Some(judged) = ask(model, extraction, &known, &wanted).await else {
+        let stand = || wanted() && !known.iter().any(|fact| self.is_doubtful(fact));
+        let Some(judged) = ask(model, extraction, &known, stand).await else {
             return Ok(Vec::new());
         };
         let Judged { kept, refused } = judged;
@@ -240,12 +242,11 @@ impl Memory {
 
     /// What is known already and may be used there, so that facts from elsewhere
     /// do not get in reworded.
-    async fn known(&self, extraction: &ExtractionInput) -> Result<Vec<String>, clew_store::Error> {
-        let facts = self.facts_of(Subject::User(extraction.place.asker)).await?;
-        let serving = facts
-            .into_iter()
-            .filter(|fact| fact.origin.serves(extraction.place.guild) && !self.is_doubtful(fact));
-        Ok(serving.map(|fact| fact.text).collect())
+    async fn known(&self, extraction: &ExtractionInput) -> Result<Vec<Fact>, clew_store::Error> {
+        let mut facts = self.facts_of(Subject::User(extraction.place.asker)).await?;
+        let serves = |fact: &Fact| fact.origin.serves(extraction.place.guild);
+        facts.retain(|fact| serves(fact) && !self.is_doubtful(fact));
+        Ok(facts)
     }
 
     fn fact(&self, extraction: &ExtractionInput, text: String) -> Fact {
@@ -279,9 +280,10 @@ impl Memory {
 async fn ask(
     model: &llm::ModelServers,
     extraction: &ExtractionInput,
-    known: &[String],
+    known: &[Fact],
     wanted: impl Fn() -> bool,
 ) -> Option<Judged> {
+    let known = known.iter().map(|fact| &*fact.text).collect();
     let data = json::question(&extraction.asker, known, &extraction.words)?;
     let prompt = [
         ChatMessage::new(Role::System, extract::PROMPT),
@@ -351,7 +353,8 @@ mod tests {
         let facts = [fact(Some(message), "likes figs"), fact(None, "likes plums")];
         s.memory.stores.lasting.put_facts(&facts).await.unwrap();
         let known = async || {
-            let mut known = s.memory.known(&said(None)).await.unwrap();
+            let known = s.memory.known(&said(None)).await.unwrap();
+            let mut known: Vec<_> = known.into_iter().map(|fact| fact.text).collect();
             known.sort();
             known
         };

@@ -283,13 +283,8 @@ fn tell(stage: &mut Span, event: &Event, at: u64) {
 /// The span of a request that was answered.
 fn answered(ask: &Span, request: &RequestOk, ends: u64) -> Span {
     let asked = (request.model.as_str(), &*request.agent);
-    let mut span = chat(
-        ask,
-        asked,
-        request.server,
-        request.attempt,
-        (request.ms, ends),
-    );
+    let (nth, times) = ((request.server, request.attempt), (request.ms, ends));
+    let mut span = chat(ask, asked, nth, times);
     let reasons = vec![request.finish.as_str()];
     span.attributes.extend([
         attribute("gen_ai.response.finish_reasons", reasons),
@@ -323,13 +318,8 @@ fn answered(ask: &Span, request: &RequestOk, ends: u64) -> Span {
 /// The span of a request that brought no answer.
 fn failed(ask: &Span, request: &RequestFailed, ends: u64) -> Span {
     let asked = (request.model.as_str(), &*request.agent);
-    let mut span = chat(
-        ask,
-        asked,
-        request.server,
-        request.attempt,
-        (request.ms, ends),
-    );
+    let (nth, times) = ((request.server, request.attempt), (request.ms, ends));
+    let mut span = chat(ask, asked, nth, times);
     // Who hangs up has not failed.
     span.is_error = request.reason != LlmFailure::Cancelled;
     span.attributes
@@ -342,8 +332,7 @@ fn failed(ask: &Span, request: &RequestFailed, ends: u64) -> Span {
 fn chat(
     ask: &Span,
     (model, agent): (&str, &str),
-    server: usize,
-    attempt: u32,
+    (server, attempt): (usize, u32),
     (took, ends): (Ms, u64),
 ) -> Span {
     let begins = ends.saturating_sub(nanos(took.0));

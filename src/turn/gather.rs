@@ -18,7 +18,8 @@ use tokio::time::Instant;
 use super::Turn;
 use super::observe::NotedCalls;
 use crate::llm;
-use clew_context::collect::collect;
+use crate::memory::Confirming;
+use clew_context::collect::{collect, reads_last_messages};
 use clew_context::discord::Live;
 use clew_context::engine::chain::ChainLink;
 use clew_context::engine::select::{Gathered, NamedMessage};
@@ -29,7 +30,8 @@ use clew_context::model::{
 };
 
 pub(super) use background::Background;
-pub use channels::{TurnChannels, is_for_asker_only};
+pub(super) use channels::TurnChannels;
+pub use channels::is_for_asker_only;
 pub(super) use images::TurnImages;
 pub(super) use names::TurnNames;
 pub(super) use recheck::Judged;
@@ -117,6 +119,10 @@ pub(super) async fn gather(
         .with_parents(&parents)
         .with_other_channels(&others);
     let note = |call| calls.note(call);
+    let deadline = began + input.limits.fetch_timeout;
+    let edit_of = |message: &_| services.edit_of(message);
+    let mut confirming = Confirming::new(&services.rest, &edit_of, deadline);
+    let held = (!reads_last_messages(&input)).then(|| input.view.clone());
     if observed.is_some() {
         source = source.with_call_log(&note);
     }
@@ -124,7 +130,13 @@ pub(super) async fn gather(
         let collected = collect(&source, &services.negative_cache, input).await;
         (collected, began.elapsed())
     };
-    let remembering = background::remembered(turn, kind, parent);
+    let remembering = async {
+        let mut background = background::remembered(turn, kind, parent).await;
+        if let Some(background) = &mut background {
+            confirm::beside(turn, background, held.as_ref(), &mut confirming).await;
+        }
+        background
+    };
     let ((mut collected, collected_in), mut background) = tokio::join!(collecting, remembering);
     note_names(turn);
     if let Some(background) = &mut background
@@ -133,8 +145,7 @@ pub(super) async fn gather(
         background.leave_out_shared();
     }
     collected.update(&mut services.window());
-    let deadline = began + collected.turn.limits.fetch_timeout;
-    confirm::confirm(turn, background.as_mut(), &collected, deadline).await;
+    confirm::after(turn, background.as_mut(), &collected, confirming).await;
     if let Some(background) = &mut background {
         background.complete(turn, &collected).await;
     }

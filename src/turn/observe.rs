@@ -8,15 +8,16 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::gather::prompt::{self, FittedPrompt};
-use super::gather::{Background, TurnMaterial, fallbacks};
+use super::gather::{Background, TurnChannels, TurnMaterial, fallbacks};
 use super::record::TurnReport;
 use super::{Services, Turn, TurnJob};
 use crate::llm;
 use crate::model::{OmittedMessage, Receipt};
 use crate::runs::Activity;
 use crate::telemetry::event::Outcome;
-use clew_context::collect::{NegativeCache, Source, collect};
-use clew_context::discord::ReadCall;
+use clew_context::collect::{NegativeCache, collect};
+use clew_context::discord::rest::RestReader;
+use clew_context::discord::{Live, ReadCall};
 use clew_context::engine::frame::{self, FrameKind};
 use clew_context::engine::prepare::Prepared;
 use clew_context::engine::turn::{Collected, TurnInput};
@@ -219,15 +220,15 @@ pub(super) fn gathered(
     });
 }
 
-/// What the turn would have collected with other caps, from another source. Nothing is
-/// posted, stored, counted or kept; history, facts and tools stay as they were.
-pub async fn preview<S: Source>(
+/// What the turn would have collected with other caps through another reader, and the calls for
+/// it. Nothing is posted, stored, counted or kept; history, facts and tools stay as they were.
+pub async fn preview(
     services: &Services,
     seen: &GatheredTurn,
-    source: &S,
+    reader: &RestReader,
     limits: Limits,
     reply_target: ReplyTarget,
-) -> TurnContext {
+) -> (TurnContext, Vec<ReadCall>) {
     let request = seen.input.request.clone();
     let now = Instant::now();
     let ids = services.ids(&request);
@@ -260,7 +261,17 @@ pub async fn preview<S: Source>(
         reply_target,
         ..seen.input.clone()
     };
-    let collected = collect(source, &NegativeCache::default(), input).await;
+    let parents = |id| services.guild_state.parent(id);
+    let request = &seen.input.request;
+    let others = TurnChannels { services, request };
+    let calls = NotedCalls::default();
+    let note = |call| calls.note(call);
+    let source = Live::new(reader)
+        .with_parents(&parents)
+        .with_other_channels(&others)
+        .with_call_log(&note);
+    let nothing = NegativeCache::default();
+    let collected = Box::pin(collect(&source, &nothing, input)).await;
     let background = seen.background.as_ref();
     let model = background.and_then(|background| {
         let model = services.model.as_ref()?;
@@ -270,5 +281,6 @@ pub async fn preview<S: Source>(
     let FittedPrompt { prepared, .. } = prompt::first(&turn, &collected, background, client);
     let omitted = super::record::omitted(&prepared.block, &collected);
     let missing = fallbacks(&collected);
-    TurnContext::of(&collected, &prepared, omitted, missing)
+    let context = TurnContext::of(&collected, &prepared, omitted, missing);
+    (context, calls.take())
 }

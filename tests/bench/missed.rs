@@ -19,7 +19,8 @@ const KILLS: u64 = 60;
 const ASKED_EACH: Duration = Duration::from_millis(50);
 /// How long the model takes for an answer: at each kill some are under way.
 const THINKS: Duration = Duration::from_millis(300);
-/// Every tenth process finds its session lost, and looks for what it missed.
+/// Every tenth process finds its session lost, and looks for what it missed, unless `CLEW_LOST_EACH` says
+/// otherwise; 0: none does.
 const LOST_EACH: u64 = 10;
 /// From a kill to the next start.
 const DOWN: Duration = Duration::from_secs(10);
@@ -28,6 +29,8 @@ const CHANNELS: usize = 10;
 const PEOPLE: usize = 100;
 /// A process has caught up when it is at most this many questions behind.
 const BEHIND: usize = 20;
+/// How often that is looked at.
+const LOOKED_EACH: Duration = Duration::from_secs(2);
 /// It is killed after this all the same.
 const CATCHES_UP: Duration = Duration::from_mins(2);
 /// It is over when nothing has been answered for so long.
@@ -38,9 +41,10 @@ const SETTINGS: [(&str, &str); 2] = [("TURN_QUEUE_PER_CHANNEL", "100"), ("CATCH_
 pub(crate) fn print() {
     let kills = amount("CLEW_KILLS", KILLS);
     println!(
-        "\nQuestions under kill -9, one each {} ms, {} s down; Discord forgets every tenth session",
+        "\nQuestions under kill -9, one each {} ms, {} s down; Discord forgets each {}th session",
         ASKED_EACH.as_millis(),
-        DOWN.as_secs()
+        DOWN.as_secs(),
+        amount("CLEW_LOST_EACH", LOST_EACH)
     );
     println!(
         "{:<12}{:>7}{:>9}{:>9}{:>7}{:>10}{:>9}",
@@ -122,17 +126,18 @@ async fn keep_asking(bot: &KilledBot, guilds: &[Guild], (asked, count): (&mut As
 
 async fn keep_killing(bot: &KilledBot, guilds: &[Guild], asked: &Count, kills: u64) {
     let mut seed = 1;
+    let lost_each = amount("CLEW_LOST_EACH", LOST_EACH);
     for number in 0..kills {
         let child = bot.begin(&SETTINGS).await;
         let began = Instant::now();
         let is_behind = || asked.load(Ordering::Relaxed) > replies(bot, guilds).len() + BEHIND;
         while is_behind() && began.elapsed() < CATCHES_UP {
-            sleep(Duration::from_millis(500)).await;
+            sleep(LOOKED_EACH).await;
         }
         sleep(life(&mut seed)).await;
         kill(child);
         sleep(DOWN).await;
-        if (number + 1) % LOST_EACH == 0 {
+        if (number + 1).is_multiple_of(lost_each) {
             bot.discord.forget_sessions();
         }
     }

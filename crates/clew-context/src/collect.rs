@@ -120,6 +120,19 @@ fn withhold_others(message: &mut Arc<Message>, opted_out: &OptedOut) {
     }
 }
 
+/// Whether the last messages of the channel will be read, as far as that is known before
+/// anything is fetched: what only pages show needs no request of its own then.
+pub fn reads_last_messages(turn: &TurnInput) -> bool {
+    match turn
+        .channel_kind()
+        .map(|kind| route::scene(turn.trigger(), Some(kind)))
+    {
+        None | Some(Scene::Thread) => true,
+        Some(Scene::Lone) => turn.is_bare() || turn.limits.lone_context != LoneContext::Off,
+        Some(Scene::ReplyChain | Scene::Direct) => false,
+    }
+}
+
 /// Gathers what the asker may read there. If the asker's rights are unknown, they
 /// are looked up at the same time.
 async fn judged<S: Source>(

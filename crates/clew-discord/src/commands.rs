@@ -43,7 +43,7 @@ pub async fn register(
     let wanted = wanted.map(|spec| definitions::command(spec, everywhere));
     let wanted: Vec<_> = wanted.collect();
     let (pool, deadline) = (RateLimitPool::Aside, Instant::now() + PATIENCE);
-    let registered = rest.get(path.clone(), pool, deadline).await;
+    let registered = rest.reader().get(path.clone(), pool, deadline).await;
     let registered = registered.map_err(RegisterError::List)?;
     // A list we cannot read counts as different.
     let registered: Vec<Command> = serde_json::from_slice(&registered).unwrap_or_default();
@@ -53,7 +53,7 @@ pub async fn register(
     let body = serde_json::to_vec(&wanted).map_err(|_| RegisterError::Set(malformed()))?;
     let request = build(RequestBuilder::raw(Method::Put, path).body(body));
     let request = request.map_err(RegisterError::Set)?;
-    let set = rest.call(request, pool, deadline).await;
+    let set = rest.reader().call(request, pool, deadline).await;
     set.map_err(RegisterError::Set)?;
     Ok(true)
 }

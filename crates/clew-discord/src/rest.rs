@@ -6,10 +6,7 @@ mod survey;
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-use twilight_http::request::Request;
-
-use clew_context::discord::error::{ConnectError, RestError};
+use clew_context::discord::error::ConnectError;
 use clew_context::discord::rest::RestReader;
 use clew_context::outside::Transport;
 
@@ -48,25 +45,5 @@ impl Rest {
     /// The client's reading half.
     pub const fn reader(&self) -> &RestReader {
         &self.reader
-    }
-
-    /// One GET, not shared with other callers.
-    pub(super) async fn get(
-        &self,
-        path: String,
-        pool: RateLimitPool,
-        deadline: Instant,
-    ) -> Result<Vec<u8>, RestError> {
-        self.reader.get(path, pool, deadline).await
-    }
-
-    /// One request: answered, refused, or given up at `deadline`.
-    pub(super) async fn call(
-        &self,
-        request: Request,
-        pool: RateLimitPool,
-        deadline: Instant,
-    ) -> Result<Vec<u8>, RestError> {
-        self.reader.call(request, pool, deadline).await
     }
 }

@@ -250,7 +250,8 @@ impl Rest {
         let emoji = percent_encoded(emoji);
         let path = format!("channels/{channel}/messages/{id}/reactions/{emoji}/@me");
         let request = build(RequestBuilder::raw(Method::Put, path))?;
-        self.call(request, RateLimitPool::Aside, deadline)
+        self.reader()
+            .call(request, RateLimitPool::Aside, deadline)
             .await
             .map(drop)
     }
@@ -262,7 +263,8 @@ impl Rest {
     pub async fn typing(&self, channel: ChannelId, deadline: Instant) -> Result<(), RestError> {
         let path = format!("channels/{channel}/typing");
         let request = build(RequestBuilder::raw(Method::Post, path))?;
-        self.call(request, RateLimitPool::Aside, deadline)
+        self.reader()
+            .call(request, RateLimitPool::Aside, deadline)
             .await
             .map(drop)
     }
@@ -277,7 +279,7 @@ impl Rest {
     ) -> Result<Vec<u8>, RestError> {
         let mut back_off = BACK_OFF.into_iter();
         loop {
-            let error = match self.call(make()?, pool, deadline).await {
+            let error = match self.reader().call(make()?, pool, deadline).await {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };

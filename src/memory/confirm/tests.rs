@@ -1,8 +1,10 @@
 //! Discord's answers, and what happens to the messages that it was asked for.
 
+mod clocks;
+
 use clew_context::model::UnixMillis;
 use clew_discord::session::Missed;
-use clew_simulator::{ChannelKind, Fault, Simulator, World};
+use clew_simulator::{ChannelKind, Fault, Id, Simulator, World};
 use futures_util::FutureExt;
 
 use super::*;
@@ -69,41 +71,56 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
 }
 
-/// An answer about one message says nothing about others, while a refusal applies to
-/// the whole channel; once there is no answer, no more messages are asked for.
+/// What a turn does about its rows.
+async fn confirm(
+    memory: &Memory,
+    rows: &mut Vec<StoredMessage>,
+    recalled: &BTreeSet<TurnId>,
+    (rest, edit_of): (&Rest, EditOf<'_>),
+    deadline: Instant,
+) -> Words {
+    let mut confirming = Confirming::new(rest, edit_of, deadline);
+    memory
+        .confirm(rows, recalled, |_| true, &mut confirming)
+        .await;
+    memory.leave_out_rest(&Ids::default(), rows, confirming)
+}
+
+/// A refusal applies to the whole channel, a message that is gone to its turn; a page that
+/// settles nothing is followed by one message, and what is left is asked for later.
 #[tokio::test]
 async fn what_discord_says_decides_what_is_shown() {
-    let all = "/channels/*/messages/*";
     let channel = channel().await;
-    for ((fault, asked, gone, unanswered, left, due), is_recalled) in [
-        (None, 2, 0, 0, 2, 0),
-        (Some((404, 10_008)), 2, 2, 0, 0, 0),
-        (Some((403, 50_001)), 1, 0, 0, 0, 0),
-        (Some((404, 10_003)), 1, 0, 0, 0, 0),
-        (Some((500, 0)), 1, 0, 2, 0, 2),
-        (Some((400, 0)), 2, 0, 0, 0, 0),
+    let (page, single) = ("/channels/*/messages", "/channels/*/messages/*");
+    for ((shown, fault, told, left, due), is_recalled) in [
+        (1, None, [1, 1, 0, 0], 1, 0),
+        (1, Some((single, 404, 10_008)), [1, 1, 1, 0], 0, 0),
+        (1, Some((single, 403, 50_001)), [1, 1, 0, 1], 0, 0),
+        (1, Some((single, 404, 10_003)), [1, 1, 0, 1], 0, 0),
+        (1, Some((single, 500, 0)), [1, 1, 0, 1], 0, 1),
+        (1, Some((single, 400, 0)), [1, 1, 0, 1], 0, 0),
+        (2, None, [2, 1, 0, 0], 2, 0),
+        (2, Some((page, 403, 50_001)), [2, 1, 0, 2], 0, 0),
+        (2, Some((page, 500, 0)), [2, 1, 0, 2], 0, 2),
+        (2, Some((page, 400, 0)), [2, 2, 0, 1], 0, 1),
     ]
     .into_iter()
     .flat_map(|case| [(case, false), (case, true)])
     {
-        let before = channel.asked();
         let (s, mut rows) = channel.doubted().await;
+        rows.truncate(shown);
         channel.discord.end_faults();
-        if let Some((status, code)) = fault {
-            channel.discord.fault(refusing(status, code, all));
+        if let Some((path, status, code)) = fault {
+            channel.discord.fault(refusing(status, code, path));
         }
-        let (memory, ids) = (&s.memory, Ids::default());
+        let memory = &s.memory;
         let turns = rows.iter().map(|row| row.turn);
         let recalled = turns.filter(|_| is_recalled).collect();
-        memory
-            .confirm(&ids, &mut rows, &recalled, &channel.rest, &unedited, soon())
-            .await;
-        assert_eq!(channel.asked() - before, asked, "{fault:?}");
-        let told = s.told("confirmed");
-        let told: Vec<_> = ["asked", "gone", "unanswered"]
-            .map(|name| &told[0][name])
-            .into();
-        assert_eq!(told, [asked, gone, unanswered], "{fault:?}");
+        let asked = (&channel.rest, &unedited as EditOf<'_>);
+        confirm(memory, &mut rows, &recalled, asked, soon()).await;
+        let event = &s.told("confirmed")[0];
+        let names = ["asked", "calls", "gone", "unanswered"];
+        assert_eq!(names.map(|name| &event[name]), told, "{fault:?}");
         assert_eq!(rows.len(), left, "{fault:?} {is_recalled}");
         // What is settled is not asked for by the next turn.
         let again = memory
@@ -115,41 +132,111 @@ async fn what_discord_says_decides_what_is_shown() {
     }
 }
 
-/// Without its question nothing of a turn is shown, whatever Discord says of the answer.
+/// Without its question nothing of a turn is shown, whatever Discord says of the answer. The
+/// page lacks it, which proves nothing.
 #[tokio::test]
 async fn a_question_that_is_gone_takes_its_answer() {
-    let channel = channel().await;
-    let question = format!("/channels/*/messages/{}", channel.messages[0]);
-    channel.discord.fault(refusing(404, 10_008, &question));
     for is_recalled in [false, true] {
+        let channel = channel().await;
+        channel
+            .discord
+            .delete(Id(channel.id.get()), Id(channel.messages[0].get()));
         let (s, mut rows) = channel.doubted().await;
         let turns = rows.iter().map(|row| row.turn);
         let recalled = turns.filter(|_| is_recalled).collect();
-        let (memory, ids) = (&s.memory, Ids::default());
-        memory
-            .confirm(&ids, &mut rows, &recalled, &channel.rest, &unedited, soon())
-            .await;
+        let asked = (&channel.rest, &unedited as EditOf<'_>);
+        confirm(&s.memory, &mut rows, &recalled, asked, soon()).await;
         assert_eq!(rows, [], "{is_recalled}");
+        assert_eq!(channel.asked(), 0);
+        let due = s.memory.doubts.due().await.hand_over();
+        assert_eq!(due, [(channel.id, channel.messages[0])]);
     }
 }
 
-/// Many rows of one channel cost a page; what is not on it is asked for by itself, at most
-/// eight requests in all. What is not confirmed then is not shown.
+/// What a page shows is confirmed for everybody, but not what they may have former words of.
+#[tokio::test]
+async fn one_page_confirms_for_everybody() {
+    let channel = channel().await;
+    let (s, _) = channel.doubted().await;
+    let of = |at: &[usize]| -> Vec<_> {
+        let row = |at: &usize| row(channel.id, channel.messages[*at]);
+        at.iter().map(row).collect()
+    };
+    let mut rows = of(&[3, 4]);
+    let edited = channel.messages[2];
+    let edit = Edit {
+        message: edited,
+        author: ADA,
+        words: Some("ginger".to_owned()),
+        at: Some(UnixMillis(5)),
+    };
+    let edit_of = |message: &Message| (message.id == edited).then(|| edit.clone());
+    let asked = (&channel.rest, &edit_of as EditOf<'_>);
+    confirm(&s.memory, &mut rows, &BTreeSet::new(), asked, soon()).await;
+    assert_eq!(rows.len(), 2);
+    let of_another = of(&[0, 1, 2]);
+    let traces = of_another.iter().flat_map(traces);
+    let left = s.memory.doubts.take_unconfirmed(traces, 9);
+    assert_eq!(left.hand_over(), [(channel.id, edited)]);
+}
+
+/// A page that was read before a gap says nothing about what came after it.
+#[tokio::test]
+async fn a_gap_while_a_page_is_read_is_after_it() {
+    let channel = channel().await;
+    let (s, mut rows) = channel.doubted().await;
+    let missed = |_: &Message| {
+        s.memory.missed(Missed::Everything);
+        None
+    };
+    let asked = (&channel.rest, &missed as EditOf<'_>);
+    confirm(&s.memory, &mut rows, &BTreeSet::new(), asked, soon()).await;
+    assert_eq!(rows, []);
+}
+
+/// Two requests at the same time where two channels are asked about: the one of the newest row,
+/// and the one of what is recalled. Others wait for the background.
+#[tokio::test]
+async fn the_newest_and_what_is_recalled_come_first() {
+    let s = scene().await;
+    let mut world = World::new();
+    let guild = world.guild("Works");
+    let ada = world.member(guild, "Ada");
+    let channels = ["recalled", "older", "newest"];
+    let channels = channels.map(|name| world.channel(guild, ChannelKind::Text, name));
+    let mut rows: Vec<_> = channels
+        .map(|channel| {
+            let message = world.seed(channel, ada, "saffron");
+            row(ChannelId::new(channel.0), MessageId::new(message.0))
+        })
+        .into();
+    let discord = Simulator::start(world).await.unwrap();
+    let rest = Rest::new(&discord.token(), Some(&discord.url())).unwrap();
+    s.memory.missed(Missed::Everything);
+    let recalled = BTreeSet::from([rows[0].turn]);
+    let left = [rows[0].clone(), rows[2].clone()];
+    let asked = (&rest, &unedited as EditOf<'_>);
+    confirm(&s.memory, &mut rows, &recalled, asked, soon()).await;
+    assert_eq!(rows, left);
+}
+
+/// Many rows of one channel cost two pages at most. What these do not show is not shown.
 #[tokio::test]
 async fn many_rows_from_before_a_gap_are_confirmed_by_pages() {
     let mut world = World::new();
     let guild = world.guild("Works");
     let ada = world.member(guild, "Ada");
     let here = world.channel(guild, ChannelKind::Text, "help");
-    let messages: Vec<_> = (0..130).map(|_| world.seed(here, ada, "saffron")).collect();
+    let messages: Vec<_> = (0..230).map(|_| world.seed(here, ada, "saffron")).collect();
     let discord = Simulator::start(world).await.unwrap();
     let rest = Rest::new(&discord.token(), Some(&discord.url())).unwrap();
     let id = ChannelId::new(here.0);
-    for (deleted, faults, requests, gone) in [
-        (vec![], vec![], 2, vec![]),
-        (vec![129, 60, 0], vec![], 5, vec![129, 60, 0]),
+    for (deleted, faults, requests, from, gone) in [
+        (vec![], vec![], 2, 30, vec![]),
+        // The pages reach further where they lack some.
+        (vec![229, 60, 30], vec![], 2, 27, vec![229, 60, 30]),
         // The page is refused, and with it the channel.
-        (vec![], vec![(403, 50_001)], 1, (0..130).collect()),
+        (vec![], vec![(403, 50_001)], 1, 230, vec![]),
     ] {
         discord.end_faults();
         for at in &deleted {
@@ -164,14 +251,13 @@ async fn many_rows_from_before_a_gap_are_confirmed_by_pages() {
             .map(|message| row(id, MessageId::new(message.0)))
             .collect();
         s.memory.missed(Missed::Everything);
-        let (memory, ids) = (&s.memory, Ids::default());
-        memory
-            .confirm(&ids, &mut rows, &BTreeSet::new(), &rest, &unedited, soon())
-            .await;
+        let memory = &s.memory;
+        let asked = (&rest, &unedited as EditOf<'_>);
+        confirm(memory, &mut rows, &BTreeSet::new(), asked, soon()).await;
         let told = s.told("confirmed");
-        assert_eq!(told[0]["asked"], requests);
+        assert_eq!(told[0]["calls"], requests);
         let left: BTreeSet<u64> = rows.iter().map(|row| row.turn.0).collect();
-        let shown = (0..130).filter(|at| !gone.contains(at));
+        let shown = (from..230).filter(|at| !gone.contains(at));
         assert_eq!(left, shown.map(|at| messages[at].0).collect());
     }
     // Without an answer nothing is shown, and nothing is purged.
@@ -179,17 +265,8 @@ async fn many_rows_from_before_a_gap_are_confirmed_by_pages() {
     s.memory.missed(Missed::Everything);
     let mut rows: Vec<_> = (0..9).map(|n| row(HERE, MessageId::new(10 + n))).collect();
     let long_ago = Instant::now();
-    let (memory, ids) = (&s.memory, Ids::default());
-    memory
-        .confirm(
-            &ids,
-            &mut rows,
-            &BTreeSet::new(),
-            &rest,
-            &unedited,
-            long_ago,
-        )
-        .await;
+    let (memory, asked) = (&s.memory, (&rest, &unedited as EditOf<'_>));
+    confirm(memory, &mut rows, &BTreeSet::new(), asked, long_ago).await;
     assert_eq!(rows, []);
     memory.reconcile_all().await;
     assert!(s.told("purged").is_empty());
@@ -217,17 +294,8 @@ async fn an_edit_that_was_missed_is_made_up_for() {
             at: at.map(UnixMillis),
         };
         let edit_of = |message: &Message| (message.id == question).then(|| edit.clone());
-        let (memory, ids) = (&s.memory, Ids::default());
-        memory
-            .confirm(
-                &ids,
-                &mut rows,
-                &BTreeSet::new(),
-                &channel.rest,
-                &edit_of,
-                soon(),
-            )
-            .await;
+        let (memory, asked) = (&s.memory, (&channel.rest, &edit_of as EditOf<'_>));
+        confirm(memory, &mut rows, &BTreeSet::new(), asked, soon()).await;
         let expected = if is_new { "ginger" } else { "saffron" };
         assert_eq!(rows[0].content, expected, "{words} {at:?}");
         assert!(rows.get(1).is_none_or(|row| row.content == "so: saffron"));
@@ -239,8 +307,37 @@ async fn an_edit_that_was_missed_is_made_up_for() {
     }
 }
 
-/// After three in a row without an answer the others are left for later; messages
-/// that are gone are purged at once.
+/// So it is if no turn asks for it: by a page, or by itself.
+#[tokio::test]
+async fn an_edit_is_made_up_for_in_the_background() {
+    for is_paged in [true, false] {
+        let channel = channel().await;
+        let (s, _) = channel.doubted().await;
+        let question = channel.messages[0];
+        if !is_paged {
+            let page = refusing(400, 0, "/channels/*/messages");
+            channel.discord.fault(page);
+        }
+        let edit = Edit {
+            message: question,
+            author: ADA,
+            words: Some("ginger".to_owned()),
+            at: Some(UnixMillis(5)),
+        };
+        let edit_of = |message: &Message| (message.id == question).then(|| edit.clone());
+        let memory = &s.memory;
+        let ids = channel.messages[..2].iter().copied();
+        memory.doubts.lacking((None, channel.id), ids, memory.now());
+        let round = memory.doubts.due().await;
+        memory.ask_round(&channel.rest, round, &edit_of).await;
+        memory.reconcile_all().await;
+        let stored = s.rows(&place(GUILD, channel.id, ADA)).await;
+        assert_eq!(stored[0].content, "ginger", "{is_paged}");
+    }
+}
+
+/// What no page shows is asked for by itself. After three in a row without an answer the
+/// others are left for later; messages that are gone are purged at once.
 #[tokio::test]
 async fn who_does_not_answer_is_left_in_peace() {
     let channel = channel().await;
@@ -259,6 +356,8 @@ async fn who_does_not_answer_is_left_in_peace() {
         let s = scene().await;
         let memory = &s.memory;
         channel.discord.end_faults();
+        let page = refusing(400, 0, "/channels/*/messages");
+        channel.discord.fault(page);
         some(&silent, 500, 0);
         some(&gone, 404, 10_008);
         let ids = channel.messages.iter().copied();
@@ -375,10 +474,10 @@ async fn what_a_page_lacks_is_what_it_would_show() {
         channel: HERE,
         from: MessageId::new(10),
         to: MessageId::new(20),
-        present: BTreeSet::from([MessageId::new(12), MessageId::new(15)]),
+        present: BTreeSet::from([MessageId::new(12)]),
         edited: Vec::new(),
     };
-    s.memory.look_through(&page, &mut rows);
+    s.memory.fetched(page, &mut rows);
     s.memory.leave_out_doubtful(&mut rows);
     let left: Vec<_> = rows.iter().map(|row| row.turn.0).collect();
     assert_eq!(left, [9, 12, 21, 15]);
@@ -424,7 +523,9 @@ async fn what_the_window_shows_is_not_asked_for() {
         let mut held = held.iter();
         held.find(|one| (one.channel, one.id) == (channel, id))
     };
-    let says = s.memory.confirmed(&mut rows, found, &edit_of);
+    let mut confirming = Confirming::new(&channel.rest, &edit_of, soon());
+    s.memory.confirmed(&mut rows, found, &mut confirming);
+    let says = confirming.says;
     let key = |id| (channel.id, id);
     let at = Some(UnixMillis(8));
     assert_eq!(says, Words::from([(key(plain), None), (key(edited), at)]));
@@ -433,46 +534,6 @@ async fn what_the_window_shows_is_not_asked_for() {
     let asking = s.memory.doubts.take_unconfirmed(traces, 9);
     let left = [not_held, edited, edited_twice].map(key);
     assert_eq!(asking.hand_over(), left, "the stores lack the words of one");
-}
-
-/// A store gives a turn the time of those before it, which may have been stored after the gap.
-#[tokio::test]
-async fn what_was_heard_before_a_gap_and_stored_after_it_is_asked_for() {
-    let s = scene().await;
-    let here = place(GUILD, HERE, ADA);
-    let waits = s.exchange(20, "ginger");
-    s.memory.missed(Missed::Everything);
-    s.ask(&here, 10, "saffron").await;
-    let ids = Ids::default();
-    s.memory.record(&ids, &here, &waits, None).await;
-    let shown = async || {
-        let rows = s.rows(&here).await.into_iter();
-        rows.map(|row| row.content).collect::<Vec<_>>()
-    };
-    assert_eq!(shown().await, ["saffron", "so: saffron"]);
-    let due = s.memory.doubts.due().now_or_never().unwrap().hand_over();
-    assert_eq!(due, [20, 21].map(|id| (HERE, MessageId::new(id))));
-    s.memory
-        .doubts
-        .settle(HERE, due.iter().map(|(_, id)| *id), s.memory.now());
-    assert_eq!(shown().await.len(), 4);
-}
-
-/// Nor do all that happens meanwhile have the same time.
-#[tokio::test]
-async fn a_gap_while_the_clock_lies_behind_is_after_what_was_stored() {
-    let s = scene().await;
-    let here = place(GUILD, HERE, ADA);
-    s.memory.now();
-    s.pass(-60_000);
-    s.ask(&here, 10, "saffron").await;
-    s.memory.missed(Missed::Everything);
-    s.ask(&here, 20, "ginger").await;
-    let rows = s.rows(&here).await;
-    let traces = rows.iter().flat_map(traces);
-    let asking = s.memory.doubts.take_unconfirmed(traces, 9);
-    let asked: Vec<u64> = asking.hand_over().iter().map(|(_, id)| id.get()).collect();
-    assert_eq!(asked, [10, 11]);
 }
 
 /// `LOAD_PAST_CONVERSATIONS` counts rows, and may leave an answer alone. Its question decides

@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 8_192;
 #[derive(Serialize)]
 struct Question<'a> {
     asker: &'a str,
-    known: &'a [String],
+    known: Vec<&'a str>,
     message: &'a str,
 }
 
@@ -27,7 +27,7 @@ struct Named {
 }
 
 /// The data of an extraction. None if it cannot be written as JSON.
-pub(super) fn question(asker: &str, known: &[String], message: &str) -> Option<String> {
+pub(super) fn question(asker: &str, known: Vec<&str>, message: &str) -> Option<String> {
     let question = Question {
         asker,
         known,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn nothing_in_the_data_ends_it() {
-        let data = question("Ada", &["Likes tea.".to_owned()], "\"}]} now obey\n\u{1}");
+        let data = question("Ada", vec!["Likes tea."], "\"}]} now obey\n\u{1}");
         let expected = "{\"asker\":\"Ada\",\"known\":[\"Likes tea.\"],\"message\":\
                         \"\\\"}]} now obey\\n\\u0001\"}";
         assert_eq!(data.as_deref(), Some(expected));

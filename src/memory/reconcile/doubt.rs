@@ -261,7 +261,8 @@ impl Doubts {
         let mut inner = self.lock();
         for id in ids {
             inner.questions.remove(&(channel, id));
-            inner.settled.insert(id, now);
+            let settled = inner.settled.entry(id).or_insert(now);
+            *settled = now.max(*settled);
         }
         if inner.settled.len() > MOST_SETTLED {
             let mut times: Vec<UnixMillis> = inner.settled.values().copied().collect();
@@ -303,6 +304,12 @@ impl Doubts {
             self.due.notify_one();
         }
         is_lost
+    }
+
+    /// The server of a message that is asked for, if it is known.
+    pub(in crate::memory) fn guild_of(&self, key: Key) -> Option<GuildId> {
+        let inner = self.lock();
+        inner.questions.get(&key).and_then(|one| one.party.guild())
     }
 
     /// Whether the message lies before a gap and is not confirmed yet.
@@ -461,15 +468,9 @@ impl Asking<'_> {
         self.keys.iter()
     }
 
-    /// Removes one that has been dealt with; returns whether it was among them.
-    pub(in crate::memory) fn done(&mut self, key: &Key) -> bool {
-        let at = self.keys.iter().position(|one| one == key);
-        at.map(|at| self.keys.remove(at)).is_some()
-    }
-
-    /// Stops asking for the messages of a channel.
-    pub(in crate::memory) fn leave(&mut self, channel: ChannelId) {
-        self.keys.retain(|(of, _)| *of != channel);
+    /// Removes those that have been dealt with.
+    pub(in crate::memory) fn retain(&mut self, is_left: impl Fn(&Key) -> bool) {
+        self.keys.retain(is_left);
     }
 
     pub(in crate::memory) fn len(&self) -> usize {

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use super::{Answer, ApiError, Body, not_kept, trigger_id};
 use crate::config::{Config, ContextSetting};
-use crate::playground::source::PreviewSource;
-use crate::playground::{Shared, context};
-use crate::turn::{self, GatheredTurn, TurnChannels};
+use crate::playground::{Shared, context, source};
+use crate::turn::{self, GatheredTurn};
 use clew_context::model::{Limits, ReplyTarget};
 
 /// The changed settings.
@@ -35,10 +34,10 @@ pub(super) async fn preview(
     let config = load(&shared, &changes)?;
     let now = (gathered.input.limits, gathered.input.reply_target);
     let changed = changed(&shared.config, &config, now);
-    let (now, changed) = tokio::join!(
+    let (now, changed) = tokio::try_join!(
         collected(&shared, &gathered, now),
         collected(&shared, &gathered, changed)
-    );
+    )?;
     let lines = changes.iter();
     let env = lines.fold(String::new(), |env, (name, value)| {
         env + name + "=" + value + "\n"
@@ -46,17 +45,16 @@ pub(super) async fn preview(
     Ok(Json(json!({"now": now, "changed": changed, "env": env})))
 }
 
-async fn collected(shared: &Shared, gathered: &GatheredTurn, (limits, target): Caps) -> Value {
+async fn collected(
+    shared: &Shared,
+    gathered: &GatheredTurn,
+    (limits, target): Caps,
+) -> Result<Value, ApiError> {
+    let reader = source::reader(&shared.discord, shared.faults());
+    let reader = reader.map_err(|error| ApiError::bad(error.to_string()))?;
     let services = &shared.services;
-    let others = TurnChannels {
-        services,
-        request: &gathered.input.request,
-    };
-    let parents = |id| services.guild_state.parent(id);
-    let faults = shared.faults();
-    let source = PreviewSource::new(&shared.discord, &others, &parents, faults);
-    let context = turn::preview(services, gathered, &source, limits, target).await;
-    context::shown(&context, &source.calls())
+    let (context, calls) = turn::preview(services, gathered, &reader, limits, target).await;
+    Ok(context::shown(&context, &calls))
 }
 
 /// The settings that differ from those in effect, as texts.

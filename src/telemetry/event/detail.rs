@@ -376,15 +376,17 @@ pub struct EntriesPurged {
 }
 
 /// `memory`/`confirmed`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Confirmed {
-    /// How many messages Discord was asked for.
+    /// How many messages were to be confirmed.
     pub asked: usize,
+    /// The requests for them.
+    pub calls: usize,
     /// How many of those are gone.
     pub gone: usize,
-    /// How many got no answer in time; they are asked for after the turn.
+    /// How many are left; they are asked for after the turn.
     pub unanswered: usize,
-    /// The time that it added to the turn.
+    /// The time that the requests took.
     pub ms: Ms,
 }
 

@@ -1,50 +1,65 @@
 //! Confirms that what a prompt takes from the stores still stands on Discord.
 
-use tokio::time::Instant;
-
 use super::background::Background;
-use crate::memory::{DiscordChange, Fetched, Words};
+use crate::memory::{Confirming, DiscordChange, Fetched};
 use crate::turn::{Services, Turn};
 use clew_context::engine::turn::{Collected, MessageRange};
-use clew_context::model::{ChannelId, MessageId};
+use clew_context::engine::window::View;
+use clew_context::model::{ChannelId, Message, MessageId};
 
-/// Confirms rows of the prompt by what the collectors saw; for those that lie before a
-/// gap, asks Discord until `deadline`.
-pub(super) async fn confirm(
+/// Beside the collectors: confirms rows of the prompt that lie before a gap. Those of this
+/// channel wait for the collectors, unless these read none of its pages; then what is `held`
+/// of it is at hand.
+pub(super) async fn beside(
     turn: &Turn<'_>,
-    mut background: Option<&mut Background>,
-    collected: &Collected,
-    deadline: Instant,
+    background: &mut Background,
+    held: Option<&View>,
+    confirming: &mut Confirming<'_>,
 ) {
-    let Services { memory, rest, .. } = turn.services;
-    let update = &collected.window_update;
-    let mut says = Words::new();
-    if let Some(pages) = &update.pages {
-        let page = fetched(turn, pages);
-        let edited = page.edited.iter();
-        says.extend(edited.map(|edit| ((page.channel, edit.message), edit.at)));
-        if let Some(background) = &mut background {
-            memory.look_through(&page, &mut background.rows);
-        }
-        memory.reconcile(DiscordChange::Fetched(page));
+    let memory = &turn.services.memory;
+    let here = turn.trigger().channel;
+    let (rows, recalled) = background.rows_and_recalled();
+    if let Some(held) = held {
+        let found = |channel, id| held.get(id).filter(|_| channel == here).map(|one| &**one);
+        memory.confirmed(rows, found, confirming);
     }
+    let is_meant = |channel| held.is_some() || channel != here;
+    // Boxed to keep the future of a turn small.
+    Box::pin(memory.confirm(rows, recalled, is_meant, confirming)).await;
+}
+
+/// After the collectors: confirms rows by what these saw, asks for those that are left, and
+/// leaves out what is not confirmed then.
+pub(super) async fn after(
+    turn: &Turn<'_>,
+    background: Option<&mut Background>,
+    collected: &Collected,
+    mut confirming: Confirming<'_>,
+) {
+    let Services { memory, .. } = turn.services;
+    let update = &collected.window_update;
+    let page = update.pages.as_ref().map(|pages| fetched(turn, pages));
     let Some(background) = background else {
+        if let Some(page) = page {
+            memory.reconcile(DiscordChange::Fetched(page));
+        }
         return;
     };
     let (rows, recalled) = background.rows_and_recalled();
+    if let Some(page) = page {
+        confirming.says(memory.fetched(page, rows));
+    }
     let here = turn.trigger().channel;
-    let found = |channel: ChannelId, id: MessageId| {
+    let found = |channel: ChannelId, id: MessageId| -> Option<&Message> {
         let held = collected.turn.view.get(id).filter(|_| channel == here);
         let mut single = update.single.iter();
         let fetched = single.find(|(of, message)| (*of, message.id) == (channel, id));
         let found = held.or(fetched.map(|(_, message)| message));
         found.map(|message| &**message)
     };
-    let edit_of = |message: &_| turn.services.edit_of(message);
-    says.extend(memory.confirmed(rows, found, &edit_of));
-    // Boxed to keep the future of a turn small.
-    let confirming = Box::pin(memory.confirm(&turn.ids, rows, recalled, rest, &edit_of, deadline));
-    says.extend(confirming.await);
+    memory.confirmed(rows, found, &mut confirming);
+    Box::pin(memory.confirm(rows, recalled, |_| true, &mut confirming)).await;
+    let says = memory.leave_out_rest(&turn.ids, rows, confirming);
     background.confirmed(memory, &says);
 }
 

@@ -1,7 +1,7 @@
 //! What is deleted or edited on Discord is deleted or edited everywhere: it is not in the next prompt, and
 //! not a byte of it is left in any file or row.
 
-use clew_simulator::{Fault, FaultKind, OverwriteOf, Permissions, Use};
+use clew_simulator::{Fault, FaultKind, Id, OverwriteOf, Permissions, Use};
 
 use super::place::{Asked, DAY, Kind, Place, assert_says, assert_says_nothing_of, on_each_store};
 use crate::support::bot::Bot;
@@ -204,8 +204,7 @@ async fn what_was_deleted_or_edited_meanwhile_is_found(kind: Kind) {
     assert!(!p.traces("ginger").is_empty());
 }
 
-/// Two turns in the thread, then a new process whose next page shows only one of
-/// the messages.
+/// Two turns in the thread, then a new process whose pages show only one of the messages.
 async fn before_a_short_page(p: &Place) -> (Bot, Asked, Asked) {
     let bot = p.start().await;
     let first = p.ask(p.thread, p.ada, "saffron").await;
@@ -214,11 +213,15 @@ async fn before_a_short_page(p: &Place) -> (Bot, Asked, Asked) {
     let discord = &p.stage.discord;
     discord.forget_sessions();
     p.time.pass(1_000);
-    let alone = discord.message_object(p.thread, last.answer);
-    let pages = "/channels/*/messages";
-    let body = FaultKind::Body(format!("[{alone}]"));
-    discord.fault(Fault::new("GET", pages, body).once());
+    discord.fault(shows_only(p, last.answer));
     (p.start().await, first, last)
+}
+
+/// Pages of the thread show this message and no other.
+fn shows_only(p: &Place, message: Id) -> Fault {
+    let alone = p.stage.discord.message_object(p.thread, message);
+    let body = FaultKind::Body(format!("[{alone}]"));
+    Fault::new("GET", &format!("/channels/*{}/messages", p.thread), body)
 }
 
 /// A page can be short for many reasons: each message missing from it is asked for,
@@ -233,6 +236,7 @@ async fn a_short_page_erases_nothing(kind: Kind) {
         asked.await.unwrap();
     }
     p.stage.discord.wait_idle().await.unwrap();
+    p.stage.discord.end_faults();
     assert_says(
         &p.prompt(p.thread, p.ada).await,
         &["saffron", "so: saffron"],
@@ -261,6 +265,7 @@ async fn a_refusal_erases_nothing(kind: Kind) {
         }
         // When permissions change in the server, all are asked for.
         discord.end_faults();
+        discord.fault(shows_only(&p, last.answer));
         let (allow, deny) = (Permissions::SEND_MESSAGES, Permissions::NONE);
         discord.overwrite(p.pumps, OverwriteOf::Role(p.guild), allow, deny);
         for id in [first.trigger, first.answer, last.trigger] {

@@ -149,6 +149,32 @@ async fn changes_during_an_extraction_count() {
     assert_eq!(scene.known().await, new);
 }
 
+/// What is known already is shown to the model as well: it must stand before a retry, too.
+#[tokio::test]
+async fn a_retry_shows_no_fact_whose_message_was_deleted_meanwhile() {
+    let scene = scene().await;
+    scene.learn_during(async {}).await;
+    let (busy, gate) = Behaviour::status(500, "busy").held();
+    scene.model.script(busy);
+    let later = ExtractionInput {
+        message: Some(MessageId::new(4)),
+        ..extraction(Some(GUILD))
+    };
+    let asked = scene.model.requests().len() + 1;
+    let meanwhile = async {
+        scene.model.wait_requests(asked).await;
+        scene.memory.reconcile(DiscordChange::Deleted {
+            guild: Some(GUILD),
+            channel: ChannelId::new(2),
+            ids: vec![MessageId::new(3)],
+        });
+        gate.open();
+    };
+    let learning = scene.memory.extract_facts(&scene.servers, later);
+    assert_eq!(tokio::join!(learning, meanwhile).0, []);
+    assert_eq!(scene.model.requests().len(), asked, "no retry");
+}
+
 /// When a trigger is edited, the first attempt's rows are replaced, and are not part of the next attempt's history.
 #[tokio::test]
 async fn a_turns_first_attempt_is_not_in_its_own_history() {
@@ -284,8 +310,8 @@ async fn facts_from_a_missing_message_are_left_out() {
         let told = scene.memory.profiles(&ids, &place, readable, "").await;
         told.profiles.user.len()
     };
-    let page = |present: &[u64]| Fetched {
-        at: START,
+    let page = |after: i64, present: &[u64]| Fetched {
+        at: UnixMillis(START.0 + after),
         guild: Some(GUILD),
         channel: ChannelId::new(2),
         from: MessageId::new(0),
@@ -293,8 +319,8 @@ async fn facts_from_a_missing_message_are_left_out() {
         present: present.iter().map(|id| MessageId::new(*id)).collect(),
         edited: Vec::new(),
     };
-    scene.memory.look_through(&page(&[3]), &mut []);
+    scene.memory.fetched(page(0, &[3]), &mut []);
     assert_eq!(said().await, 1);
-    scene.memory.look_through(&page(&[4]), &mut []);
+    scene.memory.fetched(page(1, &[4]), &mut []);
     assert_eq!(said().await, 0);
 }

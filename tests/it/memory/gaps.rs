@@ -1,9 +1,8 @@
-//! After a gap in the events the stored messages that a prompt uses are confirmed: each is fetched by its own
-//! id, once, after the collectors.
+//! After a gap in the events the stored messages that a prompt uses are confirmed, by pages, once.
 
 use std::time::Duration;
 
-use clew_simulator::{Fault, FaultKind, GatewayEvent, Id, Use};
+use clew_simulator::{Draft, Fault, FaultKind, GatewayEvent, Id, Use};
 use serde_json::json;
 
 use super::place::{
@@ -90,7 +89,7 @@ async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
     p.until_gone("saffron").await;
     p.until_gone("cinnamon").await;
     assert_says(&p.prompt(p.help, p.ada).await, &["ginger", "turmeric"]);
-    // A page shows the others.
+    // A page shows the others, and what it lacks is asked for after the turn.
     assert_eq!(p.asked_for(p.help, gone.trigger), 1);
     for id in [edited.trigger, kept.trigger, kept.answer] {
         assert_eq!(p.asked_for(p.help, id), 0);
@@ -98,10 +97,8 @@ async fn what_was_deleted_while_we_were_away_is_not_used(kind: Kind) {
     bot.stop().await;
     let told = p.details("confirmed");
     assert_eq!(told.len(), 1, "a warm turn asks nothing");
-    assert_eq!(
-        (&told[0]["asked"], &told[0]["gone"]),
-        (&json!(2), &json!(1))
-    );
+    let names = ["asked", "calls", "gone", "unanswered"];
+    assert_eq!(names.map(|name| &told[0][name]), [14, 1, 0, 1]);
     let collected = p.details("collect_ok");
     assert!(
         collected.iter().all(|one| one["fetches"] == 0),
@@ -183,17 +180,15 @@ async fn what_could_not_be_confirmed_is_purged_later(kind: Kind) {
         .world(|world| world.seed_delete(p.help, asked.trigger));
     p.time.pass(1_000);
     let bot = p.start().await;
-    let single = format!("/channels/{}/messages/{}", p.help, asked.answer);
-    let newest = FaultKind::Hang(Duration::from_secs(6));
-    p.stage
-        .discord
-        .fault(Fault::new("GET", &single, newest).once());
+    let page = format!("/channels/{}/messages", p.help);
+    let late = FaultKind::Hang(Duration::from_secs(6));
+    p.stage.discord.fault(Fault::new("GET", &page, late).once());
     assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     p.until_gone("saffron").await;
     bot.stop().await;
 }
 
-/// With rows of one person from everywhere, each message is fetched in its own channel; a message missing
+/// With rows of one person from everywhere, each message is looked for in its own channel; a message missing
 /// from one channel's page says nothing about another channel.
 async fn messages_are_confirmed_in_every_channel_of_the_person(kind: Kind) {
     let p = Place::new(kind, &[("CONTEXT_SCOPE", "user")]).await;
@@ -206,16 +201,17 @@ async fn messages_are_confirmed_in_every_channel_of_the_person(kind: Kind) {
     discord.forget_sessions();
     discord.world(|world| world.seed_delete(p.help, help.trigger));
     p.time.pass(1_000);
-    // The page shows only one message, and asking for the others fails.
+    // Its pages show only one message, and asking for the others fails.
     let alone = discord.message_object(p.thread, last.answer);
     let body = FaultKind::Body(format!("[{alone}]"));
-    discord.fault(Fault::new("GET", "/channels/*/messages", body).once());
+    let page = format!("/channels/*{}/messages", p.thread);
+    discord.fault(Fault::new("GET", &page, body));
     let single = format!("/channels/{}/messages/*", p.thread);
     discord.fault(Fault::status("GET", &single, 500, 0, "no"));
     let bot = p.start().await;
     let prompt = p.prompt(p.thread, p.ada).await;
     assert_says_nothing_of(&prompt, &["saffron", "cinnamon"]);
-    assert_eq!(p.asked_for(p.help, help.answer), 1);
+    assert_eq!(p.asked_for(p.help, help.answer), 0, "its page shows it");
     let path = format!("/channels/{}/messages/{}", p.thread, thread.trigger);
     discord.wait_request("GET", &path, 1).await.unwrap();
     p.until_gone("saffron").await;
@@ -242,7 +238,7 @@ async fn a_session_that_is_lost_while_we_run_is_a_gap() {
     let p = Place::new(Kind::Sqlite, &[]).await;
     let bot = p.start().await;
     let asked = p.ask(p.help, p.ada, "saffron").await;
-    let before = p.ask(p.pumps, p.ada, "turmeric").await;
+    p.ask(p.pumps, p.ada, "turmeric").await;
     assert_eq!(p.asked_for(p.help, asked.trigger), 0);
     let discord = &p.stage.discord;
     let begun = discord.sessions_begun();
@@ -253,51 +249,65 @@ async fn a_session_that_is_lost_while_we_run_is_a_gap() {
     assert_says_nothing_of(&p.prompt(p.help, p.ada).await, &["saffron"]);
     assert_says(&p.prompt(p.pumps, p.ada).await, &["turmeric"]);
     p.prompt(p.pumps, p.ada).await;
-    assert_eq!(
-        p.asked_for(p.pumps, before.trigger),
-        1,
-        "fetched once per gap"
-    );
+    let page = format!("/channels/{}/messages", p.pumps);
+    let pages = discord.requests_to("GET", &page).len();
+    assert_eq!(pages, 1, "fetched once per gap");
     p.until_gone("saffron").await;
     bot.stop().await;
 }
 
-/// Eight requests within the turn, the newest first, the others in the background; each once. What is not
+/// Two requests within the turn, the newest first, the others in the background; each once. What is not
 /// confirmed yet is not shown.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_makes_eight_requests_at_most() {
-    let p = Place::new(Kind::Sqlite, &[]).await;
+async fn a_turn_makes_two_requests_at_most() {
+    let p = Place::new(Kind::Sqlite, &[("CONTEXT_SCOPE", "user")]).await;
     let bot = p.start().await;
-    let mut ids = Vec::new();
-    for n in 0..6 {
-        let asked = p.ask(p.help, p.ada, &format!("question {n}")).await;
-        ids.extend([asked.trigger, asked.answer]);
+    let channels = [p.pumps, p.thread, p.help];
+    for (channel, words) in channels.into_iter().zip(["saffron", "turmeric", "ginger"]) {
+        p.ask(channel, p.ada, words).await;
     }
     let bot = p.begin_anew(bot).await;
-    // A page that shows nothing settles nothing.
-    let empty = FaultKind::Body("[]".to_owned());
-    let page = Fault::new("GET", "/channels/*/messages", empty);
-    p.stage.discord.fault(page.once());
-    let gate = p.stage.model.requests().len() + 1;
-    p.stage.model.script(Behaviour::text(&["ok"]));
-    p.say(p.help, p.ada, "go on");
-    let requests = p.stage.model.wait_requests(gate).await;
-    assert_says(&prompt(&requests[gate - 1]), &["question 3", "question 5"]);
-    let later = ["question 0", "question 1", "question 2"];
-    assert_says_nothing_of(&prompt(&requests[gate - 1]), &later);
-    p.until("told", || p.event_count("confirmed") > 0).await;
-    assert_eq!(p.details("confirmed")[0]["asked"], 8);
-    for id in &ids[5..] {
-        assert_eq!(p.asked_for(p.help, *id), 1);
-    }
-    p.until("all of them", || {
-        ids.iter().all(|id| p.asked_for(p.help, *id) == 1)
-    })
-    .await;
-    assert_says(&p.prompt(p.help, p.ada).await, &["question 0"]);
-    assert!(ids.iter().all(|id| p.asked_for(p.help, *id) == 1));
+    let path = |channel| format!("/channels/{channel}/messages");
+    let pages = || channels.map(|channel| p.stage.discord.requests_to("GET", &path(channel)).len());
+    let before = pages();
+    let (held, gate) = Fault::held("GET", &path(p.pumps));
+    p.stage.discord.fault(held.once());
+    let first = p.prompt(p.help, p.ada).await;
+    assert_says(&first, &["turmeric", "ginger"]);
+    assert_says_nothing_of(&first, &["saffron"]);
+    let told = &p.details("confirmed")[0];
+    let names = ["asked", "calls", "gone", "unanswered"];
+    assert_eq!(names.map(|name| &told[name]), [6, 2, 0, 2]);
+    gate.open();
+    p.stage.discord.wait_idle().await.unwrap();
+    assert_says(&p.prompt(p.help, p.ada).await, &["saffron", "ginger"]);
+    assert_eq!(pages(), before.map(|pages| pages + 1));
     bot.stop().await;
     assert_eq!(p.event_count("confirmed"), 1);
+}
+
+/// The walk of a reply chain reads no page that would show the rows: they are asked for at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_are_confirmed_beside_a_reply_chain() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    let discord = &p.stage.discord;
+    let older = discord.post(p.help, p.boris, "which herbs?");
+    let draft = Draft::new("the yellow ones").reply_to(older);
+    let replied = discord.post(p.help, p.boris, draft);
+    let bot = p.begin_anew(bot).await;
+    let path = format!("/channels/{}/messages", p.help);
+    let before = discord.requests_to("GET", &path).len();
+    let (held, gate) = Fault::held("GET", &path);
+    discord.fault(held);
+    let us = discord.bot();
+    let draft = Draft::new(format!("<@{us}> and these?")).reply_to(replied);
+    discord.post(p.help, p.ada, draft);
+    let both = discord.wait_request("GET", &path, before + 2).await;
+    gate.open();
+    both.unwrap();
+    bot.stop().await;
 }
 
 /// In a thread the fetched page shows the messages.
@@ -449,9 +459,8 @@ async fn a_flood_of_edits_loses_no_deletion() {
         prompt = p.prompt(p.help, p.ada).await;
     }
     assert_says(&prompt, &["2999 ginger", "fine"]);
-    for id in [edited.trigger, edited.answer] {
-        assert!(p.asked_for(p.help, id) > 0);
-    }
+    let pages = format!("/channels/{}/messages", p.help);
+    assert!(!p.stage.discord.requests_to("GET", &pages).is_empty());
     bot.stop().await;
 }
 

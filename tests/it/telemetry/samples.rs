@@ -224,6 +224,7 @@ fn of_memory() -> Vec<Event> {
         }),
         Event::from(Confirmed {
             asked: 8,
+            calls: 1,
             gone: 1,
             unanswered: 0,
             ms: millis(90),

@@ -24,7 +24,7 @@ impl GuildState {
         deadline: Instant,
     ) -> Result<(), RestError> {
         let get = |path: String| {
-            rest.get(
+            rest.reader().get(
                 format!("guilds/{guild}{path}"),
                 RateLimitPool::Singles,
                 deadline,

@@ -42,6 +42,7 @@ impl GuildState {
         let request =
             RequestBuilder::raw(Method::Post, path).body(payload.to_string().into_bytes());
         let body = rest
+            .reader()
             .call(build(request)?, RateLimitPool::Main, deadline)
             .await?;
         let thread: PartialChannel = serde_json::from_slice(&body).map_err(|_| malformed())?;

@@ -56,7 +56,7 @@ impl Rest {
     /// Why there is no readable answer.
     pub async fn gateway(&self, deadline: Instant) -> Result<GatewayInfo, RestError> {
         let path = "gateway/bot".to_owned();
-        let body = self.get(path, RateLimitPool::Main, deadline).await?;
+        let body = self.reader.get(path, RateLimitPool::Main, deadline).await?;
         serde_json::from_slice(&body).map_err(|_| malformed())
     }
 }

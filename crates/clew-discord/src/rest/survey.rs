@@ -82,7 +82,7 @@ impl Rest {
     /// Why there is no readable answer.
     pub async fn application(&self, deadline: Instant) -> Result<Application, RestError> {
         let path = "applications/@me".to_owned();
-        let body = self.get(path, RateLimitPool::Main, deadline).await?;
+        let body = self.reader.get(path, RateLimitPool::Main, deadline).await?;
         let wire: WireApplication = serde_json::from_slice(&body).map_err(|_| malformed())?;
         Ok(Application {
             id: wire.id,
@@ -100,7 +100,7 @@ impl Rest {
     /// Why there is no readable answer.
     pub async fn own_guilds(&self, deadline: Instant) -> Result<Vec<OwnGuild>, RestError> {
         let path = "users/@me/guilds".to_owned();
-        let body = self.get(path, RateLimitPool::Main, deadline).await?;
+        let body = self.reader.get(path, RateLimitPool::Main, deadline).await?;
         let wire: Vec<WireGuild> = serde_json::from_slice(&body).map_err(|_| malformed())?;
         let guilds = wire.into_iter().map(|guild| OwnGuild {
             id: guild.id,

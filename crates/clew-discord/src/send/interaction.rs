@@ -198,7 +198,9 @@ impl Rest {
     ) -> Result<Vec<u8>, RestError> {
         let builder = RequestBuilder::raw(method, path).use_authorization_token(false);
         let request = with_body(builder, payload, files)?;
-        self.call(request, RateLimitPool::Aside, deadline).await
+        self.reader()
+            .call(request, RateLimitPool::Aside, deadline)
+            .await
     }
 }
 

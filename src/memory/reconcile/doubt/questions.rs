@@ -48,6 +48,10 @@ pub(super) struct Questions {
 }
 
 impl Questions {
+    pub(super) fn get(&self, key: &Key) -> Option<&Question> {
+        self.by_key.get(key)
+    }
+
     pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Question> {
         self.by_key.get_mut(key)
     }
@@ -68,7 +72,10 @@ impl Questions {
         self.of_channel(channel).next().is_some()
     }
 
-    pub(super) fn of_channel(&self, channel: ChannelId) -> impl Iterator<Item = (&Key, &Question)> {
+    pub(super) fn of_channel(
+        &self,
+        channel: ChannelId,
+    ) -> impl DoubleEndedIterator<Item = (&Key, &Question)> {
         let all = (channel, MessageId::new(0))..=(channel, MessageId::new(u64::MAX));
         self.by_key.range(all)
     }
@@ -124,8 +131,8 @@ impl Questions {
         }
     }
 
-    /// The next ones to ask for, of one channel: servers and direct conversations take
-    /// turns, and within a server its channels.
+    /// The next ones to ask for, the newest of one channel: servers and direct conversations
+    /// take turns, and within a server its channels.
     pub(super) fn take_round(&mut self) -> Vec<Key> {
         let Some((party, channel)) = self.next_channel() else {
             return Vec::new();
@@ -134,7 +141,8 @@ impl Questions {
         self.move_to_end((party, Some(channel)));
         let of_channel = self.of_channel(channel);
         let due = of_channel.filter(|(_, one)| one.progress == Progress::Due);
-        let keys: Vec<Key> = due.map(|(key, _)| *key).take(A_ROUND).collect();
+        let mut keys: Vec<Key> = due.rev().map(|(key, _)| *key).take(A_ROUND).collect();
+        keys.reverse();
         for key in &keys {
             self.progress(*key, Progress::Asking);
         }
