@@ -417,8 +417,8 @@ fn take_over(running: &Running<'_>) -> (Vec<ShardSession>, Option<UnixMillis>) {
         ..
     } = *running;
     let taken = session::take(session_path, token, clock, &services.guild_state);
-    if let Some(written) = taken.written {
-        services.memory.not_before(written);
+    if let Some(alive) = taken.alive {
+        services.memory.not_before(alive);
     }
     let Some(left) = taken.left else {
         return (Vec::new(), taken.whole_until);

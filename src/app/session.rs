@@ -29,8 +29,8 @@ const PAUSE_FACTOR: u32 = 50;
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) left: Option<Left>,
-    /// When it was last heard of, by its clock.
-    pub(super) written: Option<UnixMillis>,
+    /// When it was last alive, by its clock.
+    pub(super) alive: Option<UnixMillis>,
     /// Until when it had heard and handled everything.
     pub(super) whole_until: Option<UnixMillis>,
 }
@@ -42,7 +42,7 @@ pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildS
         Ok(mut left) => {
             left.restore(guild_state);
             Taken {
-                written: Some(UnixMillis(left.session.written)),
+                alive: Some(left.session.alive()),
                 whole_until: Some(left.session.whole_until()),
                 left: Some(left),
             }
@@ -51,16 +51,14 @@ pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildS
             tracing::info!(%absent, "a fresh session begins");
             match absent {
                 Absent::Old {
-                    written,
-                    whole_until,
-                    ..
+                    alive, whole_until, ..
                 } => Taken {
                     left: None,
-                    written: Some(written),
+                    alive: Some(alive),
                     whole_until: Some(whole_until),
                 },
-                Absent::Over { written } => Taken {
-                    written: Some(written),
+                Absent::Over { alive } => Taken {
+                    alive: Some(alive),
                     ..Taken::default()
                 },
                 _ => Taken::default(),
@@ -147,6 +145,9 @@ impl SessionKeeper {
             progress.sessions()
         };
         if sessions.is_empty() {
+            let (path, now) = (self.path.clone(), self.services.memory.now());
+            let noted = blocking(move || session::note_alive(&path, now, lasts)).await;
+            self.told(&noted.unwrap_or_else(|error| Err(std::io::Error::other(error))));
             return;
         }
         let revision = self.services.guild_state.revision();

@@ -134,6 +134,10 @@ impl Memory {
         match (look, answer) {
             (_, Answer::Page(page)) => {
                 paged.0.insert(page.channel, Some(page.from));
+                let is_edited = |id| page.edited.iter().any(|edit| edit.message == id);
+                let shown = asking.keys().filter(|key| page.shows(**key));
+                let settled = shown.map(|(_, id)| *id).filter(|id| !is_edited(*id));
+                self.doubts.settle(page.channel, settled, at);
                 asking.retain(|key| !page.shows(*key));
                 confirming.says(self.fetched(page, rows));
             }
@@ -208,20 +212,16 @@ impl Memory {
         edited
     }
 
-    /// Compares the rows of a prompt with a fetched page, and passes it on to the stores. What it
-    /// shows is confirmed for everybody, unless others may have its former words, and rows take
-    /// their words from it; rows missing from it are put in doubt, as are facts learnt from
-    /// messages missing from it. Returns whose words the rows have by it.
+    /// Compares the rows of a prompt with a fetched page, and passes it on: what else the stores
+    /// hold of it is confirmed for everybody soon after. Rows on the page are confirmed and take
+    /// its words; those missing from it are put in doubt, as are facts learnt from messages
+    /// missing from it. Returns whose words the rows have by it.
     pub fn fetched(&self, page: Fetched, rows: &mut [StoredMessage]) -> Words {
         let keys = || rows.iter().flat_map(traces).map(|trace| trace.key());
         let ids = |of: &dyn Fn(Key) -> bool| -> BTreeSet<MessageId> {
             keys().filter(|key| of(*key)).map(|(_, id)| id).collect()
         };
-        let mut shown = page.present.clone();
-        for edit in &page.edited {
-            shown.remove(&edit.message);
-        }
-        shown.extend(ids(&|key| page.shows(key)));
+        let shown = ids(&|key| page.shows(key));
         let mut lacking = ids(&|key| page.lacks(key));
         let links = self.facts.links(page.channel);
         lacking.extend(links.filter(|id| page.lacks((page.channel, *id))));

@@ -2,6 +2,7 @@
 //! is to be answered once. A process is killed at a random moment once it has caught up.
 
 use std::collections::BTreeMap;
+use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -82,12 +83,13 @@ async fn run(name: &str, store: &str, kills: u64) {
         })
         .collect();
     let bot = KilledBot::new(world, Model::start(THINKS).await, store).await;
+    // What is asked before the first process, nobody looks for.
+    let first = bot.begin(&SETTINGS).await;
     let (mut asked, count) = (Asked::new(), Count::default());
-    tokio::select! {
-        () = keep_asking(&bot, &guilds, (&mut asked, &count)) => {}
-        () = keep_killing(&bot, &guilds, &count, kills) => {}
-    }
-    let last = bot.begin(&SETTINGS).await;
+    let last = tokio::select! {
+        () = keep_asking(&bot, &guilds, (&mut asked, &count)) => unreachable!("it has no end"),
+        last = keep_killing(&bot, first, &guilds, &count, kills) => last,
+    };
     wait_quiet(&bot, &guilds).await;
     kill(last);
     let replies = replies(&bot, &guilds);
@@ -124,11 +126,16 @@ async fn keep_asking(bot: &KilledBot, guilds: &[Guild], (asked, count): (&mut As
     }
 }
 
-async fn keep_killing(bot: &KilledBot, guilds: &[Guild], asked: &Count, kills: u64) {
+async fn keep_killing(
+    bot: &KilledBot,
+    mut child: Child,
+    guilds: &[Guild],
+    asked: &Count,
+    kills: u64,
+) -> Child {
     let mut seed = 1;
     let lost_each = amount("CLEW_LOST_EACH", LOST_EACH);
     for number in 0..kills {
-        let child = bot.begin(&SETTINGS).await;
         let began = Instant::now();
         let is_behind = || asked.load(Ordering::Relaxed) > replies(bot, guilds).len() + BEHIND;
         while is_behind() && began.elapsed() < CATCHES_UP {
@@ -140,7 +147,9 @@ async fn keep_killing(bot: &KilledBot, guilds: &[Guild], asked: &Count, kills: u
         if (number + 1).is_multiple_of(lost_each) {
             bot.discord.forget_sessions();
         }
+        child = bot.begin(&SETTINGS).await;
     }
+    child
 }
 
 async fn wait_quiet(bot: &KilledBot, guilds: &[Guild]) {

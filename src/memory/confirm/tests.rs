@@ -153,7 +153,7 @@ async fn a_question_that_is_gone_takes_its_answer() {
     }
 }
 
-/// What a page shows is confirmed for everybody, but not what they may have former words of.
+/// What a page shows of what is stored is confirmed for everybody, with the words that it has there.
 #[tokio::test]
 async fn one_page_confirms_for_everybody() {
     let channel = channel().await;
@@ -163,21 +163,23 @@ async fn one_page_confirms_for_everybody() {
         at.iter().map(row).collect()
     };
     let mut rows = of(&[3, 4]);
-    let edited = channel.messages[2];
     let edit = Edit {
-        message: edited,
+        message: channel.messages[0],
         author: ADA,
         words: Some("ginger".to_owned()),
         at: Some(UnixMillis(5)),
     };
-    let edit_of = |message: &Message| (message.id == edited).then(|| edit.clone());
+    let edit_of = |message: &Message| (message.id == edit.message).then(|| edit.clone());
     let asked = (&channel.rest, &edit_of as EditOf<'_>);
     confirm(&s.memory, &mut rows, &BTreeSet::new(), asked, soon()).await;
     assert_eq!(rows.len(), 2);
-    let of_another = of(&[0, 1, 2]);
-    let traces = of_another.iter().flat_map(traces);
+    s.memory.reconcile_all().await;
+    let stored_and_not = of(&[0, 2]);
+    let traces = stored_and_not.iter().flat_map(traces);
     let left = s.memory.doubts.take_unconfirmed(traces, 9);
-    assert_eq!(left.hand_over(), [(channel.id, edited)]);
+    assert_eq!(left.hand_over(), [(channel.id, channel.messages[2])]);
+    let stored = s.rows(&place(GUILD, channel.id, ADA)).await;
+    assert_eq!(stored[0].content, "ginger");
 }
 
 /// A page that was read before a gap says nothing about what came after it.

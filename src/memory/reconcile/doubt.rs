@@ -23,9 +23,9 @@ use clew_store::model::{Fact, StoredMessage};
 use questions::{A_ROUND, Progress, Question, Questions};
 use since::Since;
 
-/// The most messages remembered as settled; beyond, the older half is forgotten
+/// The most messages remembered as settled (some 4 MiB); beyond, the older half is forgotten
 /// and asked for once more if needed.
-const MOST_SETTLED: usize = 32_768;
+const MOST_SETTLED: usize = 131_072;
 /// The most channels of which it is remembered that they would not say, and of which some
 /// messages wait for room. Those forgotten are asked about when next used.
 const MOST_REFUSED: usize = 8_192;

@@ -1,6 +1,6 @@
 //! Earlier exchanges in prompts, found by the question.
 
-use clew_simulator::{Draft, Id};
+use clew_simulator::{Draft, Id, Message};
 
 use super::place::{
     Asked, Kind, Place, assert_says, assert_says_nothing_of, on_each_database, on_each_store,
@@ -57,6 +57,36 @@ async fn what_was_said_before_the_history_is_in_the_prompt(kind: Kind) {
     let recalled = recalled.iter().map(|one| one["recalled_msgs"].as_u64());
     let recalled: Vec<u64> = recalled.flatten().collect();
     assert_eq!((recalled[0], recalled[1]), (0, 2), "{recalled:?}");
+}
+
+/// Without a model the answer says what it would be asked with.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_names_what_is_recalled() {
+    let p = Place::new(Kind::Sqlite, &[SHORT]).await;
+    let bot = p.start().await;
+    long_ago(&p, p.ada).await;
+    bot.stop().await;
+    p.time.pass(1_000);
+    let bot = p.stage.start_with(&[("LLM_BASE_URL", "")]).await;
+    let (discord, us) = (&p.stage.discord, p.stage.discord.bot());
+    for (author, is_found) in [(p.boris, false), (p.ada, true)] {
+        let trigger = p.say(p.help, author, QUESTION);
+        let is_answer = |one: &Message| one.author == us && one.id > trigger;
+        let answer = discord.wait_for_message(p.help, is_answer).await.unwrap();
+        let recalled = [
+            "found by your question (RECALL_MESSAGES):",
+            "**Ada**: the saffron grows in the yard",
+        ];
+        for line in recalled {
+            assert_eq!(
+                answer.content.contains(line),
+                is_found,
+                "{}",
+                answer.content
+            );
+        }
+    }
+    bot.stop().await;
 }
 
 async fn without_recall_prompts_are_as_before(kind: Kind) {

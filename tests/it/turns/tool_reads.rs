@@ -158,6 +158,7 @@ async fn a_search_finds_nothing_newer_than_its_question() {
     let found = results(&requests[1]).remove(0);
     assert!(found.contains("an older valve came"), "{found}");
     assert!(!found.contains("a newer valve came"), "{found}");
+    assert!(!found.contains("which valve?"), "{found}");
     bot.stop().await;
 }
 

@@ -53,6 +53,9 @@ pub struct SessionFile {
     pub shards: Vec<ShardSession>,
     /// Gaps that are not made up for.
     pub gaps: Vec<Gap>,
+    /// When the process was last alive, if it noted nothing else since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alive: Option<i64>,
     /// Another process may have gone on in our place: of the file only `written` counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_over: bool,
@@ -92,16 +95,16 @@ pub enum Absent {
     /// The process that left it was not the last one with its questions: see [`forget`].
     #[error("the process before was not the last one with this store")]
     Over {
-        /// When it was written, by the clock of that process.
-        written: UnixMillis,
+        /// See [`SessionFile::alive`].
+        alive: UnixMillis,
     },
     /// Too old: Discord will have dropped the session.
     #[error("the session file is {seconds} s old, sessions last for minutes")]
     Old {
         /// How old.
         seconds: i64,
-        /// When it was written, by the clock of that process.
-        written: UnixMillis,
+        /// See [`SessionFile::alive`].
+        alive: UnixMillis,
         /// See [`SessionFile::whole_until`].
         whole_until: UnixMillis,
     },
@@ -136,8 +139,14 @@ impl SessionFile {
             application: us.application,
             shards,
             gaps,
+            alive: None,
             is_over: false,
         })
+    }
+
+    /// When the process that left it was last alive, by its clock.
+    pub fn alive(&self) -> UnixMillis {
+        UnixMillis(self.alive.unwrap_or_default().max(self.written))
     }
 
     /// Until when all events had come and were handled.
@@ -170,14 +179,14 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
         return Err(Absent::OtherToken);
     }
     if session.is_over {
-        let written = UnixMillis(session.written);
-        return Err(Absent::Over { written });
+        let alive = session.alive();
+        return Err(Absent::Over { alive });
     }
     let age = now.since(UnixMillis(session.written));
     if age.unsigned_abs() > u64::try_from(MOST_AGE.as_millis()).unwrap_or(u64::MAX) {
         return Err(Absent::Old {
             seconds: age / 1_000,
-            written: UnixMillis(session.written),
+            alive: session.alive(),
             whole_until: session.whole_until(),
         });
     }
@@ -273,6 +282,21 @@ pub fn save_guilds(
     })
 }
 
+/// Notes how late it is while nothing else may be noted, so that what is stored meanwhile lies before
+/// what the next process has missed even if the clock is set back. Without a file nothing happens.
+///
+/// # Errors
+/// The file system's error.
+pub fn note_alive(path: &Path, now: UnixMillis, lasts: Lasts) -> io::Result<()> {
+    match load_session(path) {
+        Ok(left) => {
+            let alive = Some(left.alive().0.max(now.0));
+            save(path, &SessionFile { alive, ..left }, lasts)
+        }
+        Err(_) => Ok(()),
+    }
+}
+
 /// Another process may answer in our place, or the store is another one: the next process
 /// begins a new session and looks for no questions that came before it. What stays is how late
 /// it was, so that it confirms what is stored until then even if the clock has been set back.
@@ -285,9 +309,10 @@ pub fn forget(path: &Path, now: UnixMillis) -> io::Result<()> {
         return remove(path);
     };
     let over = SessionFile {
-        written: left.written.max(now.0),
+        written: left.alive().0.max(now.0),
         shards: Vec::new(),
         gaps: Vec::new(),
+        alive: None,
         is_over: true,
         ..left
     };
@@ -447,16 +472,32 @@ mod tests {
         for now in [NOW.0 - 90_000, NOW.0 + 1_000, NOW.0 - 90_000] {
             forget(&path, UnixMillis(now)).unwrap();
         }
-        let Err(Absent::Over { written }) = load(&path, "token", NOW) else {
+        let Err(Absent::Over { alive }) = load(&path, "token", NOW) else {
             panic!("it is not over");
         };
-        assert_eq!(written.0, NOW.0 + 1_000);
+        assert_eq!(alive.0, NOW.0 + 1_000);
         assert!(!path.with_file_name(GUILD_FILE).exists());
         save_all(&path, &guild_state(), &OptedOut::default());
         assert!(load(&path, "token", NOW).is_ok());
         fs::write(&path, "{").unwrap();
         forget(&path, NOW).unwrap();
         assert!(!path.exists());
+    }
+
+    /// While something is caught up, the sessions stay as they were noted.
+    #[test]
+    fn who_is_alive_and_notes_nothing_else_says_how_late_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.json");
+        note_alive(&path, NOW, Lasts::Process).unwrap();
+        assert!(!path.exists());
+        save_all(&path, &guild_state(), &OptedOut::default());
+        for now in [NOW.0 + 9_000, NOW.0 - 90_000] {
+            note_alive(&path, UnixMillis(now), Lasts::Process).unwrap();
+        }
+        let read = load(&path, "token", NOW).unwrap().session;
+        assert_eq!(read.alive(), UnixMillis(NOW.0 + 9_000));
+        assert_eq!(read.whole_until(), file().whole_until());
     }
 
     #[test]
