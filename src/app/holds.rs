@@ -15,8 +15,9 @@ use clew_context::model::{
 };
 use clew_discord::session::Mark;
 
-/// Questions known of one person in a server.
-const PER_PERSON: usize = 4;
+/// Questions known of one person in a server: more than `USER_TURNS_PER_MIN` lets them ask by
+/// default, so that none is forgotten before its copy comes.
+const PER_PERSON: usize = 12;
 /// Of one server.
 const PER_GUILD: usize = 64;
 /// In all.

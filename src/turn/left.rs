@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::Turn;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
+use clew_context::discord::error::RestError;
 use clew_context::model::{Message, MessageId};
 use clew_discord::session::Unfinished;
 
@@ -32,11 +33,11 @@ enum Found {
 /// Whether the question is answered already. Otherwise what was posted is taken back, or will
 /// be found under its nonce, and the question is to be asked.
 pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
-    let Some(left) = turn.job.left.take() else {
+    let Some(mut left) = turn.job.left.take() else {
         return false;
     };
     let (services, question) = (turn.services, turn.trigger().id);
-    let found = find(turn, &left).await;
+    let found = find(turn, &mut left).await;
     let channel = turn.trigger().channel;
     tracing::info!(%channel, trigger = %question, ?found,
         "an earlier process had begun to answer a question");
@@ -58,7 +59,7 @@ pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
     false
 }
 
-async fn find(turn: &Turn<'_>, left: &Unfinished) -> Found {
+async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
     let services = turn.services;
     let us = services.us(None).user;
     let (rest, request) = (&services.rest, &turn.job.request);
@@ -67,11 +68,24 @@ async fn find(turn: &Turn<'_>, left: &Unfinished) -> Found {
     } else if !left.posted.is_empty() {
         Found::Part
     } else if left.at > services.memory.now().before(NONCE) {
-        Found::Nonce
-    } else if has_unexplained(turn).await {
-        Found::Unexplained
+        // If our clock was set back, Discord may know the nonce no more: what stands there is
+        // taken back.
+        let question = turn.trigger().id;
+        let is_reply = |one: &&Message| replies_to(one) == Some(question);
+        let ours = unexplained(turn).await.unwrap_or_default();
+        left.posted = ours.iter().filter(is_reply).map(|one| one.id).collect();
+        if left.posted.is_empty() {
+            Found::Nonce
+        } else {
+            Found::Part
+        }
     } else {
-        Found::Nothing
+        let question = turn.trigger().id;
+        match unexplained(turn).await {
+            Ok(ours) if !ours.iter().any(|one| may_answer(one, question)) => Found::Nothing,
+            // If nobody knows: rather no answer than two.
+            _ => Found::Unexplained,
+        }
     }
 }
 
@@ -92,35 +106,27 @@ async fn take_back(turn: &Turn<'_>, left: &Unfinished) {
     services.claims.taken_back(trigger.id, now).await;
 }
 
-/// Whether a message of ours follows the question that no other question explains.
-async fn has_unexplained(turn: &Turn<'_>) -> bool {
+/// The messages of ours after the question that no other question explains.
+async fn unexplained(turn: &Turn<'_>) -> Result<Vec<Message>, RestError> {
     let (services, trigger) = (turn.services, turn.trigger());
     let us = services.us(turn.ids.guild).user;
-    let deadline = Instant::now() + LOOK_TIMEOUT;
-    let page = services.rest.reader().page(
-        trigger.channel,
-        PageCursor::After(trigger.id),
-        PAGE_LIMIT,
-        deadline,
-    );
-    let is_unexplained = |ours: MessageId| !services.claims.explains(ours);
-    match page.await {
-        Ok(page) => {
-            let ours = page.messages.iter().filter(|one| one.author.id == us);
-            let mut ours = ours.filter(|one| may_answer(one, trigger.id));
-            ours.any(|one| is_unexplained(one.id))
-        }
-        // Nobody knows: rather no answer than two.
-        Err(_) => true,
-    }
+    let (after, deadline) = (PageCursor::After(trigger.id), Instant::now() + LOOK_TIMEOUT);
+    let reader = services.rest.reader();
+    let page = reader.page(trigger.channel, after, PAGE_LIMIT, deadline);
+    let mut ours = page.await?.messages;
+    ours.retain(|one| one.author.id == us && !services.claims.explains(one.id));
+    Ok(ours)
 }
 
 /// Whether a message of ours may be the answer: one that replies to another question is that
 /// one's. An answer to a question that is deleted replies to nothing.
 fn may_answer(ours: &Message, question: MessageId) -> bool {
+    replies_to(ours).is_none_or(|replied| replied == question)
+}
+
+fn replies_to(ours: &Message) -> Option<MessageId> {
     let reference = ours.reference.as_ref();
-    let replied = reference.and_then(|reference| reference.message);
-    replied.is_none_or(|replied| replied == question)
+    reference.and_then(|reference| reference.message)
 }
 
 #[cfg(test)]

@@ -199,6 +199,7 @@ impl Dispatcher {
                 guild: look.guild,
                 ..message
             };
+            self.see_app(&message, &us);
             let asks = || {
                 let facts = self.missed_facts(&message, None);
                 matches!(route(&message, &us, &rules, facts), Verdict::Turn(_))

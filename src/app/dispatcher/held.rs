@@ -13,13 +13,19 @@ use clew_context::model::{GuildId, Message, MessageId, TurnRequest};
 use clew_discord::session::Mark;
 
 impl Dispatcher {
-    /// Notes what an app posted of what people write. If it is the copy of a question that
-    /// may be asked instead, returns the question, and the copy as one.
-    pub(super) fn copied(&mut self, message: &Message, us: &Us) -> Option<(MessageId, Message)> {
+    /// Notes where an app posts what people write; none for other messages.
+    pub(super) fn see_app(&mut self, message: &Message, us: &Us) -> Option<()> {
         us.proxy_of(message)?;
         // A webhook of no application is a bridge's, which copies from elsewhere.
         message.author.application?;
         self.holds.see(self.services.home(message.channel));
+        Some(())
+    }
+
+    /// If a message is an app's copy of a question that may be asked instead, returns the
+    /// question, and the copy as one.
+    pub(super) fn copied(&mut self, message: &Message, us: &Us) -> Option<(MessageId, Message)> {
+        self.see_app(message, us)?;
         let original = self.holds.original_of(message, us)?;
         Some((original.id, joined(message, &original)))
     }
