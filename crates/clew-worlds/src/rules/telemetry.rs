@@ -20,6 +20,8 @@ pub(crate) fn no_words(evidence: &Evidence) -> Verdict {
 pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
     let mut open: BTreeMap<&str, u32> = BTreeMap::new();
     let (mut process, mut judged, mut found) = (0, 0, None);
+    // How many turns each process gave up at its end, which it tells together.
+    let mut given_up: BTreeMap<u32, u64> = BTreeMap::new();
     let killed: Vec<u32> = evidence
         .history
         .iter()
@@ -36,6 +38,10 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
         let turn = line["turn_id"].as_str();
         match (line["event"].as_str().unwrap_or_default(), turn) {
             ("started", _) => process += 1,
+            ("stopping", _) => {
+                let abandoned = line["detail"]["abandoned"].as_u64();
+                given_up.insert(process, abandoned.unwrap_or_default());
+            }
             ("trigger", Some(turn)) => {
                 judged += 1;
                 open.insert(turn, process);
@@ -53,6 +59,13 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
         }
     }
     open.retain(|_, process| !killed.contains(process));
+    open.retain(|_, process| match given_up.get_mut(process) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    });
     let left = open.keys().next();
     let left = left.map(|turn| {
         let told = of_turn(evidence, turn);
