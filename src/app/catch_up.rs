@@ -291,6 +291,12 @@ impl CatchUp {
         round.found.insert(question.id, question);
     }
 
+    /// Whether a question was found that is still to be asked.
+    pub(super) fn knows(&self, id: MessageId) -> bool {
+        let round = self.round.as_ref();
+        round.is_some_and(|one| one.found.contains_key(&id) || one.asking.contains_key(&id))
+    }
+
     /// Messages are deleted, or nobody knows how they read now.
     pub(super) fn gone(&mut self, ids: &[MessageId]) {
         if let Some(round) = &mut self.round {

@@ -14,7 +14,7 @@ use super::reconcile::{Asking, Key, Trace, Words, traces};
 use super::{DiscordChange, Edit, Fetched, Memory};
 use crate::telemetry::Ids;
 use crate::telemetry::event::Confirmed;
-use clew_context::model::{ChannelId, Message, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ChannelId, GuildId, Message, MessageId, TurnId, UnixMillis};
 use clew_discord::rest::Rest;
 use clew_store::Reach;
 use clew_store::model::{StoredMessage, StoredRole};
@@ -287,6 +287,16 @@ impl Memory {
             traces(row).any(|one| self.doubts.is_unconfirmed(&one))
         };
         question.is_some_and(|row| !is_open(row))
+    }
+
+    /// Whether events were missed since a message was heard at that time.
+    pub fn is_before_gap(
+        &self,
+        guild: Option<GuildId>,
+        message: (ChannelId, MessageId),
+        at: UnixMillis,
+    ) -> bool {
+        self.doubts.is_unconfirmed(&Trace::of(message, guild, at))
     }
 
     /// Gives questions the words that the stores do not have yet, and leaves out what was

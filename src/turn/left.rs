@@ -1,6 +1,7 @@
-//! A question that an earlier process had begun to answer when it ended: what it left is
-//! found, so that the question has one answer.
+//! What became of a question unheard: whether an earlier process, which had begun to answer it,
+//! left something, so that it has one answer; and whether it still stands.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 use super::Turn;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::discord::error::RestError;
-use clew_context::model::{Message, MessageId};
+use clew_context::model::{Fallback, Message, MessageId};
 use clew_discord::session::Unfinished;
 
 /// How long Discord certainly knows a nonce ("a few minutes", its reference says).
@@ -57,6 +58,30 @@ pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
         Found::Nothing => turn.restarts = left.restarts + 1,
     }
     false
+}
+
+/// Whether a question that waited while events were missed is still there; it is asked as it
+/// reads now. If Discord does not say, it stands.
+pub(super) async fn stands(turn: &mut Turn<'_>) -> bool {
+    let (services, request) = (turn.services, &turn.job.request);
+    let trigger = &request.trigger;
+    let (guild, channel, id) = (trigger.guild, trigger.channel, trigger.id);
+    let is_heard = !services
+        .memory
+        .is_before_gap(guild, (channel, id), turn.job.asked);
+    if is_heard || !request.cause.is_posted() {
+        return true;
+    }
+    let deadline = Instant::now() + LOOK_TIMEOUT;
+    match services.rest.reader().check(channel, id, deadline).await {
+        Ok(now) => {
+            if now.edited > trigger.edited {
+                turn.job.request.trigger = Arc::new(Message { guild, ..now });
+            }
+            true
+        }
+        Err(error) => error.reason != Fallback::Deleted,
+    }
 }
 
 async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {

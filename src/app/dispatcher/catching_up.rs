@@ -20,7 +20,7 @@ use clew_context::discord::error::RestError;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{
     AccessRules, Author, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, Referenced,
-    RoleId, TurnRequest, UnixMillis,
+    RoleId, TurnId, TurnRequest, UnixMillis,
 };
 use clew_discord::event::Ready;
 use clew_discord::session::Mark;
@@ -165,6 +165,7 @@ impl Dispatcher {
             for ready in sessions {
                 self.progress().caught_up(ready);
             }
+            self.forget_arrivals();
             self.emit(counts);
         }
     }
@@ -209,7 +210,11 @@ impl Dispatcher {
                 && asks()
                 && !self.services.claims.is_taken(message.id)
             {
+                let question = message.id;
                 self.catch_up.found(message, self.services.memory.now());
+                if self.catch_up.knows(question) {
+                    self.arrived(TurnId(question.get()));
+                }
             }
         }
     }

@@ -124,9 +124,14 @@ impl Dispatcher {
     pub(in crate::app) fn ask_due(&mut self) {
         let steps = self.holds.expire(Instant::now());
         self.carry_on(steps);
-        let (holds, unplaced) = (&self.holds, &self.unplaced);
+        self.forget_arrivals();
+    }
+
+    /// Forgets when questions came that nobody will ask.
+    pub(super) fn forget_arrivals(&mut self) {
+        let (holds, unplaced, missed) = (&self.holds, &self.unplaced, &self.catch_up);
         self.arrivals
-            .retain(|id, _| holds.knows(*id) || unplaced.contains_key(id));
+            .retain(|id, _| holds.knows(*id) || unplaced.contains_key(id) || missed.knows(*id));
     }
 
     fn carry_on(&mut self, steps: impl IntoIterator<Item = Step>) {

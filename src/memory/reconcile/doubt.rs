@@ -68,6 +68,11 @@ pub(in crate::memory) fn trace_of_fact(fact: &Fact) -> Option<Trace> {
 }
 
 impl Trace {
+    /// Of a message that was heard at that time.
+    pub(in crate::memory) const fn of(key: Key, guild: Option<GuildId>, at: UnixMillis) -> Self {
+        Self { key, guild, at }
+    }
+
     /// The same of what was heard at that time, and stored later.
     pub(in crate::memory) fn heard(self, at: UnixMillis) -> Self {
         let at = self.at.min(at);
