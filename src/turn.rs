@@ -256,7 +256,7 @@ pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> End
         asker: turn.job.request.asker(),
     });
     let is_answered = left::is_answered(&mut turn).await;
-    let stands = left::stands(&mut turn).await;
+    let stands = is_answered || left::stands(&mut turn).await;
     let ended = match &turn.job.run {
         _ if is_answered => Ok(Outcome::Answered.into()),
         _ if !stands => Ok(Outcome::Cancelled.into()),

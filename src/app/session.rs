@@ -1,6 +1,7 @@
 //! What one process leaves for the next: sessions to resume, gaps and the guild state. It is
 //! written all the time, so that a kill leaves it, too.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -146,8 +147,8 @@ impl SessionKeeper {
         };
         if sessions.is_empty() {
             let (path, now) = (self.path.clone(), self.services.memory.now());
-            let noted = blocking(move || session::note_alive(&path, now, lasts)).await;
-            self.told(&noted.unwrap_or_else(|error| Err(std::io::Error::other(error))));
+            self.write(move || session::note_alive(&path, now, lasts))
+                .await;
             return;
         }
         let revision = self.services.guild_state.revision();
@@ -165,12 +166,9 @@ impl SessionKeeper {
         let file = SessionFile::new(now, &self.token, shards.clone(), us, gaps.clone());
         let Some(file) = file else { return };
         let path = self.path.clone();
-        let saved = blocking(move || session::save(&path, &file, lasts)).await;
-        let saved = saved.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-        if saved.is_ok() {
+        if self.write(move || session::save(&path, &file, lasts)).await {
             self.noted = Some((shards, gaps, Instant::now()));
         }
-        self.told(&saved);
     }
 
     /// Writes the guild state if it has changed and is due.
@@ -182,20 +180,26 @@ impl SessionKeeper {
         }
         let (path, token) = (self.path.clone(), self.token.clone());
         let services = Arc::clone(&self.services);
-        let saving = blocking(move || {
+        let saving = self.write(move || {
             let (guild_state, opted_out) = (&services.guild_state, services.opt_outs.current());
             session::save_guilds(&path, &token, guild_state, &opted_out, lasts)
         });
-        let saved = saving.await;
-        let saved = saved.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        let is_saved = saving.await;
         self.guilds_due = Instant::now() + began.elapsed() * PAUSE_FACTOR;
-        if saved.is_ok() {
+        if is_saved {
             self.guilds = Some(NotedGuilds {
                 revision,
                 sessions: sessions.to_vec(),
             });
         }
-        self.told(&saved);
+    }
+
+    /// Writes on another thread. Returns whether it was written.
+    async fn write(&mut self, write: impl FnOnce() -> io::Result<()> + Send + 'static) -> bool {
+        let written = blocking(write).await;
+        let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
+        self.told(&written);
+        written.is_ok()
     }
 
     /// From where these sessions can be resumed with the guild state as it is written.
@@ -219,7 +223,7 @@ impl SessionKeeper {
     }
 
     /// Says once that it cannot be written.
-    fn told(&mut self, result: &std::io::Result<()>) {
+    fn told(&mut self, result: &io::Result<()>) {
         match result {
             Ok(()) => self.has_failed = false,
             Err(error) if !self.has_failed => {

@@ -81,21 +81,22 @@ impl Fetched {
 
 impl Memory {
     /// Asks for the rows of a prompt that lie before a gap and have not been
-    /// confirmed since, in the channels that are meant: the newest first, then those of
+    /// confirmed since, for the messages that are meant: the newest first, then those of
     /// `recalled` turns, then the others. Several of a channel are asked for by a page. The
     /// rows stay, see [`Memory::leave_out_rest`].
     pub async fn confirm(
         &self,
         rows: &mut [StoredMessage],
         recalled: &BTreeSet<TurnId>,
-        is_meant: impl Fn(ChannelId) -> bool,
+        is_meant: impl Fn(Key) -> bool,
         confirming: &mut Confirming<'_>,
     ) {
         let is_recalled = |row: &&StoredMessage| recalled.contains(&row.turn);
         let (then, mut first): (Vec<_>, Vec<_>) = rows.iter().rev().partition(is_recalled);
         let last = first.split_off(first.len().min(1));
         let in_order = first.into_iter().chain(then).chain(last).flat_map(traces);
-        let meant = in_order.filter(|trace| is_meant(trace.key().0));
+        let is_open = |one: &Trace| self.doubts.is_unconfirmed(one) && is_meant(one.key());
+        let meant: Vec<Trace> = in_order.filter(is_open).collect();
         let mut asking = self.doubts.take_unconfirmed(meant, usize::MAX);
         if asking.len() == 0 {
             return;

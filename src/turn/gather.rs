@@ -122,7 +122,7 @@ pub(super) async fn gather(
     let deadline = began + input.limits.fetch_timeout;
     let edit_of = |message: &_| services.edit_of(message);
     let mut confirming = Confirming::new(&services.rest, &edit_of, deadline);
-    let held = (!reads_last_messages(&input)).then(|| input.view.clone());
+    let reads_pages = reads_last_messages(&input);
     if observed.is_some() {
         source = source.with_call_log(&note);
     }
@@ -133,7 +133,7 @@ pub(super) async fn gather(
     let remembering = async {
         let mut background = background::remembered(turn, kind, parent).await;
         if let Some(background) = &mut background {
-            confirm::beside(turn, background, held.as_ref(), &mut confirming).await;
+            confirm::beside(turn, background, reads_pages, &mut confirming).await;
         }
         background
     };

@@ -85,7 +85,7 @@ pub(super) async fn stands(turn: &mut Turn<'_>) -> bool {
 }
 
 async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
-    let services = turn.services;
+    let (services, question) = (turn.services, turn.trigger().id);
     let us = services.us(None).user;
     let (rest, request) = (&services.rest, &turn.job.request);
     if services.memory.settle_left(rest, us, request.turn()).await {
@@ -95,8 +95,7 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
     } else if left.at > services.memory.now().before(NONCE) {
         // If our clock was set back, Discord may know the nonce no more: what stands there is
         // taken back.
-        let question = turn.trigger().id;
-        let is_reply = |one: &&Message| replies_to(one) == Some(question);
+        let is_reply = |one: &&Message| one.replies_to() == Some(question);
         let ours = unexplained(turn).await.unwrap_or_default();
         left.posted = ours.iter().filter(is_reply).map(|one| one.id).collect();
         if left.posted.is_empty() {
@@ -105,7 +104,6 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
             Found::Part
         }
     } else {
-        let question = turn.trigger().id;
         match unexplained(turn).await {
             Ok(ours) if !ours.iter().any(|one| may_answer(one, question)) => Found::Nothing,
             // If nobody knows: rather no answer than two.
@@ -146,12 +144,9 @@ async fn unexplained(turn: &Turn<'_>) -> Result<Vec<Message>, RestError> {
 /// Whether a message of ours may be the answer: one that replies to another question is that
 /// one's. An answer to a question that is deleted replies to nothing.
 fn may_answer(ours: &Message, question: MessageId) -> bool {
-    replies_to(ours).is_none_or(|replied| replied == question)
-}
-
-fn replies_to(ours: &Message) -> Option<MessageId> {
     let reference = ours.reference.as_ref();
-    reference.and_then(|reference| reference.message)
+    let replied = reference.and_then(|reference| reference.message);
+    replied.is_none_or(|replied| replied == question)
 }
 
 #[cfg(test)]

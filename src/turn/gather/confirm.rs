@@ -4,26 +4,26 @@ use super::background::Background;
 use crate::memory::{Confirming, DiscordChange, Fetched};
 use crate::turn::{Services, Turn};
 use clew_context::engine::turn::{Collected, MessageRange};
-use clew_context::engine::window::View;
 use clew_context::model::{ChannelId, Message, MessageId};
 
-/// Beside the collectors: confirms rows of the prompt that lie before a gap. Those of this
-/// channel wait for the collectors, unless these read none of its pages; then what is `held`
-/// of it is at hand.
+/// Beside the collectors: asks for rows of the prompt that lie before a gap. Those of this
+/// channel wait for the collectors if these read its pages, as do those that are at hand.
 pub(super) async fn beside(
     turn: &Turn<'_>,
     background: &mut Background,
-    held: Option<&View>,
+    reads_pages: bool,
     confirming: &mut Confirming<'_>,
 ) {
-    let memory = &turn.services.memory;
-    let here = turn.trigger().channel;
+    let trigger = turn.trigger();
+    let is_at_hand = |channel, id| {
+        let referenced = trigger.referenced_message();
+        let is_it = referenced.is_some_and(|one| (one.channel, one.id) == (channel, id));
+        is_it || turn.services.window().message(channel, id).is_some()
+    };
+    let is_meant =
+        |(channel, id)| channel != trigger.channel || !(reads_pages || is_at_hand(channel, id));
     let (rows, recalled) = background.rows_and_recalled();
-    if let Some(held) = held {
-        let found = |channel, id| held.get(id).filter(|_| channel == here).map(|one| &**one);
-        memory.confirmed(rows, found, confirming);
-    }
-    let is_meant = |channel| held.is_some() || channel != here;
+    let memory = &turn.services.memory;
     // Boxed to keep the future of a turn small.
     Box::pin(memory.confirm(rows, recalled, is_meant, confirming)).await;
 }
