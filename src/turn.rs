@@ -330,6 +330,11 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
             return Err(order);
         }
     };
+    // Whoever has our store has our questions: nothing more is asked or answered here, and the
+    // process is about to end.
+    if !turn.services.memory.is_ours().await {
+        return Err(control.ordered().await);
+    }
     turn.report.gathered(turn, &material);
     observe::gathered(turn, &material, input, &calls);
     turn.report.enters(TurnStage::Ask);
@@ -362,6 +367,9 @@ async fn answer(
         TurnAnswer::PartOfRun(_, order) => Some(order.clone()),
         _ => None,
     };
+    if turn.services.memory.is_lost() {
+        return Err(control.ordered().await);
+    }
     turn.report.enters(TurnStage::Deliver);
     // Boxed to keep the future of a turn small.
     let recording = Box::pin(record::begin(turn, material, &answer, tools, posted)).await;

@@ -247,6 +247,23 @@ impl Memory {
         }
     }
 
+    /// Whether no other process has taken the stores from us. One that just failed is asked:
+    /// what broke its connections may have let another process in.
+    pub async fn is_ours(&self) -> bool {
+        for (_, store) in self.stores.all() {
+            let now = self.circuit(store).now();
+            if now.read.max(now.write) == CircuitState::Failing {
+                let _ = self.look(store, Sides::default()).await;
+            }
+        }
+        !self.is_lost()
+    }
+
+    /// Whether another process is known to have taken the store from us.
+    pub fn is_lost(&self) -> bool {
+        self.lost.borrow().is_some()
+    }
+
     /// Waits until another process has taken the store from us. It is not given back.
     pub async fn lost(&self) -> clew_store::Error {
         let mut lost = self.lost.subscribe();

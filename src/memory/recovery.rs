@@ -83,7 +83,7 @@ impl Memory {
 
     /// Reads what turns read, where there is nothing to find, and writes if writing failed.
     /// Returns what still does not work.
-    async fn look(&self, store: &Arc<Store>, before: Sides) -> Result<(), Sides> {
+    pub(super) async fn look(&self, store: &Arc<Store>, before: Sides) -> Result<(), Sides> {
         let query = WindowQuery {
             scope: Scope::Direct(NOBODY),
             agent: AgentName::default_agent(),

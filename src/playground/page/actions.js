@@ -118,10 +118,10 @@ export async function loadUntil(id) {
 
 /** After a break of the connection: what was missed is loaded with everything else. */
 export async function reload() {
-  const channel = state.channel;
   state.messages.clear();
   await loadState();
-  if (channel && state.channels.has(channel)) await openChannel(channel);
+  // The channel of now: it may have been changed while everything was loaded.
+  if (state.channel && state.channels.has(state.channel)) await openChannel(state.channel);
 }
 
 function took(message) {

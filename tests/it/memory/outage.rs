@@ -172,28 +172,17 @@ async fn a_bot_whose_database_another_process_took_ends_and_answers_nothing_more
     let database = p.database.as_ref().unwrap();
     let snapshots = SnapshotFiles::new(p.stage.folder.path().join("others_agents"));
     let url = Secret::new(database.url.clone());
-    // Its own connections may be among those that are ended.
-    let opening = async {
-        loop {
-            match PostgresStore::open(&url, snapshots.clone()).await {
-                Err(Error::Unavailable { .. } | Error::NotReady { .. }) => {}
-                opened => return opened,
-            }
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid <> pg_backend_pid() \
+         AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_stat_activity.pid \
+         AND l.locktype = 'advisory' AND l.mode = 'ShareLock')";
+    // One after the other: the other process's own connections are not to be ended.
+    let other = loop {
+        query(&database.admin_url, end).await;
+        match PostgresStore::open(&url, snapshots.clone()).await {
+            Err(Error::Unavailable { .. } | Error::NotReady { .. }) => {}
+            opened => break opened.unwrap(),
         }
-    };
-    let ending = async {
-        loop {
-            let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                 WHERE datname = current_database() AND pid <> pg_backend_pid() \
-                 AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_stat_activity.pid \
-                 AND l.locktype = 'advisory' AND l.mode = 'ShareLock')";
-            query(&database.admin_url, end).await;
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    let other = tokio::select! {
-        opened = opening => opened.unwrap(),
-        () = ending => unreachable!("it never ends"),
     };
     let before = p.stage.discord.answers(p.help).len();
     let us = p.stage.discord.bot();
