@@ -320,10 +320,14 @@ impl Memory {
 
     /// Reports a failure that costs part of what is remembered, not the answer.
     fn failed(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
+        self.report(ids, operation, error);
+        self.note_failure(circuit::Side::of(operation), error);
+    }
+
+    fn report(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");
         self.tell_failed(ids, operation, error.is_passing());
-        self.note_failure(circuit::Side::of(operation), error);
     }
 
     fn tell_failed(&self, ids: &Ids, operation: StoreOperation, transient: bool) {

@@ -222,18 +222,21 @@ impl Memory {
         self.note_failure(Side::BOTH, error);
     }
 
-    /// Notes the failure of what did not go through [`Memory::attempt`].
-    pub(super) fn note_failure(&self, sides: &[Side], error: &clew_store::Error) {
+    /// Notes the failure of what did not go through [`Memory::attempt`]. Returns whether it is
+    /// news.
+    pub(super) fn note_failure(&self, sides: &[Side], error: &clew_store::Error) -> bool {
         self.look_for_holder(error);
         if !error.is_of_store() {
-            return;
+            return false;
         }
         let circuit = self.circuit(&self.stores.lasting);
         let failing = |now: Seen| sides.iter().fold(now.sides, |now, side| now.failing(*side));
-        if let Some(now) = circuit.change(sides, failing) {
+        let changed = circuit.change(sides, failing);
+        if let Some(now) = changed {
             self.tell_circuit(now);
             self.recovery.notify_one();
         }
+        changed.is_some()
     }
 
     fn look_for_holder(&self, error: &clew_store::Error) {

@@ -229,9 +229,9 @@ impl Memory {
         // A turn stored after the marker would count as later than it.
         self.save_first(|turn| turn.is_cleared_by(&key)).await?;
         self.stores.conversations.clear(&key, now).await?;
-        // What was asked since then, while the store took its time, stays.
+        // What was answered since then, while the store took its time, stays.
         self.unsaved
-            .forget(|turn| turn.is_cleared_by(&key) && turn.is_asked_by(now));
+            .forget(|turn| turn.is_cleared_by(&key) && turn.is_answered_by(now));
         Ok(now)
     }
 

@@ -138,10 +138,9 @@ impl UnsavedTurn {
             && key.user.is_none_or(|user| self.ids.user == Some(user))
     }
 
-    /// Whether it was asked until then.
-    pub(super) fn is_asked_by(&self, now: UnixMillis) -> bool {
-        let asked = self.rows.first().map(|row| row.timestamp);
-        asked.unwrap_or(self.answered) <= now
+    /// Whether it was answered by then.
+    pub(super) fn is_answered_by(&self, now: UnixMillis) -> bool {
+        self.answered <= now
     }
 
     pub(super) fn is_by(&self, user: UserId) -> bool {

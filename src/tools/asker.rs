@@ -14,9 +14,7 @@ use clew_context::engine::links::{Link, LinkPlace};
 use clew_context::engine::render::Directory;
 use clew_context::engine::sanitise;
 use clew_context::engine::window::{View, Window};
-use clew_context::model::{
-    ChannelId, ContentSource, GuildId, MessageId, OptOuts, OptedOut, Readers,
-};
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, OptOuts, Readers};
 use clew_discord::guild_state::GuildState;
 
 /// The most REST calls that the tools of one turn make, all together; an agent run's may
@@ -132,11 +130,6 @@ impl Asker<'_> {
     /// The channels of the server of which something is held, latest used first.
     pub(super) fn held(&self, guild: GuildId) -> Vec<ChannelId> {
         self.window().held_of(guild).collect()
-    }
-
-    /// Who has opted out by now.
-    pub(super) fn opted_out(&self) -> OptedOut {
-        self.opt_outs.current()
     }
 
     fn window(&self) -> MutexGuard<'_, Window> {

@@ -20,14 +20,13 @@ pub(super) fn shown(
     messages: &[Arc<Message>],
     max_chars: usize,
 ) -> ToolOutput {
-    let messages = withheld_by_now(asker, messages);
     let mut renderer = Renderer::new(asker.us, asker.names);
     renderer.meet(messages.iter().map(AsRef::as_ref));
     let mut text = String::new();
     if let Some(name) = asker.names.channel(channel) {
         let _ = writeln!(text, "#{}", clew_context::engine::sanitise::name(&name));
     }
-    for message in &messages {
+    for message in messages {
         let (id, date) = (message.id, message.timestamp.date());
         if message.withheld {
             let marker = Marker::Withheld(1, BlockPlace::History);
@@ -60,17 +59,4 @@ fn source(
         message: Some(message),
         author,
     }
-}
-
-/// The messages without the words of whoever has opted out since they were held.
-fn withheld_by_now(asker: &Asker<'_>, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
-    let opted_out = asker.opted_out();
-    let mut messages = messages.to_vec();
-    for message in &mut messages {
-        let is_theirs = opted_out.contains(message.author.id) && !message.withheld;
-        if is_theirs || opted_out.concerns_others(message) {
-            opted_out.withhold(Arc::make_mut(message));
-        }
-    }
-    messages
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::memory::Edit;
 use crate::memory::recall::{MOST_OF_ALL, MOST_STORED};
 use clew_context::model::ContentSource;
-use clew_store::TurnKey;
+use clew_store::{ExchangeQuery, Exchanges, Record, TurnKey};
 
 /// What is recalled for a question, oldest first.
 async fn recalled(s: &Scene, place: &Place, question: &str) -> Vec<String> {
@@ -251,6 +251,58 @@ async fn new_words_are_found_and_former_ones_are_not() {
         found,
         ["my valve is called Dora", "so: my valve is called Dora"]
     );
+}
+
+/// A turn that the store takes after later ones, or again with other words, is found by its
+/// words though its index was there before.
+#[tokio::test]
+async fn what_is_stored_late_or_again_is_found() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    long_ago(&s, &here).await;
+    let store = &s.memory.stores.conversations;
+    let turn_at = async |ordinal: u64| {
+        let query = ExchangeQuery {
+            scope: here.scope,
+            agent: here.agent.clone(),
+            which: Exchanges::Above(ordinal - 1),
+            limit: 100,
+        };
+        let mut rows = store.exchanges(&query).await.unwrap();
+        rows.retain(|row| row.ordinal == ordinal);
+        rows
+    };
+    let rows = turn_at(3).await;
+    // The store lacks the third turn until the index is there.
+    let missing = TurnKey::of(&rows[0]);
+    let ids = rows.iter().filter_map(|row| row.message).collect();
+    let purge = Purge::Messages { channel: HERE, ids };
+    store.purge(&purge).await.unwrap();
+    assert_eq!(turn_at(3).await, []);
+    assert_eq!(recalled(&s, &here, QUESTION).await, ABOUT_PUMP);
+    let stores = async |rows: &[StoredMessage], turn: TurnId, words: &str| {
+        let row = |row: &StoredMessage| StoredMessage {
+            turn,
+            content: words.to_owned(),
+            ..row.clone()
+        };
+        let records: Vec<Record> = rows.iter().map(row).map(Record::Message).collect();
+        store.write(&records).await.unwrap();
+        let key = TurnKey {
+            turn,
+            ..missing.clone()
+        };
+        s.memory.recall.stored(&key, rows[0].ordinal);
+    };
+    let late = "the valve is brass";
+    stores(&rows, TurnId(900), late).await;
+    assert_eq!(recalled(&s, &here, late).await, [late, late]);
+    let again = "the hinge is steel";
+    let newest = turn_at(21).await;
+    stores(&newest, newest[0].turn, again).await;
+    recalled(&s, &here, QUESTION).await;
+    fill(&s, &here, 500).await;
+    assert_eq!(recalled(&s, &here, again).await, [again, again]);
 }
 
 /// What somebody else does leaves an index alone.

@@ -24,6 +24,8 @@ struct Theirs {
     here: Id,
     elsewhere: Id,
     news: Id,
+    /// Somebody who wrote nothing.
+    dana: Id,
 }
 
 async fn with_theirs() -> (Place, Theirs) {
@@ -31,11 +33,12 @@ async fn with_theirs() -> (Place, Theirs) {
         let news = world.channel(seeds.guild, ChannelKind::Text, "news");
         let draft = |text: &str| Draft::new(format!("{text} {MARK}")).attachment(image("b.gif"));
         let here = world.seed(seeds.channel, seeds.boris, draft("here"));
-        let elsewhere = world.seed(news, seeds.boris, draft("elsewhere"));
+        let elsewhere = world.seed(news, seeds.boris, draft("afar"));
         Theirs {
             here,
             elsewhere,
             news,
+            dana: world.member(seeds.guild, "Dana"),
         }
     })
     .await
@@ -131,19 +134,15 @@ async fn a_channel_that_closes_while_an_image_is_fetched_is_not_asked_with() {
     })
     .await;
     assert_eq!(asked.matches(MARK).count(), 1, "{asked}");
-    assert!(!asked.contains("elsewhere"), "{asked}");
+    assert!(!asked.contains("afar"), "{asked}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_deleted_between_rounds_is_not_asked_with_again() {
     let (p, theirs) = with_theirs().await;
     let bot = p.start().await;
-    let read = |id: Id| {
-        let arguments = json!({"message": id.to_string()}).to_string();
-        Behaviour::calls("", &[("get_message", &arguments)])
-    };
-    p.stage.model.script(read(theirs.here));
-    let (second, gate) = read(theirs.elsewhere).held();
+    p.stage.model.script(reads(p.channel, theirs.here));
+    let (second, gate) = reads(theirs.news, theirs.elsewhere).held();
     p.stage.model.script(second);
     let question = Draft::new(p.to_us("what of it?")).reply_to(theirs.here);
     p.post(p.channel, p.ada, question);
@@ -158,6 +157,115 @@ async fn what_is_deleted_between_rounds_is_not_asked_with_again() {
         after.contains("(What this showed was changed or removed.)"),
         "{after}"
     );
+    p.answer(p.channel, 1).await;
+    bot.stop().await;
+}
+
+/// The model reads what Boris wrote elsewhere with a tool, and another message after `happens`. What it is asked
+/// with then.
+async fn asked_after_tools(happens: impl AsyncFnOnce(&Place, &Theirs)) -> String {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    p.stage.model.script(reads(theirs.news, theirs.elsewhere));
+    let own = p.post(p.channel, p.ada, "apples");
+    let (second, gate) = reads(p.channel, own).held();
+    p.stage.model.script(second);
+    p.post(p.channel, p.ada, p.to_us("what of it?"));
+    p.request(2).await;
+    happens(&p, &theirs).await;
+    p.seen().await;
+    gate.step(1);
+    let after = p.request(3).await;
+    p.answer(p.channel, 1).await;
+    bot.stop().await;
+    after
+}
+
+fn reads(channel: Id, message: Id) -> Behaviour {
+    let arguments = json!({"message": message.to_string(), "channel": channel.to_string()});
+    let arguments = arguments.to_string();
+    Behaviour::calls("", &[("get_message", &arguments)])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_of_a_channel_that_closes_is_not_asked_with_again() {
+    let kept = asked_after_tools(async |_, _| ()).await;
+    assert!(kept.contains("afar kumquat"), "{kept}");
+    let closed = asked_after_tools(async |p, theirs| {
+        let everyone = OverwriteOf::Role(p.guild);
+        let (none, view) = (Permissions::NONE, Permissions::VIEW_CHANNEL);
+        p.stage.discord.overwrite(theirs.news, everyone, none, view);
+        let us = OverwriteOf::Member(p.us);
+        p.stage.discord.overwrite(theirs.news, us, view, none);
+    });
+    let closed = closed.await;
+    assert!(!closed.contains("afar kumquat"), "{closed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_goes_with_its_author_alone() {
+    let gone = asked_after_tools(async |p, _| p.opts_out(p.boris).await);
+    let gone = gone.await;
+    assert!(!gone.contains("afar kumquat"), "{gone}");
+    let kept = asked_after_tools(async |p, theirs| p.opts_out(theirs.dana).await);
+    let kept = kept.await;
+    assert!(kept.contains("afar kumquat"), "{kept}");
+}
+
+/// A message that was withheld when it was read does not fall when somebody else opts out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_withheld_result_stays_when_others_opt_out() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    p.opts_out(p.boris).await;
+    p.stage.model.script(reads(theirs.news, theirs.elsewhere));
+    let own = p.post(p.channel, p.ada, "apples");
+    let (second, gate) = reads(p.channel, own).held();
+    p.stage.model.script(second);
+    p.post(p.channel, p.ada, p.to_us("what of it?"));
+    let before = p.request(2).await;
+    assert!(!before.contains("kumquat"), "{before}");
+    p.opts_out(theirs.dana).await;
+    gate.step(1);
+    let after = p.request(3).await;
+    assert!(!after.contains("(What this showed"), "{after}");
+    p.answer(p.channel, 1).await;
+    bot.stop().await;
+}
+
+/// What the bot holds from before an opt-out is withheld when a tool reads it.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_opts_out_before_a_tool_reads_is_not_read() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    let (first, gate) = reads(p.channel, theirs.here).held();
+    p.stage.model.script(first);
+    let question = Draft::new(p.to_us("what of it?")).reply_to(theirs.here);
+    p.post(p.channel, p.ada, question);
+    let before = p.request(1).await;
+    assert!(before.contains("here kumquat"), "{before}");
+    p.opts_out(p.boris).await;
+    gate.step(1);
+    let after = p.request(2).await;
+    assert!(!after.contains("kumquat"), "{after}");
+    p.answer(p.channel, 1).await;
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_is_deleted_before_a_retry_is_not_asked_with_again() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    p.stage.model.script(reads(theirs.news, theirs.elsewhere));
+    let retry = vec![("retry-after", "2".to_owned())];
+    let busy = Behaviour::Status(503, "{}".to_owned(), retry);
+    p.stage.model.script(busy);
+    p.post(p.channel, p.ada, p.to_us("what of it?"));
+    let before = p.request(2).await;
+    assert!(before.contains("afar kumquat"), "{before}");
+    p.stage.discord.delete(theirs.news, theirs.elsewhere);
+    let after = p.request(3).await;
+    assert!(!after.contains("afar kumquat"), "{after}");
     p.answer(p.channel, 1).await;
     bot.stop().await;
 }
@@ -177,8 +285,7 @@ async fn a_fact_whose_message_is_edited_between_rounds_is_not_asked_with_again()
         p.to_us("remember that I like kumquat jam"),
     );
     p.answer(p.channel, 1).await;
-    let read = json!({"message": theirs.elsewhere.to_string()}).to_string();
-    let (first, gate) = Behaviour::calls("", &[("get_message", &read)]).held();
+    let (first, gate) = reads(theirs.news, theirs.elsewhere).held();
     p.stage.model.script(first);
     p.post(p.channel, p.boris, "or plums");
     p.post(p.channel, p.ada, p.to_us("what do I like?"));
