@@ -38,6 +38,7 @@ pub(super) struct Holds {
 #[derive(Debug)]
 struct Question {
     guild: Option<GuildId>,
+    /// When it came, or its copy if that was after it was asked.
     came: Instant,
     request: TurnRequest,
     state: State,
@@ -241,6 +242,7 @@ impl Holds {
         request: TurnRequest,
         mark: Mark,
         is_over: bool,
+        now: Instant,
     ) -> Vec<Step> {
         let mut questions = self.questions.iter_mut();
         let question = questions.find(|one| one.request.trigger.id == original);
@@ -257,6 +259,8 @@ impl Holds {
             }
             State::Asked | State::Cancelled | State::Answered => {
                 question.copy = Some(HeldCopy::Asks(request, None));
+                // The original is deleted next, perhaps as late as the copy came.
+                question.came = now;
                 let is_over = is_over && question.state != State::Cancelled;
                 let over = question.copy_is_over().filter(|_| is_over);
                 over.into_iter().chain([Step::Finish(mark)]).collect()

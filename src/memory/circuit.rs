@@ -254,9 +254,18 @@ impl Memory {
     /// what broke its connections may have let another process in.
     pub async fn is_ours(&self) -> bool {
         for (_, store) in self.stores.all() {
-            let now = self.circuit(store).now();
-            if now.read.max(now.write) == CircuitState::Failing {
-                let _ = self.look(store, Sides::default()).await;
+            let before = self.circuit(store).seen();
+            let Sides { read, write } = before.sides;
+            if read.max(write) != CircuitState::Failing {
+                continue;
+            }
+            let reads = Sides {
+                write: CircuitState::Closed,
+                ..before.sides
+            };
+            if let Err(still) = self.look(store, reads).await {
+                let write = still.write.max(write);
+                self.found(store, before, Sides { write, ..still });
             }
         }
         !self.is_lost()

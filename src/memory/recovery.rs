@@ -113,14 +113,12 @@ impl Memory {
         }
     }
 
-    /// Returns once the shutdown has waited long enough for a failing store.
+    /// Returns once the shutdown has waited long enough: less for a failing store.
     pub(super) async fn gives_up(&self, shutdown: &CancellationToken) {
         shutdown.cancelled().await;
-        loop {
+        tokio::time::sleep(LAST_TRY).await;
+        if self.is_well() {
             tokio::time::sleep(LAST_TRY).await;
-            if !self.is_well() {
-                return;
-            }
         }
     }
 
@@ -128,12 +126,14 @@ impl Memory {
     /// does not take now is lost, and counted.
     pub async fn close(&self) {
         let saved = tokio::time::timeout(LAST_TRY, self.save_turns(|_| true)).await;
-        if matches!(saved, Ok(Ok(()))) {
-            self.reconcile_all().await;
+        let finish = async {
+            if matches!(saved, Ok(Ok(()))) {
+                // Of changes that are cut off, the session file names the channels.
+                self.reconcile_all().await;
+            }
             self.flush().await;
-        } else {
-            let _ = tokio::time::timeout(LAST_TRY, self.flush()).await;
-        }
+        };
+        let _ = tokio::time::timeout(LAST_TRY, finish).await;
         self.drop_unsaved();
         self.close_outputs().await;
         for (_, store) in self.stores.all() {

@@ -63,7 +63,8 @@ impl Dispatcher {
                     // Whether it is asked is for the next process, which gets both again.
                     return Vec::new();
                 }
-                self.holds.take_copy(original, request, mark, is_over)
+                self.holds
+                    .take_copy(original, request, mark, is_over, Instant::now())
             }
             None if may_be_copied && self.services.claims.is_given_up(trigger.id) => {
                 self.holds.take_given_up(request, mark, Instant::now())

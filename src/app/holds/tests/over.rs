@@ -21,7 +21,9 @@ fn the_copy_of_a_question_that_was_asked_is_over_with_it() {
     let copied = |all: &mut Watched, is_over| {
         let (mark, request) = (all.mark(11), request(&message(11, 99, "why?")));
         let original = MessageId::new(10);
-        over(all.holds.take_copy(original, request, mark, is_over))
+        let now = all.at(all.ms);
+        let steps = all.holds.take_copy(original, request, mark, is_over, now);
+        over(steps)
     };
     let mut all = asked();
     assert_eq!(copied(&mut all, true), [11]);
@@ -37,7 +39,7 @@ fn the_copy_of_a_question_that_was_asked_is_over_with_it() {
     assert!(ended(&mut all, true).is_empty());
     assert_eq!(ended(&mut all, false), [11]);
     // A turn that takes longer than a copy is known.
-    let late = all.at(1_500 + 5_001);
+    let late = all.at(1_500 + 1_500 + 5_001);
     assert_eq!(over(all.holds.expire(late)), [11]);
     assert!(all.holds.is_empty());
     // A question that is deleted gives way, and its copy is no longer over.
