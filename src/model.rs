@@ -19,7 +19,7 @@ mod tool;
 mod vision;
 
 pub use agent::{Agent, AgentChannels};
-pub use agent_run::{RunBounds, RunLimits, STOP_RUN};
+pub use agent_run::{RUN_FETCHES, RUN_ROUNDS, RUNS_PER_GUILD, RUNS_PER_USER, RunBounds, STOP_RUN};
 pub use key::{begins_as_key, without_keys};
 pub use noted::Noted;
 pub use price::{Cost, ModelPrice, Price, Prices};

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::model::{Agent, RunLimits};
+use crate::model::{Agent, RUNS_PER_GUILD, RUNS_PER_USER};
 use clew_context::model::{ChannelId, GuildId, InteractionId, MessageId, UnixMillis, UserId};
 
 pub use activity::{Activity, Doing};
@@ -29,7 +29,8 @@ pub struct Runs {
 
 #[derive(Debug)]
 struct Shared {
-    limits: RunLimits,
+    /// `MAX_AGENT_RUNS`; if 0, there are none.
+    most: usize,
     known: Mutex<Known>,
     /// Tells that what the next process needs has changed.
     changed: watch::Sender<()>,
@@ -135,14 +136,14 @@ pub struct RunSlot {
 
 impl Runs {
     /// No run is under way; these broke off with an earlier process.
-    pub fn new(limits: RunLimits, broken_off: OpenRuns) -> Self {
+    pub fn new(most: usize, broken_off: OpenRuns) -> Self {
         let known = Known {
             broken_off: broken_off.0,
             ..Known::default()
         };
         Self {
             shared: Arc::new(Shared {
-                limits,
+                most,
                 known: Mutex::new(known),
                 changed: watch::Sender::new(()),
                 written: watch::Sender::default(),
@@ -156,7 +157,7 @@ impl Runs {
     /// Whose runs are as many as may be.
     pub fn begin(&self, new: NewRun) -> Result<RunSlot, Full> {
         let mut known = self.shared.known();
-        known.has_room(&self.shared.limits, &new)?;
+        known.has_room(self.shared.most, &new)?;
         let run = Arc::new(Run {
             id: new.id,
             guild: new.guild,
@@ -223,17 +224,17 @@ impl Runs {
 }
 
 impl Known {
-    fn has_room(&self, limits: &RunLimits, new: &NewRun) -> Result<(), Full> {
+    fn has_room(&self, most: usize, new: &NewRun) -> Result<(), Full> {
         let count = |is_such: &dyn Fn(&Run) -> bool| {
             self.under_way.values().filter(|run| is_such(run)).count()
         };
-        if limits.all == 0 {
+        if most == 0 {
             Err(Full::Off)
-        } else if count(&|run| run.asker == new.asker) >= limits.per_user {
+        } else if count(&|run| run.asker == new.asker) >= RUNS_PER_USER {
             Err(Full::User)
-        } else if new.guild.is_some() && count(&|run| run.guild == new.guild) >= limits.per_guild {
+        } else if new.guild.is_some() && count(&|run| run.guild == new.guild) >= RUNS_PER_GUILD {
             Err(Full::Guild)
-        } else if self.under_way.len() >= limits.all {
+        } else if self.under_way.len() >= most {
             Err(Full::All)
         } else {
             Ok(())

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::model::{Payer, ToolName};
+use crate::model::{Payer, RUN_FETCHES, RUN_ROUNDS, ToolName};
 use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::event::Outcome;
 use crate::telemetry::{Ids, TurnStage};
@@ -183,18 +183,17 @@ impl Turn<'_> {
 
     /// How often the model may call tools.
     fn max_tool_rounds(&self) -> usize {
-        let settings = &self.services.settings;
         if self.job.run.is_some() {
-            settings.runs.max_rounds
+            RUN_ROUNDS
         } else {
-            settings.tools.max_rounds
+            self.services.settings.tools.max_rounds
         }
     }
 
     /// How many REST calls tools may make.
     fn max_tool_fetches(&self) -> usize {
         if self.job.run.is_some() {
-            self.services.settings.runs.max_fetches
+            RUN_FETCHES
         } else {
             tools::MAX_FETCHES
         }

@@ -59,8 +59,6 @@ const REFUSALS_OF_A_CHANNEL: usize = 5;
 pub(super) struct Dispatcher {
     services: Arc<Services>,
     rules: Rules,
-    /// The server that gets our commands; without one they are registered everywhere.
-    command_guild: Option<GuildId>,
     /// Which events are finished.
     progress: Arc<Mutex<ShardProgress>>,
     /// The shards that are connected.
@@ -109,7 +107,6 @@ impl Dispatcher {
         Self {
             services,
             rules: wiring::rules(config),
-            command_guild: config.discord.command_guild,
             progress,
             connected: BTreeSet::new(),
             replayed: HashMap::new(),

@@ -77,19 +77,13 @@ pub(super) async fn services(
             clock(),
         )),
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
-        runs: Runs::new(config.runs.limits, run_file::load(&config.state_dir)),
+        runs: Runs::new(config.runs.most, run_file::load(&config.state_dir)),
         image_room: Arc::default(),
         settings: TurnSettings {
             limits: config.limits,
-            images: config
-                .llm
-                .as_ref()
-                .map(|llm| llm.images)
-                .unwrap_or_default(),
             proxies: config.triggers.proxies.clone(),
             reply_target: config.reply_target,
             max_messages: config.answers.max_messages,
-            link_previews: config.answers.link_previews,
             tools: config.tools,
             receipt_button: config.answers.receipt_button,
             runs: config.runs.bounds,
@@ -183,12 +177,11 @@ async fn outputs(
     } else {
         (Arc::new(Disk::default()), u64::MAX)
     };
+    let limits = OutputLimits::default();
     let settings = OutputSettings {
         limits: OutputLimits {
-            pointers: kept.max_pointers,
-            bytes: kept.max_bytes.min(most),
-            age: kept.max_age,
-            idle: kept.max_idle,
+            bytes: limits.bytes.min(most),
+            ..limits
         },
         resume: kept.resume,
         ..OutputSettings::new(&kept.dir)

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::{Endpoint, variable as var};
-use clew_context::model::{GuildId, Secret};
+use clew_context::model::Secret;
 
 /// How to reach Discord, and what to request from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +20,6 @@ pub struct DiscordConfig {
     pub message_content: MessageContent,
     /// `DISCORD_MEMBERS_INTENT`.
     pub members_intent: bool,
-    /// `DISCORD_COMMAND_GUILD`: the only server that gets our commands.
-    pub command_guild: Option<GuildId>,
 }
 
 /// Whether to request the privileged message content intent.
@@ -45,7 +43,6 @@ struct RawDiscord {
     discord_gateway_url: Option<String>,
     discord_message_content: Option<String>,
     discord_members_intent: Option<String>,
-    discord_command_guild: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> DiscordConfig {
@@ -78,12 +75,6 @@ pub(super) fn read(check: &mut Checker) -> DiscordConfig {
             ],
         ),
         members_intent: check.switch(&var::DISCORD_MEMBERS_INTENT, raw.discord_members_intent),
-        command_guild: check.optional(
-            &var::DISCORD_COMMAND_GUILD,
-            raw.discord_command_guild,
-            "one server id, 1 to 20 digits",
-            |text| text.parse().ok(),
-        ),
     }
 }
 

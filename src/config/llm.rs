@@ -9,13 +9,10 @@ use super::fallbacks::{self, FallbackConfig};
 use super::problem::Problem;
 use super::{Endpoint, Variable, variable as var};
 use crate::model::Vision;
-use clew_context::engine::images;
-use clew_context::model::{ImageLimits, Secret};
+use clew_context::model::Secret;
 
 /// The longest wait that `LLM_TIMEOUT_S` accepts, in seconds: an hour.
 const LONGEST_TIMEOUT_S: f64 = 3_600.0;
-/// The most images that `LLM_MAX_IMAGES` accepts.
-const MOST_IMAGES: usize = 10;
 /// The values of `LLM_VISION`, the default first.
 const VISIONS: [(&str, Vision); 3] = [
     ("auto", Vision::Auto),
@@ -44,8 +41,6 @@ pub struct LlmConfig {
     pub temperature: Option<f64>,
     /// `LLM_VISION`.
     pub vision: Vision,
-    /// `LLM_MAX_IMAGES` and `LLM_MAX_IMAGE_BYTES`.
-    pub images: ImageLimits,
 }
 
 #[derive(Default, Deserialize)]
@@ -64,8 +59,6 @@ struct RawLlm {
     llm_max_output_tokens: Option<String>,
     llm_temperature: Option<String>,
     llm_vision: Option<String>,
-    llm_max_images: Option<String>,
-    llm_max_image_bytes: Option<String>,
 }
 
 /// None without `LLM_BASE_URL`; the other variables are checked all the same.
@@ -97,14 +90,6 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
     );
     let temperature = check.optional_number(&var::LLM_TEMPERATURE, raw.llm_temperature, 0.0..=2.0);
     let vision = check.one_of(&var::LLM_VISION, raw.llm_vision, &VISIONS);
-    let images = ImageLimits {
-        images: check.number(&var::LLM_MAX_IMAGES, raw.llm_max_images, 0..=MOST_IMAGES),
-        image_bytes: check.number(
-            &var::LLM_MAX_IMAGE_BYTES,
-            raw.llm_max_image_bytes,
-            0..=images::MAX_BYTES,
-        ),
-    };
     let api_key = check.optional(
         &var::LLM_API_KEY,
         raw.llm_api_key,
@@ -135,7 +120,6 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
         max_output_tokens,
         temperature,
         vision,
-        images,
     })
 }
 

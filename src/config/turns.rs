@@ -43,8 +43,6 @@ pub struct CatchUpConfig {
 pub struct AnswerConfig {
     /// `ANSWER_MAX_MESSAGES`, at least one; the rest is attached as a file.
     pub max_messages: usize,
-    /// `LINK_PREVIEWS`.
-    pub link_previews: bool,
     /// `RECEIPT_BUTTON`.
     pub receipt_button: bool,
 }
@@ -60,7 +58,6 @@ struct RawTurns {
     catch_up_min: Option<String>,
     catch_up_max_fetches: Option<String>,
     answer_max_messages: Option<String>,
-    link_previews: Option<String>,
     receipt_button: Option<String>,
 }
 
@@ -109,7 +106,6 @@ pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {
     let raw: RawTurns = check.raw();
     AnswerConfig {
         max_messages: check.number(&var::ANSWER_MAX_MESSAGES, raw.answer_max_messages, 1..=20),
-        link_previews: check.switch(&var::LINK_PREVIEWS, raw.link_previews),
         receipt_button: check.switch(&var::RECEIPT_BUTTON, raw.receipt_button),
     }
 }

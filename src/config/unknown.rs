@@ -39,6 +39,33 @@ const ALIASES: [(&str, &str); 5] = [
     ("OPENAI_MODEL", "LLM_MODEL"),
 ];
 
+/// Names that were settings up to 0.1, and what to write instead. They are told of for two versions.
+const REMOVED: &[(&str, &str)] = &[
+    ("AGENT_RUNS_PER_GUILD", "nothing; it is always 2"),
+    ("AGENT_RUNS_PER_USER", "nothing; it is always 1"),
+    ("AGENT_RUN_MAX_FETCHES", "nothing; it is always 100"),
+    ("AGENT_RUN_MAX_ROUNDS", "nothing; it is always 20"),
+    (
+        "DISCORD_COMMAND_GUILD",
+        "nothing; commands are registered everywhere",
+    ),
+    ("LINK_PREVIEWS", "nothing; links in answers have none"),
+    ("LLM_MAX_IMAGES", "nothing; it is always 4"),
+    ("LLM_MAX_IMAGE_BYTES", "nothing; it is always 4000000"),
+    ("TOOL_OFFER_MAX", "nothing; it is always 8"),
+    ("TOOL_OUTPUT_MAX_AGE_H", "nothing; it is always 24"),
+    ("TOOL_OUTPUT_MAX_MB", "nothing; it is always 256"),
+    ("TOOL_POINTERS_MAX", "nothing; it is always 1000"),
+    ("TOOL_PROMPT_MAX_CHARS", "nothing; it is always 48000"),
+    ("TOOL_SESSION_IDLE_MIN", "nothing; it is always 60"),
+];
+
+/// What to write instead of a name that was a setting.
+pub(super) fn instead_of_removed(name: &str) -> Option<&'static str> {
+    let found = REMOVED.iter().find(|(removed, _)| *removed == name);
+    found.map(|(_, instead)| *instead)
+}
+
 /// What an unknown name may be meant to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Guess {

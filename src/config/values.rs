@@ -116,6 +116,16 @@ impl Values {
     /// look like ours.
     fn judge(&mut self, name: &str, found: &Unknown) {
         let origin = found.origin;
+        if let Some(instead) = unknown::instead_of_removed(name) {
+            if found.has_value {
+                self.problems.push(Problem {
+                    subject: name.to_owned(),
+                    shown: format!("is not a setting any more ({origin})"),
+                    accepted: instead.to_owned(),
+                });
+            }
+            return;
+        }
         let guess = unknown::guess(name, |name| self.texts.contains_key(name));
         let in_file = (origin == SettingOrigin::DotEnv).then_some(Guess::Ours);
         let Some(guess) = guess.or(in_file) else {

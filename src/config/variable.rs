@@ -139,8 +139,6 @@ variables! {
     DISCORD_MESSAGE_CONTENT = "required", "required|off", Discord;
     /// Requests the members intent, which keeps members' names and roles up to date.
     DISCORD_MEMBERS_INTENT = "false", "true|false", Discord;
-    /// Registers the commands in this server only, where they appear at once; everywhere if empty.
-    DISCORD_COMMAND_GUILD = "", "server id", Discord;
 
     /// Servers in which the bot answers; a star means all.
     ALLOWED_GUILDS = "*", "server ids, comma separated", Access;
@@ -196,10 +194,6 @@ variables! {
     LLM_TEMPERATURE = "", "number", Model;
     /// Whether the model is sent images: with auto until it refuses them, then not for an hour; with on always, and a refusal is an error.
     LLM_VISION = "auto", "auto|on|off", Model;
-    /// The most images with one question: its own, those of the message pointed at, then of the others in the prompt, newest first; at most 10.
-    LLM_MAX_IMAGES = "4", "images", Model;
-    /// The largest of them; together they have at most 8,000,000 bytes.
-    LLM_MAX_IMAGE_BYTES = "4000000", "bytes", Model;
     /// What a million tokens of prompts cost, for `clew report`; MODEL=PRICE where a model differs.
     LLM_PRICE_IN = "", "price or MODEL=price, comma separated", Model;
     /// What a million tokens of answers cost.
@@ -257,24 +251,14 @@ variables! {
     TOKENS_PER_GUILD_DAY = "0", "tokens", Turns;
     /// How many agent runs (`/agent run`) may be under way at once, in all; 0 for none.
     MAX_AGENT_RUNS = "4", "runs", Turns;
-    /// How many of them one user may have.
-    AGENT_RUNS_PER_USER = "1", "runs", Turns;
-    /// How many of them one server may have.
-    AGENT_RUNS_PER_GUILD = "2", "runs", Turns;
     /// How long one may take.
     AGENT_RUN_TIMEOUT_S = "600", "seconds", Turns;
-    /// How often the model may call tools in one, instead of `TOOL_MAX_ROUNDS`.
-    AGENT_RUN_MAX_ROUNDS = "20", "rounds", Turns;
-    /// How many calls to Discord its tools may make, all together; those of another turn may make 16.
-    AGENT_RUN_MAX_FETCHES = "100", "REST calls", Turns;
     /// The tokens of one, prompts and answers: when they run low, the model is asked for its answer without tools.
     AGENT_RUN_MAX_TOKENS = "200000", "tokens", Turns;
     /// The most messages of one answer; the rest is attached as a file.
     ANSWER_MAX_MESSAGES = "4", "messages", Turns;
     /// Whether a button under answers shows what they were made from, as `/context why` does.
     RECEIPT_BUTTON = "false", "true|false", Turns;
-    /// Whether links in answers show previews.
-    LINK_PREVIEWS = "false", "true|false", Turns;
     /// How long running turns may take to finish at shutdown.
     SHUTDOWN_TIMEOUT_S = "20", "seconds", Turns;
     /// How old a question may be that was asked while the bot was down or cut off, and is answered then; 0 for none.
@@ -288,22 +272,10 @@ variables! {
     TOOL_MAX_ROUNDS = "6", "rounds", Tools;
     /// How long one call of a tool may take.
     TOOL_TIMEOUT_S = "20", "seconds, fractions allowed", Tools;
-    /// What tools gave in one request; the oldest results shrink to a line.
-    TOOL_PROMPT_MAX_CHARS = "48000", "characters", Tools;
     /// Where what tools gave is kept, one file each; with `IN_MEMORY_CONTEXT_ONLY` in memory instead.
     TOOL_OUTPUT_DIR = "var/tool_outputs", "path", Tools;
     /// Whether the next process finds those files again; otherwise they go at the end, at the latest at the next start.
     TOOL_OUTPUT_RESUME = "false", "true|false", Tools;
-    /// The most results that are kept; the oldest of whoever has most make room.
-    TOOL_POINTERS_MAX = "1000", "results", Tools;
-    /// The most that they may take; in memory no more than 32 MiB.
-    TOOL_OUTPUT_MAX_MB = "256", "MiB", Tools;
-    /// How long one is kept at most.
-    TOOL_OUTPUT_MAX_AGE_H = "24", "hours", Tools;
-    /// After how long without a use a conversation's results go.
-    TOOL_SESSION_IDLE_MIN = "60", "minutes", Tools;
-    /// How many results of earlier turns that match the question a prompt names, a line each; 0 for none.
-    TOOL_OFFER_MAX = "8", "results", Tools;
 
     /// Where the events are written as JSON Lines, one file a day.
     TELEMETRY_DIR = "var/telemetry", "path", Operation;

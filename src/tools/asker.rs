@@ -18,7 +18,7 @@ use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, OptOuts,
 use clew_discord::guild_state::GuildState;
 
 /// The most REST calls that the tools of one turn make, all together; an agent run's may
-/// make `AGENT_RUN_MAX_FETCHES`.
+/// make a hundred.
 pub const MAX_FETCHES: usize = 16;
 
 /// The asker of a turn, and what the tools of the turn may use for them.

@@ -17,8 +17,8 @@ use clew_context::collect::NegativeCache;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::Window;
 use clew_context::model::{
-    ChannelId, GuildId, ImageLimits, Limits, Message, OptOuts, Proxies, ProxyId, ReplyTarget,
-    TurnRequest, UserId,
+    ChannelId, GuildId, Limits, Message, OptOuts, Proxies, ProxyId, ReplyTarget, TurnRequest,
+    UserId,
 };
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
@@ -64,16 +64,12 @@ pub struct Services {
 pub struct TurnSettings {
     /// The caps of a block.
     pub limits: Limits,
-    /// `LLM_MAX_IMAGES` and `LLM_MAX_IMAGE_BYTES`.
-    pub images: ImageLimits,
     /// `PROXY_APPS`.
     pub proxies: Proxies,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
     /// `ANSWER_MAX_MESSAGES`.
     pub max_messages: usize,
-    /// `LINK_PREVIEWS`.
-    pub link_previews: bool,
     /// `TOOLS` and what goes with it.
     pub tools: ToolConfig,
     /// `RECEIPT_BUTTON`.

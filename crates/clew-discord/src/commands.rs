@@ -23,8 +23,7 @@ use clew_context::model::{ApplicationId, GuildId};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Registers these commands, and no others, if they differ from those registered, in one server
-/// (`DISCORD_COMMAND_GUILD`, takes effect at once) or everywhere. Returns
-/// whether they differed.
+/// (which takes effect at once) or everywhere. Returns whether they differed.
 ///
 /// # Errors
 /// Discord's refusal; the bot carries on without commands.

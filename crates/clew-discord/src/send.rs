@@ -24,6 +24,8 @@ use clew_context::model::{ChannelId, Fallback, MessageFlags, MessageId};
 
 /// Discord's limit for a nonce, in characters (Create Message, `nonce`).
 const MAX_NONCE_CHARS: usize = 25;
+/// Links show no previews. Also on edits, of which this is the only flag (Edit Message, `flags`).
+const FLAGS: MessageFlags = MessageFlags::SUPPRESS_EMBEDS;
 /// Waits before the first and the second retry: a dropped connection recovers
 /// quickly, a server error takes longer.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
@@ -45,8 +47,6 @@ pub struct NewMessage {
     pub nonce: String,
     /// A file to attach.
     pub attachment: Option<FileUpload>,
-    /// Whether links in the text show previews.
-    pub link_previews: bool,
 }
 
 /// A text that pings nobody.
@@ -56,17 +56,14 @@ pub struct MessageText<'a> {
     pub content: &'a str,
     /// A file to attach.
     pub file: Option<&'a FileUpload>,
-    /// Whether links in the text show previews.
-    pub link_previews: bool,
 }
 
 impl<'a> MessageText<'a> {
-    /// Text of our own: no file, no link previews.
+    /// Text without a file.
     pub const fn plain(content: &'a str) -> Self {
         Self {
             content,
             file: None,
-            link_previews: false,
         }
     }
 
@@ -74,31 +71,16 @@ impl<'a> MessageText<'a> {
         self.file.map_or(&[], std::slice::from_ref)
     }
 
-    fn flags(&self) -> MessageFlags {
-        flags(self.link_previews)
-    }
-
-    /// The body of a new message.
-    fn message(&self) -> Value {
+    /// The body of a new message, or of an edit; Discord keeps fields that an edit does not
+    /// contain.
+    fn body(&self) -> Value {
         let mut payload = json!({
             "content": self.content,
-            "flags": self.flags().0,
+            "flags": FLAGS.0,
             "allowed_mentions": {"parse": []},
         });
         if self.file.is_some() {
             payload["attachments"] = answer::attachments(self.files());
-        }
-        payload
-    }
-
-    /// The body of an edit; Discord keeps fields it does not contain. Previews
-    /// are the only flag of ours that an edit may set (Edit Message, `flags`).
-    fn edit(&self) -> Value {
-        let mut payload = self.message();
-        if self.link_previews
-            && let Some(fields) = payload.as_object_mut()
-        {
-            fields.remove("flags");
         }
         payload
     }
@@ -183,7 +165,7 @@ impl Rest {
         deadline: Instant,
     ) -> Result<(), RestError> {
         let path = format!("channels/{channel}/messages/{id}");
-        let payload = text.edit();
+        let payload = text.body();
         let make = || {
             let builder = RequestBuilder::raw(Method::Patch, path.clone());
             with_body(builder, &payload, text.files())
@@ -309,7 +291,7 @@ fn dropped_reference(error: &RestError) -> Option<Fallback> {
 fn payload(message: &NewMessage, reply_to: Option<MessageId>) -> Value {
     let mut payload = json!({
         "content": message.content,
-        "flags": flags(message.link_previews).0,
+        "flags": FLAGS.0,
         "allowed_mentions": {
             "parse": [],
             "users": [],
@@ -332,14 +314,6 @@ fn enforce_nonce(payload: &mut Value, nonce: &str) {
     if !nonce.is_empty() {
         payload["nonce"] = json!(nonce);
         payload["enforce_nonce"] = json!(true);
-    }
-}
-
-fn flags(link_previews: bool) -> MessageFlags {
-    if link_previews {
-        MessageFlags::default()
-    } else {
-        MessageFlags::SUPPRESS_EMBEDS
     }
 }
 
@@ -419,20 +393,9 @@ mod tests {
     }
 
     #[test]
-    fn links_show_previews_only_if_that_is_wanted() {
-        for (link_previews, flags, of_edit) in [(false, 4, json!(4)), (true, 0, Value::Null)] {
-            let message = NewMessage {
-                link_previews,
-                ..NewMessage::default()
-            };
-            assert_eq!(payload(&message, None)["flags"], flags);
-            let text = MessageText {
-                link_previews,
-                ..MessageText::plain("https://example.org")
-            };
-            assert_eq!(text.message()["flags"], flags);
-            assert_eq!(text.edit()["flags"], of_edit);
-        }
+    fn links_show_no_previews() {
+        assert_eq!(payload(&NewMessage::default(), None)["flags"], 4);
+        assert_eq!(MessageText::plain("https://example.org").body()["flags"], 4);
     }
 
     #[test]

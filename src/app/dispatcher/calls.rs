@@ -157,10 +157,10 @@ impl Dispatcher {
     }
 
     pub(super) fn register_commands(&self, application: ApplicationId) {
-        let (services, guild) = (Arc::clone(&self.services), self.command_guild);
+        let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
             let commands = commands::specs();
-            match register(&services.rest, application, guild, &commands).await {
+            match register(&services.rest, application, None, &commands).await {
                 Ok(true) => tracing::info!("commands were registered"),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(

@@ -211,12 +211,6 @@ fn what_comes_late_hands_over_and_never_doubles() {
     let mut all = begun();
     assert_eq!(all.deleted(10, Progress::Over), NOTHING);
     assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
-    // A deletion may come as late after a copy as that after its question.
-    let mut all = begun();
-    all.expired(6_000);
-    assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
-    all.expired(12_000);
-    assert_eq!(all.deleted(10, Progress::Queued(None)), asked(11));
     let mut all = begun();
     all.expired(6_500);
     assert_eq!(all.copies(11, "why?"), None, "nobody knows it any more");

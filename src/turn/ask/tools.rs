@@ -35,6 +35,8 @@ const MAX_NAME: usize = 64;
 const MAX_SOURCES: usize = 300;
 /// Below this, tool text is not shortened further to fit a model.
 const MIN_PROMPT_CHARS: usize = 2_000;
+/// What tools gave in one request, in Unicode scalars; the oldest results shrink to a line.
+const MAX_PROMPT_CHARS: usize = 48_000;
 /// What is shown of a result that may not be shown any more.
 const GONE: &str = "(What this showed was changed or removed.)";
 
@@ -83,9 +85,8 @@ pub(in crate::turn) struct ToolsUsed {
 
 impl<'a> ToolLoop<'a> {
     pub(super) fn new(turn: &'a Turn<'a>, material: &TurnMaterial) -> Self {
-        let settings = &turn.services.settings.tools;
         let background = material.background.as_ref();
-        let agent = background.filter(|_| settings.is_on);
+        let agent = background.filter(|_| turn.services.settings.tools.is_on);
         Self {
             turn,
             offered: agent.map_or_else(Vec::new, |one| offered(turn, &one.agent)),
@@ -93,7 +94,7 @@ impl<'a> ToolLoop<'a> {
             called: HashMap::new(),
             sources: BTreeSet::new(),
             fetches: 0,
-            max_chars: settings.max_prompt_chars,
+            max_chars: MAX_PROMPT_CHARS,
         }
     }
 

@@ -337,7 +337,7 @@ impl<'a> PostedAnswer<'a> {
         content: &str,
         file: Option<&FileUpload>,
     ) -> Result<(), RestError> {
-        let text = self.text(content, file);
+        let text = MessageText { content, file };
         match &self.destination {
             Destination::Channel { channel, .. } => {
                 self.rest()
@@ -371,7 +371,6 @@ impl<'a> PostedAnswer<'a> {
                     ping_replied: *ping && index == 0,
                     nonce: self.nonce(index),
                     attachment: file.cloned(),
-                    link_previews: self.turn.services.settings.link_previews,
                 };
                 if index == 0 {
                     self.posting().await;
@@ -389,7 +388,7 @@ impl<'a> PostedAnswer<'a> {
                 Ok(sent.id)
             }
             Destination::Interaction(interaction) => {
-                let text = self.text(content, file);
+                let text = MessageText { content, file };
                 let is_private = self.turn.job.request.is_private;
                 if index == 0 {
                     self.rest()
@@ -413,14 +412,6 @@ impl<'a> PostedAnswer<'a> {
         let turn = self.turn;
         let id = turn.job.request.turn().0;
         format!("{id:x}.{}.{index}", turn.restarts)
-    }
-
-    fn text<'t>(&self, content: &'t str, file: Option<&'t FileUpload>) -> MessageText<'t> {
-        MessageText {
-            content,
-            file,
-            link_previews: self.turn.services.settings.link_previews,
-        }
     }
 }
 

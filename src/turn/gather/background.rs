@@ -18,6 +18,9 @@ use clew_context::engine::turn::Collected;
 use clew_context::model::{ChannelId, ChannelKind, ContentSource, Profiles, TurnId};
 use clew_store::model::{Scope, StoredMessage};
 
+/// How many results of earlier turns that match the question a prompt names, a line each.
+const MAX_OFFERS: usize = 8;
+
 /// How much of a question and of the newest messages around it is used to
 /// match facts, in bytes. Matching looks at a few hundred words at most.
 const MATCHED_BYTES: usize = 8_000;
@@ -269,12 +272,11 @@ async fn add_profiles(turn: &Turn<'_>, background: &mut Background, collected: &
 /// everybody who reads the answer may. An agent run starts without any, and so does who
 /// asks through an app.
 async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
-    let settings = &turn.services.settings.tools;
     let offered = tools::offered(&background.agent);
     let can_read = offered.iter().any(|tool| tool.name == ToolName::ReadOutput);
     background.offers.clear();
     let owns_none = turn.proxy().is_some() || background.facts.is_none();
-    if owns_none || !settings.is_on || !can_read || settings.max_offers == 0 {
+    if owns_none || !turn.services.settings.tools.is_on || !can_read {
         return;
     }
     let memory = &turn.services.memory;
@@ -282,7 +284,7 @@ async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     let readers = |channel| turn.readers(channel);
     retain_readable(&mut pointers, |_| None, |pointer| &pointer.sources, readers);
     let words = turn.services.own_words(turn.ids.guild, turn.trigger());
-    let mut chosen = Memory::offers(&words, &pointers, settings.max_offers);
+    let mut chosen = Memory::offers(&words, &pointers, MAX_OFFERS);
     let (here, inherited) = (background.place.channel, &mut background.inherited);
     chosen.retain(|pointer| {
         let sources = elsewhere(pointer.sources.iter().copied(), here);

@@ -34,10 +34,10 @@ pub(super) async fn fetched<S: Source>(
     let Some(model) = model.filter(|model| is_asked && model.takes_images()) else {
         return TurnImages::default();
     };
-    let limits = &services.settings.images;
+    let limits = ImageLimits::default();
     let limits = ImageLimits {
         images: limits.images.min(fitting(prompt, model)),
-        ..*limits
+        ..limits
     };
     let files = images::files(collected, prepared, &limits);
     let bytes = files.iter().map(|one| one.file.size).sum();

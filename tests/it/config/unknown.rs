@@ -2,7 +2,7 @@
 
 use clew::config::Config;
 
-use super::{dotenv, load, owned};
+use super::{dotenv, load, owned, try_load};
 
 #[track_caller]
 fn check_hint(name: &str, expected: Option<&str>) {
@@ -103,4 +103,15 @@ fn a_file_that_cannot_be_read_is_named_with_what_to_do() {
     ] {
         assert!(errors.contains(part), "{part}: {errors}");
     }
+}
+
+/// What was a setting says what to write instead; without a value it does no harm.
+#[test]
+fn a_setting_that_was_removed_says_what_to_write_instead() {
+    let errors = try_load(&[("TOOL_OFFER_MAX", "3")]).unwrap_err();
+    assert_eq!(
+        errors.problems[0].to_string(),
+        "TOOL_OFFER_MAX is not a setting any more (environment); accepted: nothing; it is always 8"
+    );
+    assert!(load(&[("TOOL_OFFER_MAX", "")]).warnings().is_empty());
 }

@@ -20,8 +20,7 @@ async fn running(p: &Place, who: Id) -> Gate {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_are_bounded_by_person_by_server_and_in_all() {
-    let bounds = [("MAX_AGENT_RUNS", "3"), ("AGENT_RUNS_PER_GUILD", "2")];
-    let (p, bot) = place(&bounds).await;
+    let (p, bot) = place(&[("MAX_AGENT_RUNS", "3")]).await;
     let discord = &p.stage.discord;
     let told = |who, channel| p.told(who, channel, "count");
     let first = running(&p, p.ada).await;

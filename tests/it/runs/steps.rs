@@ -84,9 +84,9 @@ async fn a_run_reads_what_it_asks_for_and_says_only_the_end() {
 /// The model gets its last word.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_its_rounds_a_run_has_to_answer() {
-    let (p, bot) = place(&[("AGENT_RUN_MAX_ROUNDS", "2"), ("TOOL_MAX_ROUNDS", "1")]).await;
-    for words in ["a", "b"] {
-        let arguments = json!({"words": words}).to_string();
+    let (p, bot) = place(&[("TOOL_MAX_ROUNDS", "1")]).await;
+    for round in 0..20 {
+        let arguments = json!({"words": format!("word{round}")}).to_string();
         p.stage
             .model
             .script(Behaviour::calls("", &[("search_messages", &arguments)]));
@@ -94,7 +94,9 @@ async fn after_its_rounds_a_run_has_to_answer() {
     let run = p.begin(p.ada, "count the pumps").await;
     p.ended(run, "done").await;
     let offered: Vec<bool> = p.stage.model.requests().iter().map(offers).collect();
-    assert_eq!(offered, [true, true, false]);
+    let mut expected = [true; 21];
+    expected[20] = false;
+    assert_eq!(offered, expected);
     bot.stop().await;
 }
 
@@ -158,8 +160,8 @@ async fn a_run_keeps_to_its_tokens() {
 /// Its own bound; the tools of other turns may make 16 calls.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_keeps_to_its_calls_to_discord() {
-    let (p, bot) = place(&[("AGENT_RUN_MAX_FETCHES", "20")]).await;
-    let seeded: Vec<_> = (0..24)
+    let (p, bot) = place(&[("MEM_FETCH_TIMEOUT_S", "60")]).await;
+    let seeded: Vec<_> = (0..104)
         .map(|at| {
             p.stage
                 .discord
@@ -178,9 +180,9 @@ async fn a_run_keeps_to_its_calls_to_discord() {
         p.stage.model.script(Behaviour::calls("", &calls));
     }
     p.told(p.ada, p.channel, "count the pumps").await;
-    let request = p.stage.model.wait_requests(4).await.pop().unwrap();
+    let request = p.stage.model.wait_requests(14).await.pop().unwrap();
     let said = request["messages"].to_string();
-    assert_eq!(said.matches("Boris: pump ").count(), 20, "{said}");
+    assert_eq!(said.matches("Boris: pump ").count(), 100, "{said}");
     assert_eq!(said.matches("(fetch_budget)").count(), 4, "{said}");
     p.idle().await;
     bot.stop().await;

@@ -1,6 +1,6 @@
 //! Who sees runs and who stops them, and what else ends one.
 
-use clew_simulator::{ChannelKind, OverwriteOf, Permissions, Shown};
+use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, Shown};
 use serde_json::json;
 
 use super::{Place, Standing, ends, place};
@@ -11,14 +11,18 @@ const NOT_YOURS: &str = "-# Only whoever gave me a task, or has Manage Messages,
 
 /// A run of Ada's that waits for the model.
 async fn running(p: &Place) -> (Standing, Gate) {
+    running_of(p, p.ada).await
+}
+
+async fn running_of(p: &Place, who: Id) -> (Standing, Gate) {
     let requests = p.stage.model.requests().len();
     let gate = p.hold("never said");
-    let run = p.begin(p.ada, "count the pumps").await;
+    let run = p.begin(who, "count the pumps").await;
     p.stage.model.wait_requests(requests + 1).await;
     (run, gate)
 }
 
-async fn press(p: &Place, who: clew_simulator::Id, run: Standing) -> Shown {
+async fn press(p: &Place, who: Id, run: Standing) -> Shown {
     let pressed = p.stage.discord.press(who, run.message, "Stop");
     let shown = pressed.answer().await.unwrap();
     assert!(shown.ephemeral && shown.message != run.message);
@@ -65,17 +69,17 @@ async fn a_run_that_is_over_cannot_be_stopped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_stops_the_run_here_or_the_one_that_is_named() {
-    let (p, bot) = place(&[("AGENT_RUNS_PER_USER", "2")]).await;
+    let (p, bot) = place(&[]).await;
     let stop = |who, channel, options| p.call(who, channel, "agent stop", options);
     let none = stop(p.ada, p.channel, json!({})).await;
     assert_eq!(none.text(), "-# No task here that you may stop.");
     let (first, _gate) = running(&p).await;
-    let (second, _other) = running(&p).await;
+    let (second, _other) = running_of(&p, p.maria).await;
     assert_eq!(
         stop(p.boris, first.channel, json!({})).await.text(),
         none.text()
     );
-    let several = stop(p.ada, p.channel, json!({})).await;
+    let several = stop(p.maria, p.channel, json!({})).await;
     assert_eq!(
         several.text(),
         "-# There are several tasks. Pick one from the list."

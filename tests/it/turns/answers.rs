@@ -220,43 +220,38 @@ async fn nobody_is_pinged_but_an_asker_who_is_answered() {
 /// Suppress Embeds is set on what is posted and on every edit of it, to
 /// commands as well, and nobody is pinged the more for it.
 #[tokio::test(flavor = "multi_thread")]
-async fn links_show_previews_only_if_the_operator_wants_them() {
+async fn links_show_no_previews() {
     let words = "See https://example.org for more. ".repeat(70);
     let (beginning, rest) = words.split_at(1_000);
     let question = Use::slash("ask", &[("question", "where?")]);
-    for (wanted, flags, of_edit) in [
-        ("false", json!(4), json!(4)),
-        ("true", json!(0), json!(null)),
-    ] {
-        let p = place(&[("LINK_PREVIEWS", wanted)]).await;
-        let bot = p.start().await;
-        let (streamed, gate) = Behaviour::gated(&[beginning, rest]);
-        p.stage.model.script(streamed);
-        p.post(p.channel, p.ada, p.to_us("where?"));
-        gate.step(1);
-        p.answer(p.channel, 1).await;
-        gate.open();
-        p.answer(p.channel, 2).await;
-        p.stage.model.script(Behaviour::text(&[&words]));
-        p.stage.discord.interact(p.channel, p.ada, &question);
-        p.answer(p.channel, 4).await;
-        bot.stop().await;
-        let discord = &p.stage.discord;
-        for answer in discord.answers(p.channel) {
-            assert_eq!(json!(answer.flags), flags, "{answer:?}");
-        }
-        let edits = discord.requests_to("PATCH", "/messages/");
-        assert!(edits.len() >= 2, "of a message, and of a command's answer");
-        for edit in edits {
-            assert_eq!(edit.body["flags"], of_edit);
-            assert_eq!(edit.body["allowed_mentions"], json!({"parse": []}));
-        }
-        for sent in posts(&p).iter().chain(&followed_up(&p)) {
-            assert_eq!(
-                (&sent["flags"], &sent["allowed_mentions"]["parse"]),
-                (&flags, &json!([]))
-            );
-        }
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (streamed, gate) = Behaviour::gated(&[beginning, rest]);
+    p.stage.model.script(streamed);
+    p.post(p.channel, p.ada, p.to_us("where?"));
+    gate.step(1);
+    p.answer(p.channel, 1).await;
+    gate.open();
+    p.answer(p.channel, 2).await;
+    p.stage.model.script(Behaviour::text(&[&words]));
+    p.stage.discord.interact(p.channel, p.ada, &question);
+    p.answer(p.channel, 4).await;
+    bot.stop().await;
+    let discord = &p.stage.discord;
+    for answer in discord.answers(p.channel) {
+        assert_eq!(json!(answer.flags), json!(4), "{answer:?}");
+    }
+    let edits = discord.requests_to("PATCH", "/messages/");
+    assert!(edits.len() >= 2, "of a message, and of a command's answer");
+    for edit in edits {
+        assert_eq!(edit.body["flags"], 4);
+        assert_eq!(edit.body["allowed_mentions"], json!({"parse": []}));
+    }
+    for sent in posts(&p).iter().chain(&followed_up(&p)) {
+        assert_eq!(
+            (&sent["flags"], &sent["allowed_mentions"]["parse"]),
+            (&json!(4), &json!([]))
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clew::agents::Agents;
 use clew::llm;
 use clew::memory::{self, Memory, Stores};
-use clew::model::{RunBounds, RunLimits, Vision};
+use clew::model::{RunBounds, Vision};
 use clew::runs::{OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
@@ -16,8 +16,8 @@ use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{
-    ApplicationId, Cause, ChannelId, ChannelKind, ImageLimits, Limits, MessageId, OptOuts, Proxies,
-    ReplyTarget, TurnRequest, UserId, fixed_clock,
+    ApplicationId, Cause, ChannelId, ChannelKind, Limits, MessageId, OptOuts, Proxies, ReplyTarget,
+    TurnRequest, UserId, fixed_clock,
 };
 use clew_discord::guild_state::{CurrentUser, GuildState};
 use clew_discord::rest::Rest;
@@ -34,16 +34,8 @@ use crate::support::START;
 /// In every message of Boris that is not a question.
 const MARK: &str = "kumquat";
 
-const NO_RUNS: RunLimits = RunLimits {
-    all: 0,
-    per_user: 0,
-    per_guild: 0,
-};
-
 const RUN_BOUNDS: RunBounds = RunBounds {
     time: Duration::ZERO,
-    max_rounds: 0,
-    max_fetches: 0,
     max_tokens: 0,
 };
 
@@ -86,15 +78,13 @@ async fn services(p: &Place) -> (Services, Lines) {
         memory,
         claims: Arc::new(Claims::in_memory()),
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
-        runs: Runs::new(NO_RUNS, OpenRuns::default()),
+        runs: Runs::new(0, OpenRuns::default()),
         image_room: Arc::default(),
         settings: TurnSettings {
             limits: Limits::default(),
-            images: ImageLimits::default(),
             proxies: Proxies::default(),
             reply_target: ReplyTarget::Newest,
             max_messages: 3,
-            link_previews: false,
             tools: p.stage.config().tools,
             receipt_button: false,
             runs: RUN_BOUNDS,

@@ -159,30 +159,23 @@ async fn in_memory_only_what_an_earlier_process_left_on_disk_goes() {
     bot.stop().await;
 }
 
-/// Another took its room, its file went, or the process that kept it ended: the history is
-/// there, the results are not.
+/// Its file went, or the process that kept it ended: the history is there, the results are
+/// not.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_output_that_is_gone_is_told_to_be_gone() {
-    let settings = [("TOOL_POINTERS_MAX", "1"), ("USER_TURNS_PER_MIN", "0")];
-    let (p, news) = with_news(&settings).await;
+    let (p, news) = with_news(&[("USER_TURNS_PER_MIN", "0")]).await;
     let mut bot = p.start().await;
     let (mut gone, mut asked) = (Vec::new(), 0);
-    for nth in 0..3 {
+    for is_restarted in [false, true] {
         read_news(&p, news).await;
         gone.push(ids(&search(&p).await).remove(0));
-        match nth {
-            0 => {
-                p.tool("list_thread", &json!({})).await;
-            }
-            1 => {
-                let folder = p.stage.folder.path().join("tool_outputs");
-                fs::remove_file(folder.join(&files(&p)[0])).unwrap();
-            }
-            _ => {
-                bot.stop().await;
-                asked = p.stage.model.requests().len();
-                bot = p.stage.start().await;
-            }
+        if is_restarted {
+            bot.stop().await;
+            asked = p.stage.model.requests().len();
+            bot = p.stage.start().await;
+        } else {
+            let folder = p.stage.folder.path().join("tool_outputs");
+            fs::remove_file(folder.join(&files(&p)[0])).unwrap();
         }
         for id in &gone {
             let read = p.tool("read_output", &json!({"id": id})).await;
@@ -230,27 +223,31 @@ async fn a_long_result_is_shown_by_its_ends_and_read_by_page() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_has_no_room_in_a_request_shrinks_to_a_line() {
-    let (p, ()) = place_with(&[("TOOL_PROMPT_MAX_CHARS", "2000")], |world, seeds| {
-        world.seed(seeds.channel, seeds.boris, "pump ".repeat(300));
+    let (p, ()) = place_with(&[("TOOL_MAX_ROUNDS", "20")], |world, seeds| {
+        for _ in 0..2 {
+            world.seed(seeds.channel, seeds.boris, "pump ".repeat(390));
+        }
     })
     .await;
     let bot = p.start().await;
-    for before in [None, Some("9000000000000000000")] {
-        let arguments = json!({"before": before}).to_string();
-        p.stage
-            .model
-            .script(Behaviour::calls("", &[("list_thread", &arguments)]));
+    // Some 4,000 characters each.
+    for nth in 0..13 {
+        let arguments = json!({"before": (9_000_000_000_000_000_000_u64 + nth).to_string()});
+        p.stage.model.script(Behaviour::calls(
+            "",
+            &[("list_thread", &arguments.to_string())],
+        ));
     }
     p.post(p.channel, p.ada, p.to_us("well?"));
     p.answer(p.channel, 1).await;
     let requests = p.stage.model.requests();
     assert!(results(&requests[1])[0].contains("pump pump"));
-    let said = results(&requests[2]);
+    let said = results(&requests[13]);
     assert!(
         said[0].contains("(Left out for want of room: `read_output` with `id` "),
         "{said:?}"
     );
-    assert!(said[1].contains("pump pump"), "{said:?}");
+    assert!(said[12].contains("pump pump"), "{said:?}");
     bot.stop().await;
     let rows = p.rows().await;
     assert!(

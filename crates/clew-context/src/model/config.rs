@@ -41,9 +41,9 @@ pub struct Limits {
 /// Which images a model gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageLimits {
-    /// `LLM_MAX_IMAGES`: how many with one question.
+    /// How many with one question.
     pub images: usize,
-    /// `LLM_MAX_IMAGE_BYTES`: the largest.
+    /// The largest.
     pub image_bytes: u64,
 }
 

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
 use super::answer::{flags, message, new_message, only_button};
-use super::{FileUpload, MessageText, message_id, with_body};
+use super::{FLAGS, FileUpload, MessageText, message_id, with_body};
 use crate::model::{Answer, AnswerButton};
 use crate::rest::{RateLimitPool, Rest};
 use clew_context::discord::error::RestError;
@@ -109,7 +109,7 @@ impl Rest {
         text: &MessageText<'_>,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let payload = text.edit();
+        let payload = text.body();
         let path = original(interaction);
         let body = self.hook(Method::Patch, path, &payload, text.files(), deadline);
         message_id(&body.await?)
@@ -164,8 +164,8 @@ impl Rest {
         ephemeral: bool,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let mut payload = text.message();
-        payload["flags"] = json!(text.flags().0 | flags(ephemeral));
+        let mut payload = text.body();
+        payload["flags"] = json!(FLAGS.0 | flags(ephemeral));
         let path = further(interaction);
         let body = self.hook(Method::Post, path, &payload, text.files(), deadline);
         message_id(&body.await?)

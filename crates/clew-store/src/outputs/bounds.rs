@@ -10,13 +10,13 @@ use clew_context::model::{GuildId, UserId};
 /// What all outputs together may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// `TOOL_POINTERS_MAX`: outputs.
+    /// How many; the oldest of whoever has most make room.
     pub pointers: usize,
-    /// `TOOL_OUTPUT_MAX_MB`, in bytes: their files.
+    /// Bytes of their files.
     pub bytes: u64,
-    /// `TOOL_OUTPUT_MAX_AGE_H`: how long one is kept at most.
+    /// How long one is kept at most.
     pub age: Duration,
-    /// `TOOL_SESSION_IDLE_MIN`: a conversation's outputs go once nobody used
+    /// A conversation's outputs go once nobody used
     /// them for so long.
     pub idle: Duration,
 }

@@ -48,3 +48,15 @@ fn the_copy_of_a_question_that_was_asked_is_over_with_it() {
     all.deleted(10, Progress::Running);
     assert_eq!(all.ended(10, true), (vec![11], 0));
 }
+
+/// A deletion may come as late after a copy as that after its question.
+#[test]
+fn a_copy_that_came_late_is_known_for_as_long() {
+    let mut all = Watched::new();
+    all.asks(10, 1, "<@9> why?", 0);
+    all.expired(1_500);
+    all.expired(6_000);
+    assert_eq!(all.copies(11, "why?"), Some((vec![], 1)));
+    all.expired(12_000);
+    assert_eq!(all.deleted(10, Progress::Queued(None)), (vec![11], 0));
+}
