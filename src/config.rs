@@ -82,7 +82,7 @@ pub struct Config {
     pub llm: Option<LlmConfig>,
     /// `LLM_PRICE_IN` and `LLM_PRICE_OUT`.
     pub prices: Prices,
-    /// `SYSTEM_PROMPT` or the text of `SYSTEM_PROMPT_FILE`, else our own.
+    /// `SYSTEM_PROMPT`, else our own.
     pub prompt: String,
     /// The caps of a block.
     pub limits: Limits,

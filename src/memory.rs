@@ -138,6 +138,8 @@ pub struct Memory {
     facts: facts::Cache,
     changes: reconcile::ChangeQueue,
     doubts: reconcile::Doubts,
+    /// Room for turns that wait for Discord to confirm their rows.
+    confirms: tokio::sync::Semaphore,
     extractions: extract::Extractions,
     unsaved: unsaved::Unsaved,
     /// Turns that earlier processes left early.
@@ -208,6 +210,7 @@ impl Memory {
             facts: facts::Cache::default(),
             changes: reconcile::ChangeQueue::default(),
             doubts: reconcile::Doubts::default(),
+            confirms: confirm::room(),
             extractions: extract::Extractions::default(),
             unsaved: unsaved::Unsaved::default(),
             left: Mutex::default(),

@@ -1,56 +1,74 @@
 //! Who may use the bot, and where.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
 use super::check::Checker;
 use super::{Variable, variable as var};
-use clew_context::model::{AccessRules, AllowList, IdList};
+use clew_context::model::{AccessRules, AllowList, ChannelId, GuildId, IdList, RoleId, UserId};
 
 #[derive(Default, Deserialize)]
 struct RawAccess {
-    allowed_guilds: Option<String>,
-    denied_guilds: Option<String>,
-    allowed_channels: Option<String>,
-    denied_channels: Option<String>,
-    allowed_users: Option<String>,
-    denied_users: Option<String>,
-    allowed_roles: Option<String>,
-    denied_roles: Option<String>,
+    allowed: Option<String>,
+    denied: Option<String>,
     direct_messages: Option<String>,
+}
+
+/// What a list names.
+#[derive(Default)]
+struct Named {
+    guilds: BTreeSet<GuildId>,
+    channels: BTreeSet<ChannelId>,
+    users: BTreeSet<UserId>,
+    roles: BTreeSet<RoleId>,
 }
 
 pub(super) fn read(check: &mut Checker) -> AccessRules {
     let raw: RawAccess = check.raw();
+    let allowed = named(check, &var::ALLOWED, raw.allowed);
+    let denied = named(check, &var::DENIED, raw.denied);
     AccessRules {
-        guilds: IdList {
-            allowed: allowed(check, &var::ALLOWED_GUILDS, raw.allowed_guilds),
-            denied: check.ids(&var::DENIED_GUILDS, raw.denied_guilds),
-        },
-        channels: IdList {
-            allowed: allowed(check, &var::ALLOWED_CHANNELS, raw.allowed_channels),
-            denied: check.ids(&var::DENIED_CHANNELS, raw.denied_channels),
-        },
-        users: IdList {
-            allowed: allowed(check, &var::ALLOWED_USERS, raw.allowed_users),
-            denied: check.ids(&var::DENIED_USERS, raw.denied_users),
-        },
-        roles: IdList {
-            allowed: allowed(check, &var::ALLOWED_ROLES, raw.allowed_roles),
-            denied: check.ids(&var::DENIED_ROLES, raw.denied_roles),
-        },
+        guilds: rule(allowed.guilds, denied.guilds),
+        channels: rule(allowed.channels, denied.channels),
+        users: rule(allowed.users, denied.users),
+        roles: rule(allowed.roles, denied.roles),
         direct_messages: check.switch(&var::DIRECT_MESSAGES, raw.direct_messages),
     }
 }
 
-fn allowed<T: FromStr + Ord>(
-    check: &mut Checker,
-    variable: &Variable,
-    raw: Option<String>,
-) -> AllowList<T> {
-    match raw.as_deref() {
-        None | Some("*") => AllowList::All,
-        Some(_) => AllowList::Only(check.ids(variable, raw)),
-    }
+fn named(check: &mut Checker, variable: &Variable, raw: Option<String>) -> Named {
+    let accepted = format!("{}, each id 1 to 20 digits", variable.unit);
+    let named = check.optional(variable, raw, &accepted, |text| {
+        let mut named = Named::default();
+        let entries = text.split([',', ' ']).filter(|entry| !entry.is_empty());
+        for entry in entries {
+            let (kind, id) = entry.split_once(':')?;
+            match kind {
+                "guild" => put(&mut named.guilds, id),
+                "channel" => put(&mut named.channels, id),
+                "user" => put(&mut named.users, id),
+                "role" => put(&mut named.roles, id),
+                _ => None,
+            }?;
+        }
+        Some(named)
+    });
+    named.unwrap_or_default()
+}
+
+fn put<T: FromStr + Ord>(ids: &mut BTreeSet<T>, id: &str) -> Option<()> {
+    ids.insert(id.parse().ok()?);
+    Some(())
+}
+
+/// Of a kind of which nothing is named, everything is allowed.
+fn rule<T>(named: BTreeSet<T>, denied: BTreeSet<T>) -> IdList<T> {
+    let allowed = if named.is_empty() {
+        AllowList::All
+    } else {
+        AllowList::Only(named)
+    };
+    IdList { allowed, denied }
 }

@@ -1,4 +1,4 @@
-//! `LLM_FALLBACKS`: the servers that stand in for the first one, and their keys.
+//! `LLM_FALLBACKS`: the servers that stand in for the first one.
 
 use super::check::Checker;
 use super::llm::{base_url, key, warn_about_path};
@@ -17,40 +17,20 @@ pub struct FallbackConfig {
     pub base_url: Endpoint,
     /// The model's name there.
     pub model: String,
-    /// The key that `LLM_FALLBACK_KEYS` has for its host.
+    /// Its key; local servers need none.
     pub api_key: Option<Secret>,
 }
 
-/// A host, with its port if the address has one, and the key for it.
-type HostKey<'a> = (&'a str, Secret);
-
-/// Reads both variables. Problems name an entry by its number and never show its text,
-/// as a key may stand in the wrong place.
-pub(super) fn read(
-    check: &mut Checker,
-    servers: Option<String>,
-    keys: Option<String>,
-) -> Vec<FallbackConfig> {
-    let (servers, keys) = (servers.unwrap_or_default(), keys.unwrap_or_default());
-    let mut fallbacks = read_servers(check, &servers);
-    for (host, key) in read_keys(check, &keys, &fallbacks) {
-        let of_host = fallbacks
-            .iter_mut()
-            .filter(|fallback| fallback.base_url.authority().eq_ignore_ascii_case(host));
-        for fallback in of_host {
-            fallback.api_key = Some(key.clone());
-        }
-    }
-    fallbacks
-}
-
-fn read_servers(check: &mut Checker, text: &str) -> Vec<FallbackConfig> {
+/// Problems name an entry by its number and never show its text, which may hold a key.
+pub(super) fn read(check: &mut Checker, servers: Option<String>) -> Vec<FallbackConfig> {
+    let text = servers.unwrap_or_default();
     let variable = &var::LLM_FALLBACKS;
     let mut fallbacks = Vec::new();
-    for (number, entry) in numbered(text) {
+    for (number, entry) in numbered(&text) {
         let Some(fallback) = fallback(entry) else {
-            let accepted = "for each server its address as in LLM_BASE_URL, a space, and the \
-                model's name; a comma between servers; keys in LLM_FALLBACK_KEYS";
+            let accepted = "for each server its address as in LLM_BASE_URL, the model's name, and \
+                its key in printable ASCII if it needs one, with spaces between; a comma between \
+                servers";
             check.problem(wrong_entry(variable, number, accepted));
             continue;
         };
@@ -67,55 +47,18 @@ fn read_servers(check: &mut Checker, text: &str) -> Vec<FallbackConfig> {
 fn fallback(entry: &str) -> Option<FallbackConfig> {
     let mut words = entry.split_whitespace();
     let (address, model) = (words.next()?, words.next()?);
+    let api_key = match words.next() {
+        Some(text) => Some(key(text)?),
+        None => None,
+    };
     if words.next().is_some() {
         return None;
     }
     Some(FallbackConfig {
         base_url: base_url(address)?,
         model: model.to_owned(),
-        api_key: None,
+        api_key,
     })
-}
-
-fn read_keys<'a>(
-    check: &mut Checker,
-    text: &'a str,
-    fallbacks: &[FallbackConfig],
-) -> Vec<HostKey<'a>> {
-    let variable = &var::LLM_FALLBACK_KEYS;
-    let mut keys: Vec<HostKey<'a>> = Vec::new();
-    for (number, entry) in numbered(text) {
-        let Some((host, key)) = host_key(entry) else {
-            let accepted = "for each key its server's host as in LLM_FALLBACKS, =, and the key \
-                in printable ASCII; a comma between keys";
-            check.problem(wrong_entry(variable, number, accepted));
-            continue;
-        };
-        let is_host = |fallback: &FallbackConfig| {
-            let authority = fallback.base_url.authority();
-            authority.eq_ignore_ascii_case(host)
-        };
-        let is_known = fallbacks.iter().any(is_host);
-        let is_new = !keys
-            .iter()
-            .any(|(other, _)| other.eq_ignore_ascii_case(host));
-        if !is_known || !is_new {
-            let accepted = "one key for each host (with its port, if it has one) that \
-                LLM_FALLBACKS names";
-            check.problem(wrong_entry(variable, number, accepted));
-        }
-        keys.push((host, key));
-    }
-    keys
-}
-
-fn host_key(entry: &str) -> Option<HostKey<'_>> {
-    let (host, text) = entry.split_once('=')?;
-    let (host, text) = (host.trim(), text.trim());
-    if host.is_empty() || text.is_empty() {
-        return None;
-    }
-    Some((host, key(text)?))
 }
 
 /// The entries of a list with commas or line breaks between them, numbered from 1.

@@ -53,7 +53,6 @@ struct RawLlm {
     llm_api_key: Option<String>,
     llm_model: Option<String>,
     llm_fallbacks: Option<String>,
-    llm_fallback_keys: Option<String>,
     llm_timeout_s: Option<String>,
     llm_context_tokens: Option<String>,
     llm_max_output_tokens: Option<String>,
@@ -96,7 +95,7 @@ pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
         "a key of printable ASCII without spaces",
         key,
     );
-    let fallbacks = fallbacks::read(check, raw.llm_fallbacks, raw.llm_fallback_keys);
+    let fallbacks = fallbacks::read(check, raw.llm_fallbacks);
     warn_about_form(check, asked, base_url.as_ref());
     if context_tokens.is_some_and(|all| all <= max_output_tokens) {
         let (all, answer) = (&var::LLM_CONTEXT_TOKENS, &var::LLM_MAX_OUTPUT_TOKENS);

@@ -6,11 +6,11 @@ use super::VARIABLES;
 
 /// Our prefixes; other programs' variables rarely have them.
 const PREFIXES: [&str; 22] = [
-    "ALLOWED_",
+    "ALLOWED",
     "ANSWER_",
     "AUTO_REPLY_",
     "CONTEXT_",
-    "DENIED_",
+    "DENIED",
     "DISCORD_",
     "GUILD_RETENTION_",
     "IN_MEMORY_",
@@ -52,6 +52,15 @@ const REMOVED: &[(&str, &str)] = &[
     ("LINK_PREVIEWS", "nothing; links in answers have none"),
     ("LLM_MAX_IMAGES", "nothing; it is always 4"),
     ("LLM_MAX_IMAGE_BYTES", "nothing; it is always 4000000"),
+    (
+        "LLM_FALLBACK_KEYS",
+        "each key behind its server's model in LLM_FALLBACKS",
+    ),
+    ("LOG_LEVEL", "nothing for info, DEBUG=true for debug"),
+    (
+        "SYSTEM_PROMPT_FILE",
+        "the text in SYSTEM_PROMPT, or an agent in AGENTS_DIR",
+    ),
     ("TOOL_OFFER_MAX", "nothing; it is always 8"),
     ("TOOL_OUTPUT_MAX_AGE_H", "nothing; it is always 24"),
     ("TOOL_OUTPUT_MAX_MB", "nothing; it is always 256"),

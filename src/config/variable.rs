@@ -140,22 +140,10 @@ variables! {
     /// Requests the members intent, which keeps members' names and roles up to date.
     DISCORD_MEMBERS_INTENT = "false", "true|false", Discord;
 
-    /// Servers in which the bot answers; a star means all.
-    ALLOWED_GUILDS = "*", "server ids, comma separated", Access;
-    /// Servers in which it does not answer; here and below, denied wins over allowed.
-    DENIED_GUILDS = "", "server ids, comma separated", Access;
-    /// Channels in which the bot answers; a thread counts as its channel.
-    ALLOWED_CHANNELS = "*", "channel ids, comma separated", Access;
-    /// Channels in which it does not answer; a thread counts as its channel.
-    DENIED_CHANNELS = "", "channel ids, comma separated", Access;
-    /// Users who are answered; if `ALLOWED_ROLES` is set too, either is enough.
-    ALLOWED_USERS = "*", "user ids, comma separated", Access;
-    /// Users who are not answered.
-    DENIED_USERS = "", "user ids, comma separated", Access;
-    /// Roles whose members are answered; in direct messages nobody has a role.
-    ALLOWED_ROLES = "*", "role ids, comma separated", Access;
-    /// Roles whose members are not answered.
-    DENIED_ROLES = "", "role ids, comma separated", Access;
+    /// Where the bot answers, and whom; of a kind that is not named everything is allowed, a thread counts as its channel, and of users and roles either is enough.
+    ALLOWED = "", "guild:ID, channel:ID, user:ID or role:ID, comma separated", Access;
+    /// Where it does not answer, and whom; denied wins over allowed.
+    DENIED = "", "guild:ID, channel:ID, user:ID or role:ID, comma separated", Access;
     /// Whether direct messages are answered.
     DIRECT_MESSAGES = "true", "true|false", Access;
 
@@ -182,8 +170,6 @@ variables! {
     LLM_MODEL = "", "text", Model;
     /// Further servers, at most three, asked in this order while those before are unreachable, refuse, are busy or silent.
     LLM_FALLBACKS = "", "http(s)://host/v1 model, comma separated", Model, servers;
-    /// Their keys, by host as in `LLM_FALLBACKS`.
-    LLM_FALLBACK_KEYS = "", "host=key, comma separated", Model, secret;
     /// The longest wait for the next part of an answer.
     LLM_TIMEOUT_S = "60", "seconds", Model;
     /// The model's context length, prompt and answer together: longer prompts are cut beforehand; if empty, only after the server refuses one.
@@ -200,8 +186,6 @@ variables! {
     LLM_PRICE_OUT = "", "price or MODEL=price, comma separated", Model;
     /// Who the bot is and how it answers; a short built-in text if empty.
     SYSTEM_PROMPT = "", "text", Model;
-    /// A UTF-8 file with that text, instead of `SYSTEM_PROMPT`.
-    SYSTEM_PROMPT_FILE = "", "path", Model;
 
     /// How many messages right before the answered one a thread always shows, at most 40.
     THREAD_CONTEXT_TAIL_COUNT = "5", "messages", Context;
@@ -291,8 +275,6 @@ variables! {
     OTEL_EXPORTER_OTLP_HEADERS = "", "name=value,...", Operation, secret;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
-    /// What the readable log shows: off, error, warn, info, debug or trace.
-    LOG_LEVEL = "info", "level", Operation;
     /// How its lines are written: for people, or as JSON objects for collectors of logs.
     LOG_FORMAT = "text", "text or json", Operation;
     /// Raises Clew's own log level to debug; message text is never logged.

@@ -72,7 +72,7 @@ fn unusable(name: &str, error: &SetupError) -> Finding {
 fn remedy(error: &Error) -> &'static str {
     match error {
         Error::Unauthorized { .. } => {
-            "set LLM_API_KEY (or LLM_FALLBACK_KEYS) to a key of this server"
+            "set LLM_API_KEY, or the key in LLM_FALLBACKS, to a key of this server"
         }
         Error::RateLimited { .. } => "wait, or look at the quota of the account",
         Error::ModelNotFound { .. } => {

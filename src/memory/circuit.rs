@@ -266,6 +266,7 @@ impl Memory {
             if let Err(still) = self.look(store, reads).await {
                 let write = still.write.max(write);
                 self.found(store, before, Sides { write, ..still });
+                self.recovery.notify_one();
             }
         }
         !self.is_lost()

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,9 @@ use ask::{Answer, Asker, Look, Paged, edited};
 
 /// The most requests of a turn. What they leave is not shown, and asked for in the background.
 const MOST_A_TURN: usize = 2;
+/// The most turns that wait for such requests at once: under load a turn goes on without what is
+/// not confirmed, rather than wait for its limit.
+const MOST_TURNS: usize = 8;
 /// How long one request in the background may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two requests in the background.
@@ -31,6 +35,11 @@ const PACE: Duration = Duration::from_millis(250);
 const MOST_UNANSWERED: usize = 3;
 /// How long until messages without an answer are asked for again.
 const AGAIN: Duration = Duration::from_mins(1);
+
+/// Room for as many turns as may wait.
+pub(super) fn room() -> Semaphore {
+    Semaphore::new(MOST_TURNS)
+}
 
 /// What an edited message says now, as a turn would store it; none if the message
 /// may not become part of a turn.
@@ -101,8 +110,12 @@ impl Memory {
         if asking.len() == 0 {
             return;
         }
-        let (began, mut paged) = (Instant::now(), Paged::default());
         confirming.told.asked += asking.len();
+        let Ok(_room) = self.confirms.try_acquire() else {
+            confirming.told.unanswered += asking.len();
+            return;
+        };
+        let (began, mut paged) = (Instant::now(), Paged::default());
         let mut is_answered = true;
         while is_answered && Instant::now() < confirming.asker.deadline {
             let looks = paged.next(&asking, MOST_A_TURN - confirming.told.calls);

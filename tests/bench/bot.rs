@@ -84,7 +84,6 @@ pub(crate) fn command(discord: &Simulator, model: &Model, folder: &Path) -> Comm
         .env("LLM_BASE_URL", model.url())
         .env("LLM_MODEL", "bench")
         .env("USER_TURNS_PER_MIN", "0")
-        .env("LOG_LEVEL", "warn")
         .stdout(Stdio::null());
     command
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Child;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use clew_simulator::{ChannelKind, Id, Message, World};
@@ -28,8 +28,10 @@ const DOWN: Duration = Duration::from_secs(10);
 const GUILDS: usize = 4;
 const CHANNELS: usize = 10;
 const PEOPLE: usize = 100;
-/// A process has caught up when it is at most this many questions behind.
+/// A process has caught up when at most this many of the last questions have no reply yet...
 const BEHIND: usize = 20;
+/// ...of so many, which are asked in 20 s: what is never answered does not count for ever.
+const LAST: usize = 400;
 /// How often that is looked at.
 const LOOKED_EACH: Duration = Duration::from_secs(2);
 /// It is killed after this all the same.
@@ -66,9 +68,7 @@ pub(crate) fn print() {
 /// The channels and the people of a server.
 type Guild = (Vec<Id>, Vec<Id>);
 /// The questions asked so far, each with its channel.
-type Asked = Vec<(Id, Id)>;
-/// How many these are.
-type Count = AtomicUsize;
+type Asked = Mutex<Vec<(Id, Id)>>;
 
 async fn run(name: &str, store: &str, kills: u64) {
     let mut world = World::new();
@@ -85,11 +85,12 @@ async fn run(name: &str, store: &str, kills: u64) {
     let bot = KilledBot::new(world, Model::start(THINKS).await, store).await;
     // What is asked before the first process, nobody looks for.
     let first = bot.begin(&SETTINGS).await;
-    let (mut asked, count) = (Asked::new(), Count::default());
+    let asked = Asked::default();
     let last = tokio::select! {
-        () = keep_asking(&bot, &guilds, (&mut asked, &count)) => unreachable!("it has no end"),
-        last = keep_killing(&bot, first, &guilds, &count, kills) => last,
+        () = keep_asking(&bot, &guilds, &asked) => unreachable!("it has no end"),
+        last = keep_killing(&bot, first, &guilds, &asked, kills) => last,
     };
+    let asked = asked.into_inner().unwrap();
     wait_quiet(&bot, &guilds).await;
     kill(last);
     let replies = replies(&bot, &guilds);
@@ -111,7 +112,7 @@ async fn run(name: &str, store: &str, kills: u64) {
     );
 }
 
-async fn keep_asking(bot: &KilledBot, guilds: &[Guild], (asked, count): (&mut Asked, &Count)) {
+async fn keep_asking(bot: &KilledBot, guilds: &[Guild], asked: &Asked) {
     let us = bot.discord.bot();
     let mut ticks = interval(ASKED_EACH);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -121,8 +122,8 @@ async fn keep_asking(bot: &KilledBot, guilds: &[Guild], (asked, count): (&mut As
         let channel = channels[number / GUILDS % CHANNELS];
         let person = people[number / GUILDS / CHANNELS % PEOPLE];
         let text = format!("<@{us}> what came of number {number}?");
-        asked.push((channel, bot.discord.post(channel, person, text)));
-        count.store(asked.len(), Ordering::Relaxed);
+        let question = bot.discord.post(channel, person, text);
+        asked.lock().unwrap().push((channel, question));
     }
 }
 
@@ -130,14 +131,19 @@ async fn keep_killing(
     bot: &KilledBot,
     mut child: Child,
     guilds: &[Guild],
-    asked: &Count,
+    asked: &Asked,
     kills: u64,
 ) -> Child {
     let mut seed = 1;
     let lost_each = amount("CLEW_LOST_EACH", LOST_EACH);
     for number in 0..kills {
         let began = Instant::now();
-        let is_behind = || asked.load(Ordering::Relaxed) > replies(bot, guilds).len() + BEHIND;
+        let is_behind = || {
+            let replies = replies(bot, guilds);
+            let asked = asked.lock().unwrap();
+            let last = asked.iter().rev().take(LAST);
+            last.filter(|one| !replies.contains_key(*one)).count() > BEHIND
+        };
         while is_behind() && began.elapsed() < CATCHES_UP {
             sleep(LOOKED_EACH).await;
         }

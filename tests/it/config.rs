@@ -182,14 +182,17 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("DISCORD_GATEWAY_URL", "http://host", "ws://host:port"),
     ("DISCORD_MESSAGE_CONTENT", "maybe", "required, off"),
     ("DISCORD_MEMBERS_INTENT", "2", "true, false"),
-    ("ALLOWED_GUILDS", "1,x", "server ids, comma separated"),
-    ("DENIED_GUILDS", "*", "server ids"),
-    ("ALLOWED_CHANNELS", "#general", "channel ids"),
-    ("DENIED_CHANNELS", "0", "channel ids"),
-    ("ALLOWED_USERS", "*,1", "user ids"),
-    ("DENIED_USERS", "ada", "user ids"),
-    ("ALLOWED_ROLES", "-1", "role ids"),
-    ("DENIED_ROLES", "@mods", "role ids"),
+    (
+        "ALLOWED",
+        "guild:1,x",
+        "guild:ID, channel:ID, user:ID or role:ID",
+    ),
+    ("ALLOWED", "*", "guild:ID, channel:ID"),
+    ("ALLOWED", "channel:#general", "each id 1 to 20 digits"),
+    ("DENIED", "1", "guild:ID"),
+    ("DENIED", "channel:0", "channel:ID"),
+    ("DENIED", "role:-1", "role:ID"),
+    ("DENIED", "user:@ada", "user:ID"),
     ("DIRECT_MESSAGES", "sometimes", "true, false"),
     ("MENTION_ONLY", "si", "true, false"),
     ("AUTO_REPLY_CHANNELS", "*", "channel ids"),
@@ -203,9 +206,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     (
         "LLM_FALLBACKS",
         "http://a/v1",
-        "a space, and the model's name",
+        "the model's name, and its key",
     ),
-    ("LLM_FALLBACK_KEYS", "sk-hush", "its server's host"),
     ("LLM_TIMEOUT_S", "0", "from 1 to 3600"),
     ("LLM_MAX_OUTPUT_TOKENS", "1k", "from 1 to 1000000"),
     ("LLM_CONTEXT_TOKENS", "100", "from 512 to 100000000"),
@@ -213,7 +215,6 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("LLM_VISION", "yes", "auto"),
     ("LLM_PRICE_IN", "cheap", "the price of a million tokens"),
     ("LLM_PRICE_OUT", "0.15, big=", "MODEL=PRICE"),
-    ("SYSTEM_PROMPT_FILE", "no/such/file", "UTF-8 text file"),
     ("THREAD_CONTEXT_TAIL_COUNT", "41", "from 0 to 40"),
     ("MEM_MAX_MSGS", "0", "from 1 to 1000"),
     ("MEM_MAX_CHARS", "8_000", "from 100 to 1000000"),
@@ -256,7 +257,6 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     ("OTEL_EXPORTER_OTLP_HEADERS", "key", "separated by commas"),
     ("STATE_DIR", "a\0b", "a path"),
-    ("LOG_LEVEL", "verbose", "info, off, error, warn"),
     ("LOG_FORMAT", "xml", "text, json"),
     ("DEBUG", "clew", "true, false"),
     ("CONTEXT_STORE", "var/clew.db", "sqlite:PATH, postgres://"),
@@ -311,9 +311,7 @@ fn every_variable_is_refused_by_its_own_name() {
                 "is [set]".to_owned()
             }
             "DISCORD_TOKEN" | "LLM_API_KEY" | "OTEL_EXPORTER_OTLP_HEADERS" => "is [set]".to_owned(),
-            "LLM_FALLBACKS" | "LLM_FALLBACK_KEYS" => {
-                "has an entry 1 that cannot be used".to_owned()
-            }
+            "LLM_FALLBACKS" => "has an entry 1 that cannot be used".to_owned(),
             _ => format!("is {value:?}"),
         };
         assert_eq!(problem.shown, shown);
@@ -330,15 +328,14 @@ fn all_problems_are_named_at_once() {
     let errors = try_load(&[
         ("MEM_MAX_MSGS", "many"),
         ("LLM_BASE_URL", "http://localhost:1/v1"),
-        ("SYSTEM_PROMPT", "a"),
         ("SYSTEM_PROMPT_FILE", "b"),
         ("DISCORD_TOKN", "secret-in-a-misspelt-variable"),
     ])
     .unwrap_err();
     insta::assert_snapshot!(errors, @r#"
     the settings cannot be used:
+      SYSTEM_PROMPT_FILE is not a setting any more (environment); accepted: the text in SYSTEM_PROMPT, or an agent in AGENTS_DIR
       LLM_MODEL is not set; accepted: a model's name, since LLM_BASE_URL is set
-      SYSTEM_PROMPT_FILE is "b"; accepted: one of SYSTEM_PROMPT and SYSTEM_PROMPT_FILE, not both
       MEM_MAX_MSGS is "many"; accepted: a number from 1 to 1000 (messages)
       note: DISCORD_TOKN (environment) is not a setting of Clew; did you mean DISCORD_TOKEN?
     "#);
@@ -525,19 +522,10 @@ fn a_file_is_read_as_people_write_it() {
 }
 
 #[test]
-fn the_prompt_comes_from_a_file_too() {
-    let (_dir, path) = dotenv("You are Ariadne.\n");
-    let file = path.to_str().unwrap();
-    assert_eq!(
-        load(&[("SYSTEM_PROMPT_FILE", file)]).prompt,
-        "You are Ariadne."
-    );
-    std::fs::write(&path, " \n").unwrap();
-    assert!(try_load(&[("SYSTEM_PROMPT_FILE", file)]).is_err());
-    std::fs::write(&path, [0xff, 0xfe]).unwrap();
-    assert!(try_load(&[("SYSTEM_PROMPT_FILE", file)]).is_err());
-    std::fs::write(&path, "x".repeat(300_000)).unwrap();
-    assert!(try_load(&[("SYSTEM_PROMPT_FILE", file)]).is_err());
+fn a_prompt_has_as_many_lines_as_it_needs() {
+    let (_dir, path) = dotenv("SYSTEM_PROMPT=\"You are Ariadne.\nBe brief.\"\n");
+    let config = Config::load([], Some(&path)).unwrap();
+    assert_eq!(config.prompt, "You are Ariadne.\nBe brief.");
 }
 
 /// Settings, and the verdict they lead to.
@@ -561,27 +549,27 @@ fn check_access(pairs: &[(&str, &str)], direct: bool, expected: Result<(), Denie
 fn lists_let_in_and_keep_out() {
     let table: &[AccessCase] = &[
         (&[], Ok(())),
-        (&[("ALLOWED_USERS", "*")], Ok(())),
-        (&[("ALLOWED_GUILDS", "1, 2")], Ok(())),
-        (&[("ALLOWED_GUILDS", "2")], Err(Denied::Guild)),
-        (&[("DENIED_GUILDS", "1")], Err(Denied::Guild)),
-        (&[("ALLOWED_CHANNELS", "20")], Ok(())),
-        (&[("ALLOWED_CHANNELS", "21")], Ok(())),
-        (&[("ALLOWED_CHANNELS", "22")], Err(Denied::Channel)),
+        (&[("ALLOWED", "")], Ok(())),
+        (&[("ALLOWED", "guild:1, guild:2")], Ok(())),
+        (&[("ALLOWED", "guild:2")], Err(Denied::Guild)),
+        (&[("DENIED", "guild:1")], Err(Denied::Guild)),
+        (&[("ALLOWED", "channel:20")], Ok(())),
+        (&[("ALLOWED", "channel:21")], Ok(())),
+        (&[("ALLOWED", "channel:22")], Err(Denied::Channel)),
         (
-            &[("ALLOWED_CHANNELS", "21"), ("DENIED_CHANNELS", "20")],
+            &[("ALLOWED", "channel:21"), ("DENIED", "channel:20")],
             Err(Denied::Channel),
         ),
-        (&[("ALLOWED_USERS", "31")], Err(Denied::User)),
+        (&[("ALLOWED", "user:31")], Err(Denied::User)),
         (
-            &[("ALLOWED_USERS", "30"), ("DENIED_USERS", "30")],
+            &[("ALLOWED", "user:30"), ("DENIED", "user:30")],
             Err(Denied::User),
         ),
-        (&[("ALLOWED_ROLES", "40")], Ok(())),
-        (&[("ALLOWED_ROLES", "41")], Err(Denied::User)),
-        (&[("ALLOWED_ROLES", "41"), ("ALLOWED_USERS", "30")], Ok(())),
-        (&[("ALLOWED_ROLES", "40"), ("ALLOWED_USERS", "31")], Ok(())),
-        (&[("DENIED_ROLES", "40")], Err(Denied::User)),
+        (&[("ALLOWED", "role:40")], Ok(())),
+        (&[("ALLOWED", "role:41")], Err(Denied::User)),
+        (&[("ALLOWED", "role:41,user:30")], Ok(())),
+        (&[("ALLOWED", "role:40,user:31")], Ok(())),
+        (&[("DENIED", "role:40")], Err(Denied::User)),
         (&[("DIRECT_MESSAGES", "off")], Ok(())),
     ];
     for (pairs, expected) in table {
@@ -594,14 +582,11 @@ fn direct_messages_have_a_switch_and_no_roles() {
     let table: &[AccessCase] = &[
         (&[], Ok(())),
         (&[("DIRECT_MESSAGES", "off")], Err(Denied::DirectMessages)),
-        (
-            &[("ALLOWED_GUILDS", "2"), ("ALLOWED_CHANNELS", "22")],
-            Ok(()),
-        ),
-        (&[("DENIED_CHANNELS", "21")], Err(Denied::Channel)),
-        (&[("DENIED_USERS", "30")], Err(Denied::User)),
-        (&[("ALLOWED_ROLES", "40")], Err(Denied::User)),
-        (&[("ALLOWED_ROLES", "40"), ("ALLOWED_USERS", "30")], Ok(())),
+        (&[("ALLOWED", "guild:2,channel:22")], Ok(())),
+        (&[("DENIED", "channel:21")], Err(Denied::Channel)),
+        (&[("DENIED", "user:30")], Err(Denied::User)),
+        (&[("ALLOWED", "role:40")], Err(Denied::User)),
+        (&[("ALLOWED", "role:40,user:30")], Ok(())),
     ];
     for (pairs, expected) in table {
         check_access(pairs, true, *expected);

@@ -257,7 +257,7 @@ fn without_settings_the_demo_runs_and_leaves_nothing_behind() {
     let foreign = [
         ("DISCORD_TOKEN", "real"),
         ("DISCORD_API_URL", "no address"),
-        ("ALLOWED_GUILDS", "1"),
+        ("ALLOWED", "guild:1"),
     ];
     check(&["demo"], &foreign, 0, &good);
     // It obeys caps; figures are then shown but not judged.

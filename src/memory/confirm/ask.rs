@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::EditOf;
 use crate::memory::reconcile::{Asking, Key};
 use crate::memory::{Edit, Fetched, Memory};
-use clew_context::collect::{PAGE_LIMIT, PageCursor};
+use clew_context::collect::PageCursor;
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Message, MessageId, UnixMillis};
 use clew_discord::rest::Rest;
@@ -139,7 +139,7 @@ impl Memory {
         let (reader, deadline) = (asker.rest.reader(), asker.deadline);
         let before = PageCursor::Before(newest.next());
         let page = if asker.is_waited_for {
-            reader.page(channel, before, PAGE_LIMIT, deadline).await?
+            reader.confirming_page(channel, before, deadline).await?
         } else {
             reader.missed_page(channel, before, deadline).await?
         };

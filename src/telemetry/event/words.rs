@@ -229,11 +229,11 @@ words! {
     List {
         /// `DIRECT_MESSAGES`.
         DirectMessages = "direct_messages",
-        /// `ALLOWED_GUILDS`, `DENIED_GUILDS`.
+        /// `ALLOWED` or `DENIED`, by the server.
         Guilds = "guilds",
-        /// `ALLOWED_CHANNELS`, `DENIED_CHANNELS`.
+        /// `ALLOWED` or `DENIED`, by the channel.
         Channels = "channels",
-        /// `ALLOWED_USERS`, `ALLOWED_ROLES`, `DENIED_USERS`, `DENIED_ROLES`.
+        /// `ALLOWED` or `DENIED`, by the user or a role.
         People = "people",
     }
 

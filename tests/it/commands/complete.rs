@@ -87,7 +87,7 @@ async fn whoever_may_not_call_gets_no_choices() {
     let options = json!({"text": "I have a pump"});
     p.call(p.ada, p.channel, "memory remember", options).await;
     bot.stop().await;
-    let bot = p.stage.start_with(&[("ALLOWED_USERS", "1")]).await;
+    let bot = p.stage.start_with(&[("ALLOWED", "user:1")]).await;
     let discord = &p.stage.discord;
     let typed = discord.complete(p.ada, p.channel, "memory forget", "fact", "pump");
     assert_eq!(typed.await.unwrap(), []);

@@ -262,7 +262,7 @@ async fn privacy_and_help_ignore_the_access_lists() {
     let (p, bot) = place(&[]).await;
     leave_traces(&p).await;
     bot.stop().await;
-    let bot = p.stage.start_with(&[("ALLOWED_USERS", "1")]).await;
+    let bot = p.stage.start_with(&[("ALLOWED", "user:1")]).await;
     let refused = p.plain(p.ada, "memory show").await;
     assert_refused(&refused, "I may not answer you here");
     p.plain(p.ada, "help").await;

@@ -10,15 +10,8 @@ use crate::support::model::{Behaviour, FakeModel};
 /// A bot with a second server for "spare", and that server.
 async fn with_fallback(settings: &[(&str, &str)]) -> (Place, Bot, FakeModel) {
     let spare = FakeModel::start().await;
-    let host = spare.url();
-    let host = host.trim_start_matches("http://").trim_end_matches("/v1");
-    let fallbacks = format!("http://{host} spare");
-    let keys = format!("{host}=hush-spare");
-    let mut all = vec![
-        ("LLM_API_KEY", "hush-first"),
-        ("LLM_FALLBACKS", &fallbacks),
-        ("LLM_FALLBACK_KEYS", &keys),
-    ];
+    let fallbacks = format!("{} spare hush-spare", spare.url());
+    let mut all = vec![("LLM_API_KEY", "hush-first"), ("LLM_FALLBACKS", &fallbacks)];
     all.extend(settings);
     let place = Place::new(&all).await;
     let bot = place.stage.start().await;

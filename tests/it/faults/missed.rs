@@ -186,7 +186,7 @@ async fn who_may_not_ask_is_not_answered_later_either() {
     })
     .await;
     let (guild, role) = denied.unwrap();
-    place.stage.set("DENIED_ROLES", &role.to_string());
+    place.stage.set("DENIED", &format!("role:{role}"));
     let bot = place.begun().await;
     place.away(bot).await;
     let ada = place.ada;

@@ -171,7 +171,7 @@ fn the_settings_router_decides_on_mentions() {
     check(&[("MENTION_ONLY", "true")], 3);
     check(&[("AUTO_REPLY_CHANNELS", "700")], 10);
     // The lists of the operator's own servers and users do not apply to recordings.
-    check(&[("ALLOWED_GUILDS", "1"), ("DENIED_USERS", "501")], 4);
+    check(&[("ALLOWED", "guild:1"), ("DENIED", "user:501")], 4);
 }
 
 #[track_caller]

@@ -84,7 +84,7 @@ async fn a_run_counts_as_a_question() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_kept_out_gets_no_run() {
-    let (p, bot) = place(&[("ALLOWED_CHANNELS", "1")]).await;
+    let (p, bot) = place(&[("ALLOWED", "channel:1")]).await;
     let told = p.told(p.ada, p.channel, "count").await;
     assert_eq!(told, "-# I may not answer you here. Ask the operator.");
     bot.stop().await;

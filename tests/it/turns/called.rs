@@ -218,7 +218,7 @@ async fn elsewhere_is_refused_in_one_line_that_only_the_caller_sees() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_hold_for_commands_too() {
-    let p = place(&[("ALLOWED_USERS", "1")]).await;
+    let p = place(&[("ALLOWED", "user:1")]).await;
     let bot = p.start().await;
     let call = p.stage.discord.interact(p.channel, p.ada, &ask("why?"));
     let told = p

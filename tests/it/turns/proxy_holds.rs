@@ -296,7 +296,7 @@ async fn a_refused_copy_is_not_shown_beside_its_original() {
         (world.fresh_id(), seeds.thread(world, "pump"))
     })
     .await;
-    p.stage.set("DENIED_USERS", &hook.to_string());
+    p.stage.set("DENIED", &format!("user:{hook}"));
     let bot = p.start().await;
     p.post(thread, hook, proxied("Luna", "hello all"));
     let talk = Talk {

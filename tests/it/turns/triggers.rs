@@ -160,7 +160,8 @@ async fn a_bot_that_opens_threads_begins_no_new_row() {
     .await;
     p.stage.set("REPLY_TO_BOTS", "true");
     p.stage.set("MAX_BOT_TURNS", "2");
-    p.stage.set("ALLOWED_USERS", &format!("{},{robot}", p.ada));
+    p.stage
+        .set("ALLOWED", &format!("user:{},user:{robot}", p.ada));
     let bot = p.start().await;
     for (at, thread) in threads.iter().enumerate() {
         p.post(*thread, robot, p.to_us("and?"));
@@ -191,24 +192,23 @@ async fn lists_say_who_and_where() {
         (role, seeds.thread(world, "pump"))
     })
     .await;
-    let id = |id: Id| id.to_string();
     let cases: [(&str, String, &[&str]); 8] = [
-        ("ALLOWED_USERS", id(p.ada), &["one"]),
+        ("ALLOWED", format!("user:{}", p.ada), &["one"]),
+        ("ALLOWED", String::new(), &["one", "two", "three", "four"]),
         (
-            "ALLOWED_USERS",
-            "*".to_owned(),
+            "DENIED",
+            format!("user:{}", p.ada),
+            &["two", "three", "four"],
+        ),
+        ("ALLOWED", format!("role:{role}"), &["one"]),
+        ("DENIED", format!("role:{role}"), &["two", "three", "four"]),
+        (
+            "ALLOWED",
+            format!("channel:{}", p.channel),
             &["one", "two", "three", "four"],
         ),
-        ("DENIED_USERS", id(p.ada), &["two", "three", "four"]),
-        ("ALLOWED_ROLES", id(role), &["one"]),
-        ("DENIED_ROLES", id(role), &["two", "three", "four"]),
-        (
-            "ALLOWED_CHANNELS",
-            id(p.channel),
-            &["one", "two", "three", "four"],
-        ),
-        ("DENIED_CHANNELS", id(p.channel), &["four"]),
-        ("DENIED_GUILDS", id(p.guild), &["four"]),
+        ("DENIED", format!("channel:{}", p.channel), &["four"]),
+        ("DENIED", format!("guild:{}", p.guild), &["four"]),
     ];
     for (name, value, expected) in cases {
         let asked = asked(&p, thread, &[(name, &value)]).await;
@@ -224,8 +224,8 @@ async fn whom_a_list_turns_away_is_in_the_telemetry() {
     })
     .await;
     let lists = [
-        ("DENIED_USERS", p.ada.to_string()),
-        ("ALLOWED_CHANNELS", thread.to_string()),
+        ("DENIED", format!("user:{}", p.ada)),
+        ("ALLOWED", format!("channel:{thread}")),
     ];
     let lists = lists.each_ref().map(|(name, value)| (*name, &**value));
     let bot = p.stage.start_with(&lists).await;

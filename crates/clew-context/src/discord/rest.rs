@@ -119,6 +119,22 @@ impl RestReader {
         read_page(body, limit).await
     }
 
+    /// A whole page like `page`, but in the pool of single messages: it delays no post. Whether
+    /// stored messages are still there, while somebody waits for it.
+    ///
+    /// # Errors
+    /// Like `page`.
+    pub async fn confirming_page(
+        &self,
+        channel: ChannelId,
+        cursor: PageCursor,
+        deadline: Instant,
+    ) -> Result<MessagePage, RestError> {
+        let query = Query::Page(channel, cursor, PAGE_LIMIT);
+        let body = self.read(query, RateLimitPool::Singles, deadline).await?;
+        read_page(body, PAGE_LIMIT).await
+    }
+
     /// A whole page like `page`, but with the lowest priority and never shared: what was said
     /// while nobody listened.
     ///

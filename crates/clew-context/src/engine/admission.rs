@@ -36,7 +36,7 @@ pub enum Denied {
 ///
 /// The allow lists of servers and channels do not apply to direct messages;
 /// `DIRECT_MESSAGES` does. In direct messages nobody has roles, so with
-/// `ALLOWED_ROLES` set only users in `ALLOWED_USERS` are admitted.
+/// roles in `ALLOWED` only users in it are admitted.
 ///
 /// # Errors
 /// The list that refused.

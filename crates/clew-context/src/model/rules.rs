@@ -9,13 +9,13 @@ use super::{ChannelId, GuildId, Proxies, RoleId, UserId};
 /// The allow and deny lists. Deny wins over allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessRules {
-    /// `ALLOWED_GUILDS`, `DENIED_GUILDS`.
+    /// `guild:` in `ALLOWED` and `DENIED`.
     pub guilds: IdList<GuildId>,
-    /// `ALLOWED_CHANNELS`, `DENIED_CHANNELS`; a thread goes by its parent.
+    /// `channel:` there; a thread goes by its parent.
     pub channels: IdList<ChannelId>,
-    /// `ALLOWED_USERS`, `DENIED_USERS`.
+    /// `user:` there.
     pub users: IdList<UserId>,
-    /// `ALLOWED_ROLES`, `DENIED_ROLES`.
+    /// `role:` there.
     pub roles: IdList<RoleId>,
     /// `DIRECT_MESSAGES`.
     pub direct_messages: bool,
@@ -33,7 +33,7 @@ pub struct IdList<T> {
 /// One allow list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowList<T> {
-    /// `*`.
+    /// Everything.
     All,
     /// These.
     Only(BTreeSet<T>),

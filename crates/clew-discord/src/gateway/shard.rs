@@ -402,8 +402,12 @@ impl ShardTask {
     /// Forwards an event. It counts as begun before it enters the queue, so
     /// that one lost in a shutdown is replayed.
     async fn forward(&self, sequence: u64, event: Event) {
-        let now = (self.context.clock)();
-        let mark = self.context.progress().began(self.number, sequence, now);
+        // A message that was replayed is as old as it is: who looks for it looks from then on.
+        let mut since = (self.context.clock)();
+        if let Event::Message(incoming) = &event {
+            since = since.min(incoming.message.id.created());
+        }
+        let mark = self.context.progress().began(self.number, sequence, since);
         let event = ShardEvent { mark, event };
         if self.context.events.send(event).await.is_err() {
             // The receiver is gone without having cancelled the token.

@@ -73,14 +73,14 @@ impl ShardProgress {
         shard.seen = shard.seen.max(sequence);
     }
 
-    /// Records that an event arrived and work on it began.
-    pub fn began(&mut self, shard: u32, sequence: u64, now: UnixMillis) -> Mark {
+    /// Records that an event arrived, which is of this time, and that work on it began.
+    pub fn began(&mut self, shard: u32, sequence: u64, since: UnixMillis) -> Mark {
         self.seen(shard, sequence);
         let state = self.shards.entry(shard).or_default();
-        let open = state.open.entry(sequence).or_insert(Open {
-            times: 0,
-            since: now,
-        });
+        let open = state
+            .open
+            .entry(sequence)
+            .or_insert(Open { times: 0, since });
         open.times += 1;
         Mark {
             shard,

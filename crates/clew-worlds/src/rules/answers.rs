@@ -96,6 +96,7 @@ pub(crate) fn answered(evidence: &Evidence) -> Verdict {
             || is_unlisted(evidence, said)
             || is_responded(evidence, said)
             || is_refused(evidence, said)
+            || is_told_apart(evidence, said)
             || is_excused(evidence, at, said)
         {
             continue;
@@ -232,6 +233,18 @@ fn is_failed(evidence: &Evidence, said: &Said) -> bool {
     let messages = messages_of(said);
     let mut ended = evidence.told("turn_done");
     ended.any(|line| is_about(line, &messages) && line["detail"]["outcome"] == "failed")
+}
+
+/// Whether its turn failed and said so in a message of its own, since what it would have
+/// replied to was deleted: an app's copy of it had not been heard of yet.
+fn is_told_apart(evidence: &Evidence, said: &Said) -> bool {
+    let messages = messages_of(said);
+    let mut told = evidence.told("send_fallback");
+    let is_apart = |line: &Value| {
+        let (stage, reason) = (&line["detail"]["stage"], &line["detail"]["reason"]);
+        is_about(line, &messages) && stage == "reference" && reason == "deleted"
+    };
+    told.any(is_apart) && is_failed(evidence, said)
 }
 
 /// Whether it was refused, maybe without a word: a person, and a channel, is told once.
