@@ -1,6 +1,7 @@
 //! Discord's answers, and what happens to the messages that it was asked for.
 
 mod clocks;
+mod load;
 
 use clew_context::model::UnixMillis;
 use clew_discord::session::Missed;
