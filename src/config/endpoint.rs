@@ -21,11 +21,6 @@ impl Endpoint {
         format!("{}://{}{}", self.scheme, self.authority, self.path)
     }
 
-    /// `host` or `host:port`, IPv6 addresses in brackets.
-    pub fn authority(&self) -> &str {
-        &self.authority
-    }
-
     /// The path without a trailing slash: empty, or starting with a slash.
     pub fn path(&self) -> &str {
         &self.path
