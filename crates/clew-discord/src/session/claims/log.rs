@@ -1,8 +1,8 @@
 //! The file of claims: a JSON object in each line, the last of a claim counts.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -141,35 +141,45 @@ impl Line {
     }
 }
 
-/// The last line of each claim that is still kept, oldest claim first. A line cut off by a kill
-/// is skipped.
+/// The last line of each claim that is still kept, oldest claim first.
 pub(super) fn read(path: &Path, now: UnixMillis) -> Vec<Line> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => {
-            tracing::warn!(path = %path.display(), %error,
-                "what was answered cannot be read, so a question may be answered twice: make \
-                 STATE_DIR readable for the user that runs clew");
-            return Vec::new();
-        }
-    };
     let mut lines: Vec<Line> = Vec::new();
     let mut places: HashMap<Hash, usize> = HashMap::new();
-    for text in text.split(|byte| *byte == b'\n') {
-        let Ok(line) = serde_json::from_slice::<Line>(text) else {
-            continue;
-        };
+    let reading = each_line(path, |line, _| {
         if let Some(place) = places.get(&line.claim) {
             lines[*place] = line;
         } else {
             places.insert(line.claim, lines.len());
             lines.push(line);
         }
+        Ok(())
+    });
+    if let Err(error) = reading {
+        tracing::warn!(path = %path.display(), %error,
+            "what was answered cannot be read, so a question may be answered twice: make \
+             STATE_DIR readable for the user that runs clew");
     }
     let oldest = now.before(KEPT);
     lines.retain(|line| line.at() >= oldest);
+    lines.sort_by_key(Line::at);
     lines
+}
+
+/// Reads one line after the other, with its text. One cut off by a kill is skipped; a missing
+/// file has none.
+fn each_line(path: &Path, mut visit: impl FnMut(Line, &[u8]) -> io::Result<()>) -> io::Result<()> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let (mut reader, mut text) = (BufReader::new(file), Vec::new());
+    while reader.read_until(b'\n', &mut text)? > 0 {
+        if let Ok(line) = serde_json::from_slice::<Line>(&text) {
+            visit(line, text.trim_ascii_end())?;
+        }
+        text.clear();
+    }
+    Ok(())
 }
 
 /// The file, written to at its end.
@@ -193,7 +203,13 @@ impl Log {
             claims: 0,
             has_failed: false,
         };
-        let replaced = log.replace(lines);
+        let replaced = log.replace(|new| {
+            for line in lines {
+                serde_json::to_writer(&mut *new, line)?;
+                new.write_all(b"\n")?;
+            }
+            Ok(lines.len())
+        });
         log.told(replaced);
         log
     }
@@ -205,8 +221,7 @@ impl Log {
 
     fn try_append(&mut self, line: &Line) -> io::Result<()> {
         if self.lines > self.claims.saturating_mul(2) + MOST_SUPERSEDED {
-            let lines = read(&self.path, line.at());
-            self.replace(&lines)?;
+            self.shorten(line.at())?;
         }
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
@@ -220,16 +235,44 @@ impl Log {
         Ok(())
     }
 
-    fn replace(&mut self, lines: &[Line]) -> io::Result<()> {
+    /// Writes the file anew with the last line of each claim that is still kept: a line at a
+    /// time, since there may be an hour of them.
+    fn shorten(&mut self, now: UnixMillis) -> io::Result<()> {
+        let (path, oldest) = (self.path.clone(), now.before(KEPT));
+        let mut last: HashMap<Hash, usize> = HashMap::new();
+        let mut number = 0;
+        each_line(&path, |line, _| {
+            last.insert(line.claim, number);
+            number += 1;
+            Ok(())
+        })?;
+        self.replace(|new| {
+            let (mut number, mut claims) = (0, 0);
+            each_line(&path, |line, text| {
+                if line.at() >= oldest && last.get(&line.claim) == Some(&number) {
+                    new.write_all(text)?;
+                    new.write_all(b"\n")?;
+                    claims += 1;
+                }
+                number += 1;
+                Ok(())
+            })?;
+            Ok(claims)
+        })
+    }
+
+    /// `write` returns how many claims the new file has, a line each.
+    fn replace(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let mut claims = 0;
         replace(&self.path, Lasts::Process, |new| {
-            for line in lines {
-                serde_json::to_writer(&mut *new, line)?;
-                new.write_all(b"\n")?;
-            }
+            claims = write(new)?;
             Ok(())
         })?;
         self.file = None;
-        (self.lines, self.claims) = (lines.len(), lines.len());
+        (self.lines, self.claims) = (claims, claims);
         Ok(())
     }
 

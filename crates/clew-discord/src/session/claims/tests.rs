@@ -161,6 +161,30 @@ async fn a_line_that_was_cut_off_costs_only_itself() {
     assert!(!place.open(NOW).claim(message(2), NOW));
 }
 
+/// The file is written anew once most of its lines are superseded.
+#[tokio::test]
+async fn what_a_claim_said_last_is_in_the_shorter_file() {
+    let place = Place::new();
+    let claims = place.open(NOW);
+    for id in 1..=2_100 {
+        claims.claim(message(id), NOW);
+        claims.posting(message(id), 0, NOW).await;
+        claims.posted(message(id), message(10_000 + id), NOW).await;
+        if id > 1 {
+            claims.over(message(id), NOW).await;
+        }
+    }
+    drop(claims);
+    let lines = fs::read_to_string(place.path()).unwrap().lines().count();
+    assert!(lines < 3 * 2_100 - 1, "{lines}");
+    let claims = place.open(NOW);
+    let unfinished = claims.unfinished(message(1)).unwrap();
+    assert_eq!(unfinished.posted, [message(10_001)]);
+    for id in 2..=2_100 {
+        assert!(!claims.claim(message(id), NOW), "{id}");
+    }
+}
+
 #[tokio::test]
 async fn memory_and_file_are_bounded() {
     let place = Place::new();
