@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Turn;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::discord::error::RestError;
-use clew_context::model::{Fallback, Message, MessageId};
+use clew_context::model::{Fallback, Message, MessageId, MessageKind};
 use clew_discord::session::Unfinished;
 
 /// How long Discord certainly knows a nonce ("a few minutes", its reference says).
@@ -142,11 +142,14 @@ async fn unexplained(turn: &Turn<'_>) -> Result<Vec<Message>, RestError> {
 }
 
 /// Whether a message of ours may be the answer: one that replies to another question is that
-/// one's. An answer to a question that is deleted replies to nothing.
+/// one's, one of a command is nobody's, and small print is a note. An answer to a question that
+/// is deleted, or to a bot in a thread, replies to nothing.
 fn may_answer(ours: &Message, question: MessageId) -> bool {
     let reference = ours.reference.as_ref();
-    let replied = reference.and_then(|reference| reference.message);
-    replied.is_none_or(|replied| replied == question)
+    match reference.and_then(|reference| reference.message) {
+        Some(replied) => replied == question,
+        None => ours.kind == MessageKind::Default && !ours.content.starts_with("-# "),
+    }
 }
 
 #[cfg(test)]
@@ -159,17 +162,20 @@ mod tests {
     /// A busy channel is full of answers to others, some of which a kill left unexplained.
     #[test]
     fn what_replies_to_another_question_answers_that_one() {
-        let may_answer_7 = |reference: Value| {
+        let may_answer_7 = |reference: Value, kind: u8, content: &str| {
             let ours = json!({
-                "id": "9", "channel_id": "5", "content": "so", "type": 19,
+                "id": "9", "channel_id": "5", "content": content, "type": kind,
                 "author": {"id": "1", "username": "clew"}, "message_reference": reference,
             });
             let ours = convert::message(&ours.to_string()).unwrap();
             may_answer(&ours, MessageId::new(7))
         };
         let to = |id: &str| json!({"message_id": id, "channel_id": "5"});
-        assert!(may_answer_7(to("7")));
-        assert!(may_answer_7(Value::Null));
-        assert!(!may_answer_7(to("8")));
+        assert!(may_answer_7(to("7"), 19, "so"));
+        assert!(may_answer_7(to("7"), 19, "-# so"));
+        assert!(may_answer_7(Value::Null, 0, "so"));
+        assert!(!may_answer_7(to("8"), 19, "so"));
+        assert!(!may_answer_7(Value::Null, 20, "Started."));
+        assert!(!may_answer_7(Value::Null, 0, "-# Noted 1 thing."));
     }
 }

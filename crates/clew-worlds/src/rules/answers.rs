@@ -165,7 +165,11 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     let is_left_out = is_left_out(evidence);
     let (mut is_held, mut is_archived) = (false, false);
     let recorded = recorded(evidence);
+    let mut deleted: BTreeSet<Id> = BTreeSet::new();
     for happened in &evidence.history {
+        if let What::Deleted { messages } = &happened.what {
+            deleted.extend(messages);
+        }
         match &happened.what {
             // Whoever holds the store has the questions, too: the next process begins anew.
             What::Fault { name: "store_held" } => is_held = true,
@@ -185,7 +189,9 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
             }
             What::Posted { channel, marks, .. } if *channel == said.channel => {
                 let mut answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
-                is_stored |= answers.any(|mark| recorded.contains(&mark.number));
+                // Unless its question was deleted before.
+                let stays = |question: &Id| !deleted.contains(question);
+                is_stored |= answers.any(|mark| recorded.get(&mark.number).is_some_and(stays));
             }
             What::Said(one) if one.channel == said.channel => {
                 here.insert(one.message);
@@ -207,8 +213,8 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
     is_fault && is_failed(evidence, said)
 }
 
-/// The questions whose turns are stored, or will be.
-fn recorded(evidence: &Evidence) -> BTreeSet<u32> {
+/// The questions whose turns are stored, or will be, with their messages.
+fn recorded(evidence: &Evidence) -> BTreeMap<u32, Id> {
     let recorded = evidence.told("recorded");
     let recorded: BTreeSet<&str> = recorded
         .filter_map(|line| line["msg_id"].as_str())
@@ -216,7 +222,9 @@ fn recorded(evidence: &Evidence) -> BTreeSet<u32> {
     let questions = evidence.questions().into_iter();
     let recorded =
         questions.filter(|(_, said)| recorded.contains(said.message.to_string().as_str()));
-    recorded.map(|(mark, _)| mark.number).collect()
+    recorded
+        .map(|(mark, said)| (mark.number, said.message))
+        .collect()
 }
 
 /// Whether telemetry counts pages that could not be read, or questions that were too old.
