@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::Turn;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
@@ -16,6 +16,10 @@ use clew_discord::session::Unfinished;
 const NONCE: Duration = Duration::from_mins(2);
 /// How long one request may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often one is tried that Discord does not answer, and the pause between: whether a question
+/// gets one answer depends on it.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_secs(3);
 
 /// What is found of an earlier process's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +52,11 @@ pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
             return true;
         }
         Found::Part => {
-            take_back(turn, &left).await;
+            if !take_back(turn, &left).await {
+                // Rather a part of an answer than two answers.
+                services.claims.over(question, services.memory.now()).await;
+                return true;
+            }
             turn.restarts = left.restarts + 1;
         }
         Found::Nonce => {
@@ -112,30 +120,56 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
     }
 }
 
-/// Takes back the parts of an answer, the newest first.
-async fn take_back(turn: &Turn<'_>, left: &Unfinished) {
+/// Takes back the parts of an answer, the newest first. Returns whether all are gone.
+async fn take_back(turn: &Turn<'_>, left: &Unfinished) -> bool {
     let (services, trigger) = (turn.services, turn.trigger());
     for part in left.posted.iter().rev() {
-        let deadline = Instant::now() + LOOK_TIMEOUT;
-        let deleted = services
-            .rest
-            .delete_message(trigger.channel, *part, deadline);
-        if let Err(error) = deleted.await {
-            tracing::warn!(%error, "part of an earlier process's answer could not be removed");
-            return;
+        let deleted = insist(|| {
+            let deadline = Instant::now() + LOOK_TIMEOUT;
+            let rest = &services.rest;
+            rest.delete_message(trigger.channel, *part, deadline)
+        });
+        if let Err(error) = deleted.await
+            && error.reason != Fallback::Deleted
+        {
+            tracing::warn!(%error, "part of an earlier process's answer could not be removed: it stays");
+            return false;
         }
     }
     let now = services.memory.now();
     services.claims.taken_back(trigger.id, now).await;
+    true
+}
+
+/// Makes a call again while Discord does not answer.
+async fn insist<T, F: Future<Output = Result<T, RestError>>>(
+    call: impl Fn() -> F,
+) -> Result<T, RestError> {
+    for _ in 1..TRIES {
+        match call().await {
+            Err(error) if is_unanswered(&error) => sleep(PAUSE).await,
+            answered => return answered,
+        }
+    }
+    call().await
+}
+
+fn is_unanswered(error: &RestError) -> bool {
+    matches!(
+        error.reason,
+        Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable
+    )
 }
 
 /// The messages of ours after the question that no other question explains.
 async fn unexplained(turn: &Turn<'_>) -> Result<Vec<Message>, RestError> {
     let (services, trigger) = (turn.services, turn.trigger());
     let us = services.us(turn.ids.guild).user;
-    let (after, deadline) = (PageCursor::After(trigger.id), Instant::now() + LOOK_TIMEOUT);
-    let reader = services.rest.reader();
-    let page = reader.page(trigger.channel, after, PAGE_LIMIT, deadline);
+    let (after, reader) = (PageCursor::After(trigger.id), services.rest.reader());
+    let page = insist(|| {
+        let deadline = Instant::now() + LOOK_TIMEOUT;
+        reader.page(trigger.channel, after, PAGE_LIMIT, deadline)
+    });
     let mut ours = page.await?.messages;
     ours.retain(|one| one.author.id == us && !services.claims.explains(one.id));
     Ok(ours)
