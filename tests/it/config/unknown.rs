@@ -114,4 +114,17 @@ fn a_setting_that_was_removed_says_what_to_write_instead() {
         "TOOL_OFFER_MAX is not a setting any more (environment); accepted: nothing; it is always 8"
     );
     assert!(load(&[("TOOL_OFFER_MAX", "")]).warnings().is_empty());
+    // A list that is not followed would let somebody in.
+    for list in ["ALLOWED", "DENIED"] {
+        for (kind, word) in [
+            ("GUILDS", "guild"),
+            ("CHANNELS", "channel"),
+            ("USERS", "user"),
+            ("ROLES", "role"),
+        ] {
+            let errors = try_load(&[(&format!("{list}_{kind}"), "1")]).unwrap_err();
+            let instead = format!("accepted: {word}:ID for each in {list}");
+            assert!(errors.to_string().contains(&instead), "{errors}");
+        }
+    }
 }
