@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::problem::{Problem, show};
 use super::unknown::{self, Guess};
-use super::variable::{DISCORD_TOKEN, FOLLOWS, Shown};
+use super::variable::{DISCORD_TOKEN, FOLLOWS};
 use super::{Effective, VARIABLES, Variable};
 
 /// The settings as text: only known names, trimmed, none empty.
@@ -285,13 +285,13 @@ impl Values {
 
     /// A file with secrets is not ours to close, but to warn of.
     fn warn_if_open(&mut self, path: &Path, entries: &[Entry]) {
-        let is_secret = |name: &String| {
-            let mut secrets = VARIABLES.iter().filter(|one| one.shown == Shown::Never);
-            secrets.any(|one| one.name == name)
+        let is_secret = |entry: &Entry| {
+            let mut ours = VARIABLES.iter().filter(|one| one.name == entry.name);
+            ours.any(|one| show(one, &entry.value).is_none())
         };
         let found = std::fs::metadata(path).map(|file| file.permissions().mode());
         let is_open = found.is_ok_and(|mode| mode & 0o007 != 0);
-        if is_open && entries.iter().any(|entry| is_secret(&entry.name)) {
+        if is_open && entries.iter().any(is_secret) {
             let path = path.display();
             let warning =
                 format!("other accounts can read {path}, which holds secrets: chmod 600 {path}");

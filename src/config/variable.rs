@@ -169,7 +169,7 @@ variables! {
     /// The model's name, required with `LLM_BASE_URL`.
     LLM_MODEL = "", "text", Model;
     /// Further servers, at most three, asked in this order while those before are unreachable, refuse, are busy or silent.
-    LLM_FALLBACKS = "", "http(s)://host/v1 model, comma separated", Model, servers;
+    LLM_FALLBACKS = "", "http(s)://host/v1 model [key], comma separated", Model, servers;
     /// The longest wait for the next part of an answer.
     LLM_TIMEOUT_S = "60", "seconds", Model;
     /// The model's context length, prompt and answer together: longer prompts are cut beforehand; if empty, only after the server refuses one.

@@ -19,7 +19,7 @@ use crate::engine::deliver::{self, Overflow};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{CircuitState, StoreOperation};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
-use clew_context::model::{Fallback, Message, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{Message, MessageId, TurnId, UnixMillis, UserId};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 use clew_store::model::{StoredMessage, StoredRole};
@@ -266,7 +266,7 @@ impl Memory {
                 .page(answer.channel, cursor, PAGE_LIMIT, deadline);
             let page = match page.await {
                 Ok(page) => page,
-                Err(error) if is_passing(error.reason) => return Shown::Unanswered,
+                Err(error) if error.reason.is_unanswered() => return Shown::Unanswered,
                 Err(_) => return Shown::Unknown,
             };
             let last = page.messages.last().map(|message| message.id);
@@ -335,14 +335,6 @@ async fn current_user(guild_state: &GuildState) -> UserId {
         }
         sleep(PACE).await;
     }
-}
-
-/// Whether the same request may be answered later.
-const fn is_passing(reason: Fallback) -> bool {
-    matches!(
-        reason,
-        Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable
-    )
 }
 
 fn millis(time: Duration) -> i64 {

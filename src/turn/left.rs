@@ -147,18 +147,11 @@ async fn insist<T, F: Future<Output = Result<T, RestError>>>(
 ) -> Result<T, RestError> {
     for _ in 1..TRIES {
         match call().await {
-            Err(error) if is_unanswered(&error) => sleep(PAUSE).await,
+            Err(error) if error.reason.is_unanswered() => sleep(PAUSE).await,
             answered => return answered,
         }
     }
     call().await
-}
-
-fn is_unanswered(error: &RestError) -> bool {
-    matches!(
-        error.reason,
-        Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable
-    )
 }
 
 /// The messages of ours after the question that no other question explains.

@@ -661,4 +661,12 @@ fn an_open_file_of_secrets_is_warned_of() {
     assert!(!warnings(token, 0o644).contains("hush"));
     assert_eq!(warnings(token, 0o640), "", "the group is the operator's");
     assert_eq!(warnings("DEBUG=true\n", 0o644), "");
+    // With a key.
+    let server = "LLM_BASE_URL=http://a/v1\nLLM_MODEL=m\nLLM_FALLBACKS=\"http://b/v1 m";
+    assert_eq!(warnings(&format!("{server}\"\n"), 0o644), "");
+    let told = warnings(&format!("{server} hush\"\n"), 0o644);
+    assert!(
+        told.contains("chmod 600 ") && !told.contains("hush"),
+        "{told}"
+    );
 }

@@ -19,8 +19,8 @@ use clew_context::collect::{MessagePage, PageCursor};
 use clew_context::discord::error::RestError;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
 use clew_context::model::{
-    AccessRules, Author, ChannelId, ChannelKind, Fallback, GuildId, Message, MessageId, Referenced,
-    RoleId, TurnId, TurnRequest, UnixMillis,
+    AccessRules, Author, ChannelId, ChannelKind, GuildId, Message, MessageId, Referenced, RoleId,
+    TurnId, TurnRequest, UnixMillis,
 };
 use clew_discord::event::Ready;
 use clew_discord::session::Mark;
@@ -341,11 +341,7 @@ fn soon() -> Instant {
 
 /// Whether Discord is out of order, and will do later what it did not do now.
 const fn may_pass(error: &RestError) -> bool {
-    error.transient
-        || matches!(
-            error.reason,
-            Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable
-        )
+    error.transient || error.reason.is_unanswered()
 }
 
 /// Asks again after what may pass.

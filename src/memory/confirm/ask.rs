@@ -62,7 +62,7 @@ impl Answer {
         match error.reason {
             Fallback::Deleted => Self::Gone,
             Fallback::Forbidden | Fallback::NotFound => Self::Refused,
-            Fallback::Timeout | Fallback::RateLimited | Fallback::Unavailable => Self::Unanswered,
+            reason if reason.is_unanswered() => Self::Unanswered,
             _ => Self::Unclear,
         }
     }

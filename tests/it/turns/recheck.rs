@@ -60,6 +60,15 @@ impl Place {
         gate
     }
 
+    /// Only the bot may read this channel from now on.
+    fn closes_to_others(&self, channel: Id) {
+        let (everyone, us) = (OverwriteOf::Role(self.guild), OverwriteOf::Member(self.us));
+        let (none, view) = (Permissions::NONE, Permissions::VIEW_CHANNEL);
+        let discord = &self.stage.discord;
+        discord.overwrite(channel, everyone, none, view);
+        discord.overwrite(channel, us, view, none);
+    }
+
     /// All of the `number`th request to the model, from 1.
     async fn request(&self, number: usize) -> String {
         let requests = self.stage.model.wait_requests(number).await;
@@ -126,11 +135,7 @@ async fn who_opts_out_while_an_image_is_fetched_is_not_asked_with() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_that_closes_while_an_image_is_fetched_is_not_asked_with() {
     let asked = asked_after(async |p, theirs| {
-        let everyone = OverwriteOf::Role(p.guild);
-        let (none, view) = (Permissions::NONE, Permissions::VIEW_CHANNEL);
-        p.stage.discord.overwrite(theirs.news, everyone, none, view);
-        let us = OverwriteOf::Member(p.us);
-        p.stage.discord.overwrite(theirs.news, us, view, none);
+        p.closes_to_others(theirs.news);
     })
     .await;
     assert_eq!(asked.matches(MARK).count(), 1, "{asked}");
@@ -192,11 +197,7 @@ async fn a_result_of_a_channel_that_closes_is_not_asked_with_again() {
     let kept = asked_after_tools(async |_, _| ()).await;
     assert!(kept.contains("afar kumquat"), "{kept}");
     let closed = asked_after_tools(async |p, theirs| {
-        let everyone = OverwriteOf::Role(p.guild);
-        let (none, view) = (Permissions::NONE, Permissions::VIEW_CHANNEL);
-        p.stage.discord.overwrite(theirs.news, everyone, none, view);
-        let us = OverwriteOf::Member(p.us);
-        p.stage.discord.overwrite(theirs.news, us, view, none);
+        p.closes_to_others(theirs.news);
     });
     let closed = closed.await;
     assert!(!closed.contains("afar kumquat"), "{closed}");

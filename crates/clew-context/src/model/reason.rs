@@ -32,6 +32,11 @@ pub enum Fallback {
 }
 
 impl Fallback {
+    /// Whether Discord gave no answer now, and may give one to the same request later.
+    pub const fn is_unanswered(self) -> bool {
+        matches!(self, Self::Timeout | Self::RateLimited | Self::Unavailable)
+    }
+
     /// The word used in logs, telemetry and replay.
     pub const fn as_str(self) -> &'static str {
         match self {
