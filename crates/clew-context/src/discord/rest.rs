@@ -6,6 +6,7 @@
 
 mod address;
 mod files;
+mod global;
 mod limiter;
 mod pool;
 mod shared;

@@ -1,40 +1,73 @@
-//! twilight's rate limiter, with a bound. It keeps an entry for each endpoint and each channel
-//! it has seen, and drops none that was never limited.
+//! The rate limiter of a pool: twilight's for the routes, and the global limit. twilight's keeps
+//! an entry for each endpoint and each channel it has seen, and drops none that was never
+//! limited; so it has a bound here.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use twilight_http_ratelimiting::{Endpoint, RateLimiter};
+use tokio::time::Instant;
+use twilight_http_ratelimiting::{Endpoint, Permit, RateLimiter};
+
+use super::global::GlobalLimit;
+use super::pool::RateLimitPool;
 
 /// The most endpoints of one limiter, about 250 bytes each. With one more a new limiter begins:
-/// what the old one learnt from 429s is learnt again, and within that second twice as many
-/// requests may go out.
+/// what the old one learnt from 429s is learnt again.
 const MOST_ENDPOINTS: usize = 2_048;
 
 /// A rate limiter that begins anew once it has seen too many endpoints.
 #[derive(Debug)]
-pub(super) struct BoundedLimiter {
-    per_second: u16,
+pub(super) struct PoolLimiter {
+    pool: RateLimitPool,
+    global: Arc<GlobalLimit>,
     held: Mutex<Held>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Held {
-    limiter: RateLimiter,
+    limiter: RouteLimiter,
     endpoints: HashSet<Endpoint>,
 }
 
-impl BoundedLimiter {
-    pub(super) fn new(per_second: u16) -> Self {
+/// A limiter of twilight's that leaves the global limit to [`GlobalLimit`].
+#[derive(Debug, Clone)]
+struct RouteLimiter(RateLimiter);
+
+impl Default for RouteLimiter {
+    fn default() -> Self {
+        Self(RateLimiter::new(u16::MAX))
+    }
+}
+
+impl PoolLimiter {
+    pub(super) fn new(pool: RateLimitPool, global: Arc<GlobalLimit>) -> Self {
         Self {
-            per_second,
-            held: Mutex::new(Held::new(per_second)),
+            pool,
+            global,
+            held: Mutex::default(),
         }
+    }
+
+    /// Waits until the request may be sent. `held` is told until when the global limit holds it
+    /// at least.
+    pub(super) async fn acquire(&self, request: &Endpoint, held: impl Fn(Instant)) -> Permit {
+        let (limiter, endpoint) = self.of(request);
+        let permit = limiter.acquire(endpoint).await;
+        if !is_interaction(&request.path) {
+            self.global.take(self.pool, held).await;
+        }
+        permit
+    }
+
+    /// When the bucket of a request's route will be refilled, if it is used up.
+    pub(super) async fn reset(&self, request: &Endpoint) -> Option<Instant> {
+        let (limiter, endpoint) = self.of(request);
+        reset(&limiter, endpoint).await
     }
 
     /// The limiter to ask about a request, and as what it knows it. Requests that wait in an
     /// earlier limiter stay there.
-    pub(super) fn of(&self, request: &Endpoint) -> (RateLimiter, Endpoint) {
+    fn of(&self, request: &Endpoint) -> (RateLimiter, Endpoint) {
         let endpoint = Endpoint {
             method: request.method,
             path: route(&request.path),
@@ -42,11 +75,11 @@ impl BoundedLimiter {
         let mut held = self.held();
         if !held.endpoints.contains(&endpoint) {
             if held.endpoints.len() >= MOST_ENDPOINTS {
-                *held = Held::new(self.per_second);
+                *held = Held::default();
             }
             held.endpoints.insert(endpoint.clone());
         }
-        (held.limiter.clone(), endpoint)
+        (held.limiter.0.clone(), endpoint)
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -54,13 +87,15 @@ impl BoundedLimiter {
     }
 }
 
-impl Held {
-    fn new(per_second: u16) -> Self {
-        Self {
-            limiter: RateLimiter::new(per_second),
-            endpoints: HashSet::new(),
-        }
-    }
+/// When the bucket will be refilled, if it is used up.
+pub(super) async fn reset(limiter: &RateLimiter, endpoint: Endpoint) -> Option<Instant> {
+    let bucket = limiter.bucket(endpoint).await?;
+    (bucket.remaining == 0).then(|| bucket.reset_at.into())
+}
+
+/// Whether the global limit leaves the request alone (Discord's reference, "Global Rate Limit").
+fn is_interaction(path: &str) -> bool {
+    path.starts_with("interactions/") || path.starts_with("webhooks/")
 }
 
 /// The path by which a limit is known: for a channel or a server without the ids of what is in
@@ -83,6 +118,10 @@ fn route(path: &str) -> String {
 mod tests {
     use super::*;
     use twilight_http_ratelimiting::Method;
+
+    fn limiter() -> PoolLimiter {
+        PoolLimiter::new(RateLimitPool::Main, Arc::new(GlobalLimit::new()))
+    }
 
     fn endpoint(path: &str) -> Endpoint {
         Endpoint {
@@ -107,7 +146,7 @@ mod tests {
 
     #[tokio::test]
     async fn messages_of_a_channel_take_one_entry() {
-        let limiter = BoundedLimiter::new(50);
+        let limiter = limiter();
         for id in 0..10_000 {
             limiter.of(&endpoint(&format!("channels/1/messages/{id}")));
         }
@@ -116,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn channels_and_calls_take_no_more_than_their_room() {
-        let limiter = BoundedLimiter::new(50);
+        let limiter = limiter();
         for id in 0..10_000 {
             limiter.of(&endpoint(&format!("channels/{id}/messages")));
             limiter.of(&endpoint(&format!("webhooks/1/token{id}")));
@@ -126,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_that_waits_is_not_lost_when_a_new_limiter_begins() {
-        let limiter = BoundedLimiter::new(1);
+        let limiter = limiter();
         let first = endpoint("channels/1/messages");
         let (before, endpoint_of) = limiter.of(&first);
         let running = before.acquire(endpoint_of.clone()).await;

@@ -4,8 +4,8 @@
 //! Until twilight knows a channel's bucket, it sends one request at a time for
 //! that channel, whatever the method, and it learns buckets from 429s alone. A
 //! page, a single message and a typing notice for one channel would wait for each
-//! other. So each has a rate-limit pool: a limiter of its own ([`BoundedLimiter`]). The pools
-//! share Discord's 50 requests a second.
+//! other. So each has a rate-limit pool: a limiter of its own ([`PoolLimiter`]). The pools
+//! share Discord's 50 requests a second ([`GlobalLimit`]).
 //!
 //! A request is resent after a 429, once the wait given in its headers is over (a client
 //! handed to us tells it only with a bucket, see [`Wire`]). The first two attempts are at
@@ -22,7 +22,8 @@ use twilight_http::request::Request;
 use twilight_http_ratelimiting::{Endpoint, RateLimiter};
 
 use super::address::Address;
-use super::limiter::BoundedLimiter;
+use super::global::GlobalLimit;
+use super::limiter::{PoolLimiter, reset};
 use super::wire::Wire;
 use crate::discord::error::RestError;
 use crate::model::Fallback;
@@ -36,7 +37,7 @@ const MAX_SENDINGS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Requests per second of [`RestReader::client`](super::RestReader::client), which the bot
 /// hardly uses.
-const OTHERS_PER_SECOND: u16 = 1;
+pub(super) const OTHERS_PER_SECOND: u16 = 1;
 /// Limit for callers with a distant deadline; none of our requests takes longer.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -56,16 +57,20 @@ pub enum RateLimitPool {
 }
 
 impl RateLimitPool {
-    const ALL: [Self; 4] = [Self::Main, Self::Singles, Self::Aside, Self::Checks];
+    pub(super) const ALL: [Self; 4] = [Self::Main, Self::Singles, Self::Aside, Self::Checks];
 
-    /// Requests per second; with [`OTHERS_PER_SECOND`] they add up to Discord's global limit
-    /// of 50.
-    const fn per_second(self) -> u16 {
+    /// Requests per second that are kept for the pool at first.
+    pub(super) const fn share(self) -> u32 {
         match self {
             Self::Main => 21,
             Self::Singles | Self::Aside => 10,
             Self::Checks => 8,
         }
+    }
+
+    /// Whether the pool takes what the others leave of their shares.
+    pub(super) const fn borrows(self) -> bool {
+        !matches!(self, Self::Checks)
     }
 }
 
@@ -83,12 +88,12 @@ pub(super) struct RateLimitPools {
 struct OwnSending {
     wire: Wire,
     /// In the order of [`RateLimitPool::ALL`].
-    limiters: [Arc<BoundedLimiter>; RateLimitPool::ALL.len()],
+    limiters: [Arc<PoolLimiter>; RateLimitPool::ALL.len()],
 }
 
 /// How one request is sent.
 enum Sender {
-    Own(Wire, Arc<BoundedLimiter>),
+    Own(Wire, Arc<PoolLimiter>),
     Handed(Arc<Client>),
 }
 
@@ -98,8 +103,9 @@ impl RateLimitPools {
         let wire = client
             .token()
             .and_then(|token| Wire::new(http, token, address));
+        let global = Arc::new(GlobalLimit::new());
         let limiters =
-            RateLimitPool::ALL.map(|pool| Arc::new(BoundedLimiter::new(pool.per_second())));
+            RateLimitPool::ALL.map(|pool| Arc::new(PoolLimiter::new(pool, Arc::clone(&global))));
         Self {
             client,
             own: wire.map(|wire| OwnSending { wire, limiters }),
@@ -168,11 +174,14 @@ impl RateLimitPools {
             let mut pause = FIRST_PAUSE;
             let mut sendings = 1;
             loop {
-                let sent = Arc::default();
+                let sent = Arc::<OnceLock<Instant>>::default();
                 let answer = match &sender {
                     Sender::Own(wire, limiter) => {
-                        let (limiter, endpoint) = limiter.of(&state.endpoint);
-                        wire.send(&limiter, endpoint, &request, &sent).await
+                        let held = |until| state.limit(Some(until));
+                        let permit = limiter.acquire(&state.endpoint, held).await;
+                        state.limit(None);
+                        sent.get_or_init(Instant::now);
+                        wire.send(&request, permit).await
                     }
                     Sender::Handed(client) => send(client, request.clone(), &sent).await,
                 };
@@ -187,7 +196,7 @@ impl RateLimitPools {
                 if deadline.is_some_and(|deadline| again > deadline) {
                     return Err(RestError::limited_until(again));
                 }
-                state.limit(again);
+                state.limit(Some(again));
                 sleep_until(again).await;
                 pause *= 2;
                 sendings += 1;
@@ -202,16 +211,15 @@ impl RateLimitPools {
 
     /// Why a request is late: our limiter holds it, it got a 429, or there was no answer.
     pub(super) async fn late(&self, pool: RateLimitPool, state: &RequestState) -> RestError {
-        let limiter = || match &self.own {
-            Some(own) => Some(own.limiter(pool).of(&state.endpoint)),
-            None => Some((self.client.ratelimiter()?.clone(), state.endpoint.clone())),
+        let route = async {
+            match &self.own {
+                Some(own) => own.limiter(pool).reset(&state.endpoint).await,
+                None => reset(self.client.ratelimiter()?, state.endpoint.clone()).await,
+            }
         };
         let until = match state.limited_until() {
             Some(until) => Some(until),
-            None => match limiter() {
-                Some((limiter, endpoint)) => reset(&limiter, endpoint).await,
-                None => None,
-            },
+            None => route.await,
         };
         match until {
             Some(until) => RestError::limited_until(until),
@@ -235,7 +243,7 @@ async fn send(
 }
 
 impl OwnSending {
-    fn limiter(&self, pool: RateLimitPool) -> Arc<BoundedLimiter> {
+    fn limiter(&self, pool: RateLimitPool) -> Arc<PoolLimiter> {
         Arc::clone(&self.limiters[pool as usize])
     }
 }
@@ -256,17 +264,11 @@ fn client(token: &str, address: Option<&Address>) -> Arc<Client> {
     })
 }
 
-/// When the bucket will be refilled, if it is used up.
-async fn reset(limiter: &RateLimiter, endpoint: Endpoint) -> Option<Instant> {
-    let bucket = limiter.bucket(endpoint).await?;
-    (bucket.remaining == 0).then(|| bucket.reset_at.into())
-}
-
 /// What is known of a request in flight.
 #[derive(Debug, Clone)]
 pub(super) struct RequestState {
     endpoint: Endpoint,
-    /// After a 429, when it will be resent.
+    /// When it will be sent, while a limit holds it.
     limited: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -282,8 +284,8 @@ impl RequestState {
         }
     }
 
-    fn limit(&self, until: Instant) {
-        *self.limited.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    fn limit(&self, until: Option<Instant>) {
+        *self.limited.lock().unwrap_or_else(PoisonError::into_inner) = until;
     }
 
     fn limited_until(&self) -> Option<Instant> {

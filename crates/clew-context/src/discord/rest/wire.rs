@@ -3,7 +3,6 @@
 //! way; and its limiter, which knows each path by itself, could not be bounded. The
 //! limiter is told of each answer just as twilight would.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::header::{
@@ -12,7 +11,7 @@ use reqwest::header::{
 use reqwest::{Method, Response};
 use tokio::time::Instant;
 use twilight_http::request::Request;
-use twilight_http_ratelimiting::{Endpoint, RateLimitHeaders, RateLimiter};
+use twilight_http_ratelimiting::{Permit, RateLimitHeaders};
 
 use super::address::Address;
 use super::pool::REQUEST_TIMEOUT;
@@ -53,16 +52,12 @@ impl Wire {
         })
     }
 
-    /// One attempt, once the limiter permits it; notes when it was sent.
+    /// One attempt.
     pub(super) async fn send(
         &self,
-        limiter: &RateLimiter,
-        endpoint: Endpoint,
         request: &Request,
-        sent: &OnceLock<Instant>,
+        permit: Permit,
     ) -> Result<Vec<u8>, RestError> {
-        let permit = limiter.acquire(endpoint).await;
-        sent.get_or_init(Instant::now);
         let request = self.built(request).timeout(REQUEST_TIMEOUT);
         let answer = self.http.send(request).await;
         let answer = answer.map_err(|error| failed(&error))?;
