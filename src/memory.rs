@@ -38,7 +38,7 @@ use crate::telemetry::{Ids, Telemetry, with_sources};
 use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
 use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
 use clew_store::outputs::ToolOutputs;
-use clew_store::{Store, Transcripts, TurnKey};
+use clew_store::{Store, Transcripts};
 
 pub use clew_store::Error as StoreError;
 pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
@@ -143,7 +143,7 @@ pub struct Memory {
     extractions: extract::Extractions,
     unsaved: unsaved::Unsaved,
     /// Turns that earlier processes left early.
-    left: Mutex<Vec<TurnKey>>,
+    left: Mutex<Vec<early::LeftTurn>>,
     recall: recall::Recall,
     /// The lasting store's, and that of a separate one for conversations.
     circuits: [circuit::Circuit; 2],

@@ -74,6 +74,14 @@ impl Drop for EarlyTurn<'_> {
     }
 }
 
+/// A turn that an earlier process left early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LeftTurn {
+    key: TurnKey,
+    /// Its answer was found, and it is confirmed.
+    is_answered: bool,
+}
+
 /// What Discord shows of an answer.
 enum Shown {
     /// It stands there, in these messages.
@@ -155,11 +163,14 @@ impl Memory {
             if self.opted_out(rows[0].owner) {
                 self.unsaved.purge(&Purge::User(rows[0].owner));
             }
-            self.lock_left().push(key);
+            self.lock_left().push(LeftTurn {
+                key,
+                is_answered: false,
+            });
         }
     }
 
-    fn lock_left(&self) -> MutexGuard<'_, Vec<TurnKey>> {
+    fn lock_left(&self) -> MutexGuard<'_, Vec<LeftTurn>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -173,16 +184,14 @@ impl Memory {
     ) {
         let settling = async {
             loop {
-                let left = self.lock_left().clone();
+                let open = |one: &LeftTurn| (!one.is_answered).then(|| one.key.clone());
+                let left: Vec<_> = self.lock_left().iter().filter_map(open).collect();
                 if left.is_empty() {
                     return;
                 }
                 for key in left {
                     let us = current_user(guild_state).await;
-                    // A question that is asked again is no longer left.
-                    if self.lock_left().contains(&key) && self.settle_one(rest, us, &key).await {
-                        self.lock_left().retain(|one| *one != key);
-                    }
+                    self.settle_one(rest, us, &key).await;
                     self.recovery.notify_one();
                     sleep(PACE).await;
                 }
@@ -197,10 +206,14 @@ impl Memory {
     pub async fn settle_left(&self, rest: &Rest, us: UserId, turn: TurnId) -> bool {
         let key = {
             let mut left = self.lock_left();
-            let place = left.iter().position(|key| key.turn == turn);
-            place.map(|place| left.remove(place))
+            let Some(place) = left.iter().position(|one| one.key.turn == turn) else {
+                return false;
+            };
+            if left[place].is_answered {
+                return true;
+            }
+            left.remove(place).key
         };
-        let Some(key) = key else { return false };
         let Some(rows) = self.unsaved.early_rows(&key) else {
             return false;
         };
@@ -219,29 +232,39 @@ impl Memory {
         is_there
     }
 
-    /// Whether nothing is left to be asked for.
-    async fn settle_one(&self, rest: &Rest, us: UserId, key: &TurnKey) -> bool {
-        let Some(rows) = self.unsaved.early_rows(key) else {
-            return true;
+    /// Settles a turn if Discord tells.
+    async fn settle_one(&self, rest: &Rest, us: UserId, key: &TurnKey) {
+        let rows = self.unsaved.early_rows(key).unwrap_or_default();
+        let (shown, age) = match answer(&rows) {
+            Some(answer) => {
+                let age = self.elapsed(answer.timestamp);
+                (self.look_for_answer(rest, us, key, &rows).await, age)
+            }
+            None => (Shown::No, MOST_AGE),
         };
-        let Some(answer) = answer(&rows) else {
-            self.unsaved.take_back(key);
-            return true;
+        let mut left = self.lock_left();
+        let Some(place) = left.iter().position(|one| one.key == *key) else {
+            // It is asked again, which settled it.
+            return;
         };
-        let age = self.elapsed(answer.timestamp);
-        match self.look_for_answer(rest, us, key, &rows).await {
-            Shown::Wholly(messages) => self.unsaved.confirm(key, &messages, self.now()),
+        match shown {
+            Shown::Wholly(messages) => {
+                self.unsaved.confirm(key, &messages, self.now());
+                left[place].is_answered = true;
+                return;
+            }
             // It may be on its way.
-            Shown::No if age < IN_FLIGHT => return false,
+            Shown::No if age < IN_FLIGHT => return,
             Shown::No => self.unsaved.take_back(key),
-            Shown::Unanswered => return false,
+            Shown::Unanswered => return,
             Shown::Unknown if age > MOST_AGE => {
                 tracing::warn!("a turn is given up: nobody could tell whether it was answered");
                 self.unsaved.take_back(key);
             }
+            // It stays hidden until the next start.
             Shown::Unknown => {}
         }
-        true
+        left.remove(place);
     }
 
     /// Reads on from the question, as far as the answer may stand.

@@ -21,6 +21,8 @@ pub enum Order {
         /// When to ask again.
         at: Instant,
     },
+    /// The trigger was edited, beyond its asker's rate: end without an answer.
+    Refuse,
     /// The trigger was deleted: take back what was posted.
     Cancel,
     /// Somebody stopped an agent run.
@@ -36,7 +38,7 @@ impl Order {
     pub(super) const fn why(&self) -> &'static str {
         match self {
             Self::Go => "",
-            Self::Restart { .. } => "the question was edited",
+            Self::Restart { .. } | Self::Refuse => "the question was edited",
             Self::Cancel => "the question was deleted, or where the run stood",
             Self::Stop => "the run was stopped",
             Self::TimeOver => "the run's time is over",
@@ -48,7 +50,7 @@ impl Order {
     pub(super) const fn shows_part_of_run(&self) -> bool {
         match self {
             Self::Stop | Self::TimeOver | Self::Abandon => true,
-            Self::Go | Self::Restart { .. } | Self::Cancel => false,
+            Self::Go | Self::Restart { .. } | Self::Refuse | Self::Cancel => false,
         }
     }
 }
@@ -105,7 +107,7 @@ impl Control {
         let order = self.orders.borrow_and_update().clone();
         match order {
             Order::Cancel => Some(order),
-            Order::Restart { .. } => (!self.answered).then_some(order),
+            Order::Restart { .. } | Order::Refuse => (!self.answered).then_some(order),
             Order::Go | Order::Stop | Order::TimeOver | Order::Abandon => None,
         }
     }

@@ -121,7 +121,9 @@ pub(super) async fn shown(
         Ok(_) => RunEnd::Failed,
         Err(Order::TimeOver) => RunEnd::TimeOver,
         Err(Order::Abandon) => RunEnd::Interrupted,
-        Err(Order::Go | Order::Restart { .. } | Order::Cancel | Order::Stop) => RunEnd::Stopped,
+        Err(Order::Go | Order::Restart { .. } | Order::Refuse | Order::Cancel | Order::Stop) => {
+            RunEnd::Stopped
+        }
     };
     turn.report.run_done(end, &slot.run().activity.now());
     if end != RunEnd::Interrupted {

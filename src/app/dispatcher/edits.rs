@@ -73,7 +73,10 @@ impl Dispatcher {
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
-        let ends = matches!(*active.orders.borrow(), Order::Cancel | Order::Abandon);
+        let ends = matches!(
+            *active.orders.borrow(),
+            Order::Refuse | Order::Cancel | Order::Abandon
+        );
         // A link preview comes as an update without an edit.
         let before = &active.trigger;
         let differs = message.edited > before.edited
@@ -88,7 +91,7 @@ impl Dispatcher {
             active.trigger = Arc::clone(&trigger);
             active.orders.send_replace(Order::Restart { trigger, at });
         } else {
-            active.orders.send_replace(Order::Cancel);
+            active.orders.send_replace(Order::Refuse);
             self.refuse(&message, spent.unwrap_or(Refusal::UserRate));
         }
     }

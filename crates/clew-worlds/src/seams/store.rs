@@ -23,6 +23,8 @@ use crate::world::{StoreTrouble, lock};
 
 /// A disk that is full (ENOSPC).
 const FULL: i32 = 28;
+/// A call that takes longer has failed, as the bot sees it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store with its troubles.
 pub(crate) struct TroubledStore {
@@ -78,7 +80,12 @@ impl TroubledStore {
                 holder: "another".to_owned(),
             }),
             Some(StoreTrouble::Hangs(ms)) => {
-                sleep(Duration::from_millis(ms)).await;
+                let hangs = Duration::from_millis(ms);
+                sleep(hangs.min(PATIENCE)).await;
+                if hangs > PATIENCE {
+                    self.note(call, operation, false);
+                    sleep(hangs - PATIENCE).await;
+                }
                 done.await
             }
         };
