@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::ask::TurnAnswer;
-use super::control::Order;
+use super::control::{Control, Order};
 use super::{Turn, TurnMaterial, line};
 use crate::llm::{Completion, FinishReason};
 use crate::telemetry::event::Outcome;
@@ -47,16 +47,19 @@ pub(super) async fn deliver(
     material: &TurnMaterial,
     answer: TurnAnswer,
     posted: &mut PostedAnswer<'_>,
+    control: &Control,
 ) -> Delivered {
     match answer {
         TurnAnswer::Line(line, outcome) => {
             let said = posted.say(&line).await;
             ended(turn, said, outcome).await.into()
         }
-        TurnAnswer::Inspected(text) => post(turn, posted, &text).await.into(),
-        TurnAnswer::Whole(completion) => post_whole(turn, material, posted, completion).await,
+        TurnAnswer::Inspected(text) => post(turn, posted, &text, control).await.into(),
+        TurnAnswer::Whole(completion) => {
+            post_whole(turn, material, posted, completion, control).await
+        }
         TurnAnswer::BrokenOff(text, why) => {
-            post(turn, posted, &format!("{text}\n{why}")).await;
+            post(turn, posted, &format!("{text}\n{why}"), control).await;
             Outcome::Failed.into()
         }
         TurnAnswer::PartOfRun(text, order) => {
@@ -73,9 +76,10 @@ async fn post_whole(
     material: &TurnMaterial,
     posted: &mut PostedAnswer<'_>,
     completion: Completion,
+    control: &Control,
 ) -> Delivered {
     let text = &completion.text;
-    let outcome = post(turn, posted, text).await;
+    let outcome = post(turn, posted, text, control).await;
     if outcome != Outcome::Answered {
         return outcome.into();
     }
@@ -120,10 +124,17 @@ fn shown(turn: &Turn<'_>, posted: &PostedAnswer<'_>, text: &str) {
 }
 
 /// Shows a whole text.
-async fn post(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str) -> Outcome {
-    let is_shown = persist::show(posted, text).await;
+async fn post(
+    turn: &Turn<'_>,
+    posted: &mut PostedAnswer<'_>,
+    text: &str,
+    control: &Control,
+) -> Outcome {
+    let is_shown = persist::show(posted, text, control).await;
     if is_shown.is_ok() {
         shown(turn, posted, text);
+    } else if control.is_cancelled() {
+        return Outcome::Cancelled;
     }
     ended(turn, is_shown, Outcome::Answered).await
 }

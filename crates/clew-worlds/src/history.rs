@@ -146,6 +146,8 @@ pub(crate) enum What {
         operation: &'static str,
         is_done: bool,
     },
+    /// A call takes longer than the process waits.
+    StoreHangs { process: u32, call: StoreCall },
     /// What the process says of its store, when that changes.
     StoreSeems {
         process: u32,
@@ -159,7 +161,7 @@ pub(crate) enum What {
 }
 
 /// What is asked of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StoreCall {
     Reads,
     Writes,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::super::control::Control;
 use super::PostedAnswer;
 use clew_context::discord::error::RestError;
 use clew_context::model::Fallback;
@@ -18,17 +19,26 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const UNTOLD_LIMIT: Duration = Duration::from_secs(30);
 
 /// Shows a whole answer; without its file if only the file fails.
-pub(super) async fn show(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestError> {
+pub(super) async fn show(
+    posted: &mut PostedAnswer<'_>,
+    text: &str,
+    control: &Control,
+) -> Result<(), RestError> {
     posted.give_up_at(Instant::now() + PATIENCE);
-    match persist(posted, text).await {
-        Err(error) if posted.gives_up_file(&error) => persist(posted, text).await,
+    match persist(posted, text, control).await {
+        Err(error) if posted.gives_up_file(&error) => persist(posted, text, control).await,
         shown => shown,
     }
 }
 
 /// Tries until neither an outage of seconds nor a limit of minutes can lose an
-/// answer. The nonce keeps a message whose response was lost from being posted twice.
-async fn persist(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestError> {
+/// answer. The nonce keeps a message whose response was lost from being posted twice. Whoever
+/// deleted the question waits for no answer.
+async fn persist(
+    posted: &mut PostedAnswer<'_>,
+    text: &str,
+    control: &Control,
+) -> Result<(), RestError> {
     let mut faults = 0;
     loop {
         let Err(error) = posted.show(text, true).await else {
@@ -46,5 +56,8 @@ async fn persist(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestEr
         };
         tracing::info!(%error, seconds = wait.as_secs(), "an answer is shown later");
         sleep(wait).await;
+        if control.is_cancelled() {
+            return Err(error);
+        }
     }
 }

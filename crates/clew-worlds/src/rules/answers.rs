@@ -243,8 +243,9 @@ fn is_failed(evidence: &Evidence, said: &Said) -> bool {
     ended.any(|line| is_about(line, &messages) && line["detail"]["outcome"] == "failed")
 }
 
-/// Whether its turn failed and said so in a message of its own, since what it would have
-/// replied to was deleted: an app's copy of it had not been heard of yet.
+/// Whether its turn failed and said so elsewhere: in a message of its own, since what it would
+/// have replied to was deleted (an app's copy of it had not been heard of yet), or as a reply to
+/// the thread's newest message, as `THREAD_REPLY_TARGET` may say.
 fn is_told_apart(evidence: &Evidence, said: &Said) -> bool {
     let messages = messages_of(said);
     let mut told = evidence.told("send_fallback");
@@ -252,7 +253,21 @@ fn is_told_apart(evidence: &Evidence, said: &Said) -> bool {
         let (stage, reason) = (&line["detail"]["stage"], &line["detail"]["reason"]);
         is_about(line, &messages) && stage == "reference" && reason == "deleted"
     };
-    told.any(is_apart) && is_failed(evidence, said)
+    let is_target = |to: &Option<Id>| {
+        let mut turns = evidence
+            .told("trigger")
+            .filter(|line| is_about(line, &messages));
+        let to = to.map(|to| to.to_string());
+        to.is_some_and(|to| turns.any(|line| line["detail"]["target"] == to.as_str()))
+    };
+    let mut history = evidence.history.iter();
+    let mut is_elsewhere = || {
+        history.any(|happened| {
+            matches!(&happened.what, What::Posted { channel, marks, replies_to, .. }
+                if *channel == said.channel && marks.is_empty() && is_target(replies_to))
+        })
+    };
+    (told.any(is_apart) || is_elsewhere()) && is_failed(evidence, said)
 }
 
 /// Whether it was refused, maybe without a word: a person, and a channel, is told once.

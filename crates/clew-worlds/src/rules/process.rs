@@ -89,10 +89,12 @@ pub(crate) fn health_follows_store(evidence: &Evidence) -> Verdict {
         // What the store does, what the process says of it once it runs, and since when both
         // are so.
         let (mut is_done, mut is_said, mut since) = (true, None, 0);
+        // Whether it is known what the store does.
+        let mut is_known = true;
         let end = What::Quiet;
         let history = evidence.history.iter().map(|one| (one.at, &one.what));
         for (at, what) in history.chain([(over, &end)]) {
-            if is_said == Some(!is_done) && found.is_none() {
+            if is_known && is_said == Some(!is_done) && found.is_none() {
                 let patience = if is_done { SAYS_BACK } else { SAYS_FAILS };
                 found = (at - since > patience).then(|| {
                     format!(
@@ -101,10 +103,10 @@ pub(crate) fn health_follows_store(evidence: &Evidence) -> Verdict {
                     )
                 });
             }
-            let before = (is_done, is_said);
+            let before = (is_done, is_said, is_known);
             match what {
                 What::Started { .. } | What::Killed { .. } | What::Ended { .. } => {
-                    (is_done, is_said) = (true, None);
+                    (is_done, is_said, is_known) = (true, None, true);
                 }
                 What::StoreDid {
                     call,
@@ -112,8 +114,9 @@ pub(crate) fn health_follows_store(evidence: &Evidence) -> Verdict {
                     ..
                 } if *call == side => {
                     judged += 1;
-                    is_done = *does;
+                    (is_done, is_known) = (*does, true);
                 }
+                What::StoreHangs { call, .. } if *call == side => is_known = false,
                 What::StoreSeems {
                     is_read,
                     is_written,
@@ -128,7 +131,7 @@ pub(crate) fn health_follows_store(evidence: &Evidence) -> Verdict {
                 }
                 _ => {}
             }
-            if before != (is_done, is_said) {
+            if before != (is_done, is_said, is_known) {
                 since = at;
             }
         }

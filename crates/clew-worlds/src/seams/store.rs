@@ -1,5 +1,6 @@
 //! Something that goes wrong between the bot and its store.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -23,15 +24,15 @@ use crate::world::{StoreTrouble, lock};
 
 /// A disk that is full (ENOSPC).
 const FULL: i32 = 28;
-/// A call that takes longer has failed, as the bot sees it.
+/// How long the bot waits for a call.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store with its troubles.
 pub(crate) struct TroubledStore {
     store: Store,
     net: Net,
-    /// What failed last.
-    failing: Mutex<Vec<StoreCall>>,
+    /// Whether it did what it was asked last.
+    last: Mutex<BTreeMap<StoreCall, bool>>,
 }
 
 impl TroubledStore {
@@ -39,7 +40,7 @@ impl TroubledStore {
         Self {
             store,
             net,
-            failing: Mutex::default(),
+            last: Mutex::default(),
         }
         .into()
     }
@@ -83,8 +84,11 @@ impl TroubledStore {
                 let hangs = Duration::from_millis(ms);
                 sleep(hangs.min(PATIENCE)).await;
                 if hangs > PATIENCE {
-                    self.note(call, operation, false);
-                    sleep(hangs - PATIENCE).await;
+                    // Failed for whom waits for it.
+                    lock(&self.last).remove(&call);
+                    let process = self.net.process.number;
+                    self.net.world.note(What::StoreHangs { process, call });
+                    sleep(hangs.saturating_sub(PATIENCE)).await;
                 }
                 done.await
             }
@@ -101,14 +105,8 @@ impl TroubledStore {
 
     /// Notes whether it does what it is asked, if that is news.
     fn note(&self, call: StoreCall, operation: &'static str, is_done: bool) {
-        let mut failing = lock(&self.failing);
-        if failing.contains(&call) != is_done {
+        if lock(&self.last).insert(call, is_done) == Some(is_done) {
             return;
-        }
-        if is_done {
-            failing.retain(|one| *one != call);
-        } else {
-            failing.push(call);
         }
         self.net.world.note(What::StoreDid {
             process: self.net.process.number,
