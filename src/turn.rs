@@ -349,8 +349,12 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
         Err(order) if turn.job.run.is_some() && order.shows_part_of_run() => return Err(order),
         Err(order) => order,
     };
-    deliver::take_back(turn, &mut posted, &order).await;
-    Err(order)
+    if deliver::take_back(turn, &mut posted, &order).await || matches!(order, Order::Abandon) {
+        return Err(order);
+    }
+    // What stays is the answer: rather a part of one than two.
+    posted.over().await;
+    Ok(Outcome::Answered.into())
 }
 
 /// Asks, delivers and records. Before the answer is complete any order ends this;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::deliver::Tries;
 use clew_context::model::Message;
 
 /// What a turn is told to do.
@@ -34,6 +35,14 @@ pub enum Order {
 }
 
 impl Order {
+    /// How often it is tried to take back what was posted.
+    pub(super) const fn tries(&self) -> Tries {
+        match self {
+            Self::Abandon => Tries::One,
+            _ => Tries::All,
+        }
+    }
+
     /// Why what was posted is taken back, for the log.
     pub(super) const fn why(&self) -> &'static str {
         match self {

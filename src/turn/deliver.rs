@@ -16,7 +16,8 @@ use crate::telemetry::event::Outcome;
 use clew_context::discord::error::RestError;
 use clew_context::model::{Cause, Message, MessageFlags, MessageKind, Referenced};
 
-pub(super) use posted::PostedAnswer;
+pub(super) use persist::{Tries, insist};
+pub(super) use posted::{PostedAnswer, delete};
 pub(super) use refused::cannot_write;
 
 /// How long showing part of an agent run's answer may take...
@@ -184,8 +185,12 @@ fn put_into_window(turn: &Turn<'_>, posted: &PostedAnswer<'_>) {
     }
 }
 
-/// Takes back what was posted.
-pub(super) async fn take_back(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, order: &Order) {
+/// Takes back what was posted. Returns whether it is gone.
+pub(super) async fn take_back(
+    turn: &Turn<'_>,
+    posted: &mut PostedAnswer<'_>,
+    order: &Order,
+) -> bool {
     if posted.messages() > 0 {
         let ids = turn.services.telemetry.styled(&turn.ids);
         tracing::info!(
@@ -195,12 +200,12 @@ pub(super) async fn take_back(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, or
             "1 answer was taken back"
         );
     }
-    posted.remove().await;
+    posted.remove(order.tries()).await
 }
 
 /// Nothing is posted yet, but a command shows that we are thinking.
 pub(super) async fn interrupted(turn: &Turn<'_>, order: &Order) {
     if turn.interaction().is_some() && matches!(order, Order::Cancel | Order::Abandon) {
-        PostedAnswer::new(turn, None).remove().await;
+        PostedAnswer::new(turn, None).remove(order.tries()).await;
     }
 }

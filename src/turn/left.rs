@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::Turn;
+use super::deliver::{self, Tries, insist};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::discord::error::RestError;
 use clew_context::model::{Fallback, Message, MessageId, MessageKind};
@@ -16,10 +17,6 @@ use clew_discord::session::Unfinished;
 const NONCE: Duration = Duration::from_mins(2);
 /// How long one request may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often one is tried that Discord does not answer, and the pause between: whether a question
-/// gets one answer depends on it.
-const TRIES: usize = 3;
-const PAUSE: Duration = Duration::from_secs(3);
 
 /// What is found of an earlier process's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,38 +117,18 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
     }
 }
 
-/// Takes back the parts of an answer, the newest first. Returns whether all are gone.
+/// Takes back the parts of an answer. Returns whether all are gone.
 async fn take_back(turn: &Turn<'_>, left: &Unfinished) -> bool {
     let (services, trigger) = (turn.services, turn.trigger());
-    for part in left.posted.iter().rev() {
-        let deleted = insist(|| {
-            let deadline = Instant::now() + LOOK_TIMEOUT;
-            let rest = &services.rest;
-            rest.delete_message(trigger.channel, *part, deadline)
-        });
-        if let Err(error) = deleted.await
-            && error.reason != Fallback::Deleted
-        {
-            tracing::warn!(%error, "part of an earlier process's answer could not be removed: it stays");
-            return false;
-        }
+    let parts = left.posted.iter().copied();
+    let gone = deliver::delete(&services.rest, trigger.channel, parts, Tries::All).await;
+    if let Err(error) = gone {
+        tracing::warn!(%error, "part of an earlier process's answer could not be removed: it stays");
+        return false;
     }
     let now = services.memory.now();
     services.claims.taken_back(trigger.id, now).await;
     true
-}
-
-/// Makes a call again while Discord does not answer.
-async fn insist<T, F: Future<Output = Result<T, RestError>>>(
-    call: impl Fn() -> F,
-) -> Result<T, RestError> {
-    for _ in 1..TRIES {
-        match call().await {
-            Err(error) if error.reason.is_unanswered() => sleep(PAUSE).await,
-            answered => return answered,
-        }
-    }
-    call().await
 }
 
 /// The messages of ours after the question that no other question explains.
@@ -159,7 +136,7 @@ async fn unexplained(turn: &Turn<'_>) -> Result<Vec<Message>, RestError> {
     let (services, trigger) = (turn.services, turn.trigger());
     let us = services.us(turn.ids.guild).user;
     let (after, reader) = (PageCursor::After(trigger.id), services.rest.reader());
-    let page = insist(|| {
+    let page = insist(Tries::All, || {
         let deadline = Instant::now() + LOOK_TIMEOUT;
         reader.page(trigger.channel, after, PAGE_LIMIT, deadline)
     });

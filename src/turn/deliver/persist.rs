@@ -1,4 +1,4 @@
-//! Keeps trying to show a whole answer.
+//! Keeps trying: to show a whole answer, and to take one back.
 
 use std::time::Duration;
 
@@ -17,6 +17,37 @@ const SHOWS: u32 = 3;
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The pause after a limit that does not say how long it lasts.
 const UNTOLD_LIMIT: Duration = Duration::from_secs(30);
+
+/// How often a request is made that Discord does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::turn) enum Tries {
+    /// There is no time for more.
+    One,
+    /// Whether a question gets one answer depends on it.
+    All,
+}
+
+/// The tries of [`Tries::All`], and the pause between two.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// Makes a call again while Discord does not answer.
+pub(in crate::turn) async fn insist<T, F: Future<Output = Result<T, RestError>>>(
+    tries: Tries,
+    call: impl Fn() -> F,
+) -> Result<T, RestError> {
+    let more = match tries {
+        Tries::One => 0,
+        Tries::All => TRIES - 1,
+    };
+    for _ in 0..more {
+        match call().await {
+            Err(error) if error.reason.is_unanswered() => sleep(PAUSE).await,
+            answered => return answered,
+        }
+    }
+    call().await
+}
 
 /// Shows a whole answer; without its file if only the file fails.
 pub(super) async fn show(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::persist::{Tries, insist};
 use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
 use crate::model::RECEIPT_BUTTON;
 use clew_context::discord::error::RestError;
@@ -235,11 +236,14 @@ impl<'a> PostedAnswer<'a> {
     }
 
     /// Takes everything back. A command's first response stays, since nobody calls
-    /// the command again; it says that we were interrupted.
-    pub(in crate::turn) async fn remove(&mut self) {
+    /// the command again; it says that we were interrupted. Returns whether it is gone.
+    pub(in crate::turn) async fn remove(&mut self, tries: Tries) -> bool {
         let parts = std::mem::take(&mut self.parts);
         let removed = match &self.destination {
-            Destination::Channel { channel, .. } => self.delete(*channel, &parts).await,
+            Destination::Channel { channel, .. } => {
+                let parts = parts.iter().map(|part| part.id);
+                delete(self.rest(), *channel, parts, tries).await
+            }
             Destination::Interaction(interaction) => self
                 .rest()
                 .edit_original(interaction, &MessageText::plain(INTERRUPTED), deadline())
@@ -249,8 +253,12 @@ impl<'a> PostedAnswer<'a> {
         match removed {
             Ok(()) if !parts.is_empty() => self.note_taken_back().await,
             Ok(()) => {}
-            Err(error) => tracing::warn!(%error, "a partial answer could not be removed"),
+            Err(error) => {
+                tracing::warn!(%error, "a partial answer could not be removed");
+                return false;
+            }
         }
+        true
     }
 
     /// The claims and the question, if another process would answer it: calls are not sent
@@ -288,19 +296,6 @@ impl<'a> PostedAnswer<'a> {
 
     fn now(&self) -> UnixMillis {
         self.turn.services.memory.now()
-    }
-
-    /// Deletes the newest first, and goes on if one fails.
-    async fn delete(&self, channel: ChannelId, parts: &[PostedPart]) -> Result<(), RestError> {
-        let mut result = Ok(());
-        for part in parts.iter().rev() {
-            let deleted = self
-                .rest()
-                .delete_message(channel, part.id, deadline())
-                .await;
-            result = result.and(deleted);
-        }
-        result
     }
 
     async fn put(
@@ -422,6 +417,24 @@ const fn may_be_the_file(reason: Fallback) -> bool {
         reason,
         Fallback::Forbidden | Fallback::Malformed | Fallback::Unavailable | Fallback::Timeout
     )
+}
+
+/// Deletes messages of ours, the newest first, up to the first that stays.
+pub(in crate::turn) async fn delete(
+    rest: &Rest,
+    channel: ChannelId,
+    parts: impl DoubleEndedIterator<Item = MessageId>,
+    tries: Tries,
+) -> Result<(), RestError> {
+    for part in parts.rev() {
+        let deleted = insist(tries, || rest.delete_message(channel, part, deadline()));
+        if let Err(error) = deleted.await
+            && error.reason != Fallback::Deleted
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn deadline() -> Instant {

@@ -138,6 +138,11 @@ const JUDGED: i64 = 100;
 /// process was told that the channel is hidden.
 pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
+    // Who wrote what, also what an app has posted in their place since.
+    let wrote: BTreeSet<(Mark, Id)> = evidence
+        .said()
+        .map(|(_, said)| (said.mark, said.author))
+        .collect();
     // Since when somebody has not seen a channel.
     let mut unseen: BTreeMap<(Id, Id), i64> = BTreeMap::new();
     // Since when the bot knows a channel as hidden, and when roles changed there.
@@ -179,7 +184,9 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                     };
                     // Her own words are hers wherever she asks; what was said where the answer
                     // goes is for those who read that.
-                    if said.author == asker.author || said.channel == asker.channel {
+                    let is_own =
+                        said.author == asker.author || wrote.contains(&(*mark, asker.author));
+                    if is_own || said.channel == asker.channel {
                         continue;
                     }
                     judged += 1;
