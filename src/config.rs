@@ -80,7 +80,7 @@ pub struct Config {
     pub reply_target: ReplyTarget,
     /// The model; without one the bot answers with its inspector.
     pub llm: Option<LlmConfig>,
-    /// `LLM_PRICE_IN` and `LLM_PRICE_OUT`.
+    /// `LLM_PRICES`.
     pub prices: Prices,
     /// `SYSTEM_PROMPT`, else our own.
     pub prompt: String,

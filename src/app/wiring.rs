@@ -169,7 +169,7 @@ async fn outputs(
         let left = OutputSettings::new(&kept.dir);
         ToolOutputs::open(left, Arc::new(Disk::default()), Arc::clone(clock)).await?;
     }
-    if !config.tools.is_on && (in_memory || !kept.dir.exists()) {
+    if !config.tools.is_on() && (in_memory || !kept.dir.exists()) {
         return Ok(None);
     }
     let (files, most): (Arc<dyn FileSystem>, u64) = if in_memory {

@@ -23,7 +23,7 @@ const MOST_ROWS: u64 = 1_000;
 /// Sum up telemetry: turns, times, fallbacks, caps, tokens, cost, limits, slow turns
 ///
 /// Reads files as they are or compressed by gzip; of a folder its *.jsonl and *.jsonl.gz, oldest
-/// first. Times are in UTC. Costs need `LLM_PRICE_IN` and `LLM_PRICE_OUT`.
+/// first. Times are in UTC. Costs need `LLM_PRICES`.
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
     /// Files and folders of telemetry [default: the folder of `TELEMETRY_DIR`]

@@ -13,7 +13,6 @@ use clew_context::model::{AccessRules, AllowList, ChannelId, GuildId, IdList, Ro
 struct RawAccess {
     allowed: Option<String>,
     denied: Option<String>,
-    direct_messages: Option<String>,
 }
 
 /// What a list names.
@@ -23,6 +22,7 @@ struct Named {
     channels: BTreeSet<ChannelId>,
     users: BTreeSet<UserId>,
     roles: BTreeSet<RoleId>,
+    direct_messages: bool,
 }
 
 pub(super) fn read(check: &mut Checker) -> AccessRules {
@@ -34,7 +34,7 @@ pub(super) fn read(check: &mut Checker) -> AccessRules {
         channels: rule(allowed.channels, denied.channels),
         users: rule(allowed.users, denied.users),
         roles: rule(allowed.roles, denied.roles),
-        direct_messages: check.switch(&var::DIRECT_MESSAGES, raw.direct_messages),
+        direct_messages: !denied.direct_messages,
     }
 }
 
@@ -44,6 +44,11 @@ fn named(check: &mut Checker, variable: &Variable, raw: Option<String>) -> Named
         let mut named = Named::default();
         let entries = text.split([',', ' ']).filter(|entry| !entry.is_empty());
         for entry in entries {
+            // Allowed unless they are denied.
+            if entry == "direct" && variable.name == var::DENIED.name {
+                named.direct_messages = true;
+                continue;
+            }
             let (kind, id) = entry.split_once(':')?;
             match kind {
                 "guild" => put(&mut named.guilds, id),

@@ -1,24 +1,28 @@
 //! How many agent runs there may be, and how far one may go.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use super::check::Checker;
 use super::variable as var;
 use crate::model::RunBounds;
 
+/// How long a run may take.
+const RUN_TIME: Duration = Duration::from_mins(10);
+
 /// Agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunConfig {
     /// `MAX_AGENT_RUNS`.
     pub most: usize,
-    /// `AGENT_RUN_TIMEOUT_S`, `AGENT_RUN_MAX_TOKENS`.
+    /// [`RUN_TIME`], `AGENT_RUN_MAX_TOKENS`.
     pub bounds: RunBounds,
 }
 
 #[derive(Default, Deserialize)]
 struct RawRuns {
     max_agent_runs: Option<String>,
-    agent_run_timeout_s: Option<String>,
     agent_run_max_tokens: Option<String>,
 }
 
@@ -27,11 +31,7 @@ pub(super) fn read(check: &mut Checker) -> RunConfig {
     RunConfig {
         most: check.number(&var::MAX_AGENT_RUNS, raw.max_agent_runs, 0..=1_000),
         bounds: RunBounds {
-            time: check.seconds(
-                &var::AGENT_RUN_TIMEOUT_S,
-                raw.agent_run_timeout_s,
-                1.0..=86_400.0,
-            ),
+            time: RUN_TIME,
             max_tokens: check.number(
                 &var::AGENT_RUN_MAX_TOKENS,
                 raw.agent_run_max_tokens,

@@ -8,20 +8,24 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::variable as var;
 
-/// The longest that `TOOL_TIMEOUT_S` accepts, in seconds.
-const LONGEST_TIMEOUT_S: f64 = 600.0;
-/// The values of `TOOLS`, the default first.
-const SWITCH: [(&str, bool); 2] = [("on", true), ("off", false)];
+/// How long one call may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Whether and how models may call tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolConfig {
-    /// `TOOLS`.
-    pub is_on: bool,
-    /// `TOOL_MAX_ROUNDS`, at least one: how often a model may call tools in one turn.
+    /// `TOOL_MAX_ROUNDS`: how often a model may call tools in one turn; 0: it is offered none.
     pub max_rounds: usize,
-    /// `TOOL_TIMEOUT_S`: how long one call may take.
+    /// How long one call may take.
     pub timeout: Duration,
+}
+
+impl ToolConfig {
+    /// Whether models are offered tools.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        self.max_rounds > 0
+    }
 }
 
 /// How results of tools are kept.
@@ -34,10 +38,12 @@ pub struct ToolOutputConfig {
 }
 
 #[derive(Default, Deserialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "they are the variables' names in lower case"
+)]
 struct RawTools {
-    tools: Option<String>,
     tool_max_rounds: Option<String>,
-    tool_timeout_s: Option<String>,
     tool_output_dir: Option<String>,
     tool_output_resume: Option<String>,
 }
@@ -45,13 +51,8 @@ struct RawTools {
 pub(super) fn read(check: &mut Checker) -> ToolConfig {
     let raw: RawTools = check.raw();
     ToolConfig {
-        is_on: check.one_of(&var::TOOLS, raw.tools, &SWITCH),
-        max_rounds: check.number(&var::TOOL_MAX_ROUNDS, raw.tool_max_rounds, 1..=50),
-        timeout: check.seconds(
-            &var::TOOL_TIMEOUT_S,
-            raw.tool_timeout_s,
-            0.1..=LONGEST_TIMEOUT_S,
-        ),
+        max_rounds: check.number(&var::TOOL_MAX_ROUNDS, raw.tool_max_rounds, 0..=50),
+        timeout: TIMEOUT,
     }
 }
 

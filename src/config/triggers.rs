@@ -1,6 +1,5 @@
 //! What makes a message a trigger, and what its answer replies to.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,18 +22,18 @@ const PROXIES: [(&str, ProxyId); 2] = [
     ("pluralkit", ProxyId::new(466_378_653_216_014_359)),
     ("tupperbox", ProxyId::new(431_544_605_209_788_416)),
 ];
-/// What `PROXY_HOLD_MS` accepts: longer waits nobody would take for an answer.
-const PROXY_HOLD_MS: RangeInclusive<u64> = 0..=10_000;
+/// How long a question waits for the copy that an app may post: most come within a second.
+const PROXY_HOLD: Duration = Duration::from_millis(1_500);
+/// Turns in a row for other bots.
+const MAX_BOT_TURNS: usize = 3;
 
 #[derive(Default, Deserialize)]
 struct RawTriggers {
     mention_only: Option<String>,
     auto_reply_channels: Option<String>,
     reply_to_bots: Option<String>,
-    max_bot_turns: Option<String>,
     thread_reply_target: Option<String>,
     proxy_apps: Option<String>,
-    proxy_hold_ms: Option<String>,
 }
 
 pub(super) fn read(check: &mut Checker) -> TriggerRules {
@@ -43,9 +42,9 @@ pub(super) fn read(check: &mut Checker) -> TriggerRules {
         mention_only: check.switch(&var::MENTION_ONLY, raw.mention_only),
         auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS, raw.auto_reply_channels),
         reply_to_bots: check.switch(&var::REPLY_TO_BOTS, raw.reply_to_bots),
-        max_bot_turns: check.number(&var::MAX_BOT_TURNS, raw.max_bot_turns, 1..=100),
+        max_bot_turns: MAX_BOT_TURNS,
         proxies: proxies(check, raw.proxy_apps),
-        proxy_hold: proxy_hold(check, raw.proxy_hold_ms),
+        proxy_hold: PROXY_HOLD,
     };
     if triggers.mention_only && !triggers.auto_reply_channels.is_empty() {
         check.warn("AUTO_REPLY_CHANNELS has no effect with MENTION_ONLY=true".to_owned());
@@ -70,10 +69,6 @@ fn proxies(check: &mut Checker, raw: Option<String>) -> Proxies {
         items.map(read).collect()
     });
     listed.unwrap_or_default()
-}
-
-fn proxy_hold(check: &mut Checker, raw: Option<String>) -> Duration {
-    Duration::from_millis(check.number(&var::PROXY_HOLD_MS, raw, PROXY_HOLD_MS))
 }
 
 pub(super) fn reply_target(check: &mut Checker) -> ReplyTarget {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::check::Checker;
-use super::{Variable, variable as var};
+use super::variable as var;
 use crate::model::TokenLimits;
 
 /// The highest limit of tokens per day.
@@ -21,7 +21,7 @@ pub struct TurnConfig {
     pub max_concurrent: usize,
     /// `USER_TURNS_PER_MIN`; if 0, none.
     pub user_per_minute: Option<NonZeroU32>,
-    /// `TOKENS_PER_USER_DAY`, `TOKENS_PER_GUILD_DAY`.
+    /// `TOKENS_PER_DAY`.
     pub tokens: TokenLimits,
     /// `SHUTDOWN_TIMEOUT_S`: how long running turns may take at shutdown.
     pub shutdown_timeout: Duration,
@@ -52,8 +52,7 @@ struct RawTurns {
     turn_queue_per_channel: Option<String>,
     max_concurrent_turns: Option<String>,
     user_turns_per_min: Option<String>,
-    tokens_per_user_day: Option<String>,
-    tokens_per_guild_day: Option<String>,
+    tokens_per_day: Option<String>,
     shutdown_timeout_s: Option<String>,
     catch_up_min: Option<String>,
     catch_up_max_fetches: Option<String>,
@@ -76,10 +75,7 @@ pub(super) fn read(check: &mut Checker) -> TurnConfig {
             1..=10_000,
         ),
         user_per_minute: NonZeroU32::new(per_minute),
-        tokens: TokenLimits {
-            per_user: tokens(check, &var::TOKENS_PER_USER_DAY, raw.tokens_per_user_day),
-            per_guild: tokens(check, &var::TOKENS_PER_GUILD_DAY, raw.tokens_per_guild_day),
-        },
+        tokens: tokens(check, raw.tokens_per_day),
         shutdown_timeout: check.seconds(
             &var::SHUTDOWN_TIMEOUT_S,
             raw.shutdown_timeout_s,
@@ -96,10 +92,20 @@ pub(super) fn read(check: &mut Checker) -> TurnConfig {
     }
 }
 
-/// A limit of tokens, of which 0 is none.
-fn tokens(check: &mut Checker, variable: &Variable, raw: Option<String>) -> Option<u64> {
-    let most = check.number(variable, raw, 0..=MOST_TOKENS);
-    (most > 0).then_some(most)
+/// A person's and a server's limit of tokens, of which 0 is none.
+fn tokens(check: &mut Checker, raw: Option<String>) -> TokenLimits {
+    let accepted = format!("a person's and a server's, each from 0 to {MOST_TOKENS}");
+    let read = |text: &str| {
+        let (user, guild) = text.split_once(',')?;
+        let limit = |text: &str| text.trim().parse().ok().filter(|most| *most <= MOST_TOKENS);
+        let most = |limit: u64| (limit > 0).then_some(limit);
+        Some(TokenLimits {
+            per_user: most(limit(user)?),
+            per_guild: most(limit(guild)?),
+        })
+    };
+    let limits = check.optional(&var::TOKENS_PER_DAY, raw, &accepted, read);
+    limits.unwrap_or_default()
 }
 
 pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {

@@ -142,23 +142,16 @@ variables! {
 
     /// Where the bot answers, and whom; of a kind that is not named everything is allowed, a thread counts as its channel, and of users and roles either is enough.
     ALLOWED = "", "guild:ID, channel:ID, user:ID or role:ID, comma separated", Access;
-    /// Where it does not answer, and whom; denied wins over allowed.
-    DENIED = "", "guild:ID, channel:ID, user:ID or role:ID, comma separated", Access;
-    /// Whether direct messages are answered.
-    DIRECT_MESSAGES = "true", "true|false", Access;
-
+    /// Where it does not answer, and whom; denied wins over allowed; `direct` stands for direct messages.
+    DENIED = "", "direct, guild:ID, channel:ID, user:ID or role:ID, comma separated", Access;
     /// Whether in servers only mentions count: no replies without a ping, no `AUTO_REPLY_CHANNELS`.
     MENTION_ONLY = "false", "true|false", Triggers;
     /// Channels in which every person's message is answered.
     AUTO_REPLY_CHANNELS = "", "channel ids, comma separated", Triggers;
     /// Whether a mention by another bot, in its text, is answered.
     REPLY_TO_BOTS = "false", "true|false", Triggers;
-    /// How many turns in a row bots may trigger, per channel and per server, until a person who may use the bot speaks.
-    MAX_BOT_TURNS = "3", "turns", Triggers;
     /// Apps through which people write, such as proxies and bridges: what their webhooks post counts as people's words.
     PROXY_APPS = "", "pluralkit, tupperbox, application or webhook ids, comma separated", Triggers;
-    /// How long a question waits where such an app has posted, for the app to replace it by its copy; 0 for not at all.
-    PROXY_HOLD_MS = "1500", "milliseconds", Triggers;
     /// What an answer in a thread replies to: the newest message of a person, or the trigger.
     THREAD_REPLY_TARGET = "newest", "newest|trigger", Triggers;
 
@@ -180,10 +173,8 @@ variables! {
     LLM_TEMPERATURE = "", "number", Model;
     /// Whether the model is sent images: with auto until it refuses them, then not for an hour; with on always, and a refusal is an error.
     LLM_VISION = "auto", "auto|on|off", Model;
-    /// What a million tokens of prompts cost, for `clew report`; MODEL=PRICE where a model differs.
-    LLM_PRICE_IN = "", "price or MODEL=price, comma separated", Model;
-    /// What a million tokens of answers cost.
-    LLM_PRICE_OUT = "", "price or MODEL=price, comma separated", Model;
+    /// What a million tokens of prompts and of answers cost, for `clew report`; MODEL= before them where a model differs.
+    LLM_PRICES = "", "IN/OUT or MODEL=IN/OUT, comma separated", Model;
     /// Who the bot is and how it answers; a short built-in text if empty.
     SYSTEM_PROMPT = "", "text", Model;
 
@@ -229,14 +220,10 @@ variables! {
     MAX_CONCURRENT_TURNS = "32", "turns", Turns;
     /// Turns per user and minute, restarts after an edit included; 0 for no limit.
     USER_TURNS_PER_MIN = "10", "turns", Turns;
-    /// The most tokens of the model, prompts and answers, that a user may use per day (UTC); 0 for no limit.
-    TOKENS_PER_USER_DAY = "0", "tokens", Turns;
-    /// The same for all users of a server together; direct messages count for the user alone.
-    TOKENS_PER_GUILD_DAY = "0", "tokens", Turns;
+    /// The most tokens of the model, prompts and answers, that a user, and all users of a server together, may use per day (UTC), 0 for no limit; direct messages count for the user alone.
+    TOKENS_PER_DAY = "0,0", "user,server", Turns;
     /// How many agent runs (`/agent run`) may be under way at once, in all; 0 for none.
     MAX_AGENT_RUNS = "4", "runs", Turns;
-    /// How long one may take.
-    AGENT_RUN_TIMEOUT_S = "600", "seconds", Turns;
     /// The tokens of one, prompts and answers: when they run low, the model is asked for its answer without tools.
     AGENT_RUN_MAX_TOKENS = "200000", "tokens", Turns;
     /// The most messages of one answer; the rest is attached as a file.
@@ -250,12 +237,8 @@ variables! {
     /// The most pages of messages that are read to find them.
     CATCH_UP_MAX_FETCHES = "200", "requests", Turns;
 
-    /// Whether the model is offered tools; an agent's `tools` names those it gets.
-    TOOLS = "on", "on|off", Tools;
-    /// How often the model may call tools in one turn; then it is asked once more without them.
+    /// How often the model may call tools in one turn; then it is asked once more without them. With 0 it is offered none; an agent's `tools` names those it gets.
     TOOL_MAX_ROUNDS = "6", "rounds", Tools;
-    /// How long one call of a tool may take.
-    TOOL_TIMEOUT_S = "20", "seconds, fractions allowed", Tools;
     /// Where what tools gave is kept, one file each; with `IN_MEMORY_CONTEXT_ONLY` in memory instead.
     TOOL_OUTPUT_DIR = "var/tool_outputs", "path", Tools;
     /// Whether the next process finds those files again; otherwise they go at the end, at the latest at the next start.

@@ -29,7 +29,7 @@ pub(super) fn look(
         StoreAddress::Files(dir) => folders.push(("CONTEXT_STORE", dir.clone())),
         StoreAddress::Postgres(_) => {}
     }
-    if config.tools.is_on && !config.memory.in_memory_only {
+    if config.tools.is_on() && !config.memory.in_memory_only {
         folders.push(("TOOL_OUTPUT_DIR", config.tool_outputs.dir.clone()));
     }
     folders.retain(|(name, _)| is_usable(&[name]));

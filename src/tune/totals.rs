@@ -92,8 +92,8 @@ pub(super) fn rows(tuned: &Tuned) -> Vec<[String; 5]> {
 /// What the costs are, or how to see them.
 pub(super) const fn about_cost(tuned: &Tuned) -> &'static str {
     if tuned.price.is_some() {
-        "Costs are those of the context alone, at LLM_PRICE_IN."
+        "Costs are those of the context alone, at LLM_PRICES."
     } else {
-        "For costs set LLM_PRICE_IN and LLM_PRICE_OUT to the prices of a million tokens."
+        "For costs set LLM_PRICES to the prices of a million tokens."
     }
 }

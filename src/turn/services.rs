@@ -70,7 +70,7 @@ pub struct TurnSettings {
     pub reply_target: ReplyTarget,
     /// `ANSWER_MAX_MESSAGES`.
     pub max_messages: usize,
-    /// `TOOLS` and what goes with it.
+    /// Whether and how models may call tools.
     pub tools: ToolConfig,
     /// `RECEIPT_BUTTON`.
     pub receipt_button: bool,

@@ -1,28 +1,22 @@
 -- Requests, tokens and what they cost, by day and model. Prices are those of
--- `clew report`, a million tokens each, from the environment: LLM_PRICE_IN and
--- LLM_PRICE_OUT, `0.15` or `0.15, big-model=2.5`. Without both prices the cost is
+-- `clew report`, a million tokens each, from the environment: LLM_PRICES, such as
+-- `0.15/0.6` or `0.15/0.6, big-model=2.5/10`. Without a price the cost is
 -- NULL; `uncounted` are requests of which the server did not count the tokens, so
 -- that they cost nothing here. `cost.jq` says the same.
 --
---   LLM_PRICE_IN=0.15 LLM_PRICE_OUT=0.6 \
+--   LLM_PRICES=0.15/0.6 \
 --     duckdb -c ".read telemetry/queries/cost.sql"
 WITH entries AS (
-    SELECT kind, trim(unnest(string_split(list, ','))) AS entry
-    FROM (
-        VALUES
-            ('in', coalesce(getenv('LLM_PRICE_IN'), '')),
-            ('out', coalesce(getenv('LLM_PRICE_OUT'), ''))
-    ) AS lists (kind, list)
+    SELECT trim(unnest(string_split(coalesce(getenv('LLM_PRICES'), ''), ','))) AS entry
 ),
 prices AS (
-    -- A model's name may hold a `=`; without one the price is that of all others.
+    -- A model's name may hold a `=`; without one the prices are those of all others.
     SELECT
-        kind,
         nullif(trim(regexp_extract(entry, '^(.*)=', 1)), '') AS model,
-        first(CAST(trim(regexp_extract(entry, '([^=]*)$', 1)) AS DOUBLE)) AS price
+        CAST(trim(regexp_extract(entry, '([^=/]*)/[^=/]*$', 1)) AS DOUBLE) AS price_in,
+        CAST(trim(regexp_extract(entry, '/([^=/]*)$', 1)) AS DOUBLE) AS price_out
     FROM entries
     WHERE entry <> ''
-    GROUP BY ALL
 ),
 requests AS (
     SELECT
@@ -55,12 +49,12 @@ priced AS (
     SELECT
         days.*,
         (
-            SELECT arg_min(price, model IS NULL) FROM prices
-            WHERE kind = 'in' AND (prices.model = days.model OR prices.model IS NULL)
+            SELECT arg_min(prices.price_in, model IS NULL) FROM prices
+            WHERE prices.model = days.model OR prices.model IS NULL
         ) AS price_in,
         (
-            SELECT arg_min(price, model IS NULL) FROM prices
-            WHERE kind = 'out' AND (prices.model = days.model OR prices.model IS NULL)
+            SELECT arg_min(prices.price_out, model IS NULL) FROM prices
+            WHERE prices.model = days.model OR prices.model IS NULL
         ) AS price_out
     FROM days
 )

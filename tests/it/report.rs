@@ -235,13 +235,10 @@ fn costs_go_by_the_models_price_and_are_exact() {
             usage["models"]["rows"][0]["cost"].clone(),
         )
     };
-    let all = [
-        ("LLM_PRICE_IN", "0.15, big=2.5"),
-        ("LLM_PRICE_OUT", "0.6, big=10"),
-    ];
+    let all = [("LLM_PRICES", "0.15/0.6, big=2.5/10")];
     let total = json!({"cost": 0.004_77, "unpriced_tokens": 0, "uncounted_requests": 1});
     assert_eq!(costs(&all), (total, json!(0.0045)));
-    let one = [("LLM_PRICE_IN", "big=2.5"), ("LLM_PRICE_OUT", "big=10")];
+    let one = [("LLM_PRICES", "big=2.5/10")];
     let total = json!({"cost": 0.0045, "unpriced_tokens": 1_200, "uncounted_requests": 1});
     assert_eq!(costs(&one), (total, json!(0.0045)));
     let total = json!({"cost": null, "unpriced_tokens": 2_400, "uncounted_requests": 1});
@@ -250,29 +247,23 @@ fn costs_go_by_the_models_price_and_are_exact() {
 
 #[test]
 fn a_price_needs_its_other_half() {
-    for (pairs, part) in [
-        (&[("LLM_PRICE_IN", "1")][..], "LLM_PRICE_OUT"),
-        (&[("LLM_PRICE_OUT", "1")][..], "LLM_PRICE_IN"),
-        (
-            &[("LLM_PRICE_IN", "1"), ("LLM_PRICE_OUT", "1, 2")][..],
-            "LLM_PRICE_OUT is \"1, 2\"",
-        ),
-        (
-            &[("LLM_PRICE_IN", "big=1"), ("LLM_PRICE_OUT", "small=1")][..],
-            "a price for big",
-        ),
-        (
-            &[("LLM_PRICE_IN", "1, a=2, a=3"), ("LLM_PRICE_OUT", "1")][..],
-            "LLM_PRICE_IN",
-        ),
+    for wrong in [
+        "1",
+        "1/",
+        "/1",
+        "1/2/3",
+        "1/1, 2/2",
+        "big=1",
+        "1/1, a=2/2, a=3/3",
+        "=1/2",
     ] {
-        let pairs = pairs
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let refused = clew::config::Config::load(pairs, None)
-            .unwrap_err()
-            .to_string();
-        assert!(refused.contains(part), "{refused}");
+        let pairs = [("LLM_PRICES".to_owned(), wrong.to_owned())];
+        let refused = clew::config::Config::load(pairs, None).unwrap_err();
+        let refused = refused.to_string();
+        assert!(
+            refused.contains(&format!("LLM_PRICES is \"{wrong}\"")),
+            "{refused}"
+        );
     }
 }
 

@@ -177,7 +177,7 @@ pub(crate) const APP_ID: &str = "466378653216014359";
 const STEPS: (u64, u64) = (60, 150);
 /// The longest pause between two steps, in milliseconds; most are much shorter.
 const PAUSE: u64 = 20_000;
-/// How soon an app posts, in milliseconds: mostly within `PROXY_HOLD_MS`.
+/// How soon an app posts, in milliseconds: mostly before it is no longer waited for.
 const APP: (u64, u64) = (200, 2_000);
 /// Steps of a week.
 const STEPS_OF_WEEK: u64 = 3_000;
@@ -255,7 +255,7 @@ fn settings(store: StoreKind, chance: &mut Chance) -> Vec<(&'static str, &'stati
     set(20, "WINDOW_PER_CHANNEL", "0");
     set(20, "THREAD_REPLY_TARGET", "trigger");
     set(30, "MEMORY_LEARN", "model");
-    set(20, "TOOLS", "off");
+    set(20, "TOOL_MAX_ROUNDS", "0");
     set(60, "PROXY_APPS", APP_ID);
     set(80, "USER_TURNS_PER_MIN", "60");
     // What nobody has reached is no limit.

@@ -210,7 +210,7 @@ pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {
     let figure = Part::Chart(plots::tokens(report));
     let mut parts = vec![figure, Part::Text(in_all(&usage.total))];
     if !usage.priced {
-        let how = "Costs: set LLM_PRICE_IN and LLM_PRICE_OUT to the prices of a million tokens.";
+        let how = "Costs: set LLM_PRICES to the prices of a million tokens.";
         parts.push(Part::Text(how.to_owned()));
     }
     let listed = match medium {

@@ -193,7 +193,7 @@ words! {
         Failed = "failed",
         /// Somebody stopped it.
         Stopped = "stopped",
-        /// `AGENT_RUN_TIMEOUT_S` was over.
+        /// Its time was over.
         TimeOver = "time_over",
         /// `AGENT_RUN_MAX_TOKENS` were used up, or the tokens of the day.
         TokensSpent = "tokens_spent",
@@ -207,9 +207,9 @@ words! {
         QueueFull = "queue_full",
         /// The asker has exceeded `USER_TURNS_PER_MIN`.
         UserRate = "user_rate",
-        /// The asker has used up `TOKENS_PER_USER_DAY`.
+        /// The asker has used up their part of `TOKENS_PER_DAY`.
         UserTokens = "user_tokens",
-        /// The server has used up `TOKENS_PER_GUILD_DAY`.
+        /// The server has used up its part of `TOKENS_PER_DAY`.
         GuildTokens = "guild_tokens",
         /// `MAX_CONCURRENT_TURNS` are running, and too many of theirs are waiting.
         Busy = "busy",
@@ -227,7 +227,7 @@ words! {
 
     /// Which of the operator's lists forbids it.
     List {
-        /// `DIRECT_MESSAGES`.
+        /// `direct` in `DENIED`.
         DirectMessages = "direct_messages",
         /// `ALLOWED` or `DENIED`, by the server.
         Guilds = "guilds",
@@ -279,7 +279,7 @@ words! {
         Repeated = "repeated",
         /// The model called too many at once.
         TooMany = "too_many",
-        /// It took longer than `TOOL_TIMEOUT_S`.
+        /// It took longer than a call may.
         Timeout = "timeout",
         /// Discord or a store failed.
         Failed = "failed",

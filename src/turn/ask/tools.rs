@@ -86,7 +86,7 @@ pub(in crate::turn) struct ToolsUsed {
 impl<'a> ToolLoop<'a> {
     pub(super) fn new(turn: &'a Turn<'a>, material: &TurnMaterial) -> Self {
         let background = material.background.as_ref();
-        let agent = background.filter(|_| turn.services.settings.tools.is_on);
+        let agent = background.filter(|_| turn.services.settings.tools.is_on());
         Self {
             turn,
             offered: agent.map_or_else(Vec::new, |one| offered(turn, &one.agent)),

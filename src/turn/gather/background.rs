@@ -276,7 +276,7 @@ async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     let can_read = offered.iter().any(|tool| tool.name == ToolName::ReadOutput);
     background.offers.clear();
     let owns_none = turn.proxy().is_some() || background.facts.is_none();
-    if owns_none || !turn.services.settings.tools.is_on || !can_read {
+    if owns_none || !turn.services.settings.tools.is_on() || !can_read {
         return;
     }
     let memory = &turn.services.memory;

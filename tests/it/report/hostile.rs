@@ -100,7 +100,7 @@ fn numbers_that_no_bot_writes_do_no_harm() {
         }
         for threads in [1, 2] {
             let prices = clew::config::Config::load(
-                [("LLM_PRICE_IN", "1000000"), ("LLM_PRICE_OUT", "1000000")]
+                [("LLM_PRICES", "1000000/1000000")]
                     .map(|(name, value)| (name.to_owned(), value.to_owned())),
                 None,
             );

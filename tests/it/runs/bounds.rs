@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Place, ends, place};
+use super::{Place, ends, place, unstarted};
 use crate::support::bot::{details, lines, prompt};
 use crate::support::model::{Behaviour, Gate};
 use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions};
@@ -92,7 +92,10 @@ async fn whoever_is_kept_out_gets_no_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_ends_when_its_time_is_over() {
-    let (p, bot) = place(&[("AGENT_RUN_TIMEOUT_S", "1")]).await;
+    let mut p = unstarted(&[]).await;
+    p.stage
+        .adjust(|config| config.runs.bounds.time = Duration::from_secs(1));
+    let bot = p.stage.start().await;
     let _gate = p.hold("never said");
     let run = p.begin(p.ada, "count the pumps").await;
     p.ended(run, "stopped, out of time.").await;

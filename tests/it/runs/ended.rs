@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use clew_context::model::UnixMillis;
 use clew_simulator::{ChannelKind, Fault, Id, OverwriteOf, Permissions};
@@ -64,7 +65,10 @@ async fn a_run_that_is_stopped_leaves_what_it_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_time_is_over_leaves_what_it_has() {
-    let (p, bot) = place(&[("AGENT_RUN_TIMEOUT_S", "8")]).await;
+    let mut p = unstarted(&[]).await;
+    p.stage
+        .adjust(|config| config.runs.bounds.time = Duration::from_secs(8));
+    let bot = p.stage.start().await;
     let run = in_second_step(&p).await;
     left_behind(&p, run, "stopped, out of time").await;
     assert_eq!(ends(&bot.stop().await), ["time_over"]);
@@ -107,7 +111,7 @@ async fn words_that_have_arrived_are_shown() {
         p.stage.model.script(behaviour);
         gate.step(1);
         let run = p.begin(p.ada, "count the pumps").await;
-        tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
+        tokio::time::sleep(Duration::from_millis(wait)).await;
         p.stage.discord.press(p.ada, run.message, "Stop");
         p.ended(run, "stopped.").await;
         p.idle().await;

@@ -122,8 +122,8 @@ async fn a_run_keeps_to_its_tokens() {
             "stopped, out of tokens",
         ),
         (
-            "TOKENS_PER_USER_DAY",
-            "10",
+            "TOKENS_PER_DAY",
+            "10,0",
             vec![true],
             "stopped, out of tokens",
         ),

@@ -158,7 +158,7 @@ async fn results_of_tools_are_erased_whatever_the_bot_keeps_now() {
     home.leave_outputs().await;
     fs::write(
         home.path(".env"),
-        "IN_MEMORY_CONTEXT_ONLY=true\nTOOLS=off\n",
+        "IN_MEMORY_CONTEXT_ONLY=true\nTOOL_MAX_ROUNDS=0\n",
     )
     .unwrap();
     let (code, out, errors) = home.run(&["erase", "--user", "7", "--yes"]);

@@ -23,6 +23,9 @@ const STOP: Duration = Duration::from_secs(40);
 /// How long the simulator waits for what a test expects.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// A change of what no variable sets.
+type Adjustment = Box<dyn Fn(&mut Config) + Send + Sync>;
+
 /// The simulator, the model and a folder, on which bots can be started and stopped.
 pub(crate) struct Stage {
     pub(crate) discord: Simulator,
@@ -31,6 +34,7 @@ pub(crate) struct Stage {
     /// The bot's clock: the system's, unless a test sets its own.
     pub(crate) clock: Clock,
     settings: Vec<(String, String)>,
+    adjusted: Vec<Adjustment>,
 }
 
 /// A running bot.
@@ -76,7 +80,13 @@ impl Stage {
             folder,
             clock: app::system_clock(),
             settings: all,
+            adjusted: Vec::new(),
         }
+    }
+
+    /// Changes what no variable sets, for the following starts.
+    pub(crate) fn adjust(&mut self, change: impl Fn(&mut Config) + Send + Sync + 'static) {
+        self.adjusted.push(Box::new(change));
     }
 
     /// Changes a setting for the following starts.
@@ -89,7 +99,15 @@ impl Stage {
     }
 
     pub(crate) fn config(&self) -> Config {
-        Config::load(self.settings.clone(), None).unwrap()
+        self.loaded(self.settings.clone())
+    }
+
+    fn loaded(&self, settings: Vec<(String, String)>) -> Config {
+        let mut config = Config::load(settings, None).unwrap();
+        for change in &self.adjusted {
+            change(&mut config);
+        }
+        config
     }
 
     /// Starts the bot and waits until the gateway has greeted it.
@@ -103,7 +121,7 @@ impl Stage {
         let more = settings.iter().copied();
         all.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let begun = self.discord.sessions_begun();
-        let bot = self.run(Config::load(all, None).unwrap());
+        let bot = self.run(self.loaded(all));
         self.discord.wait_sessions(begun + 1).await.unwrap();
         self.discord.settled().await.unwrap();
         bot

@@ -22,8 +22,7 @@ fn run(name: &str, lines: &str) -> Vec<Value> {
     write!(cut_off, "{{\"ts\":\"2026-01-").unwrap();
     std::fs::write(&two, cut_off).unwrap();
     let output = Command::new("jq")
-        .env("LLM_PRICE_IN", "0.15, llama = 0.5")
-        .env("LLM_PRICE_OUT", "0.6,llama=2")
+        .env("LLM_PRICES", "0.15/0.6, llama = 0.5 / 2")
         .arg("-nRc")
         .arg("-f")
         .arg(queries().join(format!("{name}.jq")))
@@ -151,16 +150,7 @@ fn both_cost_queries_ask_for_the_same_prices() {
         let code = |line: &&str| !line.starts_with("--") && !line.starts_with('#');
         text.lines().filter(code).collect::<Vec<_>>().join("\n")
     });
-    for (variable, of_jq, of_sql) in [
-        ("LLM_PRICE_IN", "env.LLM_PRICE_IN", "getenv('LLM_PRICE_IN')"),
-        (
-            "LLM_PRICE_OUT",
-            "env.LLM_PRICE_OUT",
-            "getenv('LLM_PRICE_OUT')",
-        ),
-    ] {
-        assert!(jq.contains(of_jq) && sql.contains(of_sql), "{variable}");
-    }
+    assert!(jq.contains("env.LLM_PRICES") && sql.contains("getenv('LLM_PRICES')"));
     assert!(
         !sql.contains("0.15") && !jq.contains("0.15"),
         "no price of its own"

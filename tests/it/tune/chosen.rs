@@ -159,7 +159,7 @@ fn plain_mentions_are_tuned_by_what_a_lone_mention_gets() {
         })
         .collect();
     let file = export(folder.path(), CHANNEL, &rows);
-    let prices = config(&[("LLM_PRICE_IN", "2"), ("LLM_PRICE_OUT", "8")]);
+    let prices = config(&[("LLM_PRICES", "2/8")]);
     let tuned = tune(settings(std::slice::from_ref(&file), ""), &prices, &|_| ()).unwrap();
     let names: Vec<&str> = tuned
         .grid

@@ -41,7 +41,7 @@ fn the_text_fits_a_terminal_and_says_what_its_columns_mean() {
         "\nmsgs, chars, tokens: ",
         "\nSuggested: ",
         "\nnow -> suggested",
-        "\nFor costs set LLM_PRICE_IN",
+        "\nFor costs set LLM_PRICES",
         "\nFor .env:\n\nMEM_MAX_MSGS=",
         "\nMEM_MAX_CHARS=",
     ] {

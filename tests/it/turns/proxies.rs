@@ -1,5 +1,7 @@
 //! People who write through apps: what they may ask and see, and what they may not.
 
+use std::time::Duration;
+
 use clew_simulator::{ChannelKind, Draft, Id, World};
 use clew_store::Kind;
 use serde_json::{Value, json};
@@ -186,14 +188,14 @@ async fn who_bears_a_members_name_gets_nothing_of_the_member() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_count_an_app_by_channel() {
-    let at_once = ("PROXY_HOLD_MS", "0");
-    let settings = [LISTED, at_once, ("USER_TURNS_PER_MIN", "1")];
-    let (p, (hook, thread, elsewhere)) = place_with(&settings, |world, seeds| {
+    let settings = [LISTED, ("USER_TURNS_PER_MIN", "1")];
+    let (mut p, (hook, thread, elsewhere)) = place_with(&settings, |world, seeds| {
         let other = world.guild("Elsewhere");
         let elsewhere = world.channel(other, ChannelKind::Text, "help");
         (world.fresh_id(), seeds.thread(world, "pump"), elsewhere)
     })
     .await;
+    super::proxy_holds::holds(&mut p, Duration::ZERO);
     let bot = p.start().await;
     let why = p.to_us("why?");
     p.post(p.channel, hook, proxied("Luna", &why));

@@ -1,5 +1,7 @@
 //! Questions for which an app posts a copy: one of the two is asked, once.
 
+use std::time::Duration;
+
 use clew_simulator::{Draft, Id, Message, Use};
 
 use super::proxies::{LISTED, proxied};
@@ -8,9 +10,9 @@ use crate::support::bot::Bot;
 use crate::support::model::Behaviour;
 
 /// Longer than anything takes here: what is not decided by events never is.
-const LONG: (&str, &str) = ("PROXY_HOLD_MS", "10000");
+const LONG: Duration = Duration::from_secs(10);
 /// Over before anybody acts.
-const SHORT: (&str, &str) = ("PROXY_HOLD_MS", "20");
+const SHORT: Duration = Duration::from_millis(20);
 
 /// A running bot and a thread in which the app has posted.
 struct Talk {
@@ -20,11 +22,12 @@ struct Talk {
     thread: Id,
 }
 
-async fn talk(hold: (&str, &str)) -> Talk {
-    let (p, (hook, thread)) = place_with(&[LISTED, hold], |world, seeds| {
+async fn talk(hold: Duration) -> Talk {
+    let (mut p, (hook, thread)) = place_with(&[LISTED], |world, seeds| {
         (world.fresh_id(), seeds.thread(world, "pump"))
     })
     .await;
+    holds(&mut p, hold);
     let bot = p.start().await;
     p.post(thread, hook, proxied("Luna", "hello all"));
     Talk {
@@ -33,6 +36,12 @@ async fn talk(hold: (&str, &str)) -> Talk {
         hook,
         thread,
     }
+}
+
+/// How long a question waits for its copy.
+pub(super) fn holds(p: &mut Place, hold: Duration) {
+    p.stage
+        .adjust(move |config| config.triggers.proxy_hold = hold);
 }
 
 impl Talk {
@@ -106,7 +115,7 @@ async fn a_question_that_is_deleted_without_a_copy_is_not_asked() {
 /// What others say while it waits is not what it is about.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_waited_is_what_is_answered() {
-    let talk = talk(("PROXY_HOLD_MS", "500")).await;
+    let talk = talk(Duration::from_millis(500)).await;
     let original = talk.asks("what leaks?");
     talk.p.post(talk.thread, talk.p.boris, "nice weather");
     talk.answered(original, "what leaks?").await;
@@ -127,7 +136,7 @@ async fn a_question_that_waits_is_no_target() {
 /// Whether the copy comes before the question is asked or after, it is shown nowhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_beside_its_original_is_neither_asked_nor_shown() {
-    let talk = talk(("PROXY_HOLD_MS", "500")).await;
+    let talk = talk(Duration::from_millis(500)).await;
     let original = talk.asks("what leaks?");
     talk.copies("what leaks?");
     talk.answered(original, "what leaks?").await;
@@ -186,7 +195,8 @@ async fn the_copy_of_a_reply_to_us_is_asked_too() {
 /// Where the app was not seen yet nothing waits; what is asked then is asked once, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_no_app_was_seen_a_question_is_asked_at_once() {
-    let (p, hook) = place_with(&[LISTED, LONG], super::proxies::webhook).await;
+    let (mut p, hook) = place_with(&[LISTED], super::proxies::webhook).await;
+    holds(&mut p, LONG);
     let bot = p.start().await;
     let original = p.post(p.channel, p.ada, p.to_us("L: why?"));
     p.answer(p.channel, 1).await;
@@ -204,7 +214,8 @@ async fn where_no_app_was_seen_a_question_is_asked_at_once() {
 /// what the bridge posts is a question of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_a_bridge_posts_nothing_waits() {
-    let (mut p, hook) = place_with(&[LONG], super::proxies::webhook).await;
+    let (mut p, hook) = place_with(&[], super::proxies::webhook).await;
+    holds(&mut p, LONG);
     p.stage.set("PROXY_APPS", &hook.to_string());
     let bot = p.start().await;
     let bridged = |text: &str| Draft::new(text).webhook("ada on IRC");
@@ -291,11 +302,11 @@ async fn a_question_that_is_deleted_between_two_processes_gives_way_to_its_copy(
 /// Lists of who may ask refuse the app: its copy is a copy all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_copy_is_not_shown_beside_its_original() {
-    let hold = ("PROXY_HOLD_MS", "500");
-    let (mut p, (hook, thread)) = place_with(&[LISTED, hold], |world, seeds| {
+    let (mut p, (hook, thread)) = place_with(&[LISTED], |world, seeds| {
         (world.fresh_id(), seeds.thread(world, "pump"))
     })
     .await;
+    holds(&mut p, Duration::from_millis(500));
     p.stage.set("DENIED", &format!("user:{hook}"));
     let bot = p.start().await;
     p.post(thread, hook, proxied("Luna", "hello all"));
@@ -313,7 +324,7 @@ async fn a_refused_copy_is_not_shown_beside_its_original() {
 /// Somebody replies to the copy: then it is shown, whether its original is there or not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_somebody_points_at_is_shown() {
-    let talk = talk(("PROXY_HOLD_MS", "300")).await;
+    let talk = talk(Duration::from_millis(300)).await;
     talk.asks("what leaks?");
     let copy = talk.copies("what leaks?");
     let reply = Draft::new(talk.p.to_us("and since when?")).reply_to(copy);

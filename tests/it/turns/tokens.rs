@@ -13,7 +13,7 @@ use crate::support::bot::{Bot, details};
 use crate::support::model::Behaviour;
 
 /// The model server says that each answer took ten tokens.
-const TWO_ANSWERS: &str = "20";
+const TWO_ANSWERS: &str = "20,0";
 /// Midnight after `START`, in Unix seconds.
 const MIDNIGHT: i64 = 1_767_398_400;
 const REFUSED: &str = "-# You used up today's tokens. Try again <t:1767398400:R>.";
@@ -43,7 +43,7 @@ fn reasons(lines: &[serde_json::Value]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_users_tokens_are_used_up_until_midnight() {
-    let (p, clock) = place_with_clock(&[("TOKENS_PER_USER_DAY", TWO_ANSWERS)]).await;
+    let (p, clock) = place_with_clock(&[("TOKENS_PER_DAY", TWO_ANSWERS)]).await;
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     let bot = p.start().await;
     assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
@@ -65,7 +65,7 @@ async fn a_users_tokens_are_used_up_until_midnight() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_servers_tokens_are_those_of_all_its_people() {
-    let (p, _) = place_with_clock(&[("TOKENS_PER_GUILD_DAY", TWO_ANSWERS)]).await;
+    let (p, _) = place_with_clock(&[("TOKENS_PER_DAY", "0,20")]).await;
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     let bot = p.start().await;
     assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
@@ -80,7 +80,7 @@ async fn a_servers_tokens_are_those_of_all_its_people() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_waited_and_calls_are_refused_too() {
-    let (p, _) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let (p, _) = place_with_clock(&[("TOKENS_PER_DAY", "10,0")]).await;
     let bot = p.start().await;
     let gate = p.hold("first");
     p.post(p.channel, p.ada, p.to_us("one"));
@@ -106,7 +106,7 @@ async fn a_question_that_waited_and_calls_are_refused_too() {
 /// An edit of a running question is a further question.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edited_question_is_not_asked_again_beyond_the_limit() {
-    let (p, _) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let (p, _) = place_with_clock(&[("TOKENS_PER_DAY", "10,0")]).await;
     let direct = p.stage.discord.world(|world| world.direct(p.ada));
     let bot = p.start().await;
     let _gate = p.hold("never said");
@@ -124,7 +124,7 @@ async fn an_edited_question_is_not_asked_again_beyond_the_limit() {
 /// Between two rounds of tools, too: what was said stays, with a line that says why.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_whose_tokens_are_used_up_asks_no_more() {
-    let (p, _) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let (p, _) = place_with_clock(&[("TOKENS_PER_DAY", "10,0")]).await;
     let bot = p.start().await;
     for (words, expected) in [
         ("Let me look.", format!("Let me look.\n{REFUSED}")),
@@ -148,7 +148,7 @@ async fn a_turn_whose_tokens_are_used_up_asks_no_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_gives_nobody_their_tokens_again() {
-    let (p, clock) = place_with_clock(&[("TOKENS_PER_USER_DAY", "10")]).await;
+    let (p, clock) = place_with_clock(&[("TOKENS_PER_DAY", "10,0")]).await;
     let bot = p.start().await;
     assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
     bot.stop().await;
@@ -177,10 +177,7 @@ async fn stop_and_expect(bot: Bot, answers: usize) {
 /// Facts are extracted at the expense of whoever asked.
 #[tokio::test(flavor = "multi_thread")]
 async fn extraction_counts() {
-    let settings = [
-        ("TOKENS_PER_USER_DAY", TWO_ANSWERS),
-        ("MEMORY_LEARN", "model"),
-    ];
+    let settings = [("TOKENS_PER_DAY", TWO_ANSWERS), ("MEMORY_LEARN", "model")];
     let (p, _) = place_with_clock(&settings).await;
     let bot = p.start().await;
     p.stage.model.script(Behaviour::text(&["ok"]));

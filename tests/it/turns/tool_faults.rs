@@ -12,7 +12,9 @@ use crate::support::model::Behaviour;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_hangs_costs_its_own_result() {
-    let p = place(&[("TOOL_TIMEOUT_S", "0.3")]).await;
+    let mut p = place(&[]).await;
+    p.stage
+        .adjust(|config| config.tools.timeout = Duration::from_millis(300));
     let bot = p.start().await;
     let hang = FaultKind::Hang(Duration::from_mins(1));
     p.stage

@@ -487,7 +487,7 @@ async fn in_memory_only_no_result_reaches_a_disk() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_tools_there_is_no_folder() {
-    let p = place(&[("TOOLS", "off")]).await;
+    let p = place(&[("TOOL_MAX_ROUNDS", "0")]).await;
     let bot = p.start().await;
     bot.stop().await;
     assert!(!p.stage.folder.path().join("tool_outputs").exists());

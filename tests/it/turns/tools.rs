@@ -186,7 +186,7 @@ async fn after_the_last_round_the_model_is_asked_without_tools() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_tools_requests_are_what_they_were() {
-    let p = place(&[("TOOLS", "off")]).await;
+    let p = place(&[("TOOL_MAX_ROUNDS", "0")]).await;
     let bot = p.start().await;
     p.post(p.channel, p.ada, p.to_us("hi"));
     let request = p.stage.model.wait_requests(1).await.remove(0);
@@ -213,8 +213,8 @@ async fn without_tools_requests_are_what_they_were() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_change_no_word_of_the_prompt() {
     let mut prompts = Vec::new();
-    for tools in ["on", "off"] {
-        let p = place(&[("TOOLS", tools)]).await;
+    for rounds in ["6", "0"] {
+        let p = place(&[("TOOL_MAX_ROUNDS", rounds)]).await;
         let bot = p.start().await;
         p.post(p.channel, p.ada, p.to_us("hi"));
         let mut request = p.stage.model.wait_requests(1).await.remove(0);

@@ -124,11 +124,7 @@ async fn bots_are_answered_if_wanted_named_and_not_too_often() {
         world.join(seeds.guild, robot);
         robot
     };
-    for (settings, expected) in [
-        (vec![], 0),
-        (vec![("REPLY_TO_BOTS", "true")], 3),
-        (vec![("REPLY_TO_BOTS", "true"), ("MAX_BOT_TURNS", "1")], 1),
-    ] {
+    for (settings, expected) in [(vec![], 0), (vec![("REPLY_TO_BOTS", "true")], 3)] {
         let (p, robot) = place_with(&settings, prepare).await;
         let bot = p.start().await;
         for count in 1..=5 {
@@ -159,13 +155,12 @@ async fn a_bot_that_opens_threads_begins_no_new_row() {
     })
     .await;
     p.stage.set("REPLY_TO_BOTS", "true");
-    p.stage.set("MAX_BOT_TURNS", "2");
     p.stage
         .set("ALLOWED", &format!("user:{},user:{robot}", p.ada));
     let bot = p.start().await;
     for (at, thread) in threads.iter().enumerate() {
         p.post(*thread, robot, p.to_us("and?"));
-        if at < 2 {
+        if at < 3 {
             p.answer(*thread, 1).await;
         }
         p.post(*thread, p.boris, "chatter of somebody who may not");
@@ -176,12 +171,12 @@ async fn a_bot_that_opens_threads_begins_no_new_row() {
         let of = |thread: &Id| p.stage.discord.answers(*thread).len();
         threads.iter().map(of).sum::<usize>()
     };
-    assert_eq!(answered(&p), 2);
+    assert_eq!(answered(&p), 3);
     p.post(threads[11], p.ada, "chatter of somebody who may");
     p.post(threads[11], robot, p.to_us("and?"));
     p.answer(threads[11], 1).await;
     bot.stop().await;
-    assert_eq!(answered(&p), 3);
+    assert_eq!(answered(&p), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,12 +214,9 @@ async fn lists_say_who_and_where() {
 /// Nothing is said in the channel, and messages that are no questions are not reported.
 #[tokio::test(flavor = "multi_thread")]
 async fn whom_a_list_turns_away_is_in_the_telemetry() {
-    let (p, thread) = place_with(&[("DIRECT_MESSAGES", "false")], |world, seeds| {
-        seeds.thread(world, "pump")
-    })
-    .await;
+    let (p, thread) = place_with(&[], |world, seeds| seeds.thread(world, "pump")).await;
     let lists = [
-        ("DENIED", format!("user:{}", p.ada)),
+        ("DENIED", format!("direct, user:{}", p.ada)),
         ("ALLOWED", format!("channel:{thread}")),
     ];
     let lists = lists.each_ref().map(|(name, value)| (*name, &**value));
@@ -285,7 +277,7 @@ async fn asked(p: &Place, thread: Id, settings: &[(&str, &str)]) -> Vec<&'static
 
 #[tokio::test(flavor = "multi_thread")]
 async fn direct_messages_can_be_switched_off() {
-    check(&[("DIRECT_MESSAGES", "false")], &["mention"], |p| {
+    check(&[("DENIED", "direct")], &["mention"], |p| {
         let direct = p.stage.discord.world(|world| world.direct(p.ada));
         p.post(direct, p.ada, "why?");
         p.post(p.channel, p.ada, p.to_us("why?"));

@@ -22,7 +22,7 @@ pub struct Admission<'a> {
 /// Which list refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// `DIRECT_MESSAGES=false`.
+    /// Direct messages are not answered.
     DirectMessages,
     /// The lists of servers.
     Guild,
@@ -35,7 +35,7 @@ pub enum Denied {
 /// Checks one asker against the lists.
 ///
 /// The allow lists of servers and channels do not apply to direct messages;
-/// `DIRECT_MESSAGES` does. In direct messages nobody has roles, so with
+/// their own switch does. In direct messages nobody has roles, so with
 /// roles in `ALLOWED` only users in it are admitted.
 ///
 /// # Errors

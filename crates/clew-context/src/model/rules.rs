@@ -17,7 +17,7 @@ pub struct AccessRules {
     pub users: IdList<UserId>,
     /// `role:` there.
     pub roles: IdList<RoleId>,
-    /// `DIRECT_MESSAGES`.
+    /// Whether direct messages are answered.
     pub direct_messages: bool,
 }
 
@@ -50,11 +50,11 @@ pub struct TriggerRules {
     pub auto_reply_channels: BTreeSet<ChannelId>,
     /// `REPLY_TO_BOTS`: a mention typed by a bot is a trigger.
     pub reply_to_bots: bool,
-    /// `MAX_BOT_TURNS`: bot turns in a row before a person has to write again.
+    /// Bot turns in a row before a person has to write again.
     pub max_bot_turns: usize,
     /// `PROXY_APPS`: the apps through which people write.
     pub proxies: Proxies,
-    /// `PROXY_HOLD_MS`: how long a question waits for its copy.
+    /// How long a question waits for its copy.
     pub proxy_hold: Duration,
 }
 
