@@ -167,6 +167,37 @@ pub enum Capacity {
     NewestTurns,
 }
 
+/// Implements [`Backend`] for a store that has its work done on another thread. Beside what is
+/// written out, a line for each operation: how the store carries it out, what errors call it, and
+/// the function that gets the arguments on that thread; those with a `&` are cloned for it.
+macro_rules! delegating {
+    (
+        impl Backend for $store:ident { $($written_out:tt)* }
+        $($how:ident $operation:literal: $place:ident::$name:ident(
+            $($(&$lent:ident)? $($given:ident)?: $kind:ty),*
+        ) -> $answer:ty;)*
+    ) => {
+        #[async_trait]
+        impl Backend for $store {
+            $(
+                async fn $name(
+                    &self,
+                    $($($lent)? $($given)?: $kind),*
+                ) -> Result<$answer, Error> {
+                    $($(let $lent = $lent.to_owned();)?)*
+                    let work = self.$how($operation, move |there| {
+                        $place::$name(there $(, $(&$lent)? $($given)?)*)
+                    });
+                    work.await
+                }
+            )*
+
+            $($written_out)*
+        }
+    };
+}
+pub(crate) use delegating;
+
 /// What a store can do. Confirmed writes are durable: they survive `kill -9`.
 /// No call blocks the async thread.
 ///

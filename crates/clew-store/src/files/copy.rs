@@ -73,7 +73,7 @@ impl StoreFolder {
             match record {
                 Record::Message(row) => {
                     check(row)?;
-                    self.conversation(row.scope)?;
+                    self.conversation_file(row.scope)?;
                     rows.entry(row.scope).or_default().push(row);
                 }
                 Record::Snapshot(_) => return Err(super::no_snapshots()),

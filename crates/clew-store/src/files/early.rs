@@ -16,7 +16,7 @@ impl StoreFolder {
     fn early_file(&self, key: &TurnKey) -> Result<PathBuf, Error> {
         check_agent(&key.agent)?;
         // Refuses scopes that no file is for.
-        self.conversation(key.scope)?;
+        self.conversation_file(key.scope)?;
         Ok(self
             .early_dir()
             .join(format!("{}{}.json", prefix(key.scope), key.turn.0)))

@@ -22,7 +22,7 @@ impl StoreFolder {
         all.add(aside.map(|()| 0));
         all.finish()?;
         if matches!(purge, Purge::Guild(_) | Purge::Channel(_)) {
-            self.tidy()?;
+            self.vacuum()?;
         }
         Ok(purged)
     }
@@ -152,9 +152,9 @@ impl StoreFolder {
         Ok(held)
     }
 
-    pub(super) fn kept_guilds(&self) -> Result<Vec<GuildId>, Error> {
+    pub(super) fn guilds(&self) -> Result<Vec<GuildId>, Error> {
         let mut guilds: BTreeSet<GuildId> = self
-            .guilds(ConversationsIn::Everywhere)?
+            .guilds_in(ConversationsIn::Everywhere)?
             .into_iter()
             .collect();
         guilds.extend(self.all_early()?.iter().filter_map(|row| row.guild));

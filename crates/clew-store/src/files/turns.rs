@@ -29,7 +29,7 @@ impl StoreFolder {
         })?;
         turn.iter().try_for_each(check)?;
         let scope = first.scope;
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         let cleared = self.cleared_at(&first.agent, first.guild, first.owner)?;
         let ordinal = self.alone(&path, || {
@@ -46,7 +46,7 @@ impl StoreFolder {
 
     /// Writes rows of one conversation unchanged.
     pub(super) fn put_rows(&self, scope: Scope, rows: &[&StoredMessage]) -> Result<(), Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         self.alone(&path, || {
             let mut conversation = self.live_or_fresh(scope, &path, now)?;
@@ -61,7 +61,7 @@ impl StoreFolder {
         Ok(())
     }
 
-    pub(super) fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
+    pub(super) fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         check_agent(&query.agent)?;
         let cleared = match query.scope.owner() {
             Some(owner) => self.cleared_at(&query.agent, guild_of(query.scope), owner)?,
@@ -85,8 +85,11 @@ impl StoreFolder {
         Ok(rows.split_off(rows.len().saturating_sub(query.limit)))
     }
 
-    pub(super) fn exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
-        let mut rows = self.window(&WindowQuery {
+    pub(super) fn read_exchanges(
+        &self,
+        query: &ExchangeQuery,
+    ) -> Result<Vec<StoredMessage>, Error> {
+        let mut rows = self.read_window(&WindowQuery {
             scope: query.scope,
             agent: query.agent.clone(),
             since: UnixMillis(i64::MIN),
@@ -106,7 +109,7 @@ impl StoreFolder {
         Ok(rows)
     }
 
-    pub(super) fn conversation_stats(
+    pub(super) fn conversation(
         &self,
         scope: Scope,
         now: UnixMillis,
@@ -124,7 +127,7 @@ impl StoreFolder {
     }
 
     pub(super) fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let gone = self.alone(&path, || {
             let found = self.load(&path, |text| Conversation::read(scope, text))?;
             self.drop_file(scope, &path)?;
@@ -188,7 +191,7 @@ impl StoreFolder {
     pub(super) fn sweep(&self, now: UnixMillis) -> Result<u64, Error> {
         let mut gone = 0;
         self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
-            let path = self.conversation(scope)?;
+            let path = self.conversation_file(scope)?;
             match self.alone(&path, || self.find(scope, &path, now)) {
                 Ok(FoundConversation::Expired(rows)) => gone += rows,
                 Ok(FoundConversation::Nothing | FoundConversation::There(_)) => {}
@@ -198,7 +201,7 @@ impl StoreFolder {
             Ok(())
         })?;
         gone += self.sweep_early(now)?;
-        self.tidy()?;
+        self.vacuum()?;
         Ok(gone)
     }
 
@@ -208,7 +211,7 @@ impl StoreFolder {
         scope: Scope,
         now: UnixMillis,
     ) -> Result<Option<Conversation>, Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         match self.alone(&path, || self.find(scope, &path, now))? {
             FoundConversation::There(conversation) => Ok(Some(conversation)),
             FoundConversation::Nothing | FoundConversation::Expired(_) => Ok(None),
@@ -222,7 +225,7 @@ impl StoreFolder {
         scope: Scope,
         change: impl FnOnce(&mut Conversation) -> u64,
     ) -> Result<u64, Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         self.alone(&path, || {
             let FoundConversation::There(mut conversation) = self.find(scope, &path, now)? else {
@@ -299,7 +302,7 @@ impl StoreFolder {
     /// Records the channels of direct messages, and what rows were made from.
     pub(super) fn index_conversations(&self) -> Result<(), Error> {
         self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
-            let path = self.conversation(scope)?;
+            let path = self.conversation_file(scope)?;
             let load = || self.load(&path, |text| Conversation::read(scope, text));
             // A file of a newer version is reported when it is used.
             let found = self.alone(&path, load).ok().flatten();

@@ -20,7 +20,10 @@ const DELETE_TURN: &str = "DELETE FROM clew.early_messages
     WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
 
 /// See [`super::super::Backend::append_early`].
-pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<()> {
+pub(super) async fn append_early(
+    transaction: &Transaction<'_>,
+    turn: &[StoredMessage],
+) -> Outcome<()> {
     let first = append::first_of(turn).map_err(super::session::Failure::Refused)?;
     write_scope(transaction, first.scope).await?;
     remove(transaction, &TurnKey::of(first)).await?;

@@ -45,7 +45,7 @@ ORDER BY ts_rank(words, query, 1) DESC, last_used DESC, id
 LIMIT $3";
 
 /// See [`super::super::Backend::facts`].
-pub(super) async fn of(
+pub(super) async fn facts(
     transaction: &Transaction<'_>,
     subject: Subject,
     most: usize,
@@ -93,7 +93,7 @@ pub(super) async fn put(transaction: &Transaction<'_>, fact: &Fact) -> Outcome<(
 }
 
 /// See [`super::super::Backend::matching_facts`].
-pub(super) async fn matching(
+pub(super) async fn matching_facts(
     transaction: &Transaction<'_>,
     guild: GuildId,
     words: &str,

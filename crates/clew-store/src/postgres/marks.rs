@@ -18,6 +18,13 @@ INSERT INTO clew.agents AS seen (agent_name, created_at) VALUES ($1, $2)
 ON CONFLICT (agent_name) DO UPDATE SET created_at = seen.created_at
 RETURNING agent_name, created_at";
 
+/// See [`super::super::Backend::try_writing`].
+pub(super) async fn try_writing(transaction: &Transaction<'_>) -> Outcome<()> {
+    let sql = "UPDATE clew.owner SET application_id = application_id";
+    transaction.execute(sql, &[]).await?;
+    Ok(())
+}
+
 /// See [`super::super::Backend::clear`].
 pub(super) async fn clear(
     transaction: &Transaction<'_>,

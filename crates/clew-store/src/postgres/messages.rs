@@ -340,7 +340,7 @@ async fn next_position(transaction: &Transaction<'_>, row: &StoredMessage) -> Ou
 }
 
 /// See [`super::super::Backend::window`].
-pub(super) async fn window(
+pub(super) async fn read_window(
     transaction: &Transaction<'_>,
     query: &WindowQuery,
 ) -> Outcome<Vec<StoredMessage>> {
@@ -369,7 +369,7 @@ pub(super) fn readable(row: &Row) -> Option<StoredMessage> {
 }
 
 /// See [`super::super::Backend::read_exchanges`].
-pub(super) async fn exchanges(
+pub(super) async fn read_exchanges(
     transaction: &Transaction<'_>,
     query: &ExchangeQuery,
 ) -> Outcome<Vec<StoredMessage>> {
@@ -402,6 +402,7 @@ pub(super) async fn exchanges(
 pub(super) async fn conversation(
     transaction: &Transaction<'_>,
     scope: Scope,
+    _now: UnixMillis,
 ) -> Outcome<ConversationStats> {
     let sql = "SELECT count(*) FROM clew.messages WHERE scope = $1";
     let found = scoped_rows(transaction, scope, sql, &[&scope.to_string()]).await?;
@@ -426,7 +427,7 @@ pub(super) async fn delete_conversation(
 }
 
 /// See [`super::super::Backend::own_messages`].
-pub(super) async fn own(
+pub(super) async fn own_messages(
     transaction: &Transaction<'_>,
     owner: UserId,
     agent: &AgentName,
@@ -459,7 +460,7 @@ pub(super) async fn edit(
 }
 
 /// See [`super::super::Backend::held_messages`].
-pub(super) async fn held(
+pub(super) async fn held_messages(
     transaction: &Transaction<'_>,
     channel: ChannelId,
     from: MessageId,

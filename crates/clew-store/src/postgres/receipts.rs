@@ -54,7 +54,7 @@ pub(super) async fn put(transaction: &Transaction<'_>, receipt: &StoredReceipt) 
 }
 
 /// See [`super::super::Backend::receipt_of`].
-pub(super) async fn of_message(
+pub(super) async fn receipt_of(
     transaction: &Transaction<'_>,
     channel: ChannelId,
     message: MessageId,
@@ -66,7 +66,7 @@ pub(super) async fn of_message(
 }
 
 /// See [`super::super::Backend::last_receipt`].
-pub(super) async fn last(
+pub(super) async fn last_receipt(
     transaction: &Transaction<'_>,
     channel: ChannelId,
     reader: UserId,
@@ -88,7 +88,10 @@ async fn one(
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) async fn expire(transaction: &Transaction<'_>, limits: ReceiptLimits) -> Outcome<u64> {
+pub(super) async fn expire_receipts(
+    transaction: &Transaction<'_>,
+    limits: ReceiptLimits,
+) -> Outcome<u64> {
     let sql = "DELETE FROM clew.receipts WHERE at < $1";
     let mut gone = touched(transaction, sql, &[&Moment(limits.since)]).await?;
     for (sql, most) in [

@@ -203,7 +203,7 @@ pub(super) async fn remove(
 }
 
 /// See [`super::super::Backend::snapshots`].
-pub(super) async fn list(
+pub(super) async fn snapshots(
     transaction: &Transaction<'_>,
     owner: UserId,
     guild: Option<GuildId>,

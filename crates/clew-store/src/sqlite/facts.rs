@@ -15,7 +15,7 @@ pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_
      subject, text, origin, by_user, at, pinned, last_used";
 
 /// See [`super::super::Backend::facts`].
-pub(super) fn about(session: &Session, subject: Subject, most: usize) -> Result<Vec<Fact>, Fault> {
+pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Result<Vec<Fact>, Fault> {
     let mut select = session.connection.prepare_cached(&format!(
         "SELECT {FACT} FROM facts
          WHERE subject = ?1 AND subject_id = ?2 AND octet_length(text) <= {MAX_FACT_BYTES}
@@ -93,13 +93,13 @@ pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> 
 }
 
 /// A server's facts that match any of the words, best first by BM25.
-pub(super) fn matching(
+pub(super) fn matching_facts(
     session: &Session,
     guild: GuildId,
     words: &str,
     limit: usize,
 ) -> Result<Vec<FactId>, Fault> {
-    let facts = about(session, Subject::Server(guild), MAX_MATCHED)?;
+    let facts = facts(session, Subject::Server(guild), MAX_MATCHED)?;
     let facts: Vec<_> = facts
         .iter()
         .map(|fact| (fact.id, fact.text.as_str()))

@@ -17,19 +17,21 @@ const NONE: i64 = 0;
 
 /// See [`super::super::Backend::claim`].
 pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(), Fault> {
-    let connection = &session.connection;
-    connection.execute(
-        "INSERT INTO owner (application_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM owner)",
-        [number(application.get())],
-    )?;
-    let sql = "SELECT application_id FROM owner";
-    let owner: i64 = connection.query_row(sql, [], |row| row.get(0))?;
-    let owner = ApplicationId::new(owner.cast_unsigned());
-    Ok(Error::unless_owned(&session.place, owner, application)?)
+    session.transact(|connection| {
+        connection.execute(
+            "INSERT INTO owner (application_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM owner)",
+            [number(application.get())],
+        )?;
+        let sql = "SELECT application_id FROM owner";
+        let owner: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        let owner = ApplicationId::new(owner.cast_unsigned());
+        Ok(Error::unless_owned(&session.place, owner, application)?)
+    })
 }
 
 /// See [`super::super::Backend::try_writing`]: a row that is taken back writes its page.
-pub(super) fn try_writing(connection: &Connection) -> Result<(), Fault> {
+pub(super) fn try_writing(session: &Session) -> Result<(), Fault> {
+    let connection = &session.connection;
     connection.execute(
         "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES ('', 0, 0, '')",
         [],
@@ -39,8 +41,8 @@ pub(super) fn try_writing(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Moves a marker forward.
-pub(super) fn clear(connection: &Connection, key: &ClearKey, at: UnixMillis) -> Result<(), Fault> {
-    let mut clear = connection.prepare_cached(
+pub(super) fn clear(session: &Session, key: &ClearKey, at: UnixMillis) -> Result<(), Fault> {
+    let mut clear = session.connection.prepare_cached(
         "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET cleared_at = max(cleared_at, ?4)",
     )?;
@@ -55,12 +57,12 @@ pub(super) fn clear(connection: &Connection, key: &ClearKey, at: UnixMillis) -> 
 
 /// The latest marker that applies to a user.
 pub(super) fn cleared_at(
-    connection: &Connection,
+    session: &Session,
     agent: &AgentName,
     guild: Option<GuildId>,
     user: UserId,
 ) -> Result<Option<UnixMillis>, Fault> {
-    let mut latest = connection.prepare_cached(
+    let mut latest = session.connection.prepare_cached(
         "SELECT agent_name, cleared_at FROM markers
          WHERE agent_name = ?1 AND guild_id = ?2 AND user_id IN (?3, ?4)
          ORDER BY cleared_at DESC LIMIT 1",

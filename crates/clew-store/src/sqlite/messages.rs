@@ -38,7 +38,7 @@ fn put(
     let connection = &session.connection;
     let state = State::of(connection, first.scope, &first.agent)?;
     let newest = state.newest(connection, first.scope, &first.agent)?;
-    let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
+    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
     let replaced = ordinal_of(connection, first)?;
     if replaced.is_some() {
         remove_turn(session, &TurnKey::of(first), stage == Stage::Early)?;
@@ -72,7 +72,7 @@ fn confirm(
     let Some((_, earliest)) = early.first().filter(|_| append::confirms(&early, turn)) else {
         return Ok(None);
     };
-    let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
+    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
     if cleared.is_some_and(|at| at >= earliest.timestamp) {
         return Ok(None);
     }
@@ -235,7 +235,10 @@ pub(super) const OF_TURN: &str = "turn_id = ?1 AND +scope = ?2 AND +agent_name =
 /// A conversation's newest rows, oldest first. If times increase with ordinals,
 /// it stops at the first row that is too old, so older rows cost nothing.
 /// Unreadable rows are left out.
-pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
+pub(super) fn read_window(
+    session: &Session,
+    query: &WindowQuery,
+) -> Result<Vec<StoredMessage>, Fault> {
     let connection = &session.connection;
     // One snapshot of the data, and one lock, for all statements.
     let reading = connection.unchecked_transaction()?;
@@ -247,7 +250,7 @@ pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<Store
 fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
     let connection = &session.connection;
     let cleared = match query.cleared {
-        Some(asker) => lists::cleared_at(connection, &query.agent, asker.guild, asker.user)?,
+        Some(asker) => lists::cleared_at(session, &query.agent, asker.guild, asker.user)?,
         None => None,
     };
     let is_ordered = !State::of(connection, query.scope, &query.agent)?.disordered;
@@ -298,7 +301,7 @@ fn readable(session: &Session, row: &Row<'_>) -> Result<Option<StoredMessage>, F
 }
 
 /// See `Backend::read_exchanges`. Unreadable rows are left out.
-pub(super) fn exchanges(
+pub(super) fn read_exchanges(
     session: &Session,
     query: &ExchangeQuery,
 ) -> Result<Vec<StoredMessage>, Fault> {
@@ -349,7 +352,11 @@ fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Result<Vec<StoredMe
 }
 
 /// What is stored of a conversation; nothing here expires.
-pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats, Fault> {
+pub(super) fn conversation(
+    session: &Session,
+    scope: Scope,
+    _now: UnixMillis,
+) -> Result<ConversationStats, Fault> {
     let mut count = session.connection.prepare_cached(
         "SELECT count(*) FROM message_rows WHERE scope = ?1 AND NOT gone AND NOT early",
     )?;
@@ -362,18 +369,19 @@ pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats
 }
 
 /// Deletes a conversation for all agents. Its ordinals are not reused.
-pub(super) fn delete(session: &Session, scope: Scope) -> Result<u64, Fault> {
-    let connection = &session.connection;
-    let gone = texts::remove_messages(session, "scope = ?1", [scope.to_string()])?;
-    connection.execute(
-        "UPDATE conversations SET disordered = 0 WHERE scope = ?1",
-        [scope.to_string()],
-    )?;
-    Ok(gone)
+pub(super) fn delete_conversation(session: &Session, scope: Scope) -> Result<u64, Fault> {
+    session.transact(|connection| {
+        let gone = texts::remove_messages(session, "scope = ?1", [scope.to_string()])?;
+        connection.execute(
+            "UPDATE conversations SET disordered = 0 WHERE scope = ?1",
+            [scope.to_string()],
+        )?;
+        Ok(gone)
+    })
 }
 
 /// A user's own rows in a server, later than `since`, oldest first.
-pub(super) fn own(
+pub(super) fn own_messages(
     session: &Session,
     owner: UserId,
     agent: &AgentName,

@@ -205,7 +205,7 @@ fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<SnapshotCha
 
 /// Gives a message's rows, and their copies in snapshots, a new text. An answer
 /// of several messages keeps its text, since one message is only part of it.
-pub(super) fn edit(
+pub(super) fn edit_message(
     session: &Session,
     channel: ChannelId,
     message: MessageId,
@@ -245,7 +245,7 @@ pub(super) fn edit(
 }
 
 /// See [`super::super::Backend::held_messages`].
-pub(super) fn held(
+pub(super) fn held_messages(
     session: &Session,
     channel: ChannelId,
     from: MessageId,

@@ -43,7 +43,7 @@ pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<()
 }
 
 /// See [`super::super::Backend::receipt_of`].
-pub(super) fn of_message(
+pub(super) fn receipt_of(
     session: &Session,
     channel: ChannelId,
     message: MessageId,
@@ -58,7 +58,7 @@ pub(super) fn of_message(
 }
 
 /// See [`super::super::Backend::last_receipt`].
-pub(super) fn last(
+pub(super) fn last_receipt(
     session: &Session,
     channel: ChannelId,
     reader: UserId,
@@ -86,16 +86,18 @@ fn one(
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) fn expire(connection: &Connection, limits: ReceiptLimits) -> Result<u64, Fault> {
-    let mut expire = connection.prepare_cached("DELETE FROM receipts WHERE at < ?1")?;
-    let mut gone = expire.execute([time_text(limits.since)])?;
-    for (sql, most) in [
-        (BEYOND_OF_PERSON, limits.of_person),
-        (BEYOND_OF_GUILD, limits.of_guild),
-    ] {
-        gone += connection.prepare_cached(sql)?.execute([most])?;
-    }
-    Ok(gone as u64)
+pub(super) fn expire_receipts(session: &Session, limits: ReceiptLimits) -> Result<u64, Fault> {
+    session.transact(|connection| {
+        let mut expire = connection.prepare_cached("DELETE FROM receipts WHERE at < ?1")?;
+        let mut gone = expire.execute([time_text(limits.since)])?;
+        for (sql, most) in [
+            (BEYOND_OF_PERSON, limits.of_person),
+            (BEYOND_OF_GUILD, limits.of_guild),
+        ] {
+            gone += connection.prepare_cached(sql)?.execute([most])?;
+        }
+        Ok(gone as u64)
+    })
 }
 
 const BEYOND_OF_PERSON: &str = "DELETE FROM receipts WHERE turn_id IN (

@@ -108,19 +108,18 @@ fn put(session: &Session, record: &Record) -> Result<(), Fault> {
 
 /// Removes entries by their keys. Returns how many there were.
 pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault> {
-    let mut gone = 0;
-    for key in keys {
-        gone += match key {
-            RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)])?,
+    session.transact(|_| {
+        let gone = keys.iter().map(|key| match key {
+            RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)]),
             RecordKey::Marker(_)
             | RecordKey::Receipt(_)
             | RecordKey::OptOut(_)
             | RecordKey::Settings(_)
             | RecordKey::Agent(_)
-            | RecordKey::Departure(_) => remove_entry(session, key)?,
-        };
-    }
-    Ok(gone)
+            | RecordKey::Departure(_) => remove_entry(session, key),
+        });
+        gone.sum()
+    })
 }
 
 fn remove_entry(session: &Session, key: &RecordKey) -> Result<u64, Fault> {
@@ -248,7 +247,7 @@ pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
     counted.collect()
 }
 
-/// What the database takes on disk.
+/// What the database and the files of snapshots take on disk.
 pub(super) fn sizes(session: &Session) -> Result<Vec<PartSize>, Fault> {
     let pragma = |name| {
         let value = session
@@ -259,12 +258,14 @@ pub(super) fn sizes(session: &Session) -> Result<Vec<PartSize>, Fault> {
     let page_bytes = pragma("page_size")?;
     let log = session.connection.path().map(|path| format!("{path}-wal"));
     let log = log.and_then(|path| std::fs::metadata(path).ok());
-    Ok(vec![
+    let mut sizes = vec![
         PartSize::new("database", pragma("page_count")? * page_bytes),
         PartSize::new(
             "unused part of the database",
             pragma("freelist_count")? * page_bytes,
         ),
         PartSize::new("write-ahead log", log.map_or(0, |about| about.len())),
-    ])
+    ];
+    sizes.extend(session.snapshots.size()?);
+    Ok(sizes)
 }

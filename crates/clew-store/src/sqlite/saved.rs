@@ -208,7 +208,7 @@ pub(super) fn select(
 }
 
 /// A user's snapshots from a server, newest first.
-pub(super) fn list(
+pub(super) fn snapshots(
     session: &Session,
     owner: UserId,
     guild: Option<GuildId>,
@@ -228,7 +228,7 @@ pub(super) fn list(
 }
 
 /// One of a user's snapshots.
-pub(super) fn one(
+pub(super) fn snapshot(
     session: &Session,
     owner: UserId,
     id: &SnapshotId,
