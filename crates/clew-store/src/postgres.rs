@@ -160,7 +160,7 @@ impl Postgres {
         if found != Some(schema::KNOWN) {
             let remedy = "it is of an older version and in use by another process: stop that one, \
                           then `clew store migrate`";
-            return Err(connect::open_error(&connected.place, remedy, None));
+            return Err(Error::unopened(&connected.place, remedy, None));
         }
         drop(client);
         Ok(Self::over(connected, files))

@@ -44,11 +44,9 @@ impl StoreFolder {
     pub(super) fn confirmed(&self, key: &TurnKey) -> Result<(), Error> {
         let path = self.early_file(key)?;
         self.alone(&path, || match fs::remove_file(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::Io {
-                operation: "remove",
-                path: path.clone(),
-                source,
-            }),
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &path)(source))
+            }
             _ => Ok(()),
         })
     }

@@ -343,12 +343,11 @@ fn users_in(folder: &Path, user: Option<UserId>) -> Result<Vec<UserId>, Error> {
 
 /// Locks a folder for this process.
 fn lock(folder: &Path) -> Result<disk::Hold, Error> {
-    disk::hold(&folder.join(LOCK))?.map_err(|holder| Error::Open {
-        place: folder.display().to_string(),
-        remedy: format!(
+    disk::hold(&folder.join(LOCK))?.map_err(|holder| {
+        let remedy = format!(
             "the folder is in use, by another process or as another folder of this store \
              ({holder}): stop that one first, or give each a folder of its own"
-        ),
-        source: None,
+        );
+        Error::unopened(folder.display(), remedy, None)
     })
 }

@@ -60,7 +60,7 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
     let mut config: Config = url.expose().parse().map_err(|_| {
         let remedy = "it is not of the form postgres://user:password@host/database?sslmode=MODE \
                       with MODE disable, prefer or require";
-        open_error("postgres://...", remedy, None)
+        Error::unopened("postgres://...", remedy, None)
     })?;
     let place = place(&config);
     if config.get_connect_timeout().is_none() {
@@ -99,7 +99,8 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
             }
         }))
         .build();
-    let pool = pool.map_err(|error| open_error(&place, "the pool", Some(error.to_string())))?;
+    let pool =
+        pool.map_err(|error| Error::unopened(&place, "the pool", Some(error.to_string().into())))?;
     Ok(Connected { pool, place })
 }
 
@@ -113,7 +114,13 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
             return Err(Failure::Pool(error).during("open the store"));
         }
         Err(error) if is_passing_pool(&error) => return Err(not_ready(place, pool_said(&error))),
-        Err(error) => return Err(open_error(place, remedy(&error), Some(pool_said(&error)))),
+        Err(error) => {
+            return Err(Error::unopened(
+                place,
+                remedy(&error),
+                Some(pool_said(&error).into()),
+            ));
+        }
     };
     let encoding = encoding(&mut client).await;
     let encoding = encoding.map_err(|failure| at_start(failure, place))?;
@@ -122,7 +129,7 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
             "its server_encoding is {encoding}, which cannot hold every text: make a database with \
              CREATE DATABASE name ENCODING '{ENCODING}' TEMPLATE template0 and name that one"
         );
-        return Err(open_error(place, &remedy, None));
+        return Err(Error::unopened(place, &remedy, None));
     }
     Ok(client)
 }
@@ -164,14 +171,6 @@ pub(super) async fn stands_above(client: &mut Object) -> Outcome<bool> {
     Ok(found.first().is_some_and(|row| row.get(0)))
 }
 
-pub(super) fn open_error(place: &str, remedy: &str, said: Option<String>) -> Error {
-    Error::Open {
-        place: place.to_owned(),
-        remedy: remedy.to_owned(),
-        source: said.map(Into::into),
-    }
-}
-
 fn not_ready(place: &str, said: String) -> Error {
     Error::NotReady {
         place: place.to_owned(),
@@ -190,12 +189,10 @@ pub(super) fn at_start(failure: Failure, place: &str) -> Error {
             place: place.to_owned(),
             source,
         },
-        other => Error::Open {
-            place: place.to_owned(),
-            remedy: "the role needs a schema `clew` of its own, or the right to create it"
-                .to_owned(),
-            source: Some(other.into()),
-        },
+        other => {
+            let remedy = "the role needs a schema `clew` of its own, or the right to create it";
+            Error::unopened(place, remedy, Some(other.into()))
+        }
     }
 }
 
@@ -240,7 +237,7 @@ fn manager(config: Config, place: &str) -> Result<Manager, Error> {
     };
     let tls = tls.map_err(|error| {
         let remedy = "sslmode=require needs the system's list of certificates";
-        open_error(place, remedy, Some(error.to_string()))
+        Error::unopened(place, remedy, Some(error.to_string().into()))
     })?;
     let tls = MakeRustlsConnect::new(tls);
     Ok(Manager::from_config(config, tls, how))
