@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use line::{LogLine, add, failed, lines_of};
+use line::{LogLine, add, lines_of};
 
 pub use restore::Restored;
 
@@ -225,7 +225,7 @@ impl LogFolder {
         let Some(first) = rows.first() else {
             return Ok(());
         };
-        let text: String = rows.iter().map(|row| LogLine::of(row).write()).collect();
+        let text: String = rows.iter().map(|row| LogLine::of(row).to_text()).collect();
         let mut users = self.alone();
         self.add(first.owner, &text)?;
         disk::sync_folder(&self.dir)?;
@@ -240,9 +240,9 @@ impl LogFolder {
         let size = fs::metadata(&path).map_or(0, |about| about.len());
         let full = |most| size > 0 && size.saturating_add(text.len() as u64) > most;
         if self.max_bytes.is_some_and(full) {
-            fs::rename(&path, &old).map_err(failed("rotate", &path))?;
+            fs::rename(&path, &old).map_err(Error::io("rotate", &path))?;
         }
-        add(&path, text).map_err(failed("write", &path))
+        add(&path, text).map_err(Error::io("write", &path))
     }
 
     fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
@@ -437,7 +437,7 @@ impl LogFolder {
                 continue;
             };
             for text in lines {
-                let text = text.map_err(failed("read", &path))?;
+                let text = text.map_err(Error::io("read", &path))?;
                 let text = String::from_utf8_lossy(&text);
                 if let Ok(line) = LogLine::read(&text)
                     && !visit(line, &text)
@@ -475,7 +475,7 @@ impl LogFolder {
                         }
                     }
                     kept += 1;
-                    file.write_all(line.write().as_bytes())?;
+                    file.write_all(line.to_text().as_bytes())?;
                 }
                 Ok(())
             })?;

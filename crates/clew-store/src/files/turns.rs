@@ -243,7 +243,7 @@ impl StoreFolder {
 
     /// Writes a conversation's file; call it within [`Self::alone`].
     fn store(&self, scope: Scope, path: &Path, conversation: &Conversation) -> Result<(), Error> {
-        disk::write(path, conversation.write().as_bytes())?;
+        disk::write(path, conversation.to_text().as_bytes())?;
         self.note_sources(scope, &conversation.rows);
         Ok(())
     }
