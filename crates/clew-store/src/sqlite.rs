@@ -19,6 +19,7 @@ mod row;
 mod saved;
 mod schema;
 mod session;
+mod statement;
 mod tables;
 mod texts;
 mod worker;

@@ -1,10 +1,11 @@
 //! Conversations: rows of turns, their windows, and deletions.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
 use super::row::{self, MESSAGE, SqliteRow, Stage, guild_number, number, time_text};
 use super::session::Session;
+use super::statement::{all, first, run};
 use super::texts;
 use super::{lists, room};
 use crate::columns::{self, Cell};
@@ -87,16 +88,12 @@ fn confirm(
 
 /// The early rows of a row's turn, in order, with their numbers.
 fn early_of(session: &Session, row: &StoredMessage) -> Result<Vec<(i64, StoredMessage)>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
-        "SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position"
-    ))?;
-    let rows = select.query_and_then(params_of(&TurnKey::of(row)), |row| {
-        Ok((
-            row.get(0)?,
-            columns::message(&SqliteRow::of("messages", row))?,
-        ))
-    })?;
-    rows.collect()
+    let sql = format!("SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position");
+    let key = TurnKey::of(row);
+    all(&session.connection, &sql, params_of(&key), |row| {
+        let message = columns::message(&SqliteRow::of("messages", row))?;
+        Ok((row.get(0)?, message))
+    })
 }
 
 /// See `Backend::take_back`.
@@ -106,18 +103,18 @@ pub(super) fn take_back(session: &Session, key: &TurnKey) -> Result<u64, Fault> 
 
 /// See `Backend::early`. Unreadable rows are left out.
 pub(super) fn early(session: &Session, limit: usize) -> Result<Vec<StoredMessage>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT {MESSAGE} FROM early_messages ORDER BY scope, agent_name, turn_id, position"
-    ))?;
-    let mut rows = select.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.extend(readable(session, row)?);
-    }
-    Ok(append::first_turns(found, limit))
+    );
+    let found = all(&session.connection, &sql, [], |row| readable(session, row))?;
+    Ok(append::first_turns(
+        found.into_iter().flatten().collect(),
+        limit,
+    ))
 }
 
 /// What is stored of a conversation besides its rows.
+#[derive(Default)]
 pub(super) struct State {
     /// The last ordinal assigned.
     pub(super) last_ordinal: u64,
@@ -132,20 +129,16 @@ impl State {
         scope: Scope,
         agent: &AgentName,
     ) -> Result<Self, Fault> {
-        let mut state = connection.prepare_cached(
-            "SELECT last_ordinal, disordered FROM conversations
-             WHERE scope = ?1 AND agent_name = ?2",
-        )?;
-        let found = state.query_row((scope.to_string(), agent.as_str()), |row| {
+        let sql = "SELECT last_ordinal, disordered FROM conversations
+             WHERE scope = ?1 AND agent_name = ?2";
+        let key = (scope.to_string(), agent.as_str());
+        let found = first(connection, sql, key, |row| {
             Ok(Self {
                 last_ordinal: row.get::<_, i64>(0)?.cast_unsigned(),
                 disordered: row.get(1)?,
             })
         });
-        Ok(found.optional()?.unwrap_or(Self {
-            last_ordinal: 0,
-            disordered: false,
-        }))
+        found.map(Option::unwrap_or_default)
     }
 
     /// Stores the state.
@@ -155,18 +148,12 @@ impl State {
         scope: Scope,
         agent: &AgentName,
     ) -> Result<(), Fault> {
-        let mut keep = connection.prepare_cached(
-            "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
+        let sql = "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
              VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4",
-        )?;
-        keep.execute(params![
-            scope.to_string(),
-            agent.as_str(),
-            number(self.last_ordinal),
-            self.disordered
-        ])?;
-        Ok(())
+             ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4";
+        let (scope, ordinal) = (scope.to_string(), number(self.last_ordinal));
+        let values = (scope, agent.as_str(), ordinal, self.disordered);
+        run(connection, sql, values).map(drop)
     }
 
     /// The highest ordinal present, and the latest time.
@@ -184,33 +171,26 @@ impl State {
              WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
              ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 1"
         };
-        let mut newest = connection.prepare_cached(sql)?;
-        let found = newest.query_row((scope.to_string(), agent.as_str()), |row| {
-            Ok((
-                row.get::<_, Option<i64>>(0)?,
-                row.get::<_, Option<String>>(1)?,
-            ))
-        });
-        Ok(match found.optional()? {
-            Some((Some(ordinal), Some(time))) => {
-                // An unreadable time is reported when its row is read.
-                let time = UnixMillis::parse(&time).unwrap_or_default();
-                Some((ordinal.cast_unsigned(), time))
-            }
-            _ => None,
-        })
+        let key = (scope.to_string(), agent.as_str());
+        let found = first(connection, sql, key, |row| {
+            let (ordinal, time): (Option<i64>, Option<String>) = (row.get(0)?, row.get(1)?);
+            Ok(ordinal.zip(time))
+        })?;
+        Ok(found.flatten().map(|(ordinal, time)| {
+            // An unreadable time is reported when its row is read.
+            let time = UnixMillis::parse(&time).unwrap_or_default();
+            (ordinal.cast_unsigned(), time)
+        }))
     }
 }
 
 /// A turn's ordinal, if it has any rows, early or not.
 fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
     let sql = format!("SELECT ordinal FROM message_rows WHERE NOT gone AND {OF_TURN} LIMIT 1");
-    let mut select = connection.prepare_cached(&sql)?;
     let key = TurnKey::of(row);
-    let ordinal: Option<i64> = select
-        .query_row(params_of(&key), |row| row.get(0))
-        .optional()?;
-    Ok(ordinal.map(i64::cast_unsigned))
+    first(connection, &sql, params_of(&key), |row| {
+        Ok(row.get::<_, i64>(0)?.cast_unsigned())
+    })
 }
 
 /// Removes a turn's rows, or only its early ones. Returns how many there were.
@@ -334,17 +314,15 @@ fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Result<Vec<StoredMe
             (which.to_owned(), "ASC", Cell::Numbers(turns))
         }
     };
-    let mut select = connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT {MESSAGE} FROM messages WHERE {which} AND role IN ('user', 'assistant')
          ORDER BY ordinal {order}, turn_id {order}, position {order} LIMIT ?4"
-    ))?;
+    );
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let (scope, agent) = (query.scope.to_string(), query.agent.as_str());
-    let mut rows = select.query(params![scope, agent, given, limit])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.extend(readable(session, row)?);
-    }
+    let values = (scope, agent, given, limit);
+    let found = all(connection, &sql, values, |row| readable(session, row))?;
+    let mut found: Vec<_> = found.into_iter().flatten().collect();
     if order == "DESC" {
         found.reverse();
     }
@@ -388,14 +366,14 @@ pub(super) fn own_messages(
     guild: Option<GuildId>,
     since: UnixMillis,
 ) -> Result<Vec<StoredMessage>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT {MESSAGE} FROM messages
          WHERE owner_id = ?1 AND agent_name = ?2 AND guild_id IS ?3 AND timestamp > ?4
          ORDER BY timestamp, scope, ordinal, turn_id, position"
-    ))?;
+    );
     let guild = guild_number(guild);
     let key = (number(owner.get()), agent.as_str(), guild, time_text(since));
-    let rows =
-        select.query_and_then(key, |row| columns::message(&SqliteRow::of("messages", row)))?;
-    rows.collect()
+    all(&session.connection, &sql, key, |row| {
+        columns::message(&SqliteRow::of("messages", row))
+    })
 }
