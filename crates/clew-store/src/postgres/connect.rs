@@ -17,8 +17,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::super::Error;
 use super::super::any::OpenFor;
 use super::session::{
-    Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool, pool_said,
-    rows,
+    self, Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool,
+    pool_said,
 };
 use super::{certificate, hold};
 use clew_context::model::Secret;
@@ -154,21 +154,16 @@ async fn reached(connected: &Connected, patience: Duration) -> Result<Object, Po
 
 async fn encoding(client: &mut Object) -> Outcome<String> {
     let transaction = client.transaction().await?;
-    let found = rows(
-        &transaction,
-        "SELECT current_setting('server_encoding')",
-        &[],
-    )
-    .await?;
-    let encoding = found.first().map(|row| row.try_get(0)).transpose()?;
+    let sql = "SELECT current_setting('server_encoding')";
+    let encoding = session::first(&transaction, sql, &[]).await?;
     Ok(encoding.unwrap_or_default())
 }
 
 /// Whether row-level security does not hold for our role.
 pub(super) async fn stands_above(client: &mut Object) -> Outcome<bool> {
     let transaction = client.transaction().await?;
-    let found = rows(&transaction, STANDS_ABOVE, &[]).await?;
-    Ok(found.first().is_some_and(|row| row.get(0)))
+    let found = session::first(&transaction, STANDS_ABOVE, &[]).await?;
+    Ok(found.unwrap_or_default())
 }
 
 fn not_ready(place: &str, said: String) -> Error {

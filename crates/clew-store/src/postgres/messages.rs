@@ -9,10 +9,11 @@ use tokio_postgres::Row;
 
 use super::super::{ConversationStats, ExchangeQuery, Exchanges, TurnKey, WindowQuery};
 use super::session::{
-    Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
+    self, Failure, Outcome, Parameters, ids, rows, scoped_rows, see_all, touched, write_all,
+    write_scope,
 };
 use super::tables::MESSAGE;
-use super::values::{self, Moment, SourceIds, limit, maybe_text, text};
+use super::values::{Moment, PostgresRow, SourceIds, limit, maybe_text, text};
 use super::{early, marks};
 use crate::append;
 use crate::backend::RECENT_ROWS;
@@ -195,11 +196,7 @@ async fn hold_counter(transaction: &Transaction<'_>, row: &StoredMessage) -> Out
     let (guild, channel, owner) = places(row.scope);
     let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
     let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner];
-    let held = rows(transaction, HOLD_COUNTER, parameters).await?;
-    let last = held
-        .first()
-        .map(|row| row.try_get::<_, i64>(0))
-        .transpose()?;
+    let last: Option<i64> = session::first(transaction, HOLD_COUNTER, parameters).await?;
     Ok(last.unwrap_or(0).cast_unsigned())
 }
 
@@ -292,8 +289,7 @@ pub(super) async fn insert_row(
         &position,
         &columns::sources(&row.sources),
     ];
-    let added = rows(transaction, sql, parameters).await?;
-    Ok(added.first().map(|row| row.try_get(0)).transpose()?)
+    session::first(transaction, sql, parameters).await
 }
 
 /// Writes rows unchanged, replacing earlier copies of them. Rows of one call
@@ -334,8 +330,8 @@ async fn next_position(transaction: &Transaction<'_>, row: &StoredMessage) -> Ou
     let sql = "SELECT coalesce(max(position) + 1, 0) FROM clew.messages \
                WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
     let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
-    let found = rows(transaction, sql, &[&scope, &turn, &row.agent.as_str()]).await?;
-    let next = found.first().map(|row| row.try_get(0)).transpose()?;
+    let parameters: Parameters<'_> = &[&scope, &turn, &row.agent.as_str()];
+    let next = session::first(transaction, sql, parameters).await?;
     Ok(next.unwrap_or(0))
 }
 
@@ -361,7 +357,7 @@ pub(super) async fn read_window(
 
 /// A row of a turn; `None` if it cannot be read.
 pub(super) fn readable(row: &Row) -> Option<StoredMessage> {
-    let message = values::message(row).map_err(|failure| {
+    let message = message(row).map_err(|failure| {
         let error = failure.during("read a conversation");
         tracing::error!(%error, "a row cannot be read: left out");
     });
@@ -440,7 +436,11 @@ pub(super) async fn own_messages(
     let parameters: Parameters<'_> = &[&owner, &agent, &guild, &Moment(since)];
     let sql = format!("SELECT {MESSAGE} {OWN}");
     let found = rows(transaction, &sql, parameters).await?;
-    found.iter().map(values::message).collect()
+    found.iter().map(message).collect()
+}
+
+fn message(row: &Row) -> Outcome<StoredMessage> {
+    columns::message(&PostgresRow::of("messages", row))
 }
 
 /// Gives an edited message's rows the new text. An answer of several messages
@@ -470,10 +470,8 @@ pub(super) async fn held_messages(
     // No Discord id uses the highest bit, so a higher bound means no bound.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
     let parameters: Parameters<'_> = &[&channel.get().cast_signed(), &bound(from), &bound(to)];
-    let found = rows(transaction, HELD, parameters).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    let ids = ids.map(|id| Ok(MessageId::new(id?.cast_unsigned())));
-    let mut held: BTreeSet<MessageId> = ids.collect::<Outcome<_>>()?;
+    let held = ids(transaction, HELD, parameters, MessageId::new).await?;
+    let mut held = BTreeSet::from_iter(held);
     let early = early::held(transaction, channel).await?;
     held.extend(early.into_iter().filter(|id| (from..=to).contains(id)));
     Ok(held.into_iter().collect())
@@ -482,10 +480,7 @@ pub(super) async fn held_messages(
 /// See [`super::super::Backend::guilds`].
 pub(super) async fn guilds(transaction: &Transaction<'_>) -> Outcome<Vec<GuildId>> {
     see_all(transaction).await?;
-    let found = rows(transaction, GUILDS, &[]).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(GuildId::new(id?.cast_unsigned())))
-        .collect()
+    ids(transaction, GUILDS, &[], GuildId::new).await
 }
 
 /// See [`super::super::Backend::recent_direct`].
@@ -495,16 +490,13 @@ pub(super) async fn recent_direct(
 ) -> Outcome<Vec<ChannelId>> {
     see_all(transaction).await?;
     let limits = [RECENT_ROWS, limit].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
-    let found = rows(transaction, RECENT_DIRECT, &[&limits[0], &limits[1]]).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(ChannelId::new(id?.cast_unsigned())))
-        .collect()
+    let parameters: Parameters<'_> = &[&limits[0], &limits[1]];
+    ids(transaction, RECENT_DIRECT, parameters, ChannelId::new).await
 }
 
 /// See [`super::super::Backend::members`].
 pub(super) async fn members(transaction: &Transaction<'_>, guild: GuildId) -> Outcome<Vec<UserId>> {
     see_all(transaction).await?;
-    let found = rows(transaction, MEMBERS, &[&guild_key(Some(guild))]).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(UserId::new(id?.cast_unsigned()))).collect()
+    let guild = guild_key(Some(guild));
+    ids(transaction, MEMBERS, &[&guild], UserId::new).await
 }

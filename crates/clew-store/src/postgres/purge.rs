@@ -7,9 +7,9 @@
 use deadpool_postgres::Transaction;
 
 use super::super::{Kind, Purge, Purged, SnapshotFiles};
-use super::session::{Outcome, rows, touched, write_all};
-use super::tables::{COUNTERS, SNAPSHOT, table};
-use super::values::{self, borrowed, dollars};
+use super::session::{Outcome, touched, write_all};
+use super::tables::{COUNTERS, table};
+use super::values::{borrowed, dollars};
 use super::{early, snapshots};
 use crate::snapshots::SnapshotRest;
 
@@ -68,10 +68,9 @@ async fn purge_snapshots(
     let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
         return Ok(0);
     };
-    let sql = format!("SELECT {SNAPSHOT} FROM clew.snapshots WHERE {which} FOR UPDATE");
+    let which = dollars(&format!("WHERE {which} FOR UPDATE"));
     let mut gone = 0;
-    for row in rows(transaction, &dollars(&sql), &borrowed(&purge.cells())).await? {
-        let info = values::snapshot(&row)?;
+    for info in snapshots::select(transaction, &which, &borrowed(&purge.cells())).await? {
         let rest = if purge.takes_whole(&info) {
             SnapshotRest::Gone
         } else {

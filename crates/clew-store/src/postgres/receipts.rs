@@ -3,7 +3,7 @@
 use deadpool_postgres::Transaction;
 
 use super::session::{Outcome, Parameters, rows, touched};
-use super::values::{self, Moment, text};
+use super::values::{Moment, PostgresRow, text};
 use crate::columns::{self, RECEIPT, guild_key, user_key};
 use crate::model::{ReceiptLimits, StoredReceipt};
 use clew_context::model::{ChannelId, MessageId, UserId};
@@ -84,7 +84,8 @@ async fn one(
 ) -> Outcome<Option<StoredReceipt>> {
     let sql = format!("SELECT {RECEIPT} FROM clew.receipts WHERE {which}");
     let found = rows(transaction, &sql, parameters).await?;
-    found.first().map(values::receipt).transpose()
+    let found = found.first().map(|row| PostgresRow::of("receipts", row));
+    found.map(|row| columns::receipt(&row)).transpose()
 }
 
 /// See [`super::super::Backend::expire_receipts`].

@@ -51,7 +51,7 @@ pub(super) async fn records(
         }
         let table = table.name.trim_start_matches("clew.");
         page.records
-            .extend(match columns::record(kind, &PostgresRow { table, row })? {
+            .extend(match columns::record(kind, &PostgresRow::of(table, row))? {
                 Some(Record::Snapshot(found)) => Some(Record::Snapshot(
                     snapshots::what_is_left(files, found.info).await?,
                 )),
