@@ -49,14 +49,14 @@ pub(super) async fn records(
             page.next = Some(cursor(table.is_named, row)?);
             break;
         }
-        let table = table.name.trim_start_matches("clew.");
-        page.records
-            .extend(match columns::record(kind, &PostgresRow::of(table, row))? {
+        page.records.extend(
+            match columns::record(kind, &PostgresRow::of(table.name, row))? {
                 Some(Record::Snapshot(found)) => Some(Record::Snapshot(
                     snapshots::what_is_left(files, found.info).await?,
                 )),
                 found => found,
-            });
+            },
+        );
     }
     Ok(page)
 }

@@ -39,39 +39,33 @@ pub(super) fn some_messages(session: &Session, purge: &Purge, most: u64) -> Resu
 
 /// Removes a kind's rows. Returns how many were removed.
 fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
-    let table = table(kind);
-    let which = table.and_then(|table| Some((table.name, table.purged(kind, purge)?)));
+    let Some(table) = table(kind) else {
+        return Ok(0);
+    };
+    let which = if kind == Kind::Receipts {
+        table.concerned(purge)
+    } else {
+        table.purged(kind, purge)
+    };
     let key = params_from_iter(purge.cells());
     match (kind, which) {
         (Kind::Messages, _) => messages_gone(session, purge, u64::MAX),
-        (Kind::Receipts, _) => {
-            let Some(which) = table.and_then(|table| table.concerned(purge)) else {
-                return Ok(0);
-            };
-            run(
-                &session.connection,
-                &format!("DELETE FROM receipts WHERE {which}"),
-                key,
-            )
-        }
         // Snapshots are removed with their files.
         (Kind::Snapshots, _) | (_, None) => Ok(0),
-        (Kind::UserFacts | Kind::ServerFacts, Some((_, which))) => {
+        (Kind::UserFacts | Kind::ServerFacts, Some(which)) => {
             facts::remove_where(session, &which, key)
         }
         (
             Kind::Markers
+            | Kind::Receipts
             | Kind::OptOuts
             | Kind::Settings
             | Kind::Agents
             | Kind::Departures
             | Kind::Transcripts
             | Kind::Outputs,
-            Some((name, which)),
-        ) => {
-            let sql = format!("DELETE FROM {name} WHERE {which}");
-            run(&session.connection, &sql, key)
-        }
+            Some(which),
+        ) => run(&session.connection, &table.delete(&which), key),
     }
 }
 
