@@ -33,16 +33,14 @@ pub(super) fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let failed = Error::io("write", path);
-    let mut temporary = temporary(path)?;
-    let mut buffered = BufWriter::new(&mut temporary);
-    fill(&mut buffered).map_err(failed)?;
-    buffered.flush().map_err(failed)?;
-    drop(buffered);
-    temporary.as_file().sync_all().map_err(failed)?;
-    temporary
-        .persist(path)
-        .map_err(|refused| failed(refused.error))?;
+    let fill = |file: &mut tempfile::NamedTempFile| {
+        let mut buffered = BufWriter::new(&mut *file);
+        fill(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
+        file.as_file().sync_all()
+    };
+    replace(path, fill)?;
     sync_folder(folder_of(path))
 }
 
@@ -71,20 +69,24 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
 /// Writes a file whole, without waiting for the disk: it outlives the process, and
 /// perhaps not a power failure.
 pub(super) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = Error::io("write", path);
-    let mut temporary = temporary(path)?;
-    temporary.write_all(bytes).map_err(failed)?;
-    let persisted = temporary.persist(path);
-    persisted.map(drop).map_err(|refused| failed(refused.error))
+    replace(path, |file| file.write_all(bytes))
 }
 
-/// A file that takes the place of another once it is filled.
-fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, Error> {
+/// Puts a file in the place of another once it is filled. Creates missing folders.
+fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut tempfile::NamedTempFile) -> io::Result<()>,
+) -> Result<(), Error> {
     let folder = folder_of(path);
     create_folders(folder)?;
     let mut builder = tempfile::Builder::new();
     let made = builder.prefix(".").suffix(TEMPORARY).tempfile_in(folder);
-    made.map_err(Error::io("write", path))
+    let replaced = made.and_then(|mut made| {
+        fill(&mut made)?;
+        made.persist(path)?;
+        Ok(())
+    });
+    replaced.map_err(Error::io("write", path))
 }
 
 /// Removes a file durably. Returns whether it existed.

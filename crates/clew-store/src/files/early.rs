@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::{Error, Purge, Reach, Record, TurnKey, append, disk};
 use super::conversation::{LIFETIME, check};
 use super::folder::StoreFolder;
+use super::turns::edit_rows;
 use super::{check_agent, entries};
 use crate::model::{Scope, StoredMessage};
 use clew_context::model::{ChannelId, MessageId, UnixMillis};
@@ -128,11 +129,7 @@ impl StoreFolder {
                     Record::Message(row) => Some(row),
                     _ => None,
                 });
-                let is_it = |row: &&mut StoredMessage| {
-                    row.is_text_of(channel, message) && row.content != text
-                };
-                let rows = rows.filter(is_it);
-                rows.map(|row| text.clone_into(&mut row.content)).count() as u64
+                edit_rows(rows, channel, message, text)
             })?;
         }
         Ok(edited)

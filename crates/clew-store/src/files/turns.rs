@@ -167,11 +167,7 @@ impl StoreFolder {
         let mut edited = 0;
         self.conversations(ConversationsIn::Channel(channel), None, &mut |scope| {
             edited += self.revise(scope, |conversation| {
-                let is_it = |row: &&mut StoredMessage| {
-                    row.is_text_of(channel, message) && row.content != text
-                };
-                let rows = conversation.rows.iter_mut().filter(is_it);
-                rows.map(|row| text.clone_into(&mut row.content)).count() as u64
+                edit_rows(conversation.rows.iter_mut(), channel, message, text)
             })?;
             Ok(())
         })?;
@@ -320,6 +316,18 @@ impl StoreFolder {
             self.index().direct.insert(row.channel, user);
         }
     }
+}
+
+/// Gives an edited message its new text. Returns how many rows had another.
+pub(super) fn edit_rows<'a>(
+    rows: impl Iterator<Item = &'a mut StoredMessage>,
+    channel: ChannelId,
+    message: MessageId,
+    text: &str,
+) -> u64 {
+    let is_it = |row: &&mut StoredMessage| row.is_text_of(channel, message) && row.content != text;
+    let rows = rows.filter(is_it);
+    rows.map(|row| text.clone_into(&mut row.content)).count() as u64
 }
 
 /// `1.json.corrupt-2` for `1.json`.
