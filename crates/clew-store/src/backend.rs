@@ -195,12 +195,13 @@ pub enum Capacity {
 
 /// Implements [`Backend`] for a store that has its work done on another thread. Beside what is
 /// written out, a line for each operation: how the store carries it out, what errors call it, and
-/// the function that gets the arguments on that thread; those with a `&` are cloned for it.
+/// the function that gets the arguments on that thread. Those with a `&` are cloned for it, and
+/// those with a `?` if there is anything.
 macro_rules! delegating {
     (
         impl Backend for $store:ident { $($written_out:tt)* }
         $($how:ident $operation:literal: $place:ident::$name:ident(
-            $($(&$lent:ident)? $($given:ident)?: $kind:ty),*
+            $($(&$lent:ident)? $(?$maybe:ident)? $($given:ident)?: $kind:ty),*
         ) -> $answer:ty;)*
     ) => {
         #[async_trait]
@@ -208,11 +209,11 @@ macro_rules! delegating {
             $(
                 async fn $name(
                     &self,
-                    $($($lent)? $($given)?: $kind),*
+                    $($($lent)? $($maybe)? $($given)?: $kind),*
                 ) -> Result<$answer, Error> {
-                    $($(let $lent = $lent.to_owned();)?)*
+                    $($(let $lent = $lent.to_owned();)? $(let $maybe = $maybe.cloned();)?)*
                     let work = self.$how($operation, move |there| {
-                        $place::$name(there $(, $(&$lent)? $($given)?)*)
+                        $place::$name(there $(, $(&$lent)? $($maybe.as_ref())? $($given)?)*)
                     });
                     work.await
                 }
@@ -223,6 +224,20 @@ macro_rules! delegating {
     };
 }
 pub(crate) use delegating;
+
+/// What a store without saved conversations says to them.
+pub(crate) const fn no_snapshots() -> Error {
+    Error::NeedsDatabase {
+        what: "saved conversations",
+    }
+}
+
+/// The same of receipts: one is found by any of its messages, for weeks, which takes an index.
+pub(crate) const fn no_receipts() -> Error {
+    Error::NeedsDatabase {
+        what: "receipts of answers",
+    }
+}
 
 /// What a store can do. Confirmed writes are durable: they survive `kill -9`.
 /// No call blocks the async thread.
@@ -239,7 +254,8 @@ pub(crate) use delegating;
 /// `SnapshotRest`); whose a record is ([`Record::is_of`]) and what it replaces
 /// ([`Record::key`]); the snapshots' files ([`SnapshotFiles`](super::SnapshotFiles));
 /// ranking facts without a database (`rank`). Databases also share their rows'
-/// form (`columns`) and the statements about whole kinds (`table`).
+/// form (`columns`), most of their tables and the statements about whole kinds
+/// (`table`). Snapshots and receipts are kept by databases only.
 ///
 /// In a database, a conversation's last ordinal outlives its rows: after
 /// [`delete_conversation`](Self::delete_conversation) or a purge of all rows the
@@ -361,21 +377,30 @@ pub trait Backend: Send + Sync {
         guild: Option<GuildId>,
         agent: Option<&AgentName>,
         limit: usize,
-    ) -> Result<Vec<ContextSnapshotInfo>, Error>;
+    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
+        let _ = (owner, guild, agent, limit);
+        Err(no_snapshots())
+    }
 
     /// One of a user's snapshots.
     async fn snapshot(
         &self,
         owner: UserId,
         id: &SnapshotId,
-    ) -> Result<Option<ContextSnapshot>, Error>;
+    ) -> Result<Option<ContextSnapshot>, Error> {
+        let _ = (owner, id);
+        Err(no_snapshots())
+    }
 
     /// The receipt of an answer, by one of its messages or by its trigger.
     async fn receipt_of(
         &self,
         channel: ChannelId,
         message: MessageId,
-    ) -> Result<Option<StoredReceipt>, Error>;
+    ) -> Result<Option<StoredReceipt>, Error> {
+        let _ = (channel, message);
+        Err(no_receipts())
+    }
 
     /// The receipt of the newest answer in a channel, passing over private answers
     /// to others than the reader.
@@ -383,10 +408,16 @@ pub trait Backend: Send + Sync {
         &self,
         channel: ChannelId,
         reader: UserId,
-    ) -> Result<Option<StoredReceipt>, Error>;
+    ) -> Result<Option<StoredReceipt>, Error> {
+        let _ = (channel, reader);
+        Err(no_receipts())
+    }
 
     /// Removes the receipts beyond these limits. Returns how many.
-    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error>;
+    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error> {
+        let _ = limits;
+        Ok(0)
+    }
 
     /// The facts about a user or a server, oldest first; of more than `most` the most
     /// useful. What is longer than [`MAX_FACT_BYTES`](crate::model::MAX_FACT_BYTES) is left out.

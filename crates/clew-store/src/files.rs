@@ -36,10 +36,7 @@ use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, TurnKey, WindowQuery,
 };
-use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
-    SnapshotId, StoredMessage, StoredReceipt, Subject,
-};
+use crate::model::{AgentName, ClearKey, Fact, FactId, Scope, StoredMessage, Subject};
 use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
 };
@@ -155,19 +152,6 @@ pub(super) fn check_agent(agent: &AgentName) -> Result<(), Error> {
     })
 }
 
-fn no_snapshots() -> Error {
-    Error::NeedsDatabase {
-        what: "saved conversations",
-    }
-}
-
-/// A receipt is found by any of its messages, for weeks: that takes an index.
-fn no_receipts() -> Error {
-    Error::NeedsDatabase {
-        what: "receipts of answers",
-    }
-}
-
 /// Refuses a file of a newer version, and leaves it unchanged.
 fn check_version(fields: &Fields) -> Result<(), Unread> {
     let found = fields.need("version", NUMBER)?;
@@ -185,58 +169,6 @@ delegating! {
     impl Backend for Files {
         fn capacity(&self) -> Capacity {
             Capacity::NewestTurns
-        }
-
-        async fn snapshots(
-            &self,
-            _: UserId,
-            _: Option<GuildId>,
-            _: Option<&AgentName>,
-            _: usize,
-        ) -> Result<Vec<ContextSnapshotInfo>, Error> {
-            Err(no_snapshots())
-        }
-
-        async fn snapshot(
-            &self,
-            _: UserId,
-            _: &SnapshotId,
-        ) -> Result<Option<ContextSnapshot>, Error> {
-            Err(no_snapshots())
-        }
-
-        async fn receipt_of(
-            &self,
-            _: ChannelId,
-            _: MessageId,
-        ) -> Result<Option<StoredReceipt>, Error> {
-            Err(no_receipts())
-        }
-
-        async fn last_receipt(
-            &self,
-            _: ChannelId,
-            _: UserId,
-        ) -> Result<Option<StoredReceipt>, Error> {
-            Err(no_receipts())
-        }
-
-        async fn expire_receipts(&self, _: ReceiptLimits) -> Result<u64, Error> {
-            Ok(0)
-        }
-
-        async fn records(
-            &self,
-            kind: Kind,
-            owner: Option<UserId>,
-            after: Option<&Cursor>,
-            limit: usize,
-        ) -> Result<Records, Error> {
-            let after = after.cloned();
-            self.run("read entries", move |folder| {
-                folder.records(kind, owner, after.as_ref(), limit)
-            })
-            .await
         }
 
         /// Nobody else writes: the folder is this process's alone.
@@ -290,6 +222,10 @@ delegating! {
     run "list direct messages": StoreFolder::recent_direct(limit: usize) -> Vec<ChannelId>;
     run "list a server's users": StoreFolder::members(guild: GuildId) -> Vec<UserId>;
     run "sweep": StoreFolder::sweep(now: UnixMillis) -> u64;
+    run "read entries":
+        StoreFolder::records(
+            kind: Kind, owner: Option<UserId>, ?after: Option<&Cursor>, limit: usize
+        ) -> Records;
     run "write entries": StoreFolder::write(&records: &[Record]) -> ();
     run "remove entries": StoreFolder::remove(&keys: &[RecordKey]) -> u64;
     run "count": StoreFolder::stats() -> Vec<KindStats>;

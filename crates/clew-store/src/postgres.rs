@@ -153,8 +153,7 @@ impl Postgres {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
-        let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected, Duration::ZERO).await?;
+        let (connected, mut client) = connect::look(url).await?;
         let found = schema::found(&mut client, &connected.place).await;
         let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
         if found != Some(schema::KNOWN) {
@@ -187,8 +186,7 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
-        let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected, Duration::ZERO).await?;
+        let (connected, mut client) = connect::look(url).await?;
         let found = schema::found(&mut client, &connected.place).await;
         found.map_err(|failure| connect::at_start(failure, &connected.place))
     }
@@ -200,8 +198,7 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn stands_above(url: &Secret) -> Result<bool, Error> {
-        let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected, Duration::ZERO).await?;
+        let (connected, mut client) = connect::look(url).await?;
         let stands_above = connect::stands_above(&mut client).await;
         stands_above.map_err(|failure| connect::at_start(failure, &connected.place))
     }

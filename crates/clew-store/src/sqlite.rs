@@ -27,7 +27,7 @@ mod worker;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use self::session::{Durability, SqliteSettings};
@@ -36,7 +36,7 @@ use async_trait::async_trait;
 use self::fault::Fault;
 use self::saved::SnapshotPlace;
 use self::session::Session;
-use self::worker::Queue;
+use self::worker::{Queue, lock};
 use super::backend::{Visit, delegating, each_paged};
 use super::{
     Backend, Checked, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
@@ -253,20 +253,6 @@ delegating! {
             created.await
         }
 
-        async fn snapshots(
-            &self,
-            owner: UserId,
-            guild: Option<GuildId>,
-            agent: Option<&AgentName>,
-            limit: usize,
-        ) -> Result<Vec<ContextSnapshotInfo>, Error> {
-            let agent = agent.cloned();
-            self.read("list snapshots", move |session| {
-                saved::snapshots(session, owner, guild, agent.as_ref(), limit)
-            })
-            .await
-        }
-
         async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
             let is_single = matches!(purge, Purge::Messages { .. } | Purge::Edited { .. });
             let mut removed = 0;
@@ -306,20 +292,6 @@ delegating! {
             Ok(0)
         }
 
-        async fn records(
-            &self,
-            kind: Kind,
-            owner: Option<UserId>,
-            after: Option<&Cursor>,
-            limit: usize,
-        ) -> Result<Records, Error> {
-            let after = after.cloned();
-            self.read("read entries", move |session| {
-                records::page(session, kind, owner, after.as_ref(), limit)
-            })
-            .await
-        }
-
         async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
             let copy = self.read("copy the store", Session::copied).await?;
             let copy = Self {
@@ -356,12 +328,7 @@ delegating! {
                 readers.close().await;
             }
             self.writer.close().await;
-            drop(
-                self.hold
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take(),
-            );
+            drop(lock(&self.hold).take());
             Ok(())
         }
     }
@@ -386,6 +353,10 @@ delegating! {
         messages::own_messages(
             owner: UserId, &agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
         ) -> Vec<StoredMessage>;
+    read "list snapshots":
+        saved::snapshots(
+            owner: UserId, guild: Option<GuildId>, ?agent: Option<&AgentName>, limit: usize
+        ) -> Vec<ContextSnapshotInfo>;
     read "read a snapshot":
         saved::snapshot(owner: UserId, &id: &SnapshotId) -> Option<ContextSnapshot>;
     read "read a receipt":
@@ -403,6 +374,10 @@ delegating! {
     read "list servers": lists::guilds() -> Vec<GuildId>;
     read "list direct messages": lists::recent_direct(limit: usize) -> Vec<ChannelId>;
     read "list a server's users": lists::members(guild: GuildId) -> Vec<UserId>;
+    read "read entries":
+        records::records(
+            kind: Kind, owner: Option<UserId>, ?after: Option<&Cursor>, limit: usize
+        ) -> Records;
     alone "remove entries": records::remove(&keys: &[RecordKey]) -> u64;
     read "count what there is": records::stats() -> Vec<KindStats>;
     read "measure the database": records::sizes() -> Vec<PartSize>;

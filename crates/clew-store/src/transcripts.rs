@@ -323,14 +323,7 @@ impl LogFolder {
     fn remove_before(&self, moment: UnixMillis) -> Result<u64, Error> {
         let mut gone = 0;
         for user in self.known()? {
-            let mut old = false;
-            self.each_line(user, &mut |line, _| {
-                old |= line.at < moment;
-                !old
-            })?;
-            if old {
-                gone += self.rewrite(user, &|line| LineChange::remove_if(line.at < moment))?;
-            }
+            gone += self.change(user, &|line| LineChange::remove_if(line.at < moment))?;
         }
         Ok(gone)
     }
@@ -344,15 +337,7 @@ impl LogFolder {
             let is_whole = line.parts.is_empty() || line.role == StoredRole::User;
             line.message == Some(message) && is_whole && line.text != text
         };
-        let mut known = false;
-        self.each_line(*user, &mut |line, _| {
-            known |= is_it(&line);
-            !known
-        })?;
-        if !known {
-            return Ok(0);
-        }
-        self.rewrite(*user, &|line| {
+        self.change(*user, &|line| {
             if is_it(line) {
                 LineChange::Text(text.to_owned())
             } else {
@@ -447,6 +432,19 @@ impl LogFolder {
             }
         }
         Ok(())
+    }
+
+    /// Rewrites a user's files if any line changes. Returns how many do.
+    fn change(&self, user: UserId, change: &dyn Fn(&LogLine) -> LineChange) -> Result<u64, Error> {
+        let mut is_kept = true;
+        self.each_line(user, &mut |line, _| {
+            is_kept = matches!(change(&line), LineChange::Keep);
+            is_kept
+        })?;
+        if is_kept {
+            return Ok(0);
+        }
+        self.rewrite(user, change)
     }
 
     /// Rewrites a user's files. Returns how many lines changed. Drops torn

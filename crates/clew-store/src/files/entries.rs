@@ -276,7 +276,9 @@ impl StoreFolder {
             for path in self.entry_files(kind)? {
                 // A file of a newer version is reported when it is used.
                 let entries = self.entries(&path).unwrap_or_default();
-                entries.iter().for_each(|entry| self.note_link(entry));
+                for entry in &entries {
+                    self.note_link(entry);
+                }
             }
         }
         Ok(())

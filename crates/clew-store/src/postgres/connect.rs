@@ -104,6 +104,13 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
     Ok(Connected { pool, place })
 }
 
+/// A pool that may be beside another process's, and its first connection.
+pub(super) async fn look(url: &Secret) -> Result<(Connected, Object), Error> {
+    let connected = pool(url, OpenFor::Look)?;
+    let client = first(&connected, Duration::ZERO).await?;
+    Ok((connected, client))
+}
+
 /// Makes the first connection, after waiting this long for another process to let go of the
 /// database. Its error gives the remedy, or says that a retry may help.
 pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<Object, Error> {

@@ -17,7 +17,7 @@ use crate::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records};
 use clew_context::model::{UnixMillis, UserId};
 
 /// Entries of a kind, continuing from a cursor.
-pub(super) fn page(
+pub(super) fn records(
     session: &Session,
     kind: Kind,
     owner: Option<UserId>,

@@ -6,7 +6,7 @@
 //! holds less than its row says, never more.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use rusqlite::{Connection, Row, params};
 
@@ -15,6 +15,7 @@ use super::row::{self, SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use super::statement::{all, first, run};
 use super::texts;
+use super::worker::lock;
 use crate::columns::{self, Columns};
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
 use crate::snapshots::{held_messages, held_sources};
@@ -76,10 +77,6 @@ impl SnapshotPlace {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The columns [`info`] reads.
