@@ -9,7 +9,7 @@ mod sum;
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::backend::Pages;
+use super::pages::Pages;
 use super::{Error, Kind, Record, Store};
 use fit::Fit;
 use sum::Sum;

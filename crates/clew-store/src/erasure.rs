@@ -1,6 +1,6 @@
 //! What an operator erases by hand, and a preview of its effect.
 
-use super::backend::Pages;
+use super::pages::Pages;
 use super::{Error, Kind, Purge, Purged, Store};
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
 

@@ -29,9 +29,10 @@ use async_trait::async_trait;
 pub(super) use conversation::MOST_MESSAGES;
 use folder::{StoreFolder, Unread};
 
-use super::backend::{Visit, delegating, each_paged};
+use super::backend::{Visit, delegating};
 use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
+use super::pages::each_paged;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, TurnKey, WindowQuery,

@@ -37,7 +37,8 @@ use self::fault::Fault;
 use self::saved::SnapshotPlace;
 use self::session::Session;
 use self::worker::{Queue, lock};
-use super::backend::{Visit, delegating, each_paged};
+use super::backend::{Visit, delegating};
+use super::pages::each_paged;
 use super::{
     Backend, Checked, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery, disk,

@@ -4,7 +4,8 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::super::backend::{PAGE, Visit};
+use super::super::backend::Visit;
+use super::super::pages::PAGE;
 use super::super::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records, SnapshotFiles};
 use super::session::{Failure, LONG_PATIENCE, Outcome, rows, see, see_all, touched, write_all};
 use super::tables::table;

@@ -37,19 +37,17 @@ fn put(
     stage: Stage,
 ) -> Result<u64, Fault> {
     let connection = &session.connection;
-    let state = State::of(connection, first.scope, &first.agent)?;
-    let newest = state.newest(connection, first.scope, &first.agent)?;
+    let mut state = State::of(connection, first.scope, &first.agent)?;
+    let newest = state.newest()?;
     let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
     let replaced = ordinal_of(connection, first)?;
     if replaced.is_some() {
         remove_turn(session, &TurnKey::of(first), stage == Stage::Early)?;
     }
     let ordinal = replaced.unwrap_or(state.last_ordinal + 1);
-    State {
-        last_ordinal: state.last_ordinal.max(ordinal),
-        disordered: state.disordered || newest.is_some_and(|(newest, _)| newest > ordinal),
-    }
-    .keep(connection, first.scope, &first.agent)?;
+    state.last_ordinal = state.last_ordinal.max(ordinal);
+    state.disordered |= newest.is_some_and(|(newest, _)| newest > ordinal);
+    state.keep()?;
     let newest = newest.map(|(_, time)| time);
     for (position, row) in (0..).zip(append::placed(turn, ordinal, newest, cleared)) {
         row::insert_message(connection, &row, position, stage)?;
@@ -114,55 +112,51 @@ pub(super) fn early(session: &Session, limit: usize) -> Result<Vec<StoredMessage
 }
 
 /// What is stored of a conversation besides its rows.
-#[derive(Default)]
-pub(super) struct State {
+pub(super) struct State<'a> {
+    connection: &'a Connection,
+    scope: String,
+    agent: &'a str,
     /// The last ordinal assigned.
     pub(super) last_ordinal: u64,
     /// A turn was replaced, so times may not increase with ordinals.
     pub(super) disordered: bool,
 }
 
-impl State {
+impl<'a> State<'a> {
     /// The stored state, or that of a new conversation.
     pub(super) fn of(
-        connection: &Connection,
+        connection: &'a Connection,
         scope: Scope,
-        agent: &AgentName,
+        agent: &'a AgentName,
     ) -> Result<Self, Fault> {
         let sql = "SELECT last_ordinal, disordered FROM conversations
              WHERE scope = ?1 AND agent_name = ?2";
-        let key = (scope.to_string(), agent.as_str());
-        let found = first(connection, sql, key, |row| {
-            Ok(Self {
-                last_ordinal: row.get::<_, i64>(0)?.cast_unsigned(),
-                disordered: row.get(1)?,
-            })
+        let (scope, agent) = (scope.to_string(), agent.as_str());
+        let found = first(connection, sql, (&scope, agent), |row| {
+            Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?))
         });
-        found.map(Option::unwrap_or_default)
+        let (last_ordinal, disordered) = found?.unwrap_or_default();
+        Ok(Self {
+            connection,
+            scope,
+            agent,
+            last_ordinal,
+            disordered,
+        })
     }
 
     /// Stores the state.
-    pub(super) fn keep(
-        &self,
-        connection: &Connection,
-        scope: Scope,
-        agent: &AgentName,
-    ) -> Result<(), Fault> {
+    pub(super) fn keep(&self) -> Result<(), Fault> {
         let sql = "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
              VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4";
-        let (scope, ordinal) = (scope.to_string(), number(self.last_ordinal));
-        let values = (scope, agent.as_str(), ordinal, self.disordered);
-        run(connection, sql, values).map(drop)
+        let last = number(self.last_ordinal);
+        let values = (&self.scope, self.agent, last, self.disordered);
+        run(self.connection, sql, values).map(drop)
     }
 
     /// The highest ordinal present, and the latest time.
-    pub(super) fn newest(
-        &self,
-        connection: &Connection,
-        scope: Scope,
-        agent: &AgentName,
-    ) -> Result<Option<(u64, UnixMillis)>, Fault> {
+    pub(super) fn newest(&self) -> Result<Option<(u64, UnixMillis)>, Fault> {
         let sql = if self.disordered {
             "SELECT max(ordinal), max(timestamp) FROM message_rows
              WHERE scope = ?1 AND agent_name = ?2 AND NOT gone"
@@ -171,8 +165,7 @@ impl State {
              WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
              ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 1"
         };
-        let key = (scope.to_string(), agent.as_str());
-        let found = first(connection, sql, key, |row| {
+        let found = first(self.connection, sql, (&self.scope, self.agent), |row| {
             let (ordinal, time): (Option<i64>, Option<String>) = (row.get(0)?, row.get(1)?);
             Ok(ordinal.zip(time))
         })?;

@@ -140,8 +140,8 @@ fn write_message(
     written: &mut HashSet<i64>,
 ) -> Result<(), Fault> {
     let connection = &session.connection;
-    let state = State::of(connection, message.scope, &message.agent)?;
-    let newest = state.newest(connection, message.scope, &message.agent)?;
+    let mut state = State::of(connection, message.scope, &message.agent)?;
+    let newest = state.newest()?;
     let place = place_of(connection, message, written)?;
     let scope = message.scope.to_string();
     let turn = (
@@ -169,11 +169,9 @@ fn write_message(
     )?);
     let is_next =
         newest.is_none_or(|(ordinal, time)| message.ordinal > ordinal && message.timestamp >= time);
-    State {
-        last_ordinal: state.last_ordinal.max(message.ordinal),
-        disordered: state.disordered || !(is_next || is_last_turn(connection, message)?),
-    }
-    .keep(connection, message.scope, &message.agent)
+    state.last_ordinal = state.last_ordinal.max(message.ordinal);
+    state.disordered = state.disordered || !(is_next || is_last_turn(connection, message)?);
+    state.keep()
 }
 
 /// Whether this turn's rows are still the conversation's last, in order of
