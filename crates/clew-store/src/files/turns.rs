@@ -64,7 +64,7 @@ impl StoreFolder {
     pub(super) fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         check_agent(&query.agent)?;
         let cleared = match query.scope.owner() {
-            Some(owner) => self.cleared_at(&query.agent, guild_of(query.scope), owner)?,
+            Some(owner) => self.cleared_at(&query.agent, query.scope.guild(), owner)?,
             None => None,
         };
         let now = (self.clock)();
@@ -341,11 +341,4 @@ fn is_aside_of(aside: &Path, path: &Path) -> bool {
         .zip(name(path))
         .is_some_and(|(aside, name)| aside.strip_prefix(&name).is_some());
     starts && aside.parent() == path.parent()
-}
-
-fn guild_of(scope: Scope) -> Option<GuildId> {
-    match scope {
-        Scope::Member { guild, .. } | Scope::Thread { guild, .. } => Some(guild),
-        Scope::User(_) | Scope::Direct(_) => None,
-    }
 }

@@ -73,9 +73,6 @@ SELECT
     (SELECT max(at) FROM clew.markers
         WHERE agent_name = $2 AND guild_id = $4 AND user_id IN (0, $5)) AS cleared";
 
-const DELETE_TURN: &str = "DELETE FROM clew.messages
-    WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
-
 const WINDOW: &str = "
 FROM clew.messages
 WHERE scope = $1 AND agent_name = $2 AND timestamp > $3 AND ($5 OR role IN ('user', 'assistant'))
@@ -155,10 +152,11 @@ pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]
     if before.ordinal.is_none() {
         raise_counter(transaction, first, ordinal).await?;
     }
-    delete_turn(transaction, first).await?;
+    let key = TurnKey::of(first);
+    delete_turn(transaction, "messages", &key).await?;
     let placed = append::placed(turn, ordinal, before.newest, before.cleared);
     insert(transaction, &placed.iter().zip(0..).collect::<Vec<_>>()).await?;
-    early::remove(transaction, &TurnKey::of(first)).await?;
+    delete_turn(transaction, early::TABLE, &key).await?;
     Ok(ordinal)
 }
 
@@ -215,24 +213,24 @@ async fn raise_counter(
 
 /// Server, channel and user of a scope, so that purges find its counter.
 fn places(scope: Scope) -> (Option<i64>, Option<i64>, Option<i64>) {
-    let (guild, channel) = match scope {
-        Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
-            (Some(guild), Some(channel))
-        }
-        Scope::User(_) | Scope::Direct(_) => (None, None),
-    };
     (
-        guild.map(|guild| guild.get().cast_signed()),
-        channel.map(|channel| channel.get().cast_signed()),
+        scope.guild().map(|guild| guild.get().cast_signed()),
+        scope.channel().map(|channel| channel.get().cast_signed()),
         scope.owner().map(|user| user.get().cast_signed()),
     )
 }
 
-async fn delete_turn(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<()> {
-    let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
-    let parameters: Parameters<'_> = &[&scope, &turn, &row.agent.as_str()];
-    touched(transaction, DELETE_TURN, parameters).await?;
-    Ok(())
+/// Removes a turn's rows from a table. Returns how many there were.
+pub(super) async fn delete_turn(
+    transaction: &Transaction<'_>,
+    table: &str,
+    key: &TurnKey,
+) -> Outcome<u64> {
+    let sql =
+        format!("DELETE FROM clew.{table} WHERE scope = $1 AND turn_id = $2 AND agent_name = $3");
+    let (scope, turn) = (key.scope.to_string(), key.turn.0.cast_signed());
+    let parameters: Parameters<'_> = &[&scope, &turn, &key.agent.as_str()];
+    touched(transaction, &sql, parameters).await
 }
 
 /// A row, and its position within the turn.
