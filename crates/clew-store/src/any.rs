@@ -209,9 +209,5 @@ async fn blocking<T: Send + 'static>(
 
 #[cfg(not(feature = "postgres"))]
 fn without_postgres(address: &StoreAddress) -> Error {
-    Error::Open {
-        place: address.to_string(),
-        remedy: "build with `--features postgres`".to_owned(),
-        source: None,
-    }
+    Error::unopened(address, "build with `--features postgres`", None)
 }

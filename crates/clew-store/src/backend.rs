@@ -132,29 +132,6 @@ pub type Visit<'a> = &'a mut (dyn FnMut(Record) -> Result<(), Error> + Send);
 /// How many of the newest rows [`Backend::recent_direct`] looks at.
 pub(crate) const RECENT_ROWS: usize = 20_000;
 
-/// Entries read at a time.
-pub(crate) const PAGE: usize = 500;
-
-/// Visits every entry page by page; as of one moment only if nothing is written
-/// meanwhile.
-pub(crate) async fn each_paged<B: Backend + ?Sized>(
-    store: &B,
-    visit: Visit<'_>,
-) -> Result<(), Error> {
-    for kind in Kind::ALL {
-        let mut after: Option<Cursor> = None;
-        loop {
-            let page = store.records(kind, None, after.as_ref(), PAGE).await?;
-            page.records.into_iter().try_for_each(&mut *visit)?;
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-    }
-    Ok(())
-}
-
 /// What a store can hold of another's records; see [`CopyPlan`](super::CopyPlan).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capacity {
@@ -165,6 +142,52 @@ pub enum Capacity {
     /// No snapshots and receipts, and of turns the newest of the default agent's
     /// conversations of one person in one place.
     NewestTurns,
+}
+
+/// Implements [`Backend`] for a store that has its work done on another thread. Beside what is
+/// written out, a line for each operation: how the store carries it out, what errors call it, and
+/// the function that gets the arguments on that thread. Those with a `&` are cloned for it, and
+/// those with a `?` if there is anything.
+macro_rules! delegating {
+    (
+        impl Backend for $store:ident { $($written_out:tt)* }
+        $($how:ident $operation:literal: $place:ident::$name:ident(
+            $($(&$lent:ident)? $(?$maybe:ident)? $($given:ident)?: $kind:ty),*
+        ) -> $answer:ty;)*
+    ) => {
+        #[async_trait]
+        impl Backend for $store {
+            $(
+                async fn $name(
+                    &self,
+                    $($($lent)? $($maybe)? $($given)?: $kind),*
+                ) -> Result<$answer, Error> {
+                    $($(let $lent = $lent.to_owned();)? $(let $maybe = $maybe.cloned();)?)*
+                    let work = self.$how($operation, move |there| {
+                        $place::$name(there $(, $(&$lent)? $($maybe.as_ref())? $($given)?)*)
+                    });
+                    work.await
+                }
+            )*
+
+            $($written_out)*
+        }
+    };
+}
+pub(crate) use delegating;
+
+/// What a store without saved conversations says to them.
+pub(crate) const fn no_snapshots() -> Error {
+    Error::NeedsDatabase {
+        what: "saved conversations",
+    }
+}
+
+/// The same of receipts: one is found by any of its messages, for weeks, which takes an index.
+pub(crate) const fn no_receipts() -> Error {
+    Error::NeedsDatabase {
+        what: "receipts of answers",
+    }
 }
 
 /// What a store can do. Confirmed writes are durable: they survive `kill -9`.
@@ -182,7 +205,8 @@ pub enum Capacity {
 /// `SnapshotRest`); whose a record is ([`Record::is_of`]) and what it replaces
 /// ([`Record::key`]); the snapshots' files ([`SnapshotFiles`](super::SnapshotFiles));
 /// ranking facts without a database (`rank`). Databases also share their rows'
-/// form (`columns`) and the statements about whole kinds (`table`).
+/// form (`columns`), most of their tables and the statements about whole kinds
+/// (`table`). Snapshots and receipts are kept by databases only.
 ///
 /// In a database, a conversation's last ordinal outlives its rows: after
 /// [`delete_conversation`](Self::delete_conversation) or a purge of all rows the
@@ -304,21 +328,30 @@ pub trait Backend: Send + Sync {
         guild: Option<GuildId>,
         agent: Option<&AgentName>,
         limit: usize,
-    ) -> Result<Vec<ContextSnapshotInfo>, Error>;
+    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
+        let _ = (owner, guild, agent, limit);
+        Err(no_snapshots())
+    }
 
     /// One of a user's snapshots.
     async fn snapshot(
         &self,
         owner: UserId,
         id: &SnapshotId,
-    ) -> Result<Option<ContextSnapshot>, Error>;
+    ) -> Result<Option<ContextSnapshot>, Error> {
+        let _ = (owner, id);
+        Err(no_snapshots())
+    }
 
     /// The receipt of an answer, by one of its messages or by its trigger.
     async fn receipt_of(
         &self,
         channel: ChannelId,
         message: MessageId,
-    ) -> Result<Option<StoredReceipt>, Error>;
+    ) -> Result<Option<StoredReceipt>, Error> {
+        let _ = (channel, message);
+        Err(no_receipts())
+    }
 
     /// The receipt of the newest answer in a channel, passing over private answers
     /// to others than the reader.
@@ -326,10 +359,16 @@ pub trait Backend: Send + Sync {
         &self,
         channel: ChannelId,
         reader: UserId,
-    ) -> Result<Option<StoredReceipt>, Error>;
+    ) -> Result<Option<StoredReceipt>, Error> {
+        let _ = (channel, reader);
+        Err(no_receipts())
+    }
 
     /// Removes the receipts beyond these limits. Returns how many.
-    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error>;
+    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error> {
+        let _ = limits;
+        Ok(0)
+    }
 
     /// The facts about a user or a server, oldest first; of more than `most` the most
     /// useful. What is longer than [`MAX_FACT_BYTES`](crate::model::MAX_FACT_BYTES) is left out.

@@ -9,8 +9,8 @@ mod sum;
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::backend::PAGE;
-use super::{Cursor, Error, Kind, Record, Store};
+use super::pages::Pages;
+use super::{Error, Kind, Record, Store};
 use fit::Fit;
 use sum::Sum;
 
@@ -119,7 +119,7 @@ impl<'a> CopyPlan<'a> {
         let mut fit = Fit::into(to);
         let mut seen = 0;
         for kind in Kind::ALL {
-            let mut pages = Pages::of(from, kind);
+            let mut pages = Pages::of(&**from, kind);
             while let Some(records) = pages.next().await.map_err(CopyError::From)? {
                 seen += records.len() as u64;
                 for record in &records {
@@ -172,7 +172,7 @@ impl<'a> CopyPlan<'a> {
         notice: &dyn Fn(CopyProgress),
     ) -> Result<Sum, CopyError> {
         let mut sum = Sum::default();
-        let mut pages = Pages::of(self.from, kind);
+        let mut pages = Pages::of(&**self.from, kind);
         let mut batch = Batch::default();
         while let Some(records) = pages.next().await.map_err(CopyError::From)? {
             let kept = records
@@ -203,7 +203,7 @@ impl<'a> CopyPlan<'a> {
         notice: &dyn Fn(CopyProgress),
     ) -> Result<(), CopyError> {
         let mut found = Sum::default();
-        let mut pages = Pages::of(self.to, kind);
+        let mut pages = Pages::of(&**self.to, kind);
         while let Some(records) = pages.next().await.map_err(CopyError::To)? {
             for record in &records {
                 found.add(record);
@@ -232,36 +232,6 @@ pub(crate) async fn write(to: &Store, records: &[Record]) -> Result<(), Error> {
         to.write(some).await?;
     }
     Ok(())
-}
-
-/// Reads all entries of a kind, page by page.
-struct Pages<'a> {
-    store: &'a Store,
-    kind: Kind,
-    after: Option<Cursor>,
-    ended: bool,
-}
-
-impl<'a> Pages<'a> {
-    const fn of(store: &'a Store, kind: Kind) -> Self {
-        Self {
-            store,
-            kind,
-            after: None,
-            ended: false,
-        }
-    }
-
-    async fn next(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        if self.ended {
-            return Ok(None);
-        }
-        let (kind, after) = (self.kind, self.after.as_ref());
-        let page = self.store.records(kind, None, after, PAGE).await?;
-        self.ended = page.next.is_none();
-        self.after = page.next;
-        Ok(Some(page.records))
-    }
 }
 
 /// Entries waiting to be written. Rows of one turn are written together, so

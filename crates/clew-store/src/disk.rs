@@ -33,31 +33,21 @@ pub(super) fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let failed = |source| Error::Io {
-        operation: "write",
-        path: path.to_owned(),
-        source,
+    let fill = |file: &mut tempfile::NamedTempFile| {
+        let mut buffered = BufWriter::new(&mut *file);
+        fill(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
+        file.as_file().sync_all()
     };
-    let mut temporary = temporary(path)?;
-    let mut buffered = BufWriter::new(&mut temporary);
-    fill(&mut buffered).map_err(failed)?;
-    buffered.flush().map_err(failed)?;
-    drop(buffered);
-    temporary.as_file().sync_all().map_err(failed)?;
-    temporary
-        .persist(path)
-        .map_err(|refused| failed(refused.error))?;
+    replace(path, fill)?;
     sync_folder(folder_of(path))
 }
 
 /// Reads a file; `None` if there is none. A file over `most` bytes is refused
 /// unread.
 pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
-    let failed = |source| Error::Io {
-        operation: "read",
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::io("read", path);
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -79,28 +69,24 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
 /// Writes a file whole, without waiting for the disk: it outlives the process, and
 /// perhaps not a power failure.
 pub(super) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |source| Error::Io {
-        operation: "write",
-        path: path.to_owned(),
-        source,
-    };
-    let mut temporary = temporary(path)?;
-    temporary.write_all(bytes).map_err(failed)?;
-    let persisted = temporary.persist(path);
-    persisted.map(drop).map_err(|refused| failed(refused.error))
+    replace(path, |file| file.write_all(bytes))
 }
 
-/// A file that takes the place of another once it is filled.
-fn temporary(path: &Path) -> Result<tempfile::NamedTempFile, Error> {
+/// Puts a file in the place of another once it is filled. Creates missing folders.
+fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut tempfile::NamedTempFile) -> io::Result<()>,
+) -> Result<(), Error> {
     let folder = folder_of(path);
     create_folders(folder)?;
     let mut builder = tempfile::Builder::new();
     let made = builder.prefix(".").suffix(TEMPORARY).tempfile_in(folder);
-    made.map_err(|source| Error::Io {
-        operation: "write",
-        path: path.to_owned(),
-        source,
-    })
+    let replaced = made.and_then(|mut made| {
+        fill(&mut made)?;
+        made.persist(path)?;
+        Ok(())
+    });
+    replaced.map_err(Error::io("write", path))
 }
 
 /// Removes a file durably. Returns whether it existed.
@@ -108,11 +94,7 @@ pub(super) fn remove(path: &Path) -> Result<bool, Error> {
     match fs::remove_file(path) {
         Ok(()) => sync_folder(folder_of(path)).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(Error::Io {
-            operation: "remove",
-            path: path.to_owned(),
-            source,
-        }),
+        Err(error) => Err(Error::io("remove", path)(error)),
     }
 }
 
@@ -125,11 +107,7 @@ pub(super) struct Hold {
 
 /// Takes a lock file, or returns who holds it.
 pub(super) fn hold(path: &Path) -> Result<Result<Hold, String>, Error> {
-    let failed = |source| Error::Io {
-        operation: "lock",
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::io("lock", path);
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create(true).truncate(false);
     let mut file = options.mode(0o600).open(path).map_err(failed)?;
@@ -151,11 +129,7 @@ pub(super) fn hold(path: &Path) -> Result<Result<Hold, String>, Error> {
 /// Takes from a file what accounts outside its group may do with it. Returns whether there
 /// was anything to take; nothing if there is no such file.
 pub(super) fn close_to_others(path: &Path) -> Result<bool, Error> {
-    let failed = |source| Error::Io {
-        operation: "close to others",
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::io("close to others", path);
     let mut permissions = match fs::metadata(path) {
         Ok(file) => file.permissions(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -173,11 +147,7 @@ pub(super) fn close_to_others(path: &Path) -> Result<bool, Error> {
 /// Renames an unreadable file to `NAME.corrupt-<n>`, with the first free `n`
 /// from 1, and returns the new path.
 pub(super) fn set_aside(path: &Path) -> Result<PathBuf, Error> {
-    let failed = |source| Error::Io {
-        operation: "set aside",
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::io("set aside", path);
     for number in 1..=MOST_SET_ASIDE {
         let mut name = path.as_os_str().to_owned();
         name.push(format!("{SET_ASIDE}{number}"));
@@ -206,11 +176,7 @@ pub(super) fn create_folders(folder: &Path) -> Result<(), Error> {
     match fs::create_dir(folder) {
         Ok(()) => sync_folder(above),
         Err(_) if folder.is_dir() => Ok(()),
-        Err(source) => Err(Error::Io {
-            operation: "create the folder",
-            path: folder.to_owned(),
-            source,
-        }),
+        Err(error) => Err(Error::io("create the folder", folder)(error)),
     }
 }
 
@@ -310,11 +276,7 @@ pub(super) struct FolderEntry {
 
 /// A folder's entries, sorted by name; empty if there is no folder.
 pub(super) fn entries(folder: &Path) -> Result<Vec<FolderEntry>, Error> {
-    let failed = |source| Error::Io {
-        operation: "list",
-        path: folder.to_owned(),
-        source,
-    };
+    let failed = Error::io("list", folder);
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -355,11 +317,7 @@ fn folder_of(path: &Path) -> &Path {
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|source| Error::Io {
-        operation: "sync the folder",
-        path: folder.to_owned(),
-        source,
-    })
+    synced.map_err(Error::io("sync the folder", folder))
 }
 
 #[cfg(test)]

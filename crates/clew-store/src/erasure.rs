@@ -1,10 +1,8 @@
 //! What an operator erases by hand, and a preview of its effect.
 
-use super::{Cursor, Error, Kind, Purge, Purged, Store};
+use super::pages::Pages;
+use super::{Error, Kind, Purge, Purged, Store};
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
-
-/// Entries read at a time.
-const PAGE: usize = 500;
 
 /// What an operator may erase by hand. Each maps to a [`Purge`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +37,10 @@ impl Erasure {
         let purge = self.purge();
         let mut purged = Purged::default();
         for kind in Kind::ALL {
-            let mut after: Option<Cursor> = None;
-            loop {
-                let page = store.records(kind, None, after.as_ref(), PAGE).await?;
-                let taken = page.records.iter().filter(|record| purge.takes(record));
+            let mut pages = Pages::of(&**store, kind);
+            while let Some(records) = pages.next().await? {
+                let taken = records.iter().filter(|record| purge.takes(record));
                 purged.add(kind, taken.count() as u64);
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
             }
         }
         Ok(purged)

@@ -1,7 +1,7 @@
 //! Why a store call failed.
 
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::model::StoreAddress;
 use clew_context::model::ApplicationId;
@@ -27,6 +27,31 @@ impl Error {
             Self::Held { .. } => true,
             Self::Io { source, .. } => is_full(source) || is_of_disk(source),
             _ => self.is_passing(),
+        }
+    }
+
+    /// What a failed call of the operating system is to the caller.
+    pub(crate) fn io<'a>(
+        operation: &'static str,
+        path: &'a Path,
+    ) -> impl Fn(io::Error) -> Self + Copy + use<'a> {
+        move |source| Self::Io {
+            operation,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// [`Self::Open`], with what the operating system or the database says.
+    pub(crate) fn unopened(
+        place: impl fmt::Display,
+        remedy: impl Into<String>,
+        source: Option<Source>,
+    ) -> Self {
+        Self::Open {
+            place: place.to_string(),
+            remedy: remedy.into(),
+            source,
         }
     }
 

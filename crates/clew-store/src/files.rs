@@ -29,17 +29,15 @@ use async_trait::async_trait;
 pub(super) use conversation::MOST_MESSAGES;
 use folder::{StoreFolder, Unread};
 
-use super::backend::{Visit, each_paged};
+use super::backend::{Visit, delegating};
 use super::disk::blocking;
 use super::json::{Fields, FormError, NUMBER};
+use super::pages::each_paged;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, TurnKey, WindowQuery,
 };
-use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
-    SnapshotId, StoredMessage, StoredReceipt, Subject,
-};
+use crate::model::{AgentName, ClearKey, Fact, FactId, Scope, StoredMessage, Subject};
 use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
 };
@@ -155,19 +153,6 @@ pub(super) fn check_agent(agent: &AgentName) -> Result<(), Error> {
     })
 }
 
-fn no_snapshots() -> Error {
-    Error::NeedsDatabase {
-        what: "saved conversations",
-    }
-}
-
-/// A receipt is found by any of its messages, for weeks: that takes an index.
-fn no_receipts() -> Error {
-    Error::NeedsDatabase {
-        what: "receipts of answers",
-    }
-}
-
 /// Refuses a file of a newer version, and leaves it unchanged.
 fn check_version(fields: &Fields) -> Result<(), Unread> {
     let found = fields.need("version", NUMBER)?;
@@ -181,264 +166,70 @@ fn check_version(fields: &Fields) -> Result<(), Unread> {
     }
 }
 
-#[async_trait]
-impl Backend for Files {
-    fn capacity(&self) -> Capacity {
-        Capacity::NewestTurns
-    }
+delegating! {
+    impl Backend for Files {
+        fn capacity(&self) -> Capacity {
+            Capacity::NewestTurns
+        }
 
-    async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
-        self.run("see whose store it is", move |folder| {
-            folder.claim(application)
-        })
-        .await
-    }
+        /// Nobody else writes: the folder is this process's alone.
+        async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
+            each_paged(self, visit).await
+        }
 
-    async fn try_writing(&self) -> Result<(), Error> {
-        self.run("try to write", StoreFolder::try_writing).await
-    }
-
-    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
-        let turn = turn.to_vec();
-        self.run("append a turn", move |folder| folder.append(&turn))
+        async fn close(&self) -> Result<(), Error> {
+            let folder = Arc::clone(&self.0);
+            blocking("close", move || {
+                folder.release();
+                Ok(())
+            })
             .await
+        }
     }
 
-    async fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error> {
-        let turn = turn.to_vec();
-        self.run("store an early turn", move |folder| {
-            folder.append_early(&turn)
-        })
-        .await
-    }
-
-    async fn take_back(&self, key: &TurnKey) -> Result<u64, Error> {
-        let key = key.clone();
-        self.run("take a turn back", move |folder| folder.take_back(&key))
-            .await
-    }
-
-    async fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error> {
-        self.run("read early turns", move |folder| folder.early(limit))
-            .await
-    }
-
-    async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
-        let query = query.clone();
-        self.run("read a conversation", move |folder| folder.window(&query))
-            .await
-    }
-
-    async fn read_exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
-        let query = query.clone();
-        self.run("read a conversation", move |folder| {
-            folder.exchanges(&query)
-        })
-        .await
-    }
-
-    async fn conversation(
-        &self,
-        scope: Scope,
-        now: UnixMillis,
-    ) -> Result<ConversationStats, Error> {
-        self.run("look at a conversation", move |folder| {
-            folder.conversation_stats(scope, now)
-        })
-        .await
-    }
-
-    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
-        self.run("delete a conversation", move |folder| {
-            folder.delete_conversation(scope)
-        })
-        .await
-    }
-
-    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
-        let key = key.clone();
-        self.run("clear", move |folder| folder.clear(&key, at))
-            .await
-    }
-
-    async fn cleared_at(
-        &self,
-        agent: &AgentName,
-        guild: Option<GuildId>,
-        user: UserId,
-    ) -> Result<Option<UnixMillis>, Error> {
-        let agent = agent.clone();
-        self.run("read a marker", move |folder| {
-            folder.cleared_at(&agent, guild, user)
-        })
-        .await
-    }
-
-    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
-        let agent = agent.clone();
-        self.run("note an agent", move |folder| {
-            folder.agent_created(&agent, now)
-        })
-        .await
-    }
-
-    async fn own_messages(
-        &self,
-        owner: UserId,
-        agent: &AgentName,
-        guild: Option<GuildId>,
-        since: UnixMillis,
-    ) -> Result<Vec<StoredMessage>, Error> {
-        let agent = agent.clone();
-        self.run("read a user's messages", move |folder| {
-            folder.own_messages(owner, &agent, guild, since)
-        })
-        .await
-    }
-
-    async fn snapshots(
-        &self,
-        _: UserId,
-        _: Option<GuildId>,
-        _: Option<&AgentName>,
-        _: usize,
-    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
-        Err(no_snapshots())
-    }
-
-    async fn snapshot(&self, _: UserId, _: &SnapshotId) -> Result<Option<ContextSnapshot>, Error> {
-        Err(no_snapshots())
-    }
-
-    async fn receipt_of(&self, _: ChannelId, _: MessageId) -> Result<Option<StoredReceipt>, Error> {
-        Err(no_receipts())
-    }
-
-    async fn last_receipt(&self, _: ChannelId, _: UserId) -> Result<Option<StoredReceipt>, Error> {
-        Err(no_receipts())
-    }
-
-    async fn expire_receipts(&self, _: ReceiptLimits) -> Result<u64, Error> {
-        Ok(0)
-    }
-
-    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
-        self.run("read facts", move |folder| folder.facts(subject, most))
-            .await
-    }
-
-    async fn matching_facts(
-        &self,
-        guild: GuildId,
-        words: &str,
-        limit: usize,
-    ) -> Result<Vec<FactId>, Error> {
-        let words = words.to_owned();
-        self.run("rank facts", move |folder| {
-            folder.matching_facts(guild, &words, limit)
-        })
-        .await
-    }
-
-    async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
-        let purge = purge.clone();
-        self.run("purge", move |folder| folder.purge(&purge)).await
-    }
-
-    async fn edit_message(
-        &self,
-        channel: ChannelId,
-        message: MessageId,
-        text: &str,
-    ) -> Result<u64, Error> {
-        let text = text.to_owned();
-        self.run("edit a message", move |folder| {
-            folder.edit_message(channel, message, &text)
-        })
-        .await
-    }
-
-    async fn held_messages(
-        &self,
-        channel: ChannelId,
-        from: MessageId,
-        to: MessageId,
-    ) -> Result<Vec<MessageId>, Error> {
-        self.run("list a channel's messages", move |folder| {
-            folder.held_messages(channel, from, to)
-        })
-        .await
-    }
-
-    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
-        self.run("list servers", StoreFolder::kept_guilds).await
-    }
-
-    async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
-        self.run("list direct messages", move |folder| {
-            folder.recent_direct(limit)
-        })
-        .await
-    }
-
-    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
-        self.run("list a server's users", move |folder| folder.members(guild))
-            .await
-    }
-
-    async fn sweep(&self, now: UnixMillis) -> Result<u64, Error> {
-        self.run("sweep", move |folder| folder.sweep(now)).await
-    }
-
-    async fn records(
-        &self,
-        kind: Kind,
-        owner: Option<UserId>,
-        after: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Records, Error> {
-        let after = after.cloned();
-        self.run("read entries", move |folder| {
-            folder.records(kind, owner, after.as_ref(), limit)
-        })
-        .await
-    }
-
-    /// Nobody else writes: the folder is this process's alone.
-    async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
-        each_paged(self, visit).await
-    }
-
-    async fn write(&self, records: &[Record]) -> Result<(), Error> {
-        let records = records.to_vec();
-        self.run("write entries", move |folder| folder.write(&records))
-            .await
-    }
-
-    async fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
-        let keys = keys.to_vec();
-        self.run("remove entries", move |folder| folder.remove(&keys))
-            .await
-    }
-
-    async fn stats(&self) -> Result<Vec<KindStats>, Error> {
-        self.run("count", StoreFolder::stats).await
-    }
-
-    async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
-        self.run("measure the files", StoreFolder::sizes).await
-    }
-
-    async fn vacuum(&self) -> Result<(), Error> {
-        self.run("tidy the folders", StoreFolder::tidy).await
-    }
-
-    async fn close(&self) -> Result<(), Error> {
-        let folder = Arc::clone(&self.0);
-        blocking("close", move || {
-            folder.release();
-            Ok(())
-        })
-        .await
-    }
+    run "see whose store it is": StoreFolder::claim(application: ApplicationId) -> ();
+    run "try to write": StoreFolder::try_writing() -> ();
+    run "append a turn": StoreFolder::append(&turn: &[StoredMessage]) -> u64;
+    run "store an early turn": StoreFolder::append_early(&turn: &[StoredMessage]) -> ();
+    run "take a turn back": StoreFolder::take_back(&key: &TurnKey) -> u64;
+    run "read early turns": StoreFolder::early(limit: usize) -> Vec<StoredMessage>;
+    run "read a conversation":
+        StoreFolder::read_window(&query: &WindowQuery) -> Vec<StoredMessage>;
+    run "read a conversation":
+        StoreFolder::read_exchanges(&query: &ExchangeQuery) -> Vec<StoredMessage>;
+    run "look at a conversation":
+        StoreFolder::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
+    run "delete a conversation": StoreFolder::delete_conversation(scope: Scope) -> u64;
+    run "clear": StoreFolder::clear(&key: &ClearKey, at: UnixMillis) -> ();
+    run "read a marker":
+        StoreFolder::cleared_at(&agent: &AgentName, guild: Option<GuildId>, user: UserId)
+            -> Option<UnixMillis>;
+    run "note an agent":
+        StoreFolder::agent_created(&agent: &AgentName, now: UnixMillis) -> UnixMillis;
+    run "read a user's messages":
+        StoreFolder::own_messages(
+            owner: UserId, &agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
+        ) -> Vec<StoredMessage>;
+    run "read facts": StoreFolder::facts(subject: Subject, most: usize) -> Vec<Fact>;
+    run "rank facts":
+        StoreFolder::matching_facts(guild: GuildId, &words: &str, limit: usize) -> Vec<FactId>;
+    run "purge": StoreFolder::purge(&purge: &Purge) -> Purged;
+    run "edit a message":
+        StoreFolder::edit_message(channel: ChannelId, message: MessageId, &text: &str) -> u64;
+    run "list a channel's messages":
+        StoreFolder::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
+            -> Vec<MessageId>;
+    run "list servers": StoreFolder::guilds() -> Vec<GuildId>;
+    run "list direct messages": StoreFolder::recent_direct(limit: usize) -> Vec<ChannelId>;
+    run "list a server's users": StoreFolder::members(guild: GuildId) -> Vec<UserId>;
+    run "sweep": StoreFolder::sweep(now: UnixMillis) -> u64;
+    run "read entries":
+        StoreFolder::records(
+            kind: Kind, owner: Option<UserId>, ?after: Option<&Cursor>, limit: usize
+        ) -> Records;
+    run "write entries": StoreFolder::write(&records: &[Record]) -> ();
+    run "remove entries": StoreFolder::remove(&keys: &[RecordKey]) -> u64;
+    run "count": StoreFolder::stats() -> Vec<KindStats>;
+    run "measure the files": StoreFolder::sizes() -> Vec<PartSize>;
+    run "tidy the folders": StoreFolder::vacuum() -> ();
 }

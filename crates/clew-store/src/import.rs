@@ -10,9 +10,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-use super::backend::each_paged;
 use super::copy::fit::Fit;
 use super::copy::{Batch, Loss, write};
+use super::pages::each_paged;
 use super::{Error, Kind, Record, Store, without};
 use crate::model::{ContextSnapshot, Subject};
 use clew_context::model::UserId;

@@ -6,54 +6,27 @@ mod facts;
 mod fields;
 mod receipts;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::ser::SerializeMap;
 use serde_json::Value;
 
-use facts::{FactForm, SettingsForm, read_fact_fields, read_settings_fields};
+use facts::{read_fact_fields, read_settings_fields};
 pub use fields::FormError;
 use fields::parsed;
-pub(super) use fields::{Fields, NUMBER, TEXT, TIME, Time, id, ids};
-use receipts::{ReceiptForm, read_receipt_fields};
+pub(super) use fields::{Fields, Form, NUMBER, Object, TEXT, TIME, Time, Written, id, ids};
+use receipts::read_receipt_fields;
 
 use super::Record;
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, GuildSettings, SnapshotId,
     StoredMessage, StoredRole,
 };
-use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, TurnId, UserId};
+use clew_context::model::{ContentSource, TurnId};
 
 impl Record {
     /// Encodes a single line of JSON without a line break, `kind` first.
     pub fn to_line(&self) -> String {
-        let agent_name = AgentName::as_str;
-        line(&match self {
-            Self::Message(message) => RecordForm::Message(MessageForm::of(message)),
-            Self::Marker(key, at) => RecordForm::Marker {
-                agent: agent_name(&key.agent),
-                guild: key.guild,
-                user: key.user,
-                at: Time(*at),
-            },
-            Self::Snapshot(snapshot) => RecordForm::Snapshot(SnapshotForm::of(snapshot)),
-            Self::Receipt(receipt) => RecordForm::Receipt(ReceiptForm::of(receipt)),
-            Self::Fact(fact) => RecordForm::Fact(FactForm::of(fact)),
-            Self::OptOut(user, since) => RecordForm::OptOut {
-                user: *user,
-                since: Time(*since),
-            },
-            Self::Settings(guild, settings) => RecordForm::Settings {
-                guild: *guild,
-                settings: SettingsForm::of(settings),
-            },
-            Self::Agent(agent, created) => RecordForm::Agent {
-                agent: agent_name(agent),
-                created: Time(*created),
-            },
-            Self::Departure(guild, at) => RecordForm::Departure {
-                guild: *guild,
-                at: Time(*at),
-            },
-        })
+        line(self)
     }
 
     /// Parses such a line.
@@ -102,7 +75,7 @@ impl Record {
 
 /// A server's settings as an object.
 pub(super) fn write_settings(settings: &GuildSettings) -> String {
-    line(&SettingsForm::of(settings))
+    line(settings)
 }
 
 /// Parses what [`write_settings`] wrote.
@@ -112,7 +85,7 @@ pub(super) fn read_settings(text: &str) -> Result<GuildSettings, FormError> {
 
 /// A snapshot as a human-readable file that can be restored without loss.
 pub(super) fn write_snapshot(snapshot: &ContextSnapshot) -> String {
-    indented(&SnapshotForm::of(snapshot))
+    indented(snapshot)
 }
 
 /// Parses what [`write_snapshot`] wrote.
@@ -121,104 +94,86 @@ pub(super) fn read_snapshot(text: &[u8]) -> Result<ContextSnapshot, FormError> {
 }
 
 /// Human-readable JSON, ending in a line break.
-pub(super) fn indented(form: &impl Serialize) -> String {
+pub(super) fn indented(form: &impl Form) -> String {
     // Cannot fail: our forms only have text keys.
-    let mut text = serde_json::to_string_pretty(form).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&Written(form)).unwrap_or_default();
     text.push('\n');
     text
 }
 
-fn line(form: &impl Serialize) -> String {
-    serde_json::to_string(form).unwrap_or_default()
+/// The same without line breaks.
+pub(super) fn line(form: &impl Form) -> String {
+    serde_json::to_string(&Written(form)).unwrap_or_default()
 }
 
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum RecordForm<'a> {
-    Message(MessageForm<'a>),
-    Marker {
-        agent: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        guild: Option<GuildId>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        user: Option<UserId>,
-        at: Time,
-    },
-    Snapshot(SnapshotForm<'a>),
-    Receipt(ReceiptForm<'a>),
-    Fact(FactForm<'a>),
-    OptOut {
-        user: UserId,
-        since: Time,
-    },
-    Settings {
-        guild: GuildId,
-        #[serde(flatten)]
-        settings: SettingsForm<'a>,
-    },
-    Agent {
-        agent: &'a str,
-        created: Time,
-    },
-    Departure {
-        guild: GuildId,
-        at: Time,
-    },
-}
-
-#[derive(Serialize)]
-struct MessageForm<'a> {
-    role: &'static str,
-    content: &'a str,
-    timestamp: Time,
-    scope: String,
-    agent: &'a str,
-    turn: String,
-    ordinal: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guild: Option<GuildId>,
-    channel: ChannelId,
-    owner: UserId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    author_name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<MessageId>,
-    #[serde(skip_serializing_if = "<[MessageId]>::is_empty")]
-    parts: &'a [MessageId],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<MessageId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    restored_from: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[ContentSource]>::is_empty")]
-    sources: &'a [ContentSource],
-}
-
-impl<'a> MessageForm<'a> {
-    fn of(message: &'a StoredMessage) -> Self {
-        Self {
-            role: message.role.as_str(),
-            content: &message.content,
-            timestamp: Time(message.timestamp),
-            scope: message.scope.to_string(),
-            agent: message.agent.as_str(),
-            turn: message.turn.to_string(),
-            ordinal: message.ordinal,
-            guild: message.guild,
-            channel: message.channel,
-            owner: message.owner,
-            author_name: message.author_name.as_deref(),
-            tool_calls: message.tool_calls.as_deref(),
-            tool_call_id: message.tool_call_id.as_deref(),
-            message: message.message,
-            parts: &message.parts,
-            target: message.target,
-            restored_from: message.restored_from.as_ref().map(SnapshotId::as_str),
-            sources: &message.sources,
+impl Form for Record {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        let kind = match self {
+            Self::Message(_) => "message",
+            Self::Marker(..) => "marker",
+            Self::Snapshot(_) => "snapshot",
+            Self::Receipt(_) => "receipt",
+            Self::Fact(_) => "fact",
+            Self::OptOut(..) => "opt_out",
+            Self::Settings(..) => "settings",
+            Self::Agent(..) => "agent",
+            Self::Departure(..) => "departure",
+        };
+        object.field("kind", kind)?;
+        match self {
+            Self::Message(message) => message.write(object),
+            Self::Marker(key, at) => {
+                object.field("agent", key.agent.as_str())?;
+                object.maybe("guild", key.guild)?;
+                object.maybe("user", key.user)?;
+                object.field("at", Time(*at))
+            }
+            Self::Snapshot(snapshot) => snapshot.write(object),
+            Self::Receipt(receipt) => receipt.write(object),
+            Self::Fact(fact) => fact.write(object),
+            Self::OptOut(user, since) => {
+                object.field("user", user)?;
+                object.field("since", Time(*since))
+            }
+            Self::Settings(guild, settings) => {
+                object.field("guild", guild)?;
+                settings.write(object)
+            }
+            Self::Agent(agent, created) => {
+                object.field("agent", agent.as_str())?;
+                object.field("created", Time(*created))
+            }
+            Self::Departure(guild, at) => {
+                object.field("guild", guild)?;
+                object.field("at", Time(*at))
+            }
         }
+    }
+}
+
+impl Form for StoredMessage {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        object.field("role", self.role.as_str())?;
+        object.field("content", &self.content)?;
+        object.field("timestamp", Time(self.timestamp))?;
+        object.field("scope", self.scope.to_string())?;
+        object.field("agent", self.agent.as_str())?;
+        object.field("turn", self.turn.to_string())?;
+        object.field("ordinal", self.ordinal)?;
+        object.maybe("guild", self.guild)?;
+        object.field("channel", self.channel)?;
+        object.field("owner", self.owner)?;
+        object.maybe("author_name", self.author_name.as_ref())?;
+        object.maybe("tool_calls", self.tool_calls.as_ref())?;
+        object.maybe("tool_call_id", self.tool_call_id.as_ref())?;
+        object.maybe("message", self.message)?;
+        object.list("parts", &self.parts)?;
+        object.maybe("target", self.target)?;
+        object.maybe(
+            "restored_from",
+            self.restored_from.as_ref().map(SnapshotId::as_str),
+        )?;
+        object.list("sources", &self.sources)
     }
 }
 
@@ -245,39 +200,21 @@ fn read_message_fields(fields: &Fields) -> Result<StoredMessage, FormError> {
     })
 }
 
-#[derive(Serialize)]
-struct SnapshotForm<'a> {
-    session_id: &'a str,
-    timestamp: Time,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    summary: &'a str,
-    message_count: usize,
-    window_start: Time,
-    window_end: Time,
-    agent: &'a str,
-    owner: UserId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guild: Option<GuildId>,
-    messages: Vec<MessageForm<'a>>,
-}
-
-impl<'a> SnapshotForm<'a> {
-    fn of(snapshot: &'a ContextSnapshot) -> Self {
-        let info = &snapshot.info;
-        Self {
-            session_id: info.id.as_str(),
-            timestamp: Time(info.timestamp),
-            description: info.description.as_deref(),
-            summary: &info.summary,
-            message_count: info.message_count,
-            window_start: Time(info.window_start),
-            window_end: Time(info.window_end),
-            agent: info.agent.as_str(),
-            owner: info.owner,
-            guild: info.guild,
-            messages: snapshot.messages.iter().map(MessageForm::of).collect(),
-        }
+impl Form for ContextSnapshot {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        let info = &self.info;
+        object.field("session_id", info.id.as_str())?;
+        object.field("timestamp", Time(info.timestamp))?;
+        object.maybe("description", info.description.as_ref())?;
+        object.field("summary", &info.summary)?;
+        object.field("message_count", info.message_count)?;
+        object.field("window_start", Time(info.window_start))?;
+        object.field("window_end", Time(info.window_end))?;
+        object.field("agent", info.agent.as_str())?;
+        object.field("owner", info.owner)?;
+        object.maybe("guild", info.guild)?;
+        let messages: Vec<_> = self.messages.iter().map(Written).collect();
+        object.field("messages", messages)
     }
 }
 

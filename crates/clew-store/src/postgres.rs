@@ -153,14 +153,13 @@ impl Postgres {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
-        let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected, Duration::ZERO).await?;
+        let (connected, mut client) = connect::look(url).await?;
         let found = schema::found(&mut client, &connected.place).await;
         let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
         if found != Some(schema::KNOWN) {
             let remedy = "it is of an older version and in use by another process: stop that one, \
                           then `clew store migrate`";
-            return Err(connect::open_error(&connected.place, remedy, None));
+            return Err(Error::unopened(&connected.place, remedy, None));
         }
         drop(client);
         Ok(Self::over(connected, files))
@@ -187,8 +186,7 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
-        let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected, Duration::ZERO).await?;
+        let (connected, mut client) = connect::look(url).await?;
         let found = schema::found(&mut client, &connected.place).await;
         found.map_err(|failure| connect::at_start(failure, &connected.place))
     }
@@ -200,8 +198,7 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn stands_above(url: &Secret) -> Result<bool, Error> {
-        let connected = connect::pool(url, OpenFor::Look)?;
-        let mut client = connect::first(&connected, Duration::ZERO).await?;
+        let (connected, mut client) = connect::look(url).await?;
         let stands_above = connect::stands_above(&mut client).await;
         stands_above.map_err(|failure| connect::at_start(failure, &connected.place))
     }
@@ -273,299 +270,201 @@ impl Postgres {
         within!(self, patience, "write entries", transaction =>
             records::write(&transaction, records))
     }
-
-    async fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
-        within!(self, LONG_PATIENCE, "edit a message", transaction => async {
-            let mut rows = messages::edit(&transaction, channel, message, text).await?;
-            rows += early::edit(&transaction, channel, message, text).await?;
-            snapshots::edit(&transaction, &self.files, channel, message, text).await?;
-            Outcome::Ok(rows)
-        })
-    }
 }
 
-#[async_trait]
-impl Backend for Postgres {
-    fn capacity(&self) -> Capacity {
-        Capacity::NoNul
-    }
+/// Implements [`Backend`]: beside what is written out, a line for each operation whose function
+/// does all of it in one transaction.
+macro_rules! transacting {
+    (
+        impl Backend for Postgres { $($written_out:tt)* }
+        $($patience:ident $operation:literal: $place:ident::$name:ident(
+            $($argument:ident: $kind:ty),*
+        ) -> $answer:ty;)*
+    ) => {
+        #[async_trait]
+        impl Backend for Postgres {
+            $(
+                async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
+                    within!(self, $patience, $operation, transaction =>
+                        $place::$name(&transaction, $($argument),*))
+                }
+            )*
 
-    async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
-        within!(self, PATIENCE, "see whose store it is", transaction =>
-            hold::claim(&transaction, &self.place, application))
-    }
+            $($written_out)*
+        }
+    };
+}
 
-    async fn try_writing(&self) -> Result<(), Error> {
-        within!(self, PATIENCE, "try to write", transaction => async {
-            transaction
-                .execute("UPDATE clew.owner SET application_id = application_id", &[])
-                .await?;
-            Outcome::Ok(())
-        })
-    }
+transacting! {
+    impl Backend for Postgres {
+        fn capacity(&self) -> Capacity {
+            Capacity::NoNul
+        }
 
-    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
-        within!(self, PATIENCE, "store a turn", transaction =>
-            messages::append(&transaction, turn))
-    }
+        async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
+            within!(self, PATIENCE, "see whose store it is", transaction =>
+                hold::claim(&transaction, &self.place, application))
+        }
 
-    async fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error> {
-        within!(self, PATIENCE, "store an early turn", transaction =>
-            early::append(&transaction, turn))
-    }
+        async fn snapshot(
+            &self,
+            owner: UserId,
+            id: &SnapshotId,
+        ) -> Result<Option<ContextSnapshot>, Error> {
+            within!(self, PATIENCE, "read a snapshot", transaction =>
+                snapshots::one(&transaction, &self.files, owner, id))
+        }
 
-    async fn take_back(&self, key: &TurnKey) -> Result<u64, Error> {
-        within!(self, PATIENCE, "take a turn back", transaction =>
-            early::take_back(&transaction, key))
-    }
-
-    async fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error> {
-        within!(self, PATIENCE, "read early turns", transaction =>
-            early::early(&transaction, limit))
-    }
-
-    async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
-        within!(self, PATIENCE, "read a conversation", transaction =>
-            messages::window(&transaction, query))
-    }
-
-    async fn read_exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
-        within!(self, PATIENCE, "read a conversation", transaction =>
-            messages::exchanges(&transaction, query))
-    }
-
-    async fn conversation(&self, scope: Scope, _: UnixMillis) -> Result<ConversationStats, Error> {
-        within!(self, PATIENCE, "look at a conversation", transaction =>
-            messages::conversation(&transaction, scope))
-    }
-
-    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
-        within!(self, PATIENCE, "delete a conversation", transaction =>
-            messages::delete_conversation(&transaction, scope))
-    }
-
-    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
-        within!(self, PATIENCE, "clear a conversation", transaction =>
-            marks::clear(&transaction, key, at))
-    }
-
-    async fn cleared_at(
-        &self,
-        agent: &AgentName,
-        guild: Option<GuildId>,
-        user: UserId,
-    ) -> Result<Option<UnixMillis>, Error> {
-        within!(self, PATIENCE, "read where a conversation begins", transaction =>
-            marks::cleared_at(&transaction, agent, guild, user))
-    }
-
-    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
-        within!(self, PATIENCE, "note an agent", transaction =>
-            marks::agent_created(&transaction, agent, now))
-    }
-
-    async fn own_messages(
-        &self,
-        owner: UserId,
-        agent: &AgentName,
-        guild: Option<GuildId>,
-        since: UnixMillis,
-    ) -> Result<Vec<StoredMessage>, Error> {
-        within!(self, PATIENCE, "read a user's messages", transaction =>
-            messages::own(&transaction, owner, agent, guild, since))
-    }
-
-    async fn snapshots(
-        &self,
-        owner: UserId,
-        guild: Option<GuildId>,
-        agent: Option<&AgentName>,
-        limit: usize,
-    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
-        within!(self, PATIENCE, "list snapshots", transaction =>
-            snapshots::list(&transaction, owner, guild, agent, limit))
-    }
-
-    async fn snapshot(
-        &self,
-        owner: UserId,
-        id: &SnapshotId,
-    ) -> Result<Option<ContextSnapshot>, Error> {
-        within!(self, PATIENCE, "read a snapshot", transaction =>
-            snapshots::one(&transaction, &self.files, owner, id))
-    }
-
-    async fn receipt_of(
-        &self,
-        channel: ChannelId,
-        message: MessageId,
-    ) -> Result<Option<StoredReceipt>, Error> {
-        within!(self, PATIENCE, "read a receipt", transaction =>
-            receipts::of_message(&transaction, channel, message))
-    }
-
-    async fn last_receipt(
-        &self,
-        channel: ChannelId,
-        reader: UserId,
-    ) -> Result<Option<StoredReceipt>, Error> {
-        within!(self, PATIENCE, "read a receipt", transaction =>
-            receipts::last(&transaction, channel, reader))
-    }
-
-    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error> {
-        within!(self, LONG_PATIENCE, "remove old receipts", transaction =>
-            receipts::expire(&transaction, limits))
-    }
-
-    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
-        within!(self, PATIENCE, "read facts", transaction => facts::of(&transaction, subject, most))
-    }
-
-    async fn matching_facts(
-        &self,
-        guild: GuildId,
-        words: &str,
-        limit: usize,
-    ) -> Result<Vec<FactId>, Error> {
-        within!(self, PATIENCE, "look for facts", transaction =>
-            facts::matching(&transaction, guild, words, limit))
-    }
-
-    async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
-        let purged = within!(self, LONG_PATIENCE, "remove what has to go", transaction =>
-            purge::purge(&transaction, &self.files, purge))?;
-        if purge::is_thorough(purge) && purged.total() > 0 {
-            let vacuum = self.alone(VACUUM_AFTER_PURGE);
-            let done = self.bounded(LONG_PATIENCE, "vacuum", vacuum).await;
-            if let Err(error) = done {
-                // The rows are deleted; autovacuum will do the rest.
-                tracing::warn!(%error, "no vacuum after a purge");
+        async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+            let purged = within!(self, LONG_PATIENCE, "remove what has to go", transaction =>
+                purge::purge(&transaction, &self.files, purge))?;
+            if purge::is_thorough(purge) && purged.total() > 0 {
+                let vacuum = self.alone(VACUUM_AFTER_PURGE);
+                let done = self.bounded(LONG_PATIENCE, "vacuum", vacuum).await;
+                if let Err(error) = done {
+                    // The rows are deleted; autovacuum will do the rest.
+                    tracing::warn!(%error, "no vacuum after a purge");
+                }
             }
+            Ok(purged)
         }
-        Ok(purged)
-    }
 
-    async fn edit_message(
-        &self,
-        channel: ChannelId,
-        message: MessageId,
-        text: &str,
-    ) -> Result<u64, Error> {
-        self.edit(channel, message, text).await
-    }
+        async fn edit_message(
+            &self,
+            channel: ChannelId,
+            message: MessageId,
+            text: &str,
+        ) -> Result<u64, Error> {
+            within!(self, LONG_PATIENCE, "edit a message", transaction => async {
+                let mut rows = messages::edit(&transaction, channel, message, text).await?;
+                rows += early::edit(&transaction, channel, message, text).await?;
+                snapshots::edit(&transaction, &self.files, channel, message, text).await?;
+                Outcome::Ok(rows)
+            })
+        }
 
-    async fn held_messages(
-        &self,
-        channel: ChannelId,
-        from: MessageId,
-        to: MessageId,
-    ) -> Result<Vec<MessageId>, Error> {
-        within!(self, PATIENCE, "look for messages", transaction =>
-            messages::held(&transaction, channel, from, to))
-    }
+        /// Nothing expires here.
+        async fn sweep(&self, _: UnixMillis) -> Result<u64, Error> {
+            Ok(0)
+        }
 
-    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
-        within!(self, LONG_PATIENCE, "list servers", transaction =>
-            messages::guilds(&transaction))
-    }
+        async fn records(
+            &self,
+            kind: Kind,
+            owner: Option<UserId>,
+            after: Option<&Cursor>,
+            limit: usize,
+        ) -> Result<Records, Error> {
+            let patience = if kind.is_text() {
+                LONG_PATIENCE
+            } else {
+                PATIENCE
+            };
+            within!(self, patience, "read entries", transaction =>
+                records::records(&transaction, &self.files, kind, owner, after, limit))
+        }
 
-    async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
-        within!(self, LONG_PATIENCE, "list direct messages", transaction =>
-            messages::recent_direct(&transaction, limit))
-    }
+        async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
+            let operation = "read entries";
+            let started = async {
+                let mut lease = self.lease().await?;
+                let transaction = lease.begin_frozen().await?;
+                records::each(&transaction, &self.files, visit).await?;
+                transaction.commit().await?;
+                lease.finished();
+                Ok(())
+            };
+            let read: Outcome<()> = started.await;
+            read.map_err(|failure| failure.during(operation))
+        }
 
-    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
-        within!(self, LONG_PATIENCE, "list users", transaction =>
-            messages::members(&transaction, guild))
-    }
+        async fn write(&self, records: &[Record]) -> Result<(), Error> {
+            self.write_all(records).await
+        }
 
-    /// Nothing expires here.
-    async fn sweep(&self, _: UnixMillis) -> Result<u64, Error> {
-        Ok(0)
-    }
+        async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
+            let operation = "measure the tables";
+            let mut sizes =
+                within!(self, PATIENCE, operation, transaction => records::sizes(&transaction))?;
+            let files = snapshots::at_files(&self.files, SnapshotFiles::size);
+            sizes.push(self.bounded(LONG_PATIENCE, operation, files).await?);
+            Ok(sizes)
+        }
 
-    async fn records(
-        &self,
-        kind: Kind,
-        owner: Option<UserId>,
-        after: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Records, Error> {
-        let patience = if kind.is_text() {
-            LONG_PATIENCE
-        } else {
-            PATIENCE
-        };
-        within!(self, patience, "read entries", transaction =>
-            records::records(&transaction, &self.files, kind, owner, after, limit))
-    }
-
-    async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
-        let operation = "read entries";
-        let started = async {
-            let mut lease = self.lease().await?;
-            let transaction = lease.begin_frozen().await?;
-            records::each(&transaction, &self.files, visit).await?;
-            transaction.commit().await?;
-            lease.finished();
+        async fn tidy(&self) -> Result<(), Error> {
+            if !self.tidying.is_due() {
+                return Ok(());
+            }
+            let dirty = within!(self, PATIENCE, "look for dead rows", transaction =>
+                tidying::dirty(&transaction))?;
+            let began = Instant::now();
+            for table in dirty {
+                let vacuum = tidying::vacuum(table);
+                self.bounded(LONG_PATIENCE, "vacuum", self.alone(&vacuum))
+                    .await?;
+            }
+            self.tidying.took(began.elapsed());
             Ok(())
-        };
-        let read: Outcome<()> = started.await;
-        read.map_err(|failure| failure.during(operation))
-    }
-
-    async fn write(&self, records: &[Record]) -> Result<(), Error> {
-        self.write_all(records).await
-    }
-
-    async fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
-        within!(self, PATIENCE, "remove entries", transaction =>
-            records::remove(&transaction, keys))
-    }
-
-    async fn stats(&self) -> Result<Vec<KindStats>, Error> {
-        within!(self, LONG_PATIENCE, "count entries", transaction => records::stats(&transaction))
-    }
-
-    async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
-        let operation = "measure the tables";
-        let mut sizes =
-            within!(self, PATIENCE, operation, transaction => records::sizes(&transaction))?;
-        let files = snapshots::at_files(&self.files, SnapshotFiles::size);
-        sizes.push(self.bounded(LONG_PATIENCE, operation, files).await?);
-        Ok(sizes)
-    }
-
-    async fn tidy(&self) -> Result<(), Error> {
-        if !self.tidying.is_due() {
-            return Ok(());
         }
-        let dirty = within!(self, PATIENCE, "look for dead rows", transaction =>
-            tidying::dirty(&transaction))?;
-        let began = Instant::now();
-        for table in dirty {
-            let vacuum = tidying::vacuum(table);
-            self.bounded(LONG_PATIENCE, "vacuum", self.alone(&vacuum))
-                .await?;
-        }
-        self.tidying.took(began.elapsed());
-        Ok(())
-    }
 
-    /// Rewrites the tables, which are locked meanwhile.
-    async fn vacuum(&self) -> Result<(), Error> {
-        self.bounded(LONG_PATIENCE, "vacuum", self.alone(VACUUM_FULL))
+        /// Rewrites the tables, which are locked meanwhile.
+        async fn vacuum(&self) -> Result<(), Error> {
+            self.bounded(LONG_PATIENCE, "vacuum", self.alone(VACUUM_FULL))
+                .await
+        }
+
+        async fn close(&self) -> Result<(), Error> {
+            self.bounded(PATIENCE, "close the store", async {
+                let _alone = self.open.write().await;
+                hold::release(&self.pool).await;
+                self.pool.close();
+                Ok(())
+            })
             .await
+        }
     }
 
-    async fn close(&self) -> Result<(), Error> {
-        self.bounded(PATIENCE, "close the store", async {
-            let _alone = self.open.write().await;
-            hold::release(&self.pool).await;
-            self.pool.close();
-            Ok(())
-        })
-        .await
-    }
+    PATIENCE "try to write": marks::try_writing() -> ();
+    PATIENCE "store a turn": messages::append(turn: &[StoredMessage]) -> u64;
+    PATIENCE "store an early turn": early::append_early(turn: &[StoredMessage]) -> ();
+    PATIENCE "take a turn back": early::take_back(key: &TurnKey) -> u64;
+    PATIENCE "read early turns": early::early(limit: usize) -> Vec<StoredMessage>;
+    PATIENCE "read a conversation":
+        messages::read_window(query: &WindowQuery) -> Vec<StoredMessage>;
+    PATIENCE "read a conversation":
+        messages::read_exchanges(query: &ExchangeQuery) -> Vec<StoredMessage>;
+    PATIENCE "look at a conversation":
+        messages::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
+    PATIENCE "delete a conversation": messages::delete_conversation(scope: Scope) -> u64;
+    PATIENCE "clear a conversation": marks::clear(key: &ClearKey, at: UnixMillis) -> ();
+    PATIENCE "read where a conversation begins":
+        marks::cleared_at(agent: &AgentName, guild: Option<GuildId>, user: UserId)
+            -> Option<UnixMillis>;
+    PATIENCE "note an agent":
+        marks::agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
+    PATIENCE "read a user's messages":
+        messages::own_messages(
+            owner: UserId, agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
+        ) -> Vec<StoredMessage>;
+    PATIENCE "list snapshots":
+        snapshots::snapshots(
+            owner: UserId, guild: Option<GuildId>, agent: Option<&AgentName>, limit: usize
+        ) -> Vec<ContextSnapshotInfo>;
+    PATIENCE "read a receipt":
+        receipts::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
+    PATIENCE "read a receipt":
+        receipts::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
+    LONG_PATIENCE "remove old receipts": receipts::expire_receipts(limits: ReceiptLimits) -> u64;
+    PATIENCE "read facts": facts::facts(subject: Subject, most: usize) -> Vec<Fact>;
+    PATIENCE "look for facts":
+        facts::matching_facts(guild: GuildId, words: &str, limit: usize) -> Vec<FactId>;
+    PATIENCE "look for messages":
+        messages::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
+            -> Vec<MessageId>;
+    LONG_PATIENCE "list servers": messages::guilds() -> Vec<GuildId>;
+    LONG_PATIENCE "list direct messages":
+        messages::recent_direct(limit: usize) -> Vec<ChannelId>;
+    LONG_PATIENCE "list users": messages::members(guild: GuildId) -> Vec<UserId>;
+    PATIENCE "remove entries": records::remove(keys: &[RecordKey]) -> u64;
+    LONG_PATIENCE "count entries": records::stats() -> Vec<KindStats>;
 }

@@ -19,6 +19,7 @@ mod row;
 mod saved;
 mod schema;
 mod session;
+mod statement;
 mod tables;
 mod texts;
 mod worker;
@@ -26,7 +27,7 @@ mod worker;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use self::session::{Durability, SqliteSettings};
@@ -35,8 +36,9 @@ use async_trait::async_trait;
 use self::fault::Fault;
 use self::saved::SnapshotPlace;
 use self::session::Session;
-use self::worker::Queue;
-use super::backend::{Visit, each_paged};
+use self::worker::{Queue, lock};
+use super::backend::{Visit, delegating};
+use super::pages::each_paged;
 use super::{
     Backend, Checked, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery, disk,
@@ -231,370 +233,154 @@ impl Sqlite {
     }
 }
 
-#[async_trait]
-impl Backend for Sqlite {
-    async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
-        self.alone("see whose store it is", move |session| {
-            session.transact(|_| lists::claim(session, application))
-        })
-        .await
-    }
-
-    async fn try_writing(&self) -> Result<(), Error> {
-        self.grouped("try to write", |session| {
-            lists::try_writing(&session.connection)
-        })
-        .await
-    }
-
-    async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
-        let turn = turn.to_vec();
-        self.grouped("append a turn", move |session| {
-            messages::append(session, &turn)
-        })
-        .await
-    }
-
-    async fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error> {
-        let turn = turn.to_vec();
-        self.grouped("append an early turn", move |session| {
-            messages::append_early(session, &turn)
-        })
-        .await
-    }
-
-    async fn take_back(&self, key: &TurnKey) -> Result<u64, Error> {
-        let key = key.clone();
-        self.grouped("take a turn back", move |session| {
-            messages::take_back(session, &key)
-        })
-        .await
-    }
-
-    async fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error> {
-        self.read("read early turns", move |session| {
-            messages::early(session, limit)
-        })
-        .await
-    }
-
-    async fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
-        let query = query.clone();
-        self.read("read a conversation", move |session| {
-            messages::window(session, &query)
-        })
-        .await
-    }
-
-    async fn read_exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
-        let query = query.clone();
-        self.read("read a conversation", move |session| {
-            messages::exchanges(session, &query)
-        })
-        .await
-    }
-
-    async fn conversation(
-        &self,
-        scope: Scope,
-        _now: UnixMillis,
-    ) -> Result<ConversationStats, Error> {
-        self.read("count a conversation", move |session| {
-            messages::stats(session, scope)
-        })
-        .await
-    }
-
-    async fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
-        self.alone("delete a conversation", move |session| {
-            session.transact(|_| messages::delete(session, scope))
-        })
-        .await
-    }
-
-    async fn clear(&self, key: &ClearKey, at: UnixMillis) -> Result<(), Error> {
-        let key = key.clone();
-        self.grouped("move a clear marker", move |session| {
-            lists::clear(&session.connection, &key, at)
-        })
-        .await
-    }
-
-    async fn cleared_at(
-        &self,
-        agent: &AgentName,
-        guild: Option<GuildId>,
-        user: UserId,
-    ) -> Result<Option<UnixMillis>, Error> {
-        let agent = agent.clone();
-        self.read("read a clear marker", move |session| {
-            lists::cleared_at(&session.connection, &agent, guild, user)
-        })
-        .await
-    }
-
-    async fn agent_created(&self, agent: &AgentName, now: UnixMillis) -> Result<UnixMillis, Error> {
-        const OPERATION: &str = "note when an agent was first seen";
-        let name = agent.clone();
-        // Nearly always it is known, and nothing has to be written.
-        let seen = self.read(OPERATION, move |session| lists::agent_seen(session, &name));
-        if let Some(seen) = seen.await? {
-            return Ok(seen);
+delegating! {
+    impl Backend for Sqlite {
+        async fn agent_created(
+            &self,
+            agent: &AgentName,
+            now: UnixMillis,
+        ) -> Result<UnixMillis, Error> {
+            const OPERATION: &str = "note when an agent was first seen";
+            let name = agent.clone();
+            // Nearly always it is known, and nothing has to be written.
+            let seen = self.read(OPERATION, move |session| lists::agent_seen(session, &name));
+            if let Some(seen) = seen.await? {
+                return Ok(seen);
+            }
+            let name = agent.clone();
+            let created = self.grouped(OPERATION, move |session| {
+                lists::agent_created(session, &name, now)
+            });
+            created.await
         }
-        let name = agent.clone();
-        let created = self.grouped(OPERATION, move |session| {
-            lists::agent_created(session, &name, now)
-        });
-        created.await
-    }
 
-    async fn own_messages(
-        &self,
-        owner: UserId,
-        agent: &AgentName,
-        guild: Option<GuildId>,
-        since: UnixMillis,
-    ) -> Result<Vec<StoredMessage>, Error> {
-        let agent = agent.clone();
-        self.read("read a user's messages", move |session| {
-            messages::own(session, owner, &agent, guild, since)
-        })
-        .await
-    }
-
-    async fn snapshots(
-        &self,
-        owner: UserId,
-        guild: Option<GuildId>,
-        agent: Option<&AgentName>,
-        limit: usize,
-    ) -> Result<Vec<ContextSnapshotInfo>, Error> {
-        let agent = agent.cloned();
-        self.read("list snapshots", move |session| {
-            saved::list(session, owner, guild, agent.as_ref(), limit)
-        })
-        .await
-    }
-
-    async fn snapshot(
-        &self,
-        owner: UserId,
-        id: &SnapshotId,
-    ) -> Result<Option<ContextSnapshot>, Error> {
-        let id = id.clone();
-        self.read("read a snapshot", move |session| {
-            saved::one(session, owner, &id)
-        })
-        .await
-    }
-
-    async fn receipt_of(
-        &self,
-        channel: ChannelId,
-        message: MessageId,
-    ) -> Result<Option<StoredReceipt>, Error> {
-        self.read("read a receipt", move |session| {
-            receipts::of_message(session, channel, message)
-        })
-        .await
-    }
-
-    async fn last_receipt(
-        &self,
-        channel: ChannelId,
-        reader: UserId,
-    ) -> Result<Option<StoredReceipt>, Error> {
-        self.read("read a receipt", move |session| {
-            receipts::last(session, channel, reader)
-        })
-        .await
-    }
-
-    async fn expire_receipts(&self, limits: ReceiptLimits) -> Result<u64, Error> {
-        self.alone("remove old receipts", move |session| {
-            session.transact(|connection| receipts::expire(connection, limits))
-        })
-        .await
-    }
-
-    async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error> {
-        self.read("read facts", move |session| {
-            facts::about(session, subject, most)
-        })
-        .await
-    }
-
-    async fn matching_facts(
-        &self,
-        guild: GuildId,
-        words: &str,
-        limit: usize,
-    ) -> Result<Vec<FactId>, Error> {
-        let words = words.to_owned();
-        self.read("search facts", move |session| {
-            facts::matching(session, guild, &words, limit)
-        })
-        .await
-    }
-
-    async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
-        let is_single = matches!(purge, Purge::Messages { .. } | Purge::Edited { .. });
-        let mut removed = 0;
-        if !is_single {
-            removed = self.purge_messages(purge).await?;
+        async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
+            let is_single = matches!(purge, Purge::Messages { .. } | Purge::Edited { .. });
+            let mut removed = 0;
+            if !is_single {
+                removed = self.purge_messages(purge).await?;
+            }
+            let purge = purge.clone();
+            let purged = self.alone(PURGING, move |session| {
+                let before = session.connection.total_changes();
+                let purged = purge::purge(session, &purge)?;
+                Ok((purged, session.connection.total_changes() > before))
+            });
+            let (mut purged, is_changed) = purged.await?;
+            purged.add(Kind::Messages, removed);
+            // For a user, a server or a channel not even the ids may stay. The
+            // texts are already gone, so a failure here is made up for by a later
+            // sweep.
+            if !is_single && let Err(error) = self.sweep_rows(is_changed || removed > 0).await {
+                tracing::warn!(%error, "rows that were removed are not swept yet");
+            }
+            Ok(purged)
         }
-        let purge = purge.clone();
-        let purged = self.alone(PURGING, move |session| {
-            let before = session.connection.total_changes();
-            let purged = purge::purge(session, &purge)?;
-            Ok((purged, session.connection.total_changes() > before))
-        });
-        let (mut purged, is_changed) = purged.await?;
-        purged.add(Kind::Messages, removed);
-        // For a user, a server or a channel not even the ids may stay. The
-        // texts are already gone, so a failure here is made up for by a later
-        // sweep.
-        if !is_single && let Err(error) = self.sweep_rows(is_changed || removed > 0).await {
-            tracing::warn!(%error, "rows that were removed are not swept yet");
+
+        /// Nothing expires here. Sweeps rows deleted one by one once that is
+        /// worthwhile, and at the first call, in case the last process was killed.
+        async fn sweep(&self, _now: UnixMillis) -> Result<u64, Error> {
+            let is_first = !self.has_swept.swap(true, Ordering::Relaxed);
+            let is_due = self.read("look what is to be swept", texts::is_sweep_due);
+            if is_due.await? || is_first {
+                self.sweep_rows(false).await?;
+            }
+            let is_due = self.read("look what is to be swept", texts::is_rewrite_due);
+            if is_due.await? {
+                self.alone("write the store again", Session::compact)
+                    .await?;
+            }
+            Ok(0)
         }
-        Ok(purged)
-    }
 
-    async fn edit_message(
-        &self,
-        channel: ChannelId,
-        message: MessageId,
-        text: &str,
-    ) -> Result<u64, Error> {
-        let text = text.to_owned();
-        self.alone("edit a message", move |session| {
-            purge::edit(session, channel, message, &text)
-        })
-        .await
-    }
+        async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
+            let copy = self.read("copy the store", Session::copied).await?;
+            let copy = Self {
+                readers: None,
+                writer: Queue::to_readers(vec![copy])?,
+                has_swept: AtomicBool::new(false),
+                hold: Mutex::new(None),
+            };
+            let visited = each_paged(&copy, visit).await;
+            copy.close().await?;
+            visited
+        }
 
-    async fn held_messages(
-        &self,
-        channel: ChannelId,
-        from: MessageId,
-        to: MessageId,
-    ) -> Result<Vec<MessageId>, Error> {
-        let look = move |session: &Session| purge::held(session, channel, from, to);
-        self.read("look up messages", look).await
-    }
+        async fn write(&self, records: &[Record]) -> Result<(), Error> {
+            let records = records.to_vec();
+            // Snapshots make their own transactions.
+            let is_alone = records
+                .iter()
+                .any(|record| record.kind() == Kind::Snapshots);
+            let written = self.writer.ask("write entries", is_alone, move |session| {
+                records::write(session, &records)
+            });
+            written.await
+        }
 
-    async fn guilds(&self) -> Result<Vec<GuildId>, Error> {
-        self.read("list servers", lists::guilds).await
-    }
-
-    async fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
-        let list = move |session: &Session| lists::recent_direct(session, limit);
-        self.read("list direct messages", list).await
-    }
-
-    async fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
-        let list = move |session: &Session| lists::members(session, guild);
-        self.read("list a server's users", list).await
-    }
-
-    /// Nothing expires here. Sweeps rows deleted one by one once that is
-    /// worthwhile, and at the first call, in case the last process was killed.
-    async fn sweep(&self, _now: UnixMillis) -> Result<u64, Error> {
-        let is_first = !self.has_swept.swap(true, Ordering::Relaxed);
-        let is_due = self.read("look what is to be swept", texts::is_sweep_due);
-        if is_due.await? || is_first {
+        async fn vacuum(&self) -> Result<(), Error> {
             self.sweep_rows(false).await?;
+            self.alone("give room back", Session::compact).await
         }
-        let is_due = self.read("look what is to be swept", texts::is_rewrite_due);
-        if is_due.await? {
-            self.alone("write the store again", Session::compact)
-                .await?;
+
+        /// Readers first, since the last connection to close empties the log.
+        async fn close(&self) -> Result<(), Error> {
+            if let Some(readers) = &self.readers {
+                readers.close().await;
+            }
+            self.writer.close().await;
+            drop(lock(&self.hold).take());
+            Ok(())
         }
-        Ok(0)
     }
 
-    async fn records(
-        &self,
-        kind: Kind,
-        owner: Option<UserId>,
-        after: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Records, Error> {
-        let after = after.cloned();
-        self.read("read entries", move |session| {
-            records::page(session, kind, owner, after.as_ref(), limit)
-        })
-        .await
-    }
-
-    async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
-        let copy = self.read("copy the store", Session::copied).await?;
-        let copy = Self {
-            readers: None,
-            writer: Queue::to_readers(vec![copy])?,
-            has_swept: AtomicBool::new(false),
-            hold: Mutex::new(None),
-        };
-        let visited = each_paged(&copy, visit).await;
-        copy.close().await?;
-        visited
-    }
-
-    async fn write(&self, records: &[Record]) -> Result<(), Error> {
-        let records = records.to_vec();
-        // Snapshots make their own transactions.
-        let is_alone = records
-            .iter()
-            .any(|record| record.kind() == Kind::Snapshots);
-        let written = self.writer.ask("write entries", is_alone, move |session| {
-            records::write(session, &records)
-        });
-        written.await
-    }
-
-    async fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
-        let keys = keys.to_vec();
-        self.alone("remove entries", move |session| {
-            session.transact(|_| records::remove(session, &keys))
-        })
-        .await
-    }
-
-    async fn stats(&self) -> Result<Vec<KindStats>, Error> {
-        self.read("count what there is", records::stats).await
-    }
-
-    async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
-        self.read("measure the database", |session| {
-            let mut sizes = records::sizes(session)?;
-            sizes.extend(session.snapshots.size()?);
-            Ok(sizes)
-        })
-        .await
-    }
-
-    async fn check(&self, most: Duration) -> Result<Checked, Error> {
-        self.read("check the store", move |session| session.check(most))
-            .await
-    }
-
-    async fn vacuum(&self) -> Result<(), Error> {
-        self.sweep_rows(false).await?;
-        self.alone("give room back", Session::compact).await
-    }
-
-    /// Readers first, since the last connection to close empties the log.
-    async fn close(&self) -> Result<(), Error> {
-        if let Some(readers) = &self.readers {
-            readers.close().await;
-        }
-        self.writer.close().await;
-        drop(
-            self.hold
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        Ok(())
-    }
+    alone "see whose store it is": lists::claim(application: ApplicationId) -> ();
+    grouped "try to write": lists::try_writing() -> ();
+    grouped "append a turn": messages::append(&turn: &[StoredMessage]) -> u64;
+    grouped "append an early turn": messages::append_early(&turn: &[StoredMessage]) -> ();
+    grouped "take a turn back": messages::take_back(&key: &TurnKey) -> u64;
+    read "read early turns": messages::early(limit: usize) -> Vec<StoredMessage>;
+    read "read a conversation": messages::read_window(&query: &WindowQuery) -> Vec<StoredMessage>;
+    read "read a conversation":
+        messages::read_exchanges(&query: &ExchangeQuery) -> Vec<StoredMessage>;
+    read "count a conversation":
+        messages::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
+    alone "delete a conversation": messages::delete_conversation(scope: Scope) -> u64;
+    grouped "move a clear marker": lists::clear(&key: &ClearKey, at: UnixMillis) -> ();
+    read "read a clear marker":
+        lists::cleared_at(&agent: &AgentName, guild: Option<GuildId>, user: UserId)
+            -> Option<UnixMillis>;
+    read "read a user's messages":
+        messages::own_messages(
+            owner: UserId, &agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
+        ) -> Vec<StoredMessage>;
+    read "list snapshots":
+        saved::snapshots(
+            owner: UserId, guild: Option<GuildId>, ?agent: Option<&AgentName>, limit: usize
+        ) -> Vec<ContextSnapshotInfo>;
+    read "read a snapshot":
+        saved::snapshot(owner: UserId, &id: &SnapshotId) -> Option<ContextSnapshot>;
+    read "read a receipt":
+        receipts::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
+    read "read a receipt":
+        receipts::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
+    alone "remove old receipts": receipts::expire_receipts(limits: ReceiptLimits) -> u64;
+    read "read facts": facts::facts(subject: Subject, most: usize) -> Vec<Fact>;
+    read "search facts":
+        facts::matching_facts(guild: GuildId, &words: &str, limit: usize) -> Vec<FactId>;
+    alone "edit a message":
+        purge::edit_message(channel: ChannelId, message: MessageId, &text: &str) -> u64;
+    read "look up messages":
+        purge::held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;
+    read "list servers": lists::guilds() -> Vec<GuildId>;
+    read "list direct messages": lists::recent_direct(limit: usize) -> Vec<ChannelId>;
+    read "list a server's users": lists::members(guild: GuildId) -> Vec<UserId>;
+    read "read entries":
+        records::records(
+            kind: Kind, owner: Option<UserId>, ?after: Option<&Cursor>, limit: usize
+        ) -> Records;
+    alone "remove entries": records::remove(&keys: &[RecordKey]) -> u64;
+    read "count what there is": records::stats() -> Vec<KindStats>;
+    read "measure the database": records::sizes() -> Vec<PartSize>;
+    read "check the store": Session::check(most: Duration) -> Checked;
 }

@@ -4,6 +4,7 @@
 //! are the same statements for both. Their parameters are written `?1`;
 //! PostgreSQL makes `$1` of them.
 
+use super::columns::RECEIPT;
 use super::{Kind, Purge};
 
 /// Where a database keeps a kind.
@@ -13,6 +14,8 @@ use super::{Kind, Purge};
 /// purge concerns the kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
+    /// What stands before every table's name.
+    pub(crate) schema: &'static str,
     /// The table, or the view it is read from.
     pub(crate) name: &'static str,
     /// Tells its entries from those of other kinds in the table.
@@ -63,9 +66,11 @@ pub(crate) struct SourceMessages {
     pub(crate) edited: &'static str,
 }
 
+/// What is alike in both databases.
 impl Table {
     /// A table of nothing yet, for `..Table::EMPTY`.
     pub(crate) const EMPTY: Self = Self {
+        schema: "",
         name: "",
         only: "TRUE",
         columns: "",
@@ -82,6 +87,108 @@ impl Table {
         sources: None,
     };
 
+    pub(crate) const MESSAGES: Self = Self {
+        name: "messages",
+        key: &["id"],
+        bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
+        time: "timestamp",
+        of_guild: Some("guild_id = ?"),
+        of_user: Some("owner_id = ?"),
+        of_channel: Some("thread_id = ?"),
+        ..Self::EMPTY
+    };
+
+    pub(crate) const MARKERS: Self = Self {
+        name: "markers",
+        columns: "agent_name, guild_id, user_id, at",
+        key: &["agent_name", "guild_id", "user_id"],
+        is_named: true,
+        value: "at",
+        time: "at",
+        of_guild: Some("guild_id = ?"),
+        of_user: Some("user_id = ?"),
+        ..Self::EMPTY
+    };
+
+    pub(crate) const SNAPSHOTS: Self = Self {
+        name: "snapshots",
+        only: "ready",
+        time: "timestamp",
+        of_user: Some("owner_id = ?"),
+        before: Some("timestamp < ? OR oldest < ?"),
+        ..Self::EMPTY
+    };
+
+    pub(crate) const RECEIPTS: Self = Self {
+        name: "receipts",
+        columns: RECEIPT,
+        key: &["turn_id"],
+        bytes: "octet_length(body)",
+        time: "at",
+        of_guild: Some("guild_id = ?"),
+        of_user: Some("owner_id = ?"),
+        of_channel: Some("channel_id = ?"),
+        before: Some("at < ?"),
+        sources: Some(Sources {
+            table: "receipt_people",
+            entry: "turn_id",
+            messages: None,
+        }),
+        ..Self::EMPTY
+    };
+
+    pub(crate) const FACTS: Self = Self {
+        name: "facts",
+        key: &["id"],
+        bytes: "octet_length(text)",
+        time: "at",
+        of_channel: Some("link_channel = ?"),
+        before: Some("at < ?"),
+        ..Self::EMPTY
+    };
+
+    pub(crate) const OPT_OUTS: Self = Self {
+        name: "opt_outs",
+        columns: "user_id, since",
+        key: &["user_id"],
+        value: "since",
+        time: "since",
+        of_user: Some("user_id = ?"),
+        ..Self::EMPTY
+    };
+
+    pub(crate) const SETTINGS: Self = Self {
+        name: "guild_settings",
+        columns: "guild_id, settings",
+        key: &["guild_id"],
+        value: "settings",
+        bytes: "octet_length(settings)",
+        of_guild: Some("guild_id = ?"),
+        ..Self::EMPTY
+    };
+
+    pub(crate) const AGENTS: Self = Self {
+        name: "agents",
+        columns: "agent_name, created_at",
+        key: &["agent_name"],
+        is_named: true,
+        value: "created_at",
+        time: "created_at",
+        ..Self::EMPTY
+    };
+
+    pub(crate) const DEPARTURES: Self = Self {
+        name: "departures",
+        columns: "guild_id, at",
+        key: &["guild_id"],
+        value: "at",
+        time: "at",
+        of_guild: Some("guild_id = ?"),
+        ..Self::EMPTY
+    };
+}
+
+impl Table {
     /// Entries from the key ?1 on, at most ?2; of the user ?3 if `is_owned`.
     /// The column `cursor` is the key. `None` if no entry is a user's.
     pub(crate) fn page(&self, is_owned: bool) -> Option<String> {
@@ -92,13 +199,14 @@ impl Table {
         };
         let key = self.key.join(" || ' ' || ");
         let Self {
+            schema,
             name,
             only,
             columns,
             ..
         } = self;
         Some(format!(
-            "SELECT {columns}, {key} AS cursor FROM {name}
+            "SELECT {columns}, {key} AS cursor FROM {schema}{name}
              WHERE {only} AND {key} >= ?1{owned} ORDER BY {key} LIMIT ?2"
         ))
     }
@@ -107,6 +215,7 @@ impl Table {
     /// oldest and the newest.
     pub(crate) fn count(&self) -> String {
         let Self {
+            schema,
             name,
             only,
             bytes,
@@ -116,18 +225,24 @@ impl Table {
         format!(
             "SELECT count(*) AS entries, CAST(coalesce(sum({bytes}), 0) AS BIGINT) AS bytes,
                  min({time}) AS oldest, max({time}) AS newest
-             FROM {name} WHERE {only}"
+             FROM {schema}{name} WHERE {only}"
         )
     }
 
     /// Writes a list's entry: its key, then its value.
     pub(crate) fn put(&self) -> String {
-        let (name, value, key) = (self.name, self.value, self.key.join(", "));
+        let Self {
+            schema,
+            name,
+            value,
+            ..
+        } = self;
+        let key = self.key.join(", ");
         let places: Vec<_> = (1..=self.key.len() + 1)
             .map(|at| format!("?{at}"))
             .collect();
         format!(
-            "INSERT INTO {name} ({key}, {value}) VALUES ({})
+            "INSERT INTO {schema}{name} ({key}, {value}) VALUES ({})
              ON CONFLICT ({key}) DO UPDATE SET {value} = excluded.{value}",
             places.join(", ")
         )
@@ -139,7 +254,12 @@ impl Table {
         let each: Vec<_> = columns
             .map(|(at, column)| format!("{column} = ?{at}"))
             .collect();
-        format!("DELETE FROM {} WHERE {}", self.name, each.join(" AND "))
+        self.delete(&each.join(" AND "))
+    }
+
+    /// Removes the entries that fulfil a condition.
+    pub(crate) fn delete(&self, which: &str) -> String {
+        format!("DELETE FROM {}{} WHERE {which}", self.schema, self.name)
     }
 
     /// The condition of what a purge may concern by itself, with the values of
@@ -179,7 +299,8 @@ impl Table {
         };
         let key = self.key.first()?;
         Some(format!(
-            "{key} IN (SELECT {entry} FROM {table} WHERE {which})"
+            "{key} IN (SELECT {entry} FROM {}{table} WHERE {which})",
+            self.schema
         ))
     }
 

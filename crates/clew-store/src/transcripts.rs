@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use line::{LogLine, add, failed, lines_of};
+use line::{LogLine, add, lines_of};
 
 pub use restore::Restored;
 
@@ -225,7 +225,7 @@ impl LogFolder {
         let Some(first) = rows.first() else {
             return Ok(());
         };
-        let text: String = rows.iter().map(|row| LogLine::of(row).write()).collect();
+        let text: String = rows.iter().map(|row| LogLine::of(row).to_text()).collect();
         let mut users = self.alone();
         self.add(first.owner, &text)?;
         disk::sync_folder(&self.dir)?;
@@ -240,9 +240,9 @@ impl LogFolder {
         let size = fs::metadata(&path).map_or(0, |about| about.len());
         let full = |most| size > 0 && size.saturating_add(text.len() as u64) > most;
         if self.max_bytes.is_some_and(full) {
-            fs::rename(&path, &old).map_err(failed("rotate", &path))?;
+            fs::rename(&path, &old).map_err(Error::io("rotate", &path))?;
         }
-        add(&path, text).map_err(failed("write", &path))
+        add(&path, text).map_err(Error::io("write", &path))
     }
 
     fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
@@ -323,14 +323,7 @@ impl LogFolder {
     fn remove_before(&self, moment: UnixMillis) -> Result<u64, Error> {
         let mut gone = 0;
         for user in self.known()? {
-            let mut old = false;
-            self.each_line(user, &mut |line, _| {
-                old |= line.at < moment;
-                !old
-            })?;
-            if old {
-                gone += self.rewrite(user, &|line| LineChange::remove_if(line.at < moment))?;
-            }
+            gone += self.change(user, &|line| LineChange::remove_if(line.at < moment))?;
         }
         Ok(gone)
     }
@@ -344,15 +337,7 @@ impl LogFolder {
             let is_whole = line.parts.is_empty() || line.role == StoredRole::User;
             line.message == Some(message) && is_whole && line.text != text
         };
-        let mut known = false;
-        self.each_line(*user, &mut |line, _| {
-            known |= is_it(&line);
-            !known
-        })?;
-        if !known {
-            return Ok(0);
-        }
-        self.rewrite(*user, &|line| {
+        self.change(*user, &|line| {
             if is_it(line) {
                 LineChange::Text(text.to_owned())
             } else {
@@ -437,7 +422,7 @@ impl LogFolder {
                 continue;
             };
             for text in lines {
-                let text = text.map_err(failed("read", &path))?;
+                let text = text.map_err(Error::io("read", &path))?;
                 let text = String::from_utf8_lossy(&text);
                 if let Ok(line) = LogLine::read(&text)
                     && !visit(line, &text)
@@ -447,6 +432,19 @@ impl LogFolder {
             }
         }
         Ok(())
+    }
+
+    /// Rewrites a user's files if any line changes. Returns how many do.
+    fn change(&self, user: UserId, change: &dyn Fn(&LogLine) -> LineChange) -> Result<u64, Error> {
+        let mut is_kept = true;
+        self.each_line(user, &mut |line, _| {
+            is_kept = matches!(change(&line), LineChange::Keep);
+            is_kept
+        })?;
+        if is_kept {
+            return Ok(0);
+        }
+        self.rewrite(user, change)
     }
 
     /// Rewrites a user's files. Returns how many lines changed. Drops torn
@@ -475,7 +473,7 @@ impl LogFolder {
                         }
                     }
                     kept += 1;
-                    file.write_all(line.write().as_bytes())?;
+                    file.write_all(line.to_text().as_bytes())?;
                 }
                 Ok(())
             })?;

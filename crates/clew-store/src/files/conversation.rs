@@ -3,17 +3,18 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
 
 use super::super::json::{
-    self, Fields, NUMBER, ROLE, SNAPSHOT_ID, SOURCES, TEXT, TIME, TURN, id, ids,
+    self, Fields, Form, NUMBER, Object, ROLE, SNAPSHOT_ID, SOURCES, TEXT, TIME, TURN, Written, id,
+    ids,
 };
 use super::super::{Error, FormError};
 use super::VERSION;
 use super::folder::Unread;
 use crate::append;
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage, StoredRole};
-use clew_context::model::{ChannelId, ContentSource, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ChannelId, TurnId, UnixMillis};
 
 /// Most messages in a file.
 pub(crate) const MOST_MESSAGES: usize = 15;
@@ -103,16 +104,8 @@ impl Conversation {
     }
 
     /// Encodes the file.
-    pub(super) fn write(&self) -> String {
-        json::indented(&ConversationForm {
-            version: VERSION,
-            created_at: self.created.0,
-            last_updated: self.updated.0,
-            expires_at: self.expires.0,
-            cleared_at: self.cleared.map(|at| at.0),
-            last_turn: self.last_ordinal,
-            messages: self.rows.iter().map(FileMessageForm::of).collect(),
-        })
+    pub(super) fn to_text(&self) -> String {
+        json::indented(self)
     }
 
     /// Parses a file's text.
@@ -158,61 +151,43 @@ fn end_of_life(created: UnixMillis) -> UnixMillis {
     UnixMillis(created.0.saturating_add(lifetime))
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ConversationForm<'a> {
-    version: u32,
-    created_at: i64,
-    last_updated: i64,
-    expires_at: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cleared_at: Option<i64>,
-    last_turn: u64,
-    messages: Vec<FileMessageForm<'a>>,
+impl Form for Conversation {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        object.field("version", VERSION)?;
+        object.field("createdAt", self.created.0)?;
+        object.field("lastUpdated", self.updated.0)?;
+        object.field("expiresAt", self.expires.0)?;
+        object.maybe("clearedAt", self.cleared.map(|at| at.0))?;
+        object.field("lastTurn", self.last_ordinal)?;
+        let rows: Vec<FileRow<'_>> = self.rows.iter().map(FileRow).collect();
+        let rows: Vec<_> = rows.iter().map(Written).collect();
+        object.field("messages", rows)
+    }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FileMessageForm<'a> {
-    role: &'static str,
-    content: &'a str,
-    timestamp: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message_id: Option<MessageId>,
-    #[serde(skip_serializing_if = "<[MessageId]>::is_empty")]
-    part_ids: &'a [MessageId],
-    turn_id: String,
-    turn: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    author_name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target_id: Option<MessageId>,
-    /// For direct messages, whose path does not contain it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    channel_id: Option<ChannelId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    restored_from: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[ContentSource]>::is_empty")]
-    sources: &'a [ContentSource],
-}
+/// A row as it stands in its conversation's file.
+struct FileRow<'a>(&'a StoredMessage);
 
-impl<'a> FileMessageForm<'a> {
-    fn of(row: &'a StoredMessage) -> Self {
-        let direct = matches!(row.scope, Scope::Direct(_));
-        Self {
-            role: row.role.as_str(),
-            content: &row.content,
-            timestamp: row.timestamp.0,
-            message_id: row.message,
-            part_ids: &row.parts,
-            turn_id: row.turn.to_string(),
-            turn: row.ordinal,
-            author_name: row.author_name.as_deref(),
-            target_id: row.target,
-            channel_id: direct.then_some(row.channel),
-            restored_from: row.restored_from.as_ref().map(SnapshotId::as_str),
-            sources: &row.sources,
-        }
+impl Form for FileRow<'_> {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        let Self(row) = self;
+        object.field("role", row.role.as_str())?;
+        object.field("content", &row.content)?;
+        object.field("timestamp", row.timestamp.0)?;
+        object.maybe("messageId", row.message)?;
+        object.list("partIds", &row.parts)?;
+        object.field("turnId", row.turn.to_string())?;
+        object.field("turn", row.ordinal)?;
+        object.maybe("authorName", row.author_name.as_ref())?;
+        object.maybe("targetId", row.target)?;
+        // The path of direct messages does not contain it.
+        let is_direct = matches!(row.scope, Scope::Direct(_));
+        object.maybe("channelId", is_direct.then_some(row.channel))?;
+        object.maybe(
+            "restoredFrom",
+            row.restored_from.as_ref().map(SnapshotId::as_str),
+        )?;
+        object.list("sources", &row.sources)
     }
 }
 

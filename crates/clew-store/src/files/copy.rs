@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{Cursor, Error, Kind, KindStats, PartSize, Record, Records, disk};
 use super::conversation::check;
 use super::folder::{ConversationsIn, StoreFolder};
+use crate::backend::{no_receipts, no_snapshots};
 use crate::model::{Scope, StoredMessage};
 use clew_context::model::UserId;
 
@@ -73,11 +74,11 @@ impl StoreFolder {
             match record {
                 Record::Message(row) => {
                     check(row)?;
-                    self.conversation(row.scope)?;
+                    self.conversation_file(row.scope)?;
                     rows.entry(row.scope).or_default().push(row);
                 }
-                Record::Snapshot(_) => return Err(super::no_snapshots()),
-                Record::Receipt(_) => return Err(super::no_receipts()),
+                Record::Snapshot(_) => return Err(no_snapshots()),
+                Record::Receipt(_) => return Err(no_receipts()),
                 Record::Marker(key, _) => super::check_agent(&key.agent)?,
                 Record::Agent(agent, _) => super::check_agent(agent)?,
                 Record::Fact(_)

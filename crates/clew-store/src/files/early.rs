@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::{Error, Purge, Reach, Record, TurnKey, append, disk};
 use super::conversation::{LIFETIME, check};
 use super::folder::StoreFolder;
+use super::turns::edit_rows;
 use super::{check_agent, entries};
 use crate::model::{Scope, StoredMessage};
 use clew_context::model::{ChannelId, MessageId, UnixMillis};
@@ -16,7 +17,7 @@ impl StoreFolder {
     fn early_file(&self, key: &TurnKey) -> Result<PathBuf, Error> {
         check_agent(&key.agent)?;
         // Refuses scopes that no file is for.
-        self.conversation(key.scope)?;
+        self.conversation_file(key.scope)?;
         Ok(self
             .early_dir()
             .join(format!("{}{}.json", prefix(key.scope), key.turn.0)))
@@ -44,11 +45,9 @@ impl StoreFolder {
     pub(super) fn confirmed(&self, key: &TurnKey) -> Result<(), Error> {
         let path = self.early_file(key)?;
         self.alone(&path, || match fs::remove_file(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::Io {
-                operation: "remove",
-                path: path.clone(),
-                source,
-            }),
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &path)(source))
+            }
             _ => Ok(()),
         })
     }
@@ -130,11 +129,7 @@ impl StoreFolder {
                     Record::Message(row) => Some(row),
                     _ => None,
                 });
-                let is_it = |row: &&mut StoredMessage| {
-                    row.is_text_of(channel, message) && row.content != text
-                };
-                let rows = rows.filter(is_it);
-                rows.map(|row| text.clone_into(&mut row.content)).count() as u64
+                edit_rows(rows, channel, message, text)
             })?;
         }
         Ok(edited)

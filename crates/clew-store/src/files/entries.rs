@@ -103,15 +103,7 @@ impl StoreFolder {
                 continue;
             };
             by_file.entry(path).or_default().push(record);
-            if let Record::Fact(Fact {
-                subject,
-                link: Some((channel, _)),
-                ..
-            }) = record
-            {
-                let mut index = self.index();
-                index.linked.entry(*channel).or_default().insert(*subject);
-            }
+            self.note_link(record);
         }
         for (path, records) in by_file {
             self.change(&path, |entries| {
@@ -283,20 +275,33 @@ impl StoreFolder {
         for kind in [Kind::UserFacts, Kind::ServerFacts] {
             for path in self.entry_files(kind)? {
                 // A file of a newer version is reported when it is used.
-                for entry in self.entries(&path).unwrap_or_default() {
-                    if let Record::Fact(Fact {
-                        subject,
-                        link: Some((channel, _)),
-                        ..
-                    }) = entry
-                    {
-                        self.index()
-                            .linked
-                            .entry(channel)
-                            .or_default()
-                            .insert(subject);
-                    }
+                let entries = self.entries(&path).unwrap_or_default();
+                for entry in &entries {
+                    self.note_link(entry);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_link(&self, entry: &Record) {
+        if let Record::Fact(fact) = entry
+            && let Some((channel, _)) = fact.link
+        {
+            let mut index = self.index();
+            index
+                .linked
+                .entry(channel)
+                .or_default()
+                .insert(fact.subject);
+        }
+    }
+
+    /// Visits all entries but those of conversations.
+    pub(super) fn each_entry(&self, visit: &mut dyn FnMut(&Record)) -> Result<(), Error> {
+        for kind in Kind::ALL {
+            for path in self.entry_files(kind)? {
+                self.entries(&path)?.iter().for_each(&mut *visit);
             }
         }
         Ok(())

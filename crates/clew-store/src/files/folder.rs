@@ -214,7 +214,7 @@ impl StoreFolder {
     }
 
     /// A conversation's file.
-    pub(super) fn conversation(&self, scope: Scope) -> Result<PathBuf, Error> {
+    pub(super) fn conversation_file(&self, scope: Scope) -> Result<PathBuf, Error> {
         match scope {
             Scope::Member {
                 guild,
@@ -235,7 +235,7 @@ impl StoreFolder {
         user: Option<UserId>,
         visit: &mut dyn FnMut(Scope) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for guild in self.guilds(place)? {
+        for guild in self.guilds_in(place)? {
             for channel in self.channels(place, guild)? {
                 for user in users_in(&self.channel(guild, channel), user)? {
                     visit(Scope::Member {
@@ -268,8 +268,8 @@ impl StoreFolder {
     }
 
     /// Removes empty conversation folders.
-    pub(super) fn tidy(&self) -> Result<(), Error> {
-        for guild in self.guilds(ConversationsIn::Everywhere)? {
+    pub(super) fn vacuum(&self) -> Result<(), Error> {
+        for guild in self.guilds_in(ConversationsIn::Everywhere)? {
             let _nobody_writes = self.tidying.write().unwrap_or_else(PoisonError::into_inner);
             for channel in self.channels(ConversationsIn::Everywhere, guild)? {
                 // Fails unless the folder is empty, as intended.
@@ -280,7 +280,7 @@ impl StoreFolder {
         Ok(())
     }
 
-    pub(super) fn guilds(&self, place: ConversationsIn) -> Result<Vec<GuildId>, Error> {
+    pub(super) fn guilds_in(&self, place: ConversationsIn) -> Result<Vec<GuildId>, Error> {
         match place {
             ConversationsIn::Guild(guild) => Ok(vec![guild]),
             ConversationsIn::Direct => Ok(Vec::new()),
@@ -343,12 +343,11 @@ fn users_in(folder: &Path, user: Option<UserId>) -> Result<Vec<UserId>, Error> {
 
 /// Locks a folder for this process.
 fn lock(folder: &Path) -> Result<disk::Hold, Error> {
-    disk::hold(&folder.join(LOCK))?.map_err(|holder| Error::Open {
-        place: folder.display().to_string(),
-        remedy: format!(
+    disk::hold(&folder.join(LOCK))?.map_err(|holder| {
+        let remedy = format!(
             "the folder is in use, by another process or as another folder of this store \
              ({holder}): stop that one first, or give each a folder of its own"
-        ),
-        source: None,
+        );
+        Error::unopened(folder.display(), remedy, None)
     })
 }

@@ -17,14 +17,11 @@ pub(super) struct FolderCopy {
 impl FolderCopy {
     /// Copies all files but hidden ones: locks, and what is just being written.
     pub(super) fn of(originals: [PathBuf; 3]) -> Result<Self, Error> {
-        let folder = tempfile::tempdir().map_err(|source| Error::Io {
-            operation: "create a folder in",
-            path: tempfile::env::temp_dir(),
-            source,
-        })?;
+        let parent = tempfile::env::temp_dir();
+        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &parent))?;
         let copy = Self { folder, originals };
         for (original, to) in copy.originals.iter().zip(copy.folders()) {
-            fs::create_dir(&to).map_err(|source| failed(&to, source))?;
+            fs::create_dir(&to).map_err(Error::io("copy to", &to))?;
             disk::files_below(original, &mut |file| copy_file(original, file, &to))?;
         }
         Ok(copy)
@@ -52,19 +49,11 @@ fn copy_file(from: &Path, file: &Path, to: &Path) -> Result<(), Error> {
     }
     let to = to.join(path);
     if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder).map_err(|source| failed(folder, source))?;
+        fs::create_dir_all(folder).map_err(Error::io("copy to", folder))?;
     }
     match fs::copy(file, &to) {
         // It was removed meanwhile.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        copied => copied.map(drop).map_err(|source| failed(&to, source)),
-    }
-}
-
-fn failed(path: &Path, source: io::Error) -> Error {
-    Error::Io {
-        operation: "copy to",
-        path: path.to_owned(),
-        source,
+        copied => copied.map(drop).map_err(Error::io("copy to", &to)),
     }
 }

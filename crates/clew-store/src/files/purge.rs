@@ -22,7 +22,7 @@ impl StoreFolder {
         all.add(aside.map(|()| 0));
         all.finish()?;
         if matches!(purge, Purge::Guild(_) | Purge::Channel(_)) {
-            self.tidy()?;
+            self.vacuum()?;
         }
         Ok(purged)
     }
@@ -152,22 +152,16 @@ impl StoreFolder {
         Ok(held)
     }
 
-    pub(super) fn kept_guilds(&self) -> Result<Vec<GuildId>, Error> {
+    pub(super) fn guilds(&self) -> Result<Vec<GuildId>, Error> {
         let mut guilds: BTreeSet<GuildId> = self
-            .guilds(ConversationsIn::Everywhere)?
+            .guilds_in(ConversationsIn::Everywhere)?
             .into_iter()
             .collect();
         guilds.extend(self.all_early()?.iter().filter_map(|row| row.guild));
         for sources in self.index().made_from.values() {
             guilds.extend(sources.iter().filter_map(|source| source.guild));
         }
-        for kind in Kind::ALL {
-            for path in self.entry_files(kind)? {
-                for entry in self.entries(&path)? {
-                    guilds.extend(guild_of(&entry));
-                }
-            }
-        }
+        self.each_entry(&mut |entry| guilds.extend(guild_of(entry)))?;
         Ok(guilds.into_iter().collect())
     }
 
@@ -206,13 +200,7 @@ impl StoreFolder {
             let here = sources.iter().filter(|source| source.guild == Some(guild));
             members.extend(here.filter_map(|source| source.author));
         }
-        for kind in Kind::ALL {
-            for path in self.entry_files(kind)? {
-                for entry in self.entries(&path)? {
-                    members.extend(members_of(&entry, guild));
-                }
-            }
-        }
+        self.each_entry(&mut |entry| members.extend(members_of(entry, guild)))?;
         Ok(members.into_iter().collect())
     }
 

@@ -29,7 +29,7 @@ impl StoreFolder {
         })?;
         turn.iter().try_for_each(check)?;
         let scope = first.scope;
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         let cleared = self.cleared_at(&first.agent, first.guild, first.owner)?;
         let ordinal = self.alone(&path, || {
@@ -46,7 +46,7 @@ impl StoreFolder {
 
     /// Writes rows of one conversation unchanged.
     pub(super) fn put_rows(&self, scope: Scope, rows: &[&StoredMessage]) -> Result<(), Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         self.alone(&path, || {
             let mut conversation = self.live_or_fresh(scope, &path, now)?;
@@ -61,10 +61,10 @@ impl StoreFolder {
         Ok(())
     }
 
-    pub(super) fn window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
+    pub(super) fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
         check_agent(&query.agent)?;
         let cleared = match query.scope.owner() {
-            Some(owner) => self.cleared_at(&query.agent, guild_of(query.scope), owner)?,
+            Some(owner) => self.cleared_at(&query.agent, query.scope.guild(), owner)?,
             None => None,
         };
         let now = (self.clock)();
@@ -85,8 +85,11 @@ impl StoreFolder {
         Ok(rows.split_off(rows.len().saturating_sub(query.limit)))
     }
 
-    pub(super) fn exchanges(&self, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Error> {
-        let mut rows = self.window(&WindowQuery {
+    pub(super) fn read_exchanges(
+        &self,
+        query: &ExchangeQuery,
+    ) -> Result<Vec<StoredMessage>, Error> {
+        let mut rows = self.read_window(&WindowQuery {
             scope: query.scope,
             agent: query.agent.clone(),
             since: UnixMillis(i64::MIN),
@@ -106,7 +109,7 @@ impl StoreFolder {
         Ok(rows)
     }
 
-    pub(super) fn conversation_stats(
+    pub(super) fn conversation(
         &self,
         scope: Scope,
         now: UnixMillis,
@@ -124,7 +127,7 @@ impl StoreFolder {
     }
 
     pub(super) fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let gone = self.alone(&path, || {
             let found = self.load(&path, |text| Conversation::read(scope, text))?;
             self.drop_file(scope, &path)?;
@@ -164,11 +167,7 @@ impl StoreFolder {
         let mut edited = 0;
         self.conversations(ConversationsIn::Channel(channel), None, &mut |scope| {
             edited += self.revise(scope, |conversation| {
-                let is_it = |row: &&mut StoredMessage| {
-                    row.is_text_of(channel, message) && row.content != text
-                };
-                let rows = conversation.rows.iter_mut().filter(is_it);
-                rows.map(|row| text.clone_into(&mut row.content)).count() as u64
+                edit_rows(conversation.rows.iter_mut(), channel, message, text)
             })?;
             Ok(())
         })?;
@@ -188,7 +187,7 @@ impl StoreFolder {
     pub(super) fn sweep(&self, now: UnixMillis) -> Result<u64, Error> {
         let mut gone = 0;
         self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
-            let path = self.conversation(scope)?;
+            let path = self.conversation_file(scope)?;
             match self.alone(&path, || self.find(scope, &path, now)) {
                 Ok(FoundConversation::Expired(rows)) => gone += rows,
                 Ok(FoundConversation::Nothing | FoundConversation::There(_)) => {}
@@ -198,7 +197,7 @@ impl StoreFolder {
             Ok(())
         })?;
         gone += self.sweep_early(now)?;
-        self.tidy()?;
+        self.vacuum()?;
         Ok(gone)
     }
 
@@ -208,7 +207,7 @@ impl StoreFolder {
         scope: Scope,
         now: UnixMillis,
     ) -> Result<Option<Conversation>, Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         match self.alone(&path, || self.find(scope, &path, now))? {
             FoundConversation::There(conversation) => Ok(Some(conversation)),
             FoundConversation::Nothing | FoundConversation::Expired(_) => Ok(None),
@@ -222,7 +221,7 @@ impl StoreFolder {
         scope: Scope,
         change: impl FnOnce(&mut Conversation) -> u64,
     ) -> Result<u64, Error> {
-        let path = self.conversation(scope)?;
+        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         self.alone(&path, || {
             let FoundConversation::There(mut conversation) = self.find(scope, &path, now)? else {
@@ -240,7 +239,7 @@ impl StoreFolder {
 
     /// Writes a conversation's file; call it within [`Self::alone`].
     fn store(&self, scope: Scope, path: &Path, conversation: &Conversation) -> Result<(), Error> {
-        disk::write(path, conversation.write().as_bytes())?;
+        disk::write(path, conversation.to_text().as_bytes())?;
         self.note_sources(scope, &conversation.rows);
         Ok(())
     }
@@ -299,7 +298,7 @@ impl StoreFolder {
     /// Records the channels of direct messages, and what rows were made from.
     pub(super) fn index_conversations(&self) -> Result<(), Error> {
         self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
-            let path = self.conversation(scope)?;
+            let path = self.conversation_file(scope)?;
             let load = || self.load(&path, |text| Conversation::read(scope, text));
             // A file of a newer version is reported when it is used.
             let found = self.alone(&path, load).ok().flatten();
@@ -319,6 +318,18 @@ impl StoreFolder {
     }
 }
 
+/// Gives an edited message its new text. Returns how many rows had another.
+pub(super) fn edit_rows<'a>(
+    rows: impl Iterator<Item = &'a mut StoredMessage>,
+    channel: ChannelId,
+    message: MessageId,
+    text: &str,
+) -> u64 {
+    let is_it = |row: &&mut StoredMessage| row.is_text_of(channel, message) && row.content != text;
+    let rows = rows.filter(is_it);
+    rows.map(|row| text.clone_into(&mut row.content)).count() as u64
+}
+
 /// `1.json.corrupt-2` for `1.json`.
 fn is_aside_of(aside: &Path, path: &Path) -> bool {
     let name = |path: &Path| {
@@ -330,11 +341,4 @@ fn is_aside_of(aside: &Path, path: &Path) -> bool {
         .zip(name(path))
         .is_some_and(|(aside, name)| aside.strip_prefix(&name).is_some());
     starts && aside.parent() == path.parent()
-}
-
-fn guild_of(scope: Scope) -> Option<GuildId> {
-    match scope {
-        Scope::Member { guild, .. } | Scope::Thread { guild, .. } => Some(guild),
-        Scope::User(_) | Scope::Direct(_) => None,
-    }
 }

@@ -3,65 +3,45 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
 use serde_json::Value;
 
-use super::fields::{Fields, FormError, NUMBER, Reader, SWITCH, TEXT, TIME, Time, id, ids, parsed};
-use crate::model::{Fact, GuildSettings, Origin, Subject};
-use clew_context::model::{
-    ChannelId, GuildId, LinkContext, LoneContext, MessageId, ReplyTarget, UserId,
+use super::fields::{
+    Fields, Form, FormError, NUMBER, Object, Reader, SWITCH, TEXT, TIME, Time, id, ids, parsed,
 };
+use crate::model::{Fact, GuildSettings, Origin, Subject};
+use clew_context::model::{ChannelId, LinkContext, LoneContext, ReplyTarget};
 
-#[derive(Serialize)]
-pub(super) struct FactForm<'a> {
-    id: String,
-    subject: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<UserId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<GuildId>,
-    text: &'a str,
-    origin: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin_guild: Option<GuildId>,
-    by: UserId,
-    at: Time,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    channel: Option<ChannelId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<MessageId>,
-    pinned: bool,
-    seen: u32,
-    last_used: Time,
-}
-
-impl<'a> FactForm<'a> {
-    pub(super) fn of(fact: &'a Fact) -> Self {
-        let (subject, user, server) = match fact.subject {
-            Subject::User(user) => ("user", Some(user), None),
-            Subject::Server(guild) => ("server", None, Some(guild)),
-        };
-        let (origin, origin_guild) = match fact.origin {
-            Origin::Direct => ("direct", None),
-            Origin::Guild(guild) => ("guild", Some(guild)),
-            Origin::Everywhere => ("everywhere", None),
-        };
-        Self {
-            id: fact.id.to_string(),
-            subject,
-            user,
-            server,
-            text: &fact.text,
-            origin,
-            origin_guild,
-            by: fact.by,
-            at: Time(fact.at),
-            channel: fact.link.map(|(channel, _)| channel),
-            message: fact.link.map(|(_, message)| message),
-            pinned: fact.pinned,
-            seen: fact.seen,
-            last_used: Time(fact.last_used),
+impl Form for Fact {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        object.field("id", self.id.to_string())?;
+        match self.subject {
+            Subject::User(user) => {
+                object.field("subject", "user")?;
+                object.field("user", user)?;
+            }
+            Subject::Server(guild) => {
+                object.field("subject", "server")?;
+                object.field("server", guild)?;
+            }
         }
+        object.field("text", &self.text)?;
+        let origin = match self.origin {
+            Origin::Direct => "direct",
+            Origin::Guild(_) => "guild",
+            Origin::Everywhere => "everywhere",
+        };
+        object.field("origin", origin)?;
+        object.maybe("origin_guild", self.origin.guild())?;
+        object.field("by", self.by)?;
+        object.field("at", Time(self.at))?;
+        if let Some((channel, message)) = self.link {
+            object.field("channel", channel)?;
+            object.field("message", message)?;
+        }
+        object.field("pinned", self.pinned)?;
+        object.field("seen", self.seen)?;
+        object.field("last_used", Time(self.last_used))
     }
 }
 
@@ -97,50 +77,33 @@ pub(super) fn read_fact_fields(fields: &Fields) -> Result<Fact, FormError> {
     })
 }
 
-#[derive(Serialize)]
-pub(super) struct SettingsForm<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rolling_window_s: Option<u64>,
-    /// The part below a second, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rolling_window_ns: Option<u32>,
-    channels_off: Vec<&'a ChannelId>,
-    channels_answered: Vec<&'a ChannelId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_target: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    learning: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    link_context: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lone_context: Option<&'static str>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    lone_contexts: BTreeMap<&'a ChannelId, &'static str>,
-}
-
-impl<'a> SettingsForm<'a> {
-    pub(super) fn of(settings: &'a GuildSettings) -> Self {
-        let window = settings.rolling_window;
-        Self {
-            rolling_window_s: window.map(|window| window.as_secs()),
-            rolling_window_ns: window
-                .map(|window| window.subsec_nanos())
-                .filter(|ns| *ns > 0),
-            channels_off: settings.channels_off.iter().collect(),
-            channels_answered: settings.channels_answered.iter().collect(),
-            reply_target: settings.reply_target.map(|target| match target {
-                ReplyTarget::Newest => "newest",
-                ReplyTarget::Trigger => "trigger",
-            }),
-            learning: settings.learning,
-            link_context: settings.link_context.map(|context| context.to_string()),
-            lone_context: settings.lone_context.map(lone_word),
-            lone_contexts: settings
-                .lone_contexts
-                .iter()
-                .map(|(channel, context)| (channel, lone_word(*context)))
-                .collect(),
-        }
+impl Form for GuildSettings {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        let window = self.rolling_window;
+        object.maybe("rolling_window_s", window.map(|window| window.as_secs()))?;
+        // The part below a second, if any.
+        let below = window.map(|window| window.subsec_nanos());
+        object.maybe("rolling_window_ns", below.filter(|ns| *ns > 0))?;
+        object.field("channels_off", &self.channels_off)?;
+        object.field("channels_answered", &self.channels_answered)?;
+        let target = self.reply_target.map(|target| match target {
+            ReplyTarget::Newest => "newest",
+            ReplyTarget::Trigger => "trigger",
+        });
+        object.maybe("reply_target", target)?;
+        object.maybe("learning", self.learning)?;
+        object.maybe(
+            "link_context",
+            self.link_context.map(|context| context.to_string()),
+        )?;
+        object.maybe("lone_context", self.lone_context.map(lone_word))?;
+        let contexts = self.lone_contexts.iter();
+        let contexts = contexts.map(|(channel, context)| (channel, lone_word(*context)));
+        let contexts: BTreeMap<_, _> = contexts.collect();
+        object.maybe(
+            "lone_contexts",
+            Some(contexts).filter(|contexts| !contexts.is_empty()),
+        )
     }
 }
 

@@ -1,8 +1,9 @@
-//! Reads a JSON object field by field, so that errors can name the field.
+//! Reads and writes JSON objects field by field: errors can name the field that they are about.
 
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -137,6 +138,47 @@ fn read_time(value: &Value) -> Option<UnixMillis> {
     match value {
         Value::String(text) => UnixMillis::parse(text),
         value => value.as_i64().map(UnixMillis),
+    }
+}
+
+/// What is written as an object.
+pub(crate) trait Form {
+    /// Writes its fields, in this order.
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error>;
+}
+
+/// An object that is being written.
+pub(crate) struct Object<M>(M);
+
+impl<M: SerializeMap> Object<M> {
+    /// Writes a field.
+    pub(crate) fn field(&mut self, name: &str, value: impl Serialize) -> Result<(), M::Error> {
+        self.0.serialize_entry(name, &value)
+    }
+
+    /// Writes a field if there is a value.
+    pub(crate) fn maybe(
+        &mut self,
+        name: &str,
+        value: Option<impl Serialize>,
+    ) -> Result<(), M::Error> {
+        value.map_or(Ok(()), |value| self.field(name, value))
+    }
+
+    /// Writes a list unless it is empty.
+    pub(crate) fn list(&mut self, name: &str, values: &[impl Serialize]) -> Result<(), M::Error> {
+        self.maybe(name, (!values.is_empty()).then_some(values))
+    }
+}
+
+/// Something as its object.
+pub(crate) struct Written<'a, F>(pub(crate) &'a F);
+
+impl<F: Form> Serialize for Written<'_, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = Object(serializer.serialize_map(None)?);
+        self.0.write(&mut object)?;
+        object.0.end()
     }
 }
 

@@ -1,45 +1,24 @@
 //! The JSON of receipts.
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
 
 use super::fields::{SWITCH, parsed};
-use super::{Fields, FormError, SOURCES, TEXT, TIME, TURN, Time, id, ids};
+use super::{Fields, Form, FormError, Object, SOURCES, TEXT, TIME, TURN, Time, id, ids};
 use crate::model::StoredReceipt;
-use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UserId};
 
-#[derive(Serialize)]
-pub(super) struct ReceiptForm<'a> {
-    turn: String,
-    scope: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guild: Option<GuildId>,
-    channel: ChannelId,
-    owner: UserId,
-    is_private: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    trigger: Option<MessageId>,
-    messages: &'a [MessageId],
-    at: Time,
-    #[serde(skip_serializing_if = "<[ContentSource]>::is_empty")]
-    sources: &'a [ContentSource],
-    body: &'a str,
-}
-
-impl<'a> ReceiptForm<'a> {
-    pub(super) fn of(receipt: &'a StoredReceipt) -> Self {
-        Self {
-            turn: receipt.turn.to_string(),
-            scope: receipt.scope.to_string(),
-            guild: receipt.guild,
-            channel: receipt.channel,
-            owner: receipt.owner,
-            is_private: receipt.is_private,
-            trigger: receipt.trigger,
-            messages: &receipt.messages,
-            at: Time(receipt.at),
-            sources: &receipt.sources,
-            body: &receipt.body,
-        }
+impl Form for StoredReceipt {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        object.field("turn", self.turn.to_string())?;
+        object.field("scope", self.scope.to_string())?;
+        object.maybe("guild", self.guild)?;
+        object.field("channel", self.channel)?;
+        object.field("owner", self.owner)?;
+        object.field("is_private", self.is_private)?;
+        object.maybe("trigger", self.trigger)?;
+        object.field("messages", &self.messages)?;
+        object.field("at", Time(self.at))?;
+        object.list("sources", &self.sources)?;
+        object.field("body", &self.body)
     }
 }
 

@@ -74,9 +74,15 @@ impl Scope {
             Self::Thread { .. } => None,
         }
     }
-}
 
-impl Scope {
+    /// The server it belongs to; `None` for a user's own.
+    pub const fn guild(self) -> Option<GuildId> {
+        match self {
+            Self::Member { guild, .. } | Self::Thread { guild, .. } => Some(guild),
+            Self::User(_) | Self::Direct(_) => None,
+        }
+    }
+
     /// The one channel or thread it belongs to; `None` for a user's own.
     pub const fn channel(self) -> Option<ChannelId> {
         match self {

@@ -63,12 +63,11 @@ impl Disk {
 impl FileSystem for Disk {
     fn open(&self, folder: &Path) -> Result<(), Error> {
         disk::create_folders(folder)?;
-        let hold = disk::hold(&folder.join(LOCK))?.map_err(|holder| Error::Open {
-            place: folder.display().to_string(),
-            remedy: format!(
+        let hold = disk::hold(&folder.join(LOCK))?.map_err(|holder| {
+            let remedy = format!(
                 "another process ({holder}) uses it; give each bot a TOOL_OUTPUT_DIR of its own"
-            ),
-            source: None,
+            );
+            Error::unopened(folder.display(), remedy, None)
         })?;
         disk::take_over(folder)?;
         *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = Some(hold);

@@ -132,47 +132,25 @@ impl ContextPointer {
     ) -> (Self, Vec<u8>) {
         let random = uuid::Uuid::new_v4().simple().to_string();
         let filename = name::filename(&output.tool_name, &output.args, time, serial, &random);
-        let result = output.result.to_string();
-        let mut pointer = Self {
-            filepath: folder.join(&filename),
-            id: OutputId::of(&filename),
-            filename,
+        let form = OutputForm {
             tool_description: describe(&output.tool_name, &output.args),
             tool_name: output.tool_name,
             args: output.args,
+            timestamp: time.rfc3339(),
             task_id: output.task_id,
             query_id: output.query_id,
-            scope: output.scope,
+            scope: output.scope.to_string(),
             guild: output.guild,
             owner: output.owner,
-            sources: output.sources.into(),
-            bytes: result.len() as u64,
-            time,
+            sources: output.sources,
+            bytes: output.result.to_string().len() as u64,
             serial,
-            file_bytes: 0,
+            result: output.result,
         };
-        let text = pointer.to_json(output.result);
-        pointer.file_bytes = text.len() as u64;
+        let text = serde_json::to_vec(&form).unwrap_or_default();
+        let file = (folder.join(filename), text.len() as u64);
+        let (pointer, _) = form.into_pointer(output.scope, time, file);
         (pointer, text)
-    }
-
-    fn to_json(&self, result: Value) -> Vec<u8> {
-        let form = OutputForm {
-            tool_name: self.tool_name.clone(),
-            tool_description: self.tool_description.clone(),
-            args: self.args.clone(),
-            timestamp: self.time.rfc3339(),
-            task_id: self.task_id,
-            query_id: self.query_id.clone(),
-            scope: self.scope.to_string(),
-            guild: self.guild,
-            owner: self.owner,
-            sources: self.sources.to_vec(),
-            bytes: self.bytes,
-            serial: self.serial,
-            result,
-        };
-        serde_json::to_vec(&form).unwrap_or_default()
     }
 
     /// The pointer to a file that a former process wrote.
@@ -237,27 +215,40 @@ fn pointer<R>(form: OutputForm<R>, text: &[u8], path: &Path) -> Result<(ContextP
     let scope = form.scope.parse().map_err(|error| corrupt(path, error))?;
     let time = UnixMillis::parse(&form.timestamp);
     let time = time.ok_or_else(|| corrupt(path, "its timestamp is none"))?;
-    let filename = path.file_name().unwrap_or_default();
-    let filename = filename.to_string_lossy().into_owned();
-    let pointer = ContextPointer {
-        filepath: path.to_owned(),
-        id: OutputId::of(&filename),
-        filename,
-        tool_name: form.tool_name,
-        tool_description: form.tool_description,
-        args: form.args,
-        task_id: form.task_id,
-        query_id: form.query_id,
-        scope,
-        guild: form.guild,
-        owner: form.owner,
-        sources: form.sources.into(),
-        bytes: form.bytes,
-        time,
-        serial: form.serial,
-        file_bytes: text.len() as u64,
-    };
-    Ok((pointer, form.result))
+    let file = (path.to_owned(), text.len() as u64);
+    Ok(form.into_pointer(scope, time, file))
+}
+
+impl<R> OutputForm<R> {
+    /// The pointer to its file of that size, and the result.
+    fn into_pointer(
+        self,
+        scope: Scope,
+        time: UnixMillis,
+        (filepath, file_bytes): (PathBuf, u64),
+    ) -> (ContextPointer, R) {
+        let filename = filepath.file_name().unwrap_or_default();
+        let filename = filename.to_string_lossy().into_owned();
+        let pointer = ContextPointer {
+            filepath,
+            id: OutputId::of(&filename),
+            filename,
+            tool_name: self.tool_name,
+            tool_description: self.tool_description,
+            args: self.args,
+            task_id: self.task_id,
+            query_id: self.query_id,
+            scope,
+            guild: self.guild,
+            owner: self.owner,
+            sources: self.sources.into(),
+            bytes: self.bytes,
+            time,
+            serial: self.serial,
+            file_bytes,
+        };
+        (pointer, self.result)
+    }
 }
 
 fn corrupt(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

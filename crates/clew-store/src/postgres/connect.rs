@@ -17,8 +17,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::super::Error;
 use super::super::any::OpenFor;
 use super::session::{
-    Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool, pool_said,
-    rows,
+    self, Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool,
+    pool_said,
 };
 use super::{certificate, hold};
 use clew_context::model::Secret;
@@ -60,7 +60,7 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
     let mut config: Config = url.expose().parse().map_err(|_| {
         let remedy = "it is not of the form postgres://user:password@host/database?sslmode=MODE \
                       with MODE disable, prefer or require";
-        open_error("postgres://...", remedy, None)
+        Error::unopened("postgres://...", remedy, None)
     })?;
     let place = place(&config);
     if config.get_connect_timeout().is_none() {
@@ -99,8 +99,16 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
             }
         }))
         .build();
-    let pool = pool.map_err(|error| open_error(&place, "the pool", Some(error.to_string())))?;
+    let pool =
+        pool.map_err(|error| Error::unopened(&place, "the pool", Some(error.to_string().into())))?;
     Ok(Connected { pool, place })
+}
+
+/// A pool that may be beside another process's, and its first connection.
+pub(super) async fn look(url: &Secret) -> Result<(Connected, Object), Error> {
+    let connected = pool(url, OpenFor::Look)?;
+    let client = first(&connected, Duration::ZERO).await?;
+    Ok((connected, client))
 }
 
 /// Makes the first connection, after waiting this long for another process to let go of the
@@ -113,7 +121,13 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
             return Err(Failure::Pool(error).during("open the store"));
         }
         Err(error) if is_passing_pool(&error) => return Err(not_ready(place, pool_said(&error))),
-        Err(error) => return Err(open_error(place, remedy(&error), Some(pool_said(&error)))),
+        Err(error) => {
+            return Err(Error::unopened(
+                place,
+                remedy(&error),
+                Some(pool_said(&error).into()),
+            ));
+        }
     };
     let encoding = encoding(&mut client).await;
     let encoding = encoding.map_err(|failure| at_start(failure, place))?;
@@ -122,7 +136,7 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
             "its server_encoding is {encoding}, which cannot hold every text: make a database with \
              CREATE DATABASE name ENCODING '{ENCODING}' TEMPLATE template0 and name that one"
         );
-        return Err(open_error(place, &remedy, None));
+        return Err(Error::unopened(place, &remedy, None));
     }
     Ok(client)
 }
@@ -147,29 +161,16 @@ async fn reached(connected: &Connected, patience: Duration) -> Result<Object, Po
 
 async fn encoding(client: &mut Object) -> Outcome<String> {
     let transaction = client.transaction().await?;
-    let found = rows(
-        &transaction,
-        "SELECT current_setting('server_encoding')",
-        &[],
-    )
-    .await?;
-    let encoding = found.first().map(|row| row.try_get(0)).transpose()?;
+    let sql = "SELECT current_setting('server_encoding')";
+    let encoding = session::first(&transaction, sql, &[]).await?;
     Ok(encoding.unwrap_or_default())
 }
 
 /// Whether row-level security does not hold for our role.
 pub(super) async fn stands_above(client: &mut Object) -> Outcome<bool> {
     let transaction = client.transaction().await?;
-    let found = rows(&transaction, STANDS_ABOVE, &[]).await?;
-    Ok(found.first().is_some_and(|row| row.get(0)))
-}
-
-pub(super) fn open_error(place: &str, remedy: &str, said: Option<String>) -> Error {
-    Error::Open {
-        place: place.to_owned(),
-        remedy: remedy.to_owned(),
-        source: said.map(Into::into),
-    }
+    let found = session::first(&transaction, STANDS_ABOVE, &[]).await?;
+    Ok(found.unwrap_or_default())
 }
 
 fn not_ready(place: &str, said: String) -> Error {
@@ -190,12 +191,10 @@ pub(super) fn at_start(failure: Failure, place: &str) -> Error {
             place: place.to_owned(),
             source,
         },
-        other => Error::Open {
-            place: place.to_owned(),
-            remedy: "the role needs a schema `clew` of its own, or the right to create it"
-                .to_owned(),
-            source: Some(other.into()),
-        },
+        other => {
+            let remedy = "the role needs a schema `clew` of its own, or the right to create it";
+            Error::unopened(place, remedy, Some(other.into()))
+        }
     }
 }
 
@@ -240,7 +239,7 @@ fn manager(config: Config, place: &str) -> Result<Manager, Error> {
     };
     let tls = tls.map_err(|error| {
         let remedy = "sslmode=require needs the system's list of certificates";
-        open_error(place, remedy, Some(error.to_string()))
+        Error::unopened(place, remedy, Some(error.to_string().into()))
     })?;
     let tls = MakeRustlsConnect::new(tls);
     Ok(Manager::from_config(config, tls, how))

@@ -3,7 +3,7 @@
 use deadpool_postgres::Transaction;
 
 use super::messages::{self, readable};
-use super::session::{Outcome, Parameters, rows, see_all, touched, write_scope};
+use super::session::{Outcome, rows, see_all, touched, write_scope};
 use super::tables::MESSAGE;
 use crate::model::{Scope, StoredMessage};
 use crate::{Purge, Reach, TurnKey, append};
@@ -16,14 +16,17 @@ INSERT INTO clew.early_messages (scope, agent_name, turn_id, ordinal, position, 
 VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
 RETURNING id";
 
-const DELETE_TURN: &str = "DELETE FROM clew.early_messages
-    WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
+/// The table that they are in.
+pub(super) const TABLE: &str = "early_messages";
 
 /// See [`super::super::Backend::append_early`].
-pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<()> {
+pub(super) async fn append_early(
+    transaction: &Transaction<'_>,
+    turn: &[StoredMessage],
+) -> Outcome<()> {
     let first = append::first_of(turn).map_err(super::session::Failure::Refused)?;
     write_scope(transaction, first.scope).await?;
-    remove(transaction, &TurnKey::of(first)).await?;
+    messages::delete_turn(transaction, TABLE, &TurnKey::of(first)).await?;
     for placed in turn.iter().zip(0..) {
         messages::insert_row(transaction, INSERT, placed).await?;
     }
@@ -33,17 +36,10 @@ pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]
 /// See [`super::super::Backend::take_back`].
 pub(super) async fn take_back(transaction: &Transaction<'_>, key: &TurnKey) -> Outcome<u64> {
     write_scope(transaction, key.scope).await?;
-    remove(transaction, key).await
+    messages::delete_turn(transaction, TABLE, key).await
 }
 
-/// Removes the early rows of a turn, in a transaction that sees its conversation.
-pub(super) async fn remove(transaction: &Transaction<'_>, key: &TurnKey) -> Outcome<u64> {
-    let (scope, turn) = (key.scope.to_string(), key.turn.0.cast_signed());
-    let parameters: Parameters<'_> = &[&scope, &turn, &key.agent.as_str()];
-    touched(transaction, DELETE_TURN, parameters).await
-}
-
-/// The same of a whole conversation.
+/// Removes the early rows of a conversation, in a transaction that sees it.
 pub(super) async fn remove_conversation(
     transaction: &Transaction<'_>,
     scope: Scope,

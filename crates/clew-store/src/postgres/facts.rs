@@ -2,9 +2,9 @@
 
 use deadpool_postgres::Transaction;
 
-use super::session::{Outcome, Parameters, rows, see, touched};
+use super::session::{Outcome, Parameters, ids, rows, see, touched};
 use super::tables::FACT;
-use super::values::{self, Moment, limit, text};
+use super::values::{Moment, PostgresRow, limit, text};
 use crate::columns::{self, guild_key};
 use crate::model::{Fact, FactId, MAX_FACT_BYTES, Subject};
 use clew_context::model::GuildId;
@@ -45,7 +45,7 @@ ORDER BY ts_rank(words, query, 1) DESC, last_used DESC, id
 LIMIT $3";
 
 /// See [`super::super::Backend::facts`].
-pub(super) async fn of(
+pub(super) async fn facts(
     transaction: &Transaction<'_>,
     subject: Subject,
     most: usize,
@@ -61,7 +61,8 @@ pub(super) async fn of(
          ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT $2"
     );
     let found = rows(transaction, &sql, &[&id.cast_signed(), &limit(most)]).await?;
-    let found: Outcome<_> = found.iter().map(values::fact).collect();
+    let found = found.iter().map(|row| PostgresRow::of("facts", row));
+    let found: Outcome<_> = found.map(|row| columns::fact(&row)).collect();
     Ok(Fact::most_useful(found?, most))
 }
 
@@ -93,7 +94,7 @@ pub(super) async fn put(transaction: &Transaction<'_>, fact: &Fact) -> Outcome<(
 }
 
 /// See [`super::super::Backend::matching_facts`].
-pub(super) async fn matching(
+pub(super) async fn matching_facts(
     transaction: &Transaction<'_>,
     guild: GuildId,
     words: &str,
@@ -103,7 +104,5 @@ pub(super) async fn matching(
     let words = text(&words[..words.floor_char_boundary(MOST_WORDS)]);
     let (guild, most) = (guild_key(Some(guild)), limit(most));
     let parameters: Parameters<'_> = &[&guild, &words, &most, &MOST_LEXEMES];
-    let found = rows(transaction, MATCHING, parameters).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(FactId(id?.cast_unsigned()))).collect()
+    ids(transaction, MATCHING, parameters, FactId).await
 }

@@ -2,7 +2,7 @@
 
 use deadpool_postgres::Transaction;
 
-use super::session::{Outcome, Parameters, rows, touched};
+use super::session::{Outcome, Parameters, first, rows, touched};
 use super::values::{Moment, PostgresRow};
 use crate::columns::{Columns, guild_key, user_key};
 use crate::model::{AgentName, ClearKey};
@@ -17,6 +17,13 @@ const SEE_AGENT: &str = "
 INSERT INTO clew.agents AS seen (agent_name, created_at) VALUES ($1, $2)
 ON CONFLICT (agent_name) DO UPDATE SET created_at = seen.created_at
 RETURNING agent_name, created_at";
+
+/// See [`super::super::Backend::try_writing`].
+pub(super) async fn try_writing(transaction: &Transaction<'_>) -> Outcome<()> {
+    let sql = "UPDATE clew.owner SET application_id = application_id";
+    transaction.execute(sql, &[]).await?;
+    Ok(())
+}
 
 /// See [`super::super::Backend::clear`].
 pub(super) async fn clear(
@@ -40,9 +47,9 @@ pub(super) async fn cleared_at(
     let sql = "SELECT max(at) FROM clew.markers \
                WHERE agent_name = $1 AND guild_id = $2 AND user_id IN (0, $3)";
     let (guild, user) = (guild_key(guild), user_key(Some(user)));
-    let found = rows(transaction, sql, &[&agent.as_str(), &guild, &user]).await?;
-    let at = found.first().map(|row| row.try_get::<_, Option<Moment>>(0));
-    Ok(at.transpose()?.flatten().map(|at| at.0))
+    let key: Parameters<'_> = &[&agent.as_str(), &guild, &user];
+    let at: Option<Option<Moment>> = first(transaction, sql, key).await?;
+    Ok(at.flatten().map(|at| at.0))
 }
 
 /// See [`super::super::Backend::agent_created`].
@@ -53,7 +60,6 @@ pub(super) async fn agent_created(
 ) -> Outcome<UnixMillis> {
     let found = rows(transaction, SEE_AGENT, &[&agent.as_str(), &Moment(now)]).await?;
     found.first().map_or(Ok(now), |row| {
-        let table = "agents";
-        PostgresRow { table, row }.time("created_at")
+        PostgresRow::of("agents", row).time("created_at")
     })
 }

@@ -9,10 +9,11 @@ use tokio_postgres::Row;
 
 use super::super::{ConversationStats, ExchangeQuery, Exchanges, TurnKey, WindowQuery};
 use super::session::{
-    Failure, Outcome, Parameters, rows, scoped_rows, see_all, touched, write_all, write_scope,
+    self, Failure, Outcome, Parameters, ids, rows, scoped_rows, see_all, touched, write_all,
+    write_scope,
 };
 use super::tables::MESSAGE;
-use super::values::{self, Moment, SourceIds, limit, maybe_text, text};
+use super::values::{Moment, PostgresRow, SourceIds, limit, maybe_text, text};
 use super::{early, marks};
 use crate::append;
 use crate::backend::RECENT_ROWS;
@@ -71,9 +72,6 @@ SELECT
         WHERE scope = $1 AND agent_name = $2) AS newest,
     (SELECT max(at) FROM clew.markers
         WHERE agent_name = $2 AND guild_id = $4 AND user_id IN (0, $5)) AS cleared";
-
-const DELETE_TURN: &str = "DELETE FROM clew.messages
-    WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
 
 const WINDOW: &str = "
 FROM clew.messages
@@ -154,10 +152,11 @@ pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]
     if before.ordinal.is_none() {
         raise_counter(transaction, first, ordinal).await?;
     }
-    delete_turn(transaction, first).await?;
+    let key = TurnKey::of(first);
+    delete_turn(transaction, "messages", &key).await?;
     let placed = append::placed(turn, ordinal, before.newest, before.cleared);
     insert(transaction, &placed.iter().zip(0..).collect::<Vec<_>>()).await?;
-    early::remove(transaction, &TurnKey::of(first)).await?;
+    delete_turn(transaction, early::TABLE, &key).await?;
     Ok(ordinal)
 }
 
@@ -195,11 +194,7 @@ async fn hold_counter(transaction: &Transaction<'_>, row: &StoredMessage) -> Out
     let (guild, channel, owner) = places(row.scope);
     let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
     let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner];
-    let held = rows(transaction, HOLD_COUNTER, parameters).await?;
-    let last = held
-        .first()
-        .map(|row| row.try_get::<_, i64>(0))
-        .transpose()?;
+    let last: Option<i64> = session::first(transaction, HOLD_COUNTER, parameters).await?;
     Ok(last.unwrap_or(0).cast_unsigned())
 }
 
@@ -218,24 +213,24 @@ async fn raise_counter(
 
 /// Server, channel and user of a scope, so that purges find its counter.
 fn places(scope: Scope) -> (Option<i64>, Option<i64>, Option<i64>) {
-    let (guild, channel) = match scope {
-        Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {
-            (Some(guild), Some(channel))
-        }
-        Scope::User(_) | Scope::Direct(_) => (None, None),
-    };
     (
-        guild.map(|guild| guild.get().cast_signed()),
-        channel.map(|channel| channel.get().cast_signed()),
+        scope.guild().map(|guild| guild.get().cast_signed()),
+        scope.channel().map(|channel| channel.get().cast_signed()),
         scope.owner().map(|user| user.get().cast_signed()),
     )
 }
 
-async fn delete_turn(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<()> {
-    let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
-    let parameters: Parameters<'_> = &[&scope, &turn, &row.agent.as_str()];
-    touched(transaction, DELETE_TURN, parameters).await?;
-    Ok(())
+/// Removes a turn's rows from a table. Returns how many there were.
+pub(super) async fn delete_turn(
+    transaction: &Transaction<'_>,
+    table: &str,
+    key: &TurnKey,
+) -> Outcome<u64> {
+    let sql =
+        format!("DELETE FROM clew.{table} WHERE scope = $1 AND turn_id = $2 AND agent_name = $3");
+    let (scope, turn) = (key.scope.to_string(), key.turn.0.cast_signed());
+    let parameters: Parameters<'_> = &[&scope, &turn, &key.agent.as_str()];
+    touched(transaction, &sql, parameters).await
 }
 
 /// A row, and its position within the turn.
@@ -292,8 +287,7 @@ pub(super) async fn insert_row(
         &position,
         &columns::sources(&row.sources),
     ];
-    let added = rows(transaction, sql, parameters).await?;
-    Ok(added.first().map(|row| row.try_get(0)).transpose()?)
+    session::first(transaction, sql, parameters).await
 }
 
 /// Writes rows unchanged, replacing earlier copies of them. Rows of one call
@@ -334,13 +328,13 @@ async fn next_position(transaction: &Transaction<'_>, row: &StoredMessage) -> Ou
     let sql = "SELECT coalesce(max(position) + 1, 0) FROM clew.messages \
                WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
     let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
-    let found = rows(transaction, sql, &[&scope, &turn, &row.agent.as_str()]).await?;
-    let next = found.first().map(|row| row.try_get(0)).transpose()?;
+    let parameters: Parameters<'_> = &[&scope, &turn, &row.agent.as_str()];
+    let next = session::first(transaction, sql, parameters).await?;
     Ok(next.unwrap_or(0))
 }
 
 /// See [`super::super::Backend::window`].
-pub(super) async fn window(
+pub(super) async fn read_window(
     transaction: &Transaction<'_>,
     query: &WindowQuery,
 ) -> Outcome<Vec<StoredMessage>> {
@@ -361,7 +355,7 @@ pub(super) async fn window(
 
 /// A row of a turn; `None` if it cannot be read.
 pub(super) fn readable(row: &Row) -> Option<StoredMessage> {
-    let message = values::message(row).map_err(|failure| {
+    let message = message(row).map_err(|failure| {
         let error = failure.during("read a conversation");
         tracing::error!(%error, "a row cannot be read: left out");
     });
@@ -369,7 +363,7 @@ pub(super) fn readable(row: &Row) -> Option<StoredMessage> {
 }
 
 /// See [`super::super::Backend::read_exchanges`].
-pub(super) async fn exchanges(
+pub(super) async fn read_exchanges(
     transaction: &Transaction<'_>,
     query: &ExchangeQuery,
 ) -> Outcome<Vec<StoredMessage>> {
@@ -402,6 +396,7 @@ pub(super) async fn exchanges(
 pub(super) async fn conversation(
     transaction: &Transaction<'_>,
     scope: Scope,
+    _now: UnixMillis,
 ) -> Outcome<ConversationStats> {
     let sql = "SELECT count(*) FROM clew.messages WHERE scope = $1";
     let found = scoped_rows(transaction, scope, sql, &[&scope.to_string()]).await?;
@@ -426,7 +421,7 @@ pub(super) async fn delete_conversation(
 }
 
 /// See [`super::super::Backend::own_messages`].
-pub(super) async fn own(
+pub(super) async fn own_messages(
     transaction: &Transaction<'_>,
     owner: UserId,
     agent: &AgentName,
@@ -439,7 +434,11 @@ pub(super) async fn own(
     let parameters: Parameters<'_> = &[&owner, &agent, &guild, &Moment(since)];
     let sql = format!("SELECT {MESSAGE} {OWN}");
     let found = rows(transaction, &sql, parameters).await?;
-    found.iter().map(values::message).collect()
+    found.iter().map(message).collect()
+}
+
+fn message(row: &Row) -> Outcome<StoredMessage> {
+    columns::message(&PostgresRow::of("messages", row))
 }
 
 /// Gives an edited message's rows the new text. An answer of several messages
@@ -459,7 +458,7 @@ pub(super) async fn edit(
 }
 
 /// See [`super::super::Backend::held_messages`].
-pub(super) async fn held(
+pub(super) async fn held_messages(
     transaction: &Transaction<'_>,
     channel: ChannelId,
     from: MessageId,
@@ -469,10 +468,8 @@ pub(super) async fn held(
     // No Discord id uses the highest bit, so a higher bound means no bound.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
     let parameters: Parameters<'_> = &[&channel.get().cast_signed(), &bound(from), &bound(to)];
-    let found = rows(transaction, HELD, parameters).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    let ids = ids.map(|id| Ok(MessageId::new(id?.cast_unsigned())));
-    let mut held: BTreeSet<MessageId> = ids.collect::<Outcome<_>>()?;
+    let held = ids(transaction, HELD, parameters, MessageId::new).await?;
+    let mut held = BTreeSet::from_iter(held);
     let early = early::held(transaction, channel).await?;
     held.extend(early.into_iter().filter(|id| (from..=to).contains(id)));
     Ok(held.into_iter().collect())
@@ -481,10 +478,7 @@ pub(super) async fn held(
 /// See [`super::super::Backend::guilds`].
 pub(super) async fn guilds(transaction: &Transaction<'_>) -> Outcome<Vec<GuildId>> {
     see_all(transaction).await?;
-    let found = rows(transaction, GUILDS, &[]).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(GuildId::new(id?.cast_unsigned())))
-        .collect()
+    ids(transaction, GUILDS, &[], GuildId::new).await
 }
 
 /// See [`super::super::Backend::recent_direct`].
@@ -494,16 +488,13 @@ pub(super) async fn recent_direct(
 ) -> Outcome<Vec<ChannelId>> {
     see_all(transaction).await?;
     let limits = [RECENT_ROWS, limit].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
-    let found = rows(transaction, RECENT_DIRECT, &[&limits[0], &limits[1]]).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(ChannelId::new(id?.cast_unsigned())))
-        .collect()
+    let parameters: Parameters<'_> = &[&limits[0], &limits[1]];
+    ids(transaction, RECENT_DIRECT, parameters, ChannelId::new).await
 }
 
 /// See [`super::super::Backend::members`].
 pub(super) async fn members(transaction: &Transaction<'_>, guild: GuildId) -> Outcome<Vec<UserId>> {
     see_all(transaction).await?;
-    let found = rows(transaction, MEMBERS, &[&guild_key(Some(guild))]).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(UserId::new(id?.cast_unsigned()))).collect()
+    let guild = guild_key(Some(guild));
+    ids(transaction, MEMBERS, &[&guild], UserId::new).await
 }

@@ -7,11 +7,12 @@
 use deadpool_postgres::Transaction;
 
 use super::super::{Kind, Purge, Purged, SnapshotFiles};
-use super::session::{Outcome, rows, touched, write_all};
-use super::tables::{COUNTERS, SNAPSHOT, table};
-use super::values::{self, borrowed, dollars};
+use super::session::{Outcome, touched, write_all};
+use super::tables::{COUNTERS, table};
+use super::values::{borrowed, dollars};
 use super::{early, snapshots};
 use crate::snapshots::SnapshotRest;
+use crate::table::Table;
 
 /// Purges all kinds, in the caller's transaction.
 pub(super) async fn purge(
@@ -25,18 +26,18 @@ pub(super) async fn purge(
         let Some(table) = table(kind) else { continue };
         let gone = match (kind, table.purged(kind, purge)) {
             (Kind::Snapshots, _) => purge_snapshots(transaction, files, purge).await?,
-            (_, Some(which)) => delete(transaction, table.name, &which, purge).await?,
+            (_, Some(which)) => delete(transaction, &table, &which, purge).await?,
             (_, None) => 0,
         };
         purged.add(kind, gone);
         // Apart from the entries themselves, so that both use their index.
         if let Some(which) = table.made_from(purge).filter(|_| kind != Kind::Snapshots) {
-            purged.add(kind, delete(transaction, table.name, &which, purge).await?);
+            purged.add(kind, delete(transaction, &table, &which, purge).await?);
         }
     }
     purged.add(Kind::Messages, early::purge(transaction, purge).await?);
     if let Some(which) = COUNTERS.reached(purge) {
-        delete(transaction, COUNTERS.name, &which, purge).await?;
+        delete(transaction, &COUNTERS, &which, purge).await?;
     }
     Ok(purged)
 }
@@ -51,11 +52,11 @@ pub(super) const fn is_thorough(purge: &Purge) -> bool {
 
 async fn delete(
     transaction: &Transaction<'_>,
-    table: &str,
+    table: &Table,
     which: &str,
     purge: &Purge,
 ) -> Outcome<u64> {
-    let sql = dollars(&format!("DELETE FROM {table} WHERE {which}"));
+    let sql = dollars(&table.delete(which));
     touched(transaction, &sql, &borrowed(&purge.cells())).await
 }
 
@@ -68,10 +69,9 @@ async fn purge_snapshots(
     let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
         return Ok(0);
     };
-    let sql = format!("SELECT {SNAPSHOT} FROM clew.snapshots WHERE {which} FOR UPDATE");
+    let which = dollars(&format!("WHERE {which} FOR UPDATE"));
     let mut gone = 0;
-    for row in rows(transaction, &dollars(&sql), &borrowed(&purge.cells())).await? {
-        let info = values::snapshot(&row)?;
+    for info in snapshots::select(transaction, &which, &borrowed(&purge.cells())).await? {
         let rest = if purge.takes_whole(&info) {
             SnapshotRest::Gone
         } else {

@@ -3,7 +3,7 @@
 use deadpool_postgres::Transaction;
 
 use super::session::{Outcome, Parameters, rows, touched};
-use super::values::{self, Moment, text};
+use super::values::{Moment, PostgresRow, text};
 use crate::columns::{self, RECEIPT, guild_key, user_key};
 use crate::model::{ReceiptLimits, StoredReceipt};
 use clew_context::model::{ChannelId, MessageId, UserId};
@@ -54,7 +54,7 @@ pub(super) async fn put(transaction: &Transaction<'_>, receipt: &StoredReceipt) 
 }
 
 /// See [`super::super::Backend::receipt_of`].
-pub(super) async fn of_message(
+pub(super) async fn receipt_of(
     transaction: &Transaction<'_>,
     channel: ChannelId,
     message: MessageId,
@@ -66,7 +66,7 @@ pub(super) async fn of_message(
 }
 
 /// See [`super::super::Backend::last_receipt`].
-pub(super) async fn last(
+pub(super) async fn last_receipt(
     transaction: &Transaction<'_>,
     channel: ChannelId,
     reader: UserId,
@@ -84,11 +84,15 @@ async fn one(
 ) -> Outcome<Option<StoredReceipt>> {
     let sql = format!("SELECT {RECEIPT} FROM clew.receipts WHERE {which}");
     let found = rows(transaction, &sql, parameters).await?;
-    found.first().map(values::receipt).transpose()
+    let found = found.first().map(|row| PostgresRow::of("receipts", row));
+    found.map(|row| columns::receipt(&row)).transpose()
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) async fn expire(transaction: &Transaction<'_>, limits: ReceiptLimits) -> Outcome<u64> {
+pub(super) async fn expire_receipts(
+    transaction: &Transaction<'_>,
+    limits: ReceiptLimits,
+) -> Outcome<u64> {
     let sql = "DELETE FROM clew.receipts WHERE at < $1";
     let mut gone = touched(transaction, sql, &[&Moment(limits.since)]).await?;
     for (sql, most) in [

@@ -4,7 +4,8 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::super::backend::{PAGE, Visit};
+use super::super::backend::Visit;
+use super::super::pages::PAGE;
 use super::super::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records, SnapshotFiles};
 use super::session::{Failure, LONG_PATIENCE, Outcome, rows, see, see_all, touched, write_all};
 use super::tables::table;
@@ -49,14 +50,14 @@ pub(super) async fn records(
             page.next = Some(cursor(table.is_named, row)?);
             break;
         }
-        let table = table.name.trim_start_matches("clew.");
-        page.records
-            .extend(match columns::record(kind, &PostgresRow { table, row })? {
+        page.records.extend(
+            match columns::record(kind, &PostgresRow::of(table.name, row))? {
                 Some(Record::Snapshot(found)) => Some(Record::Snapshot(
                     snapshots::what_is_left(files, found.info).await?,
                 )),
                 found => found,
-            });
+            },
+        );
     }
     Ok(page)
 }

@@ -8,7 +8,7 @@ use deadpool_postgres::{HookError, Object, PoolError, Transaction};
 use futures_util::future;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{IsolationLevel, Row};
 
 use super::super::Error;
@@ -237,6 +237,28 @@ pub(super) async fn rows(
 ) -> Outcome<Vec<Row>> {
     let statement = transaction.prepare_cached(sql).await?;
     Ok(transaction.query(&statement, parameters).await?)
+}
+
+/// The first column of the first row, if there is one.
+pub(super) async fn first<T: for<'a> FromSql<'a>>(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    parameters: Parameters<'_>,
+) -> Outcome<Option<T>> {
+    let found = rows(transaction, sql, parameters).await?;
+    Ok(found.first().map(|row| row.try_get(0)).transpose()?)
+}
+
+/// The ids in the first column.
+pub(super) async fn ids<T>(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    parameters: Parameters<'_>,
+    make: impl Fn(u64) -> T,
+) -> Outcome<Vec<T>> {
+    let found = rows(transaction, sql, parameters).await?;
+    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
+    ids.map(|id| Ok(make(id?.cast_unsigned()))).collect()
 }
 
 /// How many rows a statement affected.

@@ -10,7 +10,8 @@ use deadpool_postgres::Transaction;
 use super::super::{Error, SnapshotFiles, with_edit};
 use super::session::{Failure, Outcome, Parameters, rows, see, see_all, touched};
 use super::tables::SNAPSHOT;
-use super::values::{self, Moment, SourceIds, limit, maybe_text, text};
+use super::values::{Moment, PostgresRow, SourceIds, limit, maybe_text, text};
+use crate::columns;
 use crate::model::{
     AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage, Subject,
 };
@@ -56,14 +57,15 @@ pub(super) async fn at_files<T: Send + 'static>(
 }
 
 /// What is known of snapshots; `which` starts with the condition.
-async fn select(
+pub(super) async fn select(
     transaction: &Transaction<'_>,
     which: &str,
     parameters: Parameters<'_>,
 ) -> Outcome<Vec<ContextSnapshotInfo>> {
     let sql = format!("SELECT {SNAPSHOT} FROM clew.snapshots {which}");
     let found = rows(transaction, &sql, parameters).await?;
-    found.iter().map(values::snapshot).collect()
+    let found = found.iter().map(|row| PostgresRow::of("snapshots", row));
+    found.map(|row| columns::snapshot(&row)).collect()
 }
 
 /// Announces snapshots: writes their rows as not ready, and removes old ones
@@ -203,7 +205,7 @@ pub(super) async fn remove(
 }
 
 /// See [`super::super::Backend::snapshots`].
-pub(super) async fn list(
+pub(super) async fn snapshots(
     transaction: &Transaction<'_>,
     owner: UserId,
     guild: Option<GuildId>,

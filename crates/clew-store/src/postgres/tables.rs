@@ -1,9 +1,10 @@
 //! Where each kind is kept.
 
 use crate::Kind;
-use crate::columns::RECEIPT;
 use crate::table::{SourceMessages, Sources, Table};
 
+/// What stands before every table's name.
+const SCHEMA: &str = "clew.";
 /// The columns of a row of a turn.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
      thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
@@ -17,17 +18,11 @@ pub(super) const SNAPSHOT: &str = "snapshot_id AS id, agent_name, owner_id, guil
      description, summary, message_count, window_start, window_end";
 
 const FACTS: Table = Table {
-    name: "clew.facts",
     columns: FACT,
-    key: &["id"],
-    bytes: "octet_length(text)",
-    time: "at",
     of_guild: Some("server_id = ? OR origin_guild = ?"),
     of_user: Some("user_id = ? OR by_user = ?"),
-    of_channel: Some("link_channel = ?"),
     of_message: Some("link_channel = ?1 AND link_message = ANY (?2)"),
-    before: Some("at < ?"),
-    ..Table::EMPTY
+    ..Table::FACTS
 };
 
 /// A trigger takes its whole turn along, a tool call all of its turn's calls
@@ -64,7 +59,8 @@ const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >
 
 /// Counters of conversations, which go when all of the conversation goes.
 pub(super) const COUNTERS: Table = Table {
-    name: "clew.conversations",
+    schema: SCHEMA,
+    name: "conversations",
     of_guild: Some("guild_id = ?"),
     of_user: Some("owner_id = ?"),
     of_channel: Some("channel_id = ?"),
@@ -72,40 +68,29 @@ pub(super) const COUNTERS: Table = Table {
 };
 
 const MESSAGES: Table = Table {
-    name: "clew.messages",
     columns: MESSAGE,
-    key: &["id"],
-    bytes: "octet_length(content) + coalesce(octet_length(tool_calls), 0)",
-    time: "timestamp",
-    of_guild: Some("guild_id = ?"),
-    of_user: Some("owner_id = ?"),
-    of_channel: Some("thread_id = ?"),
     of_message: Some(ROWS_OF_MESSAGES),
     before: Some("timestamp < ?"),
     sources: Some(Sources {
-        table: "clew.message_sources",
+        table: "message_sources",
         entry: "row_id",
         messages: Some(SourceMessages {
             deleted: OF_IDS,
             edited: EDITED_ROWS,
         }),
     }),
-    ..Table::EMPTY
+    ..Table::MESSAGES
 };
 
 const SNAPSHOTS: Table = Table {
-    name: "clew.snapshots",
-    only: "ready",
     columns: SNAPSHOT,
     key: &["snapshot_id"],
     is_named: true,
     bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
-    time: "timestamp",
     of_guild: Some(
         "guild_id = ? OR snapshot_id IN
              (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = ?)",
     ),
-    of_user: Some("owner_id = ?"),
     of_channel: Some(
         "snapshot_id IN
              (SELECT snapshot_id FROM clew.snapshot_messages WHERE channel_id = ?)",
@@ -114,55 +99,30 @@ const SNAPSHOTS: Table = Table {
         "snapshot_id IN (SELECT snapshot_id FROM clew.snapshot_messages
              WHERE channel_id = ?1 AND message_id = ANY (?2))",
     ),
-    before: Some("timestamp < ? OR oldest < ?"),
     sources: Some(Sources {
-        table: "clew.snapshot_sources",
+        table: "snapshot_sources",
         entry: "snapshot_id",
         messages: Some(SourceMessages {
             deleted: OF_IDS,
             edited: EDITED_SNAPSHOTS,
         }),
     }),
-    ..Table::EMPTY
+    ..Table::SNAPSHOTS
 };
 
 const RECEIPTS: Table = Table {
-    name: "clew.receipts",
-    columns: RECEIPT,
-    key: &["turn_id"],
-    bytes: "octet_length(body)",
-    time: "at",
-    of_guild: Some("guild_id = ?"),
-    of_user: Some("owner_id = ?"),
-    of_channel: Some("channel_id = ?"),
     of_message: Some(
         "turn_id IN (SELECT turn_id FROM clew.receipt_ids
              WHERE channel_id = ?1 AND message_id = ANY (?2))",
     ),
-    before: Some("at < ?"),
-    sources: Some(Sources {
-        table: "clew.receipt_people",
-        entry: "turn_id",
-        messages: None,
-    }),
-    ..Table::EMPTY
+    ..Table::RECEIPTS
 };
 
 /// The table of a kind; `None` for logs, which are files.
 pub(super) const fn table(kind: Kind) -> Option<Table> {
-    Some(match kind {
+    let table = match kind {
         Kind::Messages => MESSAGES,
-        Kind::Markers => Table {
-            name: "clew.markers",
-            columns: "agent_name, guild_id, user_id, at",
-            key: &["agent_name", "guild_id", "user_id"],
-            is_named: true,
-            value: "at",
-            time: "at",
-            of_guild: Some("guild_id = ?"),
-            of_user: Some("user_id = ?"),
-            ..Table::EMPTY
-        },
+        Kind::Markers => Table::MARKERS,
         Kind::Snapshots => SNAPSHOTS,
         Kind::Receipts => RECEIPTS,
         Kind::UserFacts => Table {
@@ -173,42 +133,14 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             only: "user_id IS NULL",
             ..FACTS
         },
-        Kind::OptOuts => Table {
-            name: "clew.opt_outs",
-            columns: "user_id, since",
-            key: &["user_id"],
-            value: "since",
-            time: "since",
-            of_user: Some("user_id = ?"),
-            ..Table::EMPTY
-        },
-        Kind::Settings => Table {
-            name: "clew.guild_settings",
-            columns: "guild_id, settings",
-            key: &["guild_id"],
-            value: "settings",
-            bytes: "octet_length(settings)",
-            of_guild: Some("guild_id = ?"),
-            ..Table::EMPTY
-        },
-        Kind::Agents => Table {
-            name: "clew.agents",
-            columns: "agent_name, created_at",
-            key: &["agent_name"],
-            is_named: true,
-            value: "created_at",
-            time: "created_at",
-            ..Table::EMPTY
-        },
-        Kind::Departures => Table {
-            name: "clew.departures",
-            columns: "guild_id, at",
-            key: &["guild_id"],
-            value: "at",
-            time: "at",
-            of_guild: Some("guild_id = ?"),
-            ..Table::EMPTY
-        },
+        Kind::OptOuts => Table::OPT_OUTS,
+        Kind::Settings => Table::SETTINGS,
+        Kind::Agents => Table::AGENTS,
+        Kind::Departures => Table::DEPARTURES,
         Kind::Transcripts | Kind::Outputs => return None,
+    };
+    Some(Table {
+        schema: SCHEMA,
+        ..table
     })
 }

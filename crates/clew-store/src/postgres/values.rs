@@ -9,7 +9,6 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 
 use super::session::{Failure, Outcome};
 use crate::columns::{self, Cell, Columns};
-use crate::model::{ContextSnapshotInfo, Fact, StoredMessage, StoredReceipt};
 use clew_context::model::{ContentSource, UnixMillis};
 
 /// PostgreSQL counts microseconds from 1 January 2000.
@@ -82,11 +81,15 @@ pub(super) fn dollars(sql: &str) -> String {
 
 /// A row, read column by column; errors name its table and key.
 pub(super) struct PostgresRow<'a> {
-    pub(super) table: &'static str,
-    pub(super) row: &'a Row,
+    table: &'static str,
+    row: &'a Row,
 }
 
-impl PostgresRow<'_> {
+impl<'a> PostgresRow<'a> {
+    pub(super) const fn of(table: &'static str, row: &'a Row) -> Self {
+        Self { table, row }
+    }
+
     fn get<'b, T: FromSql<'b>>(&'b self, column: &'static str) -> Outcome<T> {
         self.row.try_get(column).map_err(|_| self.unfit(column))
     }
@@ -184,36 +187,4 @@ impl SourceIds {
             &self.authors,
         ]
     }
-}
-
-/// A row of a turn.
-pub(super) fn message(row: &Row) -> Outcome<StoredMessage> {
-    columns::message(&PostgresRow {
-        table: "messages",
-        row,
-    })
-}
-
-/// A fact.
-pub(super) fn fact(row: &Row) -> Outcome<Fact> {
-    columns::fact(&PostgresRow {
-        table: "facts",
-        row,
-    })
-}
-
-/// A receipt.
-pub(super) fn receipt(row: &Row) -> Outcome<StoredReceipt> {
-    columns::receipt(&PostgresRow {
-        table: "receipts",
-        row,
-    })
-}
-
-/// What is known of a snapshot.
-pub(super) fn snapshot(row: &Row) -> Outcome<ContextSnapshotInfo> {
-    columns::snapshot(&PostgresRow {
-        table: "snapshots",
-        row,
-    })
 }

@@ -1,10 +1,11 @@
 //! Facts about users and servers, and searching those of a server.
 
-use rusqlite::{OptionalExtension, Params, params};
+use rusqlite::{Params, params};
 
 use super::fault::Fault;
 use super::row::{SqliteRow, number, time_text};
 use super::session::Session;
+use super::statement::{all, first};
 use super::texts;
 use crate::columns;
 use crate::model::{Fact, FactId, MAX_FACT_BYTES, MAX_MATCHED, Subject};
@@ -15,19 +16,18 @@ pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_
      subject, text, origin, by_user, at, pinned, last_used";
 
 /// See [`super::super::Backend::facts`].
-pub(super) fn about(session: &Session, subject: Subject, most: usize) -> Result<Vec<Fact>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
+pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Result<Vec<Fact>, Fault> {
+    let sql = format!(
         "SELECT {FACT} FROM facts
          WHERE subject = ?1 AND subject_id = ?2 AND octet_length(text) <= {MAX_FACT_BYTES}
          ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT ?3"
-    ))?;
+    );
     let (kind, id) = subject_key(subject);
     let limit = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows = select.query_and_then((kind, id, limit), |row| {
+    let found = all(&session.connection, &sql, (kind, id, limit), |row| {
         columns::fact(&SqliteRow::of("facts", row))
-    })?;
-    let rows: Result<_, Fault> = rows.collect();
-    Ok(Fact::most_useful(rows?, most))
+    });
+    Ok(Fact::most_useful(found?, most))
 }
 
 /// Writes a fact, replacing the one with the same id.
@@ -64,14 +64,10 @@ pub(super) fn put(session: &Session, fact: &Fact) -> Result<(), Fault> {
 /// Keeps a fact's text if it is the same, else writes a new one.
 fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
     let connection = &session.connection;
-    let mut held = connection.prepare_cached(
-        "SELECT t.id, t.text = ?2 FROM fact_rows r JOIN fact_texts t ON t.id = r.text_id
-         WHERE r.id = ?1",
-    )?;
-    let held = held.query_row((number(fact.id.0), &fact.text), |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    });
-    match held.optional()? {
+    let sql = "SELECT t.id, t.text = ?2 FROM fact_rows r JOIN fact_texts t ON t.id = r.text_id
+         WHERE r.id = ?1";
+    let key = (number(fact.id.0), &fact.text);
+    match first(connection, sql, key, |row| Ok((row.get(0)?, row.get(1)?)))? {
         Some((text, true)) => return Ok(text),
         Some((text, false)) => texts::FACTS.blank(session, text)?,
         None => {}
@@ -82,10 +78,8 @@ fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
 /// Removes facts by a condition on `fact_rows`. Returns how many were removed.
 pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Result<u64, Fault> {
     let sql = format!("DELETE FROM fact_rows WHERE {which} RETURNING text_id");
-    let mut remove = session.connection.prepare_cached(&sql)?;
-    let gone = remove.query_map(key, |row| row.get(0))?;
     // Read to the end, or rows would remain.
-    let gone: Vec<i64> = gone.collect::<Result<_, _>>()?;
+    let gone: Vec<i64> = all(&session.connection, &sql, key, |row| Ok(row.get(0)?))?;
     for text in &gone {
         texts::FACTS.blank(session, *text)?;
     }
@@ -93,13 +87,13 @@ pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> 
 }
 
 /// A server's facts that match any of the words, best first by BM25.
-pub(super) fn matching(
+pub(super) fn matching_facts(
     session: &Session,
     guild: GuildId,
     words: &str,
     limit: usize,
 ) -> Result<Vec<FactId>, Fault> {
-    let facts = about(session, Subject::Server(guild), MAX_MATCHED)?;
+    let facts = facts(session, Subject::Server(guild), MAX_MATCHED)?;
     let facts: Vec<_> = facts
         .iter()
         .map(|fact| (fact.id, fact.text.as_str()))

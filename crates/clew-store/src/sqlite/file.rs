@@ -13,20 +13,12 @@ use super::super::{Error, disk};
 /// other. The database file is not locked: closing it would drop the locks that SQLite has
 /// on it.
 pub(super) fn lock_of(path: &Path) -> Result<PathBuf, Error> {
-    let file = fs::canonicalize(path).map_err(|source| Error::Io {
-        operation: "find",
-        path: path.to_owned(),
-        source,
-    })?;
+    let file = fs::canonicalize(path).map_err(Error::io("find", path))?;
     let names = fs::metadata(&file).map_or(1, |file| file.nlink());
     if names > 1 {
-        return Err(Error::Open {
-            place: path.display().to_string(),
-            remedy: "it has a second name (a hard link), under which another process could \
-                     use it: remove that, or link by `ln -s`"
-                .to_owned(),
-            source: None,
-        });
+        let remedy = "it has a second name (a hard link), under which another process could use \
+                      it: remove that, or link by `ln -s`";
+        return Err(Error::unopened(path.display(), remedy, None));
     }
     Ok(beside(&file, ".lock"))
 }
@@ -51,13 +43,9 @@ fn files_of(path: &Path) -> Vec<PathBuf> {
 /// Creates the file and its folder, readable only by us, since it holds what people said;
 /// closes to others one that is there. The error says if there is a folder in its place.
 pub(super) fn make(path: &Path) -> Result<(), Error> {
-    let refused = |remedy: &str, source: Option<io::Error>| Error::Open {
-        place: path.display().to_string(),
-        remedy: remedy.to_owned(),
-        source: source.map(Into::into),
-    };
     if path.is_dir() {
-        return Err(refused("a folder stands in its place; name a file", None));
+        let remedy = "a folder stands in its place; name a file";
+        return Err(Error::unopened(path.display(), remedy, None));
     }
     if path.exists() {
         disk::close_files(path.parent().unwrap_or(path), files_of(path));
@@ -70,11 +58,10 @@ pub(super) fn make(path: &Path) -> Result<(), Error> {
     match options.open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(source) if is_full(&source) => Err(Error::Io {
-            operation: "make",
-            path: path.to_owned(),
-            source,
-        }),
-        Err(error) => Err(refused("the file cannot be made", Some(error))),
+        Err(error) if is_full(&error) => Err(Error::io("make", path)(error)),
+        Err(error) => {
+            let remedy = "the file cannot be made";
+            Err(Error::unopened(path.display(), remedy, Some(error.into())))
+        }
     }
 }

@@ -1,11 +1,10 @@
 //! Small tables: whose store it is, markers, agents; and which servers and users
 //! there are.
 
-use rusqlite::{Connection, OptionalExtension, params};
-
 use super::fault::Fault;
 use super::row::{SqliteRow, number, time_text};
 use super::session::Session;
+use super::statement::{first, ids, run};
 use crate::Error;
 use crate::backend::RECENT_ROWS;
 use crate::columns::{Columns, guild_key, user_key};
@@ -17,19 +16,21 @@ const NONE: i64 = 0;
 
 /// See [`super::super::Backend::claim`].
 pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(), Fault> {
-    let connection = &session.connection;
-    connection.execute(
-        "INSERT INTO owner (application_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM owner)",
-        [number(application.get())],
-    )?;
-    let sql = "SELECT application_id FROM owner";
-    let owner: i64 = connection.query_row(sql, [], |row| row.get(0))?;
-    let owner = ApplicationId::new(owner.cast_unsigned());
-    Ok(Error::unless_owned(&session.place, owner, application)?)
+    session.transact(|connection| {
+        connection.execute(
+            "INSERT INTO owner (application_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM owner)",
+            [number(application.get())],
+        )?;
+        let sql = "SELECT application_id FROM owner";
+        let owner: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        let owner = ApplicationId::new(owner.cast_unsigned());
+        Ok(Error::unless_owned(&session.place, owner, application)?)
+    })
 }
 
 /// See [`super::super::Backend::try_writing`]: a row that is taken back writes its page.
-pub(super) fn try_writing(connection: &Connection) -> Result<(), Fault> {
+pub(super) fn try_writing(session: &Session) -> Result<(), Fault> {
+    let connection = &session.connection;
     connection.execute(
         "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES ('', 0, 0, '')",
         [],
@@ -39,38 +40,29 @@ pub(super) fn try_writing(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Moves a marker forward.
-pub(super) fn clear(connection: &Connection, key: &ClearKey, at: UnixMillis) -> Result<(), Fault> {
-    let mut clear = connection.prepare_cached(
+pub(super) fn clear(session: &Session, key: &ClearKey, at: UnixMillis) -> Result<(), Fault> {
+    let sql =
         "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT DO UPDATE SET cleared_at = max(cleared_at, ?4)",
-    )?;
-    clear.execute(params![
-        key.agent.as_str(),
-        guild_key(key.guild),
-        user_key(key.user),
-        time_text(at)
-    ])?;
-    Ok(())
+         ON CONFLICT DO UPDATE SET cleared_at = max(cleared_at, ?4)";
+    let (guild, user) = (guild_key(key.guild), user_key(key.user));
+    let values = (key.agent.as_str(), guild, user, time_text(at));
+    run(&session.connection, sql, values).map(drop)
 }
 
 /// The latest marker that applies to a user.
 pub(super) fn cleared_at(
-    connection: &Connection,
+    session: &Session,
     agent: &AgentName,
     guild: Option<GuildId>,
     user: UserId,
 ) -> Result<Option<UnixMillis>, Fault> {
-    let mut latest = connection.prepare_cached(
-        "SELECT agent_name, cleared_at FROM markers
+    let sql = "SELECT agent_name, cleared_at FROM markers
          WHERE agent_name = ?1 AND guild_id = ?2 AND user_id IN (?3, ?4)
-         ORDER BY cleared_at DESC LIMIT 1",
-    )?;
+         ORDER BY cleared_at DESC LIMIT 1";
     let key = (agent.as_str(), guild_key(guild), number(user.get()), NONE);
-    let mut rows = latest.query(key)?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
-    SqliteRow::of("markers", row).time("cleared_at").map(Some)
+    first(&session.connection, sql, key, |row| {
+        SqliteRow::of("markers", row).time("cleared_at")
+    })
 }
 
 /// When an agent was first seen, if it was.
@@ -78,14 +70,10 @@ pub(super) fn agent_seen(
     session: &Session,
     agent: &AgentName,
 ) -> Result<Option<UnixMillis>, Fault> {
-    let mut seen = session
-        .connection
-        .prepare_cached("SELECT name, created_at FROM agents WHERE name = ?1")?;
-    let mut rows = seen.query([agent.as_str()])?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
-    SqliteRow::of("agents", row).time("created_at").map(Some)
+    let sql = "SELECT name, created_at FROM agents WHERE name = ?1";
+    first(&session.connection, sql, [agent.as_str()], |row| {
+        SqliteRow::of("agents", row).time("created_at")
+    })
 }
 
 /// The same; records `now` if it was not seen before.
@@ -103,8 +91,7 @@ pub(super) fn agent_created(
 
 /// Users with anything stored from a server: rows, markers, snapshots, facts.
 pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, Fault> {
-    let mut select = session.connection.prepare_cached(
-        "SELECT owner_id FROM message_rows WHERE guild_id = ?1 AND NOT gone
+    let sql = "SELECT owner_id FROM message_rows WHERE guild_id = ?1 AND NOT gone
          UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> ?2
          UNION SELECT owner_id FROM receipts WHERE guild_id = ?1
          UNION SELECT owner_id FROM snapshot_rows WHERE guild_id = ?1
@@ -117,19 +104,15 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, 
              WHERE guild_id = ?1 AND author_id IS NOT NULL
          UNION SELECT subject_id FROM fact_rows WHERE subject = 'user' AND origin_guild = ?1
          UNION SELECT by_user FROM fact_rows WHERE origin_guild = ?1
-         UNION SELECT by_user FROM fact_rows WHERE subject = 'server' AND subject_id = ?1",
-    )?;
-    let users = select.query_map((number(guild.get()), NONE), |row| row.get::<_, i64>(0))?;
-    users
-        .map(|user| Ok(UserId::new(user?.cast_unsigned())))
-        .collect()
+         UNION SELECT by_user FROM fact_rows WHERE subject = 'server' AND subject_id = ?1";
+    let key = (number(guild.get()), NONE);
+    ids(&session.connection, sql, key, UserId::new)
 }
 
 /// See [`super::super::Backend::guilds`]. Steps from server to server along the
 /// index, reading each one's rows only up to the first that is not deleted.
 pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
-    let mut select = session.connection.prepare_cached(
-        "WITH RECURSIVE each(id) AS (
+    let sql = "WITH RECURSIVE each(id) AS (
              SELECT min(guild_id) FROM message_rows
              UNION ALL
              SELECT (SELECT min(guild_id) FROM message_rows WHERE guild_id > each.id)
@@ -159,35 +142,16 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
          UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL
          UNION SELECT origin_guild FROM fact_rows WHERE origin_guild IS NOT NULL
          UNION SELECT subject_id FROM fact_rows WHERE subject = 'server'
-         UNION SELECT guild_id FROM guild_settings",
-    )?;
-    let guilds = select.query_map([NONE], |row| row.get::<_, i64>(0))?;
-    guilds
-        .map(|guild| Ok(GuildId::new(guild?.cast_unsigned())))
-        .collect()
+         UNION SELECT guild_id FROM guild_settings";
+    ids(&session.connection, sql, [NONE], GuildId::new)
 }
 
 /// Channels of direct messages among the newest rows, newest first.
 pub(super) fn recent_direct(session: &Session, limit: usize) -> Result<Vec<ChannelId>, Fault> {
-    let mut select = session.connection.prepare_cached(
-        "SELECT thread_id FROM
+    let sql = "SELECT thread_id FROM
              (SELECT id, thread_id, guild_id, gone FROM message_rows ORDER BY id DESC LIMIT ?1)
          WHERE guild_id IS NULL AND NOT gone
-         GROUP BY thread_id ORDER BY max(id) DESC LIMIT ?2",
-    )?;
+         GROUP BY thread_id ORDER BY max(id) DESC LIMIT ?2";
     let limits = [RECENT_ROWS, limit].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
-    let channels = select.query_map(limits, |row| row.get::<_, i64>(0))?;
-    channels
-        .map(|channel| Ok(ChannelId::new(channel?.cast_unsigned())))
-        .collect()
-}
-
-/// The text in a query's result, if any.
-pub(super) fn maybe_text(
-    connection: &Connection,
-    sql: &str,
-    key: impl rusqlite::Params,
-) -> Result<Option<String>, Fault> {
-    let mut select = connection.prepare_cached(sql)?;
-    Ok(select.query_row(key, |row| row.get(0)).optional()?)
+    ids(&session.connection, sql, limits, ChannelId::new)
 }

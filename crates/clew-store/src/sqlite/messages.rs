@@ -1,10 +1,11 @@
 //! Conversations: rows of turns, their windows, and deletions.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
 use super::row::{self, MESSAGE, SqliteRow, Stage, guild_number, number, time_text};
 use super::session::Session;
+use super::statement::{all, first, run};
 use super::texts;
 use super::{lists, room};
 use crate::columns::{self, Cell};
@@ -36,19 +37,17 @@ fn put(
     stage: Stage,
 ) -> Result<u64, Fault> {
     let connection = &session.connection;
-    let state = State::of(connection, first.scope, &first.agent)?;
-    let newest = state.newest(connection, first.scope, &first.agent)?;
-    let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
+    let mut state = State::of(connection, first.scope, &first.agent)?;
+    let newest = state.newest()?;
+    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
     let replaced = ordinal_of(connection, first)?;
     if replaced.is_some() {
         remove_turn(session, &TurnKey::of(first), stage == Stage::Early)?;
     }
     let ordinal = replaced.unwrap_or(state.last_ordinal + 1);
-    State {
-        last_ordinal: state.last_ordinal.max(ordinal),
-        disordered: state.disordered || newest.is_some_and(|(newest, _)| newest > ordinal),
-    }
-    .keep(connection, first.scope, &first.agent)?;
+    state.last_ordinal = state.last_ordinal.max(ordinal);
+    state.disordered |= newest.is_some_and(|(newest, _)| newest > ordinal);
+    state.keep()?;
     let newest = newest.map(|(_, time)| time);
     for (position, row) in (0..).zip(append::placed(turn, ordinal, newest, cleared)) {
         row::insert_message(connection, &row, position, stage)?;
@@ -72,7 +71,7 @@ fn confirm(
     let Some((_, earliest)) = early.first().filter(|_| append::confirms(&early, turn)) else {
         return Ok(None);
     };
-    let cleared = lists::cleared_at(connection, &first.agent, first.guild, first.owner)?;
+    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
     if cleared.is_some_and(|at| at >= earliest.timestamp) {
         return Ok(None);
     }
@@ -87,16 +86,12 @@ fn confirm(
 
 /// The early rows of a row's turn, in order, with their numbers.
 fn early_of(session: &Session, row: &StoredMessage) -> Result<Vec<(i64, StoredMessage)>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
-        "SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position"
-    ))?;
-    let rows = select.query_and_then(params_of(&TurnKey::of(row)), |row| {
-        Ok((
-            row.get(0)?,
-            columns::message(&SqliteRow::of("messages", row))?,
-        ))
-    })?;
-    rows.collect()
+    let sql = format!("SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position");
+    let key = TurnKey::of(row);
+    all(&session.connection, &sql, params_of(&key), |row| {
+        let message = columns::message(&SqliteRow::of("messages", row))?;
+        Ok((row.get(0)?, message))
+    })
 }
 
 /// See `Backend::take_back`.
@@ -106,76 +101,62 @@ pub(super) fn take_back(session: &Session, key: &TurnKey) -> Result<u64, Fault> 
 
 /// See `Backend::early`. Unreadable rows are left out.
 pub(super) fn early(session: &Session, limit: usize) -> Result<Vec<StoredMessage>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT {MESSAGE} FROM early_messages ORDER BY scope, agent_name, turn_id, position"
-    ))?;
-    let mut rows = select.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.extend(readable(session, row)?);
-    }
-    Ok(append::first_turns(found, limit))
+    );
+    let found = all(&session.connection, &sql, [], |row| readable(session, row))?;
+    Ok(append::first_turns(
+        found.into_iter().flatten().collect(),
+        limit,
+    ))
 }
 
 /// What is stored of a conversation besides its rows.
-pub(super) struct State {
+pub(super) struct State<'a> {
+    connection: &'a Connection,
+    scope: String,
+    agent: &'a str,
     /// The last ordinal assigned.
     pub(super) last_ordinal: u64,
     /// A turn was replaced, so times may not increase with ordinals.
     pub(super) disordered: bool,
 }
 
-impl State {
+impl<'a> State<'a> {
     /// The stored state, or that of a new conversation.
     pub(super) fn of(
-        connection: &Connection,
+        connection: &'a Connection,
         scope: Scope,
-        agent: &AgentName,
+        agent: &'a AgentName,
     ) -> Result<Self, Fault> {
-        let mut state = connection.prepare_cached(
-            "SELECT last_ordinal, disordered FROM conversations
-             WHERE scope = ?1 AND agent_name = ?2",
-        )?;
-        let found = state.query_row((scope.to_string(), agent.as_str()), |row| {
-            Ok(Self {
-                last_ordinal: row.get::<_, i64>(0)?.cast_unsigned(),
-                disordered: row.get(1)?,
-            })
+        let sql = "SELECT last_ordinal, disordered FROM conversations
+             WHERE scope = ?1 AND agent_name = ?2";
+        let (scope, agent) = (scope.to_string(), agent.as_str());
+        let found = first(connection, sql, (&scope, agent), |row| {
+            Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?))
         });
-        Ok(found.optional()?.unwrap_or(Self {
-            last_ordinal: 0,
-            disordered: false,
-        }))
+        let (last_ordinal, disordered) = found?.unwrap_or_default();
+        Ok(Self {
+            connection,
+            scope,
+            agent,
+            last_ordinal,
+            disordered,
+        })
     }
 
     /// Stores the state.
-    pub(super) fn keep(
-        &self,
-        connection: &Connection,
-        scope: Scope,
-        agent: &AgentName,
-    ) -> Result<(), Fault> {
-        let mut keep = connection.prepare_cached(
-            "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
+    pub(super) fn keep(&self) -> Result<(), Fault> {
+        let sql = "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
              VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4",
-        )?;
-        keep.execute(params![
-            scope.to_string(),
-            agent.as_str(),
-            number(self.last_ordinal),
-            self.disordered
-        ])?;
-        Ok(())
+             ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4";
+        let last = number(self.last_ordinal);
+        let values = (&self.scope, self.agent, last, self.disordered);
+        run(self.connection, sql, values).map(drop)
     }
 
     /// The highest ordinal present, and the latest time.
-    pub(super) fn newest(
-        &self,
-        connection: &Connection,
-        scope: Scope,
-        agent: &AgentName,
-    ) -> Result<Option<(u64, UnixMillis)>, Fault> {
+    pub(super) fn newest(&self) -> Result<Option<(u64, UnixMillis)>, Fault> {
         let sql = if self.disordered {
             "SELECT max(ordinal), max(timestamp) FROM message_rows
              WHERE scope = ?1 AND agent_name = ?2 AND NOT gone"
@@ -184,33 +165,25 @@ impl State {
              WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
              ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 1"
         };
-        let mut newest = connection.prepare_cached(sql)?;
-        let found = newest.query_row((scope.to_string(), agent.as_str()), |row| {
-            Ok((
-                row.get::<_, Option<i64>>(0)?,
-                row.get::<_, Option<String>>(1)?,
-            ))
-        });
-        Ok(match found.optional()? {
-            Some((Some(ordinal), Some(time))) => {
-                // An unreadable time is reported when its row is read.
-                let time = UnixMillis::parse(&time).unwrap_or_default();
-                Some((ordinal.cast_unsigned(), time))
-            }
-            _ => None,
-        })
+        let found = first(self.connection, sql, (&self.scope, self.agent), |row| {
+            let (ordinal, time): (Option<i64>, Option<String>) = (row.get(0)?, row.get(1)?);
+            Ok(ordinal.zip(time))
+        })?;
+        Ok(found.flatten().map(|(ordinal, time)| {
+            // An unreadable time is reported when its row is read.
+            let time = UnixMillis::parse(&time).unwrap_or_default();
+            (ordinal.cast_unsigned(), time)
+        }))
     }
 }
 
 /// A turn's ordinal, if it has any rows, early or not.
 fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
     let sql = format!("SELECT ordinal FROM message_rows WHERE NOT gone AND {OF_TURN} LIMIT 1");
-    let mut select = connection.prepare_cached(&sql)?;
     let key = TurnKey::of(row);
-    let ordinal: Option<i64> = select
-        .query_row(params_of(&key), |row| row.get(0))
-        .optional()?;
-    Ok(ordinal.map(i64::cast_unsigned))
+    first(connection, &sql, params_of(&key), |row| {
+        Ok(row.get::<_, i64>(0)?.cast_unsigned())
+    })
 }
 
 /// Removes a turn's rows, or only its early ones. Returns how many there were.
@@ -235,7 +208,10 @@ pub(super) const OF_TURN: &str = "turn_id = ?1 AND +scope = ?2 AND +agent_name =
 /// A conversation's newest rows, oldest first. If times increase with ordinals,
 /// it stops at the first row that is too old, so older rows cost nothing.
 /// Unreadable rows are left out.
-pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
+pub(super) fn read_window(
+    session: &Session,
+    query: &WindowQuery,
+) -> Result<Vec<StoredMessage>, Fault> {
     let connection = &session.connection;
     // One snapshot of the data, and one lock, for all statements.
     let reading = connection.unchecked_transaction()?;
@@ -247,7 +223,7 @@ pub(super) fn window(session: &Session, query: &WindowQuery) -> Result<Vec<Store
 fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
     let connection = &session.connection;
     let cleared = match query.cleared {
-        Some(asker) => lists::cleared_at(connection, &query.agent, asker.guild, asker.user)?,
+        Some(asker) => lists::cleared_at(session, &query.agent, asker.guild, asker.user)?,
         None => None,
     };
     let is_ordered = !State::of(connection, query.scope, &query.agent)?.disordered;
@@ -298,7 +274,7 @@ fn readable(session: &Session, row: &Row<'_>) -> Result<Option<StoredMessage>, F
 }
 
 /// See `Backend::read_exchanges`. Unreadable rows are left out.
-pub(super) fn exchanges(
+pub(super) fn read_exchanges(
     session: &Session,
     query: &ExchangeQuery,
 ) -> Result<Vec<StoredMessage>, Fault> {
@@ -331,17 +307,15 @@ fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Result<Vec<StoredMe
             (which.to_owned(), "ASC", Cell::Numbers(turns))
         }
     };
-    let mut select = connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT {MESSAGE} FROM messages WHERE {which} AND role IN ('user', 'assistant')
          ORDER BY ordinal {order}, turn_id {order}, position {order} LIMIT ?4"
-    ))?;
+    );
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let (scope, agent) = (query.scope.to_string(), query.agent.as_str());
-    let mut rows = select.query(params![scope, agent, given, limit])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.extend(readable(session, row)?);
-    }
+    let values = (scope, agent, given, limit);
+    let found = all(connection, &sql, values, |row| readable(session, row))?;
+    let mut found: Vec<_> = found.into_iter().flatten().collect();
     if order == "DESC" {
         found.reverse();
     }
@@ -349,7 +323,11 @@ fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Result<Vec<StoredMe
 }
 
 /// What is stored of a conversation; nothing here expires.
-pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats, Fault> {
+pub(super) fn conversation(
+    session: &Session,
+    scope: Scope,
+    _now: UnixMillis,
+) -> Result<ConversationStats, Fault> {
     let mut count = session.connection.prepare_cached(
         "SELECT count(*) FROM message_rows WHERE scope = ?1 AND NOT gone AND NOT early",
     )?;
@@ -362,32 +340,33 @@ pub(super) fn stats(session: &Session, scope: Scope) -> Result<ConversationStats
 }
 
 /// Deletes a conversation for all agents. Its ordinals are not reused.
-pub(super) fn delete(session: &Session, scope: Scope) -> Result<u64, Fault> {
-    let connection = &session.connection;
-    let gone = texts::remove_messages(session, "scope = ?1", [scope.to_string()])?;
-    connection.execute(
-        "UPDATE conversations SET disordered = 0 WHERE scope = ?1",
-        [scope.to_string()],
-    )?;
-    Ok(gone)
+pub(super) fn delete_conversation(session: &Session, scope: Scope) -> Result<u64, Fault> {
+    session.transact(|connection| {
+        let gone = texts::remove_messages(session, "scope = ?1", [scope.to_string()])?;
+        connection.execute(
+            "UPDATE conversations SET disordered = 0 WHERE scope = ?1",
+            [scope.to_string()],
+        )?;
+        Ok(gone)
+    })
 }
 
 /// A user's own rows in a server, later than `since`, oldest first.
-pub(super) fn own(
+pub(super) fn own_messages(
     session: &Session,
     owner: UserId,
     agent: &AgentName,
     guild: Option<GuildId>,
     since: UnixMillis,
 ) -> Result<Vec<StoredMessage>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT {MESSAGE} FROM messages
          WHERE owner_id = ?1 AND agent_name = ?2 AND guild_id IS ?3 AND timestamp > ?4
          ORDER BY timestamp, scope, ordinal, turn_id, position"
-    ))?;
+    );
     let guild = guild_number(guild);
     let key = (number(owner.get()), agent.as_str(), guild, time_text(since));
-    let rows =
-        select.query_and_then(key, |row| columns::message(&SqliteRow::of("messages", row)))?;
-    rows.collect()
+    all(&session.connection, &sql, key, |row| {
+        columns::message(&SqliteRow::of("messages", row))
+    })
 }

@@ -1,13 +1,13 @@
 //! Purges, by kind, and edits, which also remove text.
 
-use rusqlite::{Connection, Params, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
 use super::fault::Fault;
-use super::lists::maybe_text;
 use super::messages::OF_TURN;
 use super::row::{number, time_text};
 use super::saved::{self, SnapshotChange};
 use super::session::Session;
+use super::statement::{all, first, ids, run};
 use super::tables::table;
 use super::{facts, texts};
 use crate::model::{Scope, StoredRole};
@@ -39,44 +39,34 @@ pub(super) fn some_messages(session: &Session, purge: &Purge, most: u64) -> Resu
 
 /// Removes a kind's rows. Returns how many were removed.
 fn rows_gone(session: &Session, kind: Kind, purge: &Purge) -> Result<u64, Fault> {
-    let table = table(kind);
-    let which = table.and_then(|table| Some((table.name, table.purged(kind, purge)?)));
+    let Some(table) = table(kind) else {
+        return Ok(0);
+    };
+    let which = if kind == Kind::Receipts {
+        table.concerned(purge)
+    } else {
+        table.purged(kind, purge)
+    };
     let key = params_from_iter(purge.cells());
     match (kind, which) {
         (Kind::Messages, _) => messages_gone(session, purge, u64::MAX),
-        (Kind::Receipts, _) => {
-            let Some(which) = table.and_then(|table| table.concerned(purge)) else {
-                return Ok(0);
-            };
-            run(
-                &session.connection,
-                &format!("DELETE FROM receipts WHERE {which}"),
-                key,
-            )
-        }
         // Snapshots are removed with their files.
         (Kind::Snapshots, _) | (_, None) => Ok(0),
-        (Kind::UserFacts | Kind::ServerFacts, Some((_, which))) => {
+        (Kind::UserFacts | Kind::ServerFacts, Some(which)) => {
             facts::remove_where(session, &which, key)
         }
         (
             Kind::Markers
+            | Kind::Receipts
             | Kind::OptOuts
             | Kind::Settings
             | Kind::Agents
             | Kind::Departures
             | Kind::Transcripts
             | Kind::Outputs,
-            Some((name, which)),
-        ) => {
-            let sql = format!("DELETE FROM {name} WHERE {which}");
-            run(&session.connection, &sql, key)
-        }
+            Some(which),
+        ) => run(&session.connection, &table.delete(&which), key),
     }
-}
-
-fn run(connection: &Connection, sql: &str, key: impl Params) -> Result<u64, Fault> {
-    Ok(connection.prepare_cached(sql)?.execute(key)? as u64)
 }
 
 /// At most `most`, unless single messages are purged.
@@ -111,17 +101,15 @@ fn messages_gone(session: &Session, purge: &Purge, most: u64) -> Result<u64, Fau
 /// A trigger takes its whole turn along, a tool call all of its turn's calls
 /// and results; an answer goes alone.
 fn message_gone(session: &Session, channel: ChannelId, message: MessageId) -> Result<u64, Fault> {
-    let mut held = session.connection.prepare_cached(
-        "SELECT m.id, m.role, m.turn_id, m.scope, m.agent_name
+    let sql = "SELECT m.id, m.role, m.turn_id, m.scope, m.agent_name
          FROM message_ids h JOIN message_rows m ON m.id = h.row_id
-         WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT m.gone",
-    )?;
-    let rows = held.query_map((number(channel.get()), number(message.get())), |row| {
+         WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT m.gone";
+    let key = (number(channel.get()), number(message.get()));
+    let rows = all(&session.connection, sql, key, |row| {
         let (id, role): (i64, String) = (row.get(0)?, row.get(1)?);
         let turn: (i64, String, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
         Ok((id, role, turn))
     })?;
-    let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
     let mut gone = 0;
     for (id, role, (turn, scope, agent)) in rows {
         gone += match StoredRole::from_word(&role) {
@@ -145,7 +133,7 @@ fn old_messages_gone(session: &Session, time: UnixMillis, most: u64) -> Result<u
         "SELECT agent_name FROM message_rows WHERE agent_name > ?1 ORDER BY agent_name LIMIT 1";
     let old = "agent_name = ?1 AND timestamp < ?2";
     let (mut gone, mut agent) = (0, String::new());
-    while let Some(found) = maybe_text(&session.connection, next, [&agent])? {
+    while let Some(found) = first(&session.connection, next, [&agent], |row| Ok(row.get(0)?))? {
         let left = most.saturating_sub(gone);
         gone += texts::remove_some_messages(session, old, (&found, &time), left)?;
         agent = found;
@@ -205,7 +193,7 @@ fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<SnapshotCha
 
 /// Gives a message's rows, and their copies in snapshots, a new text. An answer
 /// of several messages keeps its text, since one message is only part of it.
-pub(super) fn edit(
+pub(super) fn edit_message(
     session: &Session,
     channel: ChannelId,
     message: MessageId,
@@ -225,18 +213,16 @@ pub(super) fn edit(
     saved::change_files(session, &changes)?;
     session.transact(|connection| {
         saved::change_rows(session, &changes)?;
-        let mut select = connection.prepare_cached(
-            "SELECT r.id
+        let sql = "SELECT r.id
              FROM message_ids h
                  CROSS JOIN message_rows r ON r.id = h.row_id
                  CROSS JOIN message_texts t ON t.id = r.text_id
              WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT r.gone
                  AND r.discord_message_id = ?2
                  AND (coalesce(r.parts, t.parts) IS NULL OR r.role = 'user')
-                 AND t.content <> ?3",
-        )?;
-        let rows = select.query_map((key.0, key.1, text), |row| row.get(0))?;
-        let rows: Vec<i64> = rows.collect::<Result<_, _>>()?;
+                 AND t.content <> ?3";
+        let values = (key.0, key.1, text);
+        let rows: Vec<i64> = all(connection, sql, values, |row| Ok(row.get(0)?))?;
         for id in &rows {
             texts::edit_message(session, *id, text)?;
         }
@@ -245,14 +231,13 @@ pub(super) fn edit(
 }
 
 /// See [`super::super::Backend::held_messages`].
-pub(super) fn held(
+pub(super) fn held_messages(
     session: &Session,
     channel: ChannelId,
     from: MessageId,
     to: MessageId,
 ) -> Result<Vec<MessageId>, Fault> {
-    let mut held = session.connection.prepare_cached(
-        "SELECT h.message_id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
+    let sql = "SELECT h.message_id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
              WHERE h.channel_id = ?1 AND h.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_messages
              WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
@@ -265,12 +250,9 @@ pub(super) fn held(
              WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
          UNION SELECT link_message FROM fact_rows
              WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
-         ORDER BY 1",
-    )?;
+         ORDER BY 1";
     // No Discord id uses the highest bit, but a range may.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
     let key = (number(channel.get()), bound(from), bound(to));
-    let ids = held.query_map(key, |row| row.get::<_, i64>(0))?;
-    ids.map(|id| Ok(MessageId::new(id?.cast_unsigned())))
-        .collect()
+    ids(&session.connection, sql, key, MessageId::new)
 }

@@ -1,10 +1,11 @@
 //! Receipts of answers.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::fault::Fault;
 use super::row::{SqliteRow, guild_number, number, time_text};
 use super::session::Session;
+use super::statement::{first, run};
 use crate::columns::{self, RECEIPT, guild_key, user_key};
 use crate::model::{ReceiptLimits, StoredReceipt};
 use clew_context::model::{ChannelId, MessageId, UserId};
@@ -12,12 +13,15 @@ use clew_context::model::{ChannelId, MessageId, UserId};
 /// Writes a receipt, replacing the one of its turn.
 pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<(), Fault> {
     let turn = number(receipt.turn.0);
-    let mut forget = connection.prepare_cached("DELETE FROM receipts WHERE turn_id = ?1")?;
-    forget.execute([turn])?;
-    let mut insert = connection.prepare_cached(&format!(
+    run(
+        connection,
+        "DELETE FROM receipts WHERE turn_id = ?1",
+        [turn],
+    )?;
+    let sql = format!(
         "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-    ))?;
-    insert.execute(params![
+    );
+    let values = params![
         turn,
         receipt.scope.to_string(),
         guild_number(receipt.guild),
@@ -29,7 +33,8 @@ pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<()
         time_text(receipt.at),
         columns::sources(&receipt.sources),
         receipt.body,
-    ])?;
+    ];
+    run(connection, &sql, values)?;
     let mut held =
         connection.prepare_cached("INSERT OR IGNORE INTO receipt_ids VALUES (?1, ?2, ?3)")?;
     for id in receipt.message_ids() {
@@ -43,7 +48,7 @@ pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<()
 }
 
 /// See [`super::super::Backend::receipt_of`].
-pub(super) fn of_message(
+pub(super) fn receipt_of(
     session: &Session,
     channel: ChannelId,
     message: MessageId,
@@ -58,7 +63,7 @@ pub(super) fn of_message(
 }
 
 /// See [`super::super::Backend::last_receipt`].
-pub(super) fn last(
+pub(super) fn last_receipt(
     session: &Session,
     channel: ChannelId,
     reader: UserId,
@@ -78,24 +83,24 @@ fn one(
     key: impl rusqlite::Params,
 ) -> Result<Option<StoredReceipt>, Fault> {
     let sql = format!("SELECT {RECEIPT} FROM receipts WHERE {which}");
-    let mut select = session.connection.prepare_cached(&sql)?;
-    let found = select.query_row(key, |row| {
-        Ok(columns::receipt(&SqliteRow::of("receipts", row)))
-    });
-    found.optional()?.transpose()
+    first(&session.connection, &sql, key, |row| {
+        columns::receipt(&SqliteRow::of("receipts", row))
+    })
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) fn expire(connection: &Connection, limits: ReceiptLimits) -> Result<u64, Fault> {
-    let mut expire = connection.prepare_cached("DELETE FROM receipts WHERE at < ?1")?;
-    let mut gone = expire.execute([time_text(limits.since)])?;
-    for (sql, most) in [
-        (BEYOND_OF_PERSON, limits.of_person),
-        (BEYOND_OF_GUILD, limits.of_guild),
-    ] {
-        gone += connection.prepare_cached(sql)?.execute([most])?;
-    }
-    Ok(gone as u64)
+pub(super) fn expire_receipts(session: &Session, limits: ReceiptLimits) -> Result<u64, Fault> {
+    session.transact(|connection| {
+        let sql = "DELETE FROM receipts WHERE at < ?1";
+        let mut gone = run(connection, sql, [time_text(limits.since)])?;
+        for (sql, most) in [
+            (BEYOND_OF_PERSON, limits.of_person),
+            (BEYOND_OF_GUILD, limits.of_guild),
+        ] {
+            gone += run(connection, sql, [most])?;
+        }
+        Ok(gone)
+    })
 }
 
 const BEYOND_OF_PERSON: &str = "DELETE FROM receipts WHERE turn_id IN (

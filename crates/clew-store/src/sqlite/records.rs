@@ -8,6 +8,7 @@ use super::fault::Fault;
 use super::messages::{OF_TURN, State};
 use super::row::{self, SqliteRow, Stage, number};
 use super::session::Session;
+use super::statement::{all, run};
 use super::tables::table;
 use super::{facts, receipts, saved, texts};
 use crate::columns::{self, Columns};
@@ -16,7 +17,7 @@ use crate::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records};
 use clew_context::model::{UnixMillis, UserId};
 
 /// Entries of a kind, continuing from a cursor.
-pub(super) fn page(
+pub(super) fn records(
     session: &Session,
     kind: Kind,
     owner: Option<UserId>,
@@ -99,37 +100,35 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
 /// Writes a list's entry.
 fn put(session: &Session, record: &Record) -> Result<(), Fault> {
     if let (Some(table), Some(key)) = (table(record.kind()), record.key()) {
-        let mut put = session.connection.prepare_cached(&table.put())?;
         let cells = key.cells().into_iter().chain(columns::list_value(record));
-        put.execute(params_from_iter(cells))?;
+        run(&session.connection, &table.put(), params_from_iter(cells))?;
     }
     Ok(())
 }
 
 /// Removes entries by their keys. Returns how many there were.
 pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault> {
-    let mut gone = 0;
-    for key in keys {
-        gone += match key {
-            RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)])?,
+    session.transact(|_| {
+        let gone = keys.iter().map(|key| match key {
+            RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)]),
             RecordKey::Marker(_)
             | RecordKey::Receipt(_)
             | RecordKey::OptOut(_)
             | RecordKey::Settings(_)
             | RecordKey::Agent(_)
-            | RecordKey::Departure(_) => remove_entry(session, key)?,
-        };
-    }
-    Ok(gone)
+            | RecordKey::Departure(_) => remove_entry(session, key),
+        });
+        gone.sum()
+    })
 }
 
 fn remove_entry(session: &Session, key: &RecordKey) -> Result<u64, Fault> {
-    let mut gone = 0;
-    for table in key.kinds().iter().filter_map(|kind| table(*kind)) {
-        let mut remove = session.connection.prepare_cached(&table.remove())?;
-        gone += remove.execute(params_from_iter(key.cells()))? as u64;
-    }
-    Ok(gone)
+    let tables = key.kinds().iter().filter_map(|kind| table(*kind));
+    let gone = tables.map(|table| {
+        let cells = params_from_iter(key.cells());
+        run(&session.connection, &table.remove(), cells)
+    });
+    gone.sum()
 }
 
 /// Writes a row, replacing one with the same key: turn, role, call and message.
@@ -141,8 +140,8 @@ fn write_message(
     written: &mut HashSet<i64>,
 ) -> Result<(), Fault> {
     let connection = &session.connection;
-    let state = State::of(connection, message.scope, &message.agent)?;
-    let newest = state.newest(connection, message.scope, &message.agent)?;
+    let mut state = State::of(connection, message.scope, &message.agent)?;
+    let newest = state.newest()?;
     let place = place_of(connection, message, written)?;
     let scope = message.scope.to_string();
     let turn = (
@@ -170,26 +169,19 @@ fn write_message(
     )?);
     let is_next =
         newest.is_none_or(|(ordinal, time)| message.ordinal > ordinal && message.timestamp >= time);
-    State {
-        last_ordinal: state.last_ordinal.max(message.ordinal),
-        disordered: state.disordered || !(is_next || is_last_turn(connection, message)?),
-    }
-    .keep(connection, message.scope, &message.agent)
+    state.last_ordinal = state.last_ordinal.max(message.ordinal);
+    state.disordered = state.disordered || !(is_next || is_last_turn(connection, message)?);
+    state.keep()
 }
 
 /// Whether this turn's rows are still the conversation's last, in order of
 /// time.
 fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Result<bool, Fault> {
-    let mut last = connection.prepare_cached(
-        "SELECT turn_id, timestamp FROM message_rows
+    let sql = "SELECT turn_id, timestamp FROM message_rows
          WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
-         ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 2",
-    )?;
+         ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 2";
     let key = (message.scope.to_string(), message.agent.as_str());
-    let rows = last.query_map(key, |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-    })?;
-    let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<(i64, String)> = all(connection, sql, key, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let times = rows.iter().map(|(_, time)| time);
     let is_ours = rows
         .first()
@@ -203,25 +195,22 @@ fn place_of(
     message: &StoredMessage,
     written: &HashSet<i64>,
 ) -> Result<Option<(i64, i64)>, Fault> {
-    let mut same = connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT id, position FROM messages
          WHERE {OF_TURN} AND role = ?4
              AND tool_calls IS ?5 AND tool_call_id IS ?6 AND discord_message_id IS ?7
          ORDER BY position"
-    ))?;
-    let rows = same.query_map(
-        params![
-            number(message.turn.0),
-            message.scope.to_string(),
-            message.agent.as_str(),
-            message.role.as_str(),
-            message.tool_calls,
-            message.tool_call_id,
-            message.message.map(|id| number(id.get())),
-        ],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    let rows: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+    );
+    let key = params![
+        number(message.turn.0),
+        message.scope.to_string(),
+        message.agent.as_str(),
+        message.role.as_str(),
+        message.tool_calls,
+        message.tool_call_id,
+        message.message.map(|id| number(id.get())),
+    ];
+    let rows: Vec<(i64, i64)> = all(connection, &sql, key, |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.into_iter().find(|(id, _)| !written.contains(id)))
 }
 
@@ -248,7 +237,7 @@ pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
     counted.collect()
 }
 
-/// What the database takes on disk.
+/// What the database and the files of snapshots take on disk.
 pub(super) fn sizes(session: &Session) -> Result<Vec<PartSize>, Fault> {
     let pragma = |name| {
         let value = session
@@ -259,12 +248,14 @@ pub(super) fn sizes(session: &Session) -> Result<Vec<PartSize>, Fault> {
     let page_bytes = pragma("page_size")?;
     let log = session.connection.path().map(|path| format!("{path}-wal"));
     let log = log.and_then(|path| std::fs::metadata(path).ok());
-    Ok(vec![
+    let mut sizes = vec![
         PartSize::new("database", pragma("page_count")? * page_bytes),
         PartSize::new(
             "unused part of the database",
             pragma("freelist_count")? * page_bytes,
         ),
         PartSize::new("write-ahead log", log.map_or(0, |about| about.len())),
-    ])
+    ];
+    sizes.extend(session.snapshots.size()?);
+    Ok(sizes)
 }

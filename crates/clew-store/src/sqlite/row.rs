@@ -6,6 +6,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, ToSql};
 
 use super::fault::Fault;
+use super::statement::run;
 use super::texts;
 use crate::columns::{self, Columns};
 use crate::model::{SnapshotId, StoredMessage};
@@ -175,16 +176,12 @@ pub(super) fn confirm_message(
     row: i64,
     message: &StoredMessage,
 ) -> Result<(), Fault> {
-    let mut confirm = connection.prepare_cached(
-        "UPDATE message_rows SET early = 0, discord_message_id = ?2, parts = ?3, target_id = ?4
-         WHERE id = ?1",
-    )?;
-    confirm.execute(rusqlite::params![
-        row,
-        message.message.map(|id| number(id.get())),
-        columns::write_ids(&message.parts),
-        message.target.map(|id| number(id.get())),
-    ])?;
+    let sql = "UPDATE message_rows SET early = 0, discord_message_id = ?2, parts = ?3,
+         target_id = ?4 WHERE id = ?1";
+    let first = message.message.map(|id| number(id.get()));
+    let target = message.target.map(|id| number(id.get()));
+    let values = (row, first, columns::write_ids(&message.parts), target);
+    run(connection, sql, values)?;
     hold_messages(connection, row, message)
 }
 
@@ -207,11 +204,10 @@ pub(super) fn insert_sources<'a>(
     sources: impl IntoIterator<Item = &'a ContentSource>,
 ) -> Result<(), Fault> {
     for (position, source) in (0_i64..).zip(sources) {
-        let mut insert = connection.prepare_cached(&format!(
-            "INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
-        ))?;
+        let sql = format!("INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
         let (guild, channel, message, author) = columns::source_ids(source);
-        insert.execute((entry, position, guild, channel, message, author))?;
+        let values = (entry, position, guild, channel, message, author);
+        run(connection, &sql, values)?;
     }
     Ok(())
 }

@@ -6,14 +6,16 @@
 //! holds less than its row says, never more.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
 use super::row::{self, SqliteRow, guild_number, number, time_text};
 use super::session::Session;
+use super::statement::{all, first, run};
 use super::texts;
+use super::worker::lock;
 use crate::columns::{self, Columns};
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
 use crate::snapshots::{held_messages, held_sources};
@@ -75,10 +77,6 @@ impl SnapshotPlace {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The columns [`info`] reads.
@@ -150,8 +148,7 @@ pub(super) fn remove_pending(session: &Session) -> Result<(), Fault> {
 
 fn remove_row(session: &Session, seq: i64) -> Result<(), Fault> {
     let sql = "DELETE FROM snapshot_rows WHERE seq = ?1 RETURNING text_id";
-    let mut remove = session.connection.prepare_cached(sql)?;
-    let text: Option<i64> = remove.query_row([seq], |row| row.get(0)).optional()?;
+    let text = first(&session.connection, sql, [seq], |row| Ok(row.get(0)?))?;
     text.map_or(Ok(()), |text| texts::SNAPSHOTS.blank(session, text))
 }
 
@@ -201,34 +198,32 @@ pub(super) fn select(
     which: &str,
     key: impl rusqlite::Params,
 ) -> Result<Vec<(i64, ContextSnapshotInfo)>, Fault> {
-    let mut select = session.connection.prepare_cached(&format!(
-        "SELECT {INFO} FROM snapshots WHERE {which} ORDER BY timestamp DESC, seq DESC"
-    ))?;
-    select.query_and_then(key, info)?.collect()
+    let order = "ORDER BY timestamp DESC, seq DESC";
+    let sql = format!("SELECT {INFO} FROM snapshots WHERE {which} {order}");
+    all(&session.connection, &sql, key, info)
 }
 
 /// A user's snapshots from a server, newest first.
-pub(super) fn list(
+pub(super) fn snapshots(
     session: &Session,
     owner: UserId,
     guild: Option<GuildId>,
     agent: Option<&AgentName>,
     limit: usize,
 ) -> Result<Vec<ContextSnapshotInfo>, Fault> {
-    let mut list = session.connection.prepare_cached(&format!(
+    let sql = format!(
         "SELECT {INFO} FROM snapshots
          WHERE ready AND owner_id = ?1 AND guild_id IS ?2 AND (?3 IS NULL OR agent_name = ?3)
          ORDER BY timestamp DESC, seq DESC LIMIT ?4"
-    ))?;
+    );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let agent = agent.map(AgentName::as_str);
-    let key = params![number(owner.get()), guild_number(guild), agent, limit];
-    let rows = list.query_and_then(key, info)?;
-    rows.map(|row| row.map(|(_, info)| info)).collect()
+    let key = (number(owner.get()), guild_number(guild), agent, limit);
+    all(&session.connection, &sql, key, |row| Ok(info(row)?.1))
 }
 
 /// One of a user's snapshots.
-pub(super) fn one(
+pub(super) fn snapshot(
     session: &Session,
     owner: UserId,
     id: &SnapshotId,
@@ -295,19 +290,15 @@ pub(super) fn change_rows(session: &Session, changes: &[SnapshotChange]) -> Resu
             SnapshotChange::Rewritten(seq, snapshot) => {
                 for table in ["snapshot_messages", "snapshot_sources"] {
                     let sql = format!("DELETE FROM {table} WHERE snapshot = ?1");
-                    connection.prepare_cached(&sql)?.execute([seq])?;
+                    run(connection, &sql, [seq])?;
                 }
                 insert_contents(connection, *seq, &snapshot.messages)?;
-                let mut update = connection.prepare_cached(
-                    "UPDATE snapshot_rows SET text_id = ?2, message_count = ?3, oldest = ?4
-                     WHERE seq = ?1",
-                )?;
-                update.execute(params![
-                    seq,
-                    replace_text(session, *seq, &snapshot.info)?,
-                    i64::try_from(snapshot.info.message_count).unwrap_or(i64::MAX),
-                    snapshot.oldest().map(time_text)
-                ])?;
+                let sql = "UPDATE snapshot_rows SET text_id = ?2, message_count = ?3, oldest = ?4
+                     WHERE seq = ?1";
+                let text = replace_text(session, *seq, &snapshot.info)?;
+                let count = i64::try_from(snapshot.info.message_count).unwrap_or(i64::MAX);
+                let oldest = snapshot.oldest().map(time_text);
+                run(connection, sql, (seq, text, count, oldest))?;
             }
         }
     }

@@ -60,12 +60,10 @@ pub(super) fn version(connection: &Connection, place: &str) -> Result<usize, Fau
                 known: u32::try_from(known).unwrap_or(u32::MAX),
             }))
         }
-        _ => Err(Fault::Store(Error::Open {
-            place: place.to_owned(),
-            remedy: "it is the database of another program; name another file in \
-                     CONTEXT_STORE=sqlite:PATH"
-                .to_owned(),
-            source: None,
-        })),
+        _ => {
+            let remedy = "it is the database of another program; name another file in \
+                          CONTEXT_STORE=sqlite:PATH";
+            Err(Error::unopened(place, remedy, None).into())
+        }
     }
 }

@@ -153,14 +153,11 @@ impl Session {
             if found == schema::VERSION {
                 return Ok(());
             }
-            Err(Fault::Store(Error::Open {
-                place: session.place.to_string(),
-                remedy: format!(
-                    "it is of version {found} and in use by another process: stop that one, then \
-                     `clew store migrate`"
-                ),
-                source: None,
-            }))
+            let remedy = format!(
+                "it is of version {found} and in use by another process: stop that one, then `clew \
+                 store migrate`"
+            );
+            Err(Error::unopened(&session.place, remedy, None).into())
         })
     }
 
@@ -479,28 +476,22 @@ fn unusable(fault: Fault, place: &str) -> Error {
         };
     }
     match Fault::Sql(error).named(OPENING, place) {
-        Error::Corrupt { source, .. } => Error::Open {
-            place: place.to_owned(),
-            remedy: "the file is not an SQLite database, or is damaged; name another file in \
-                     CONTEXT_STORE=sqlite:PATH, or restore a backup"
-                .to_owned(),
-            source,
-        },
-        Error::Unavailable { source, .. } => Error::Open {
-            place: place.to_owned(),
-            remedy: "it or its folder is not writable, or the disk is broken".to_owned(),
-            source: Some(source),
-        },
+        Error::Corrupt { source, .. } => {
+            let remedy = "the file is not an SQLite database, or is damaged; name another file in \
+                          CONTEXT_STORE=sqlite:PATH, or restore a backup";
+            Error::unopened(place, remedy, source)
+        }
+        Error::Unavailable { source, .. } => {
+            let remedy = "it or its folder is not writable, or the disk is broken";
+            Error::unopened(place, remedy, Some(source))
+        }
         other => other,
     }
 }
 
 fn unopened(place: &str, error: rusqlite::Error) -> Error {
-    Error::Open {
-        place: place.to_owned(),
-        remedy: "check that the folder is there and that we may read and write the file".to_owned(),
-        source: Some(Box::new(error)),
-    }
+    let remedy = "check that the folder is there and that we may read and write the file";
+    Error::unopened(place, remedy, Some(error.into()))
 }
 
 #[cfg(test)]

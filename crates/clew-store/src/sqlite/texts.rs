@@ -15,6 +15,7 @@ use rusqlite::{Connection, Params, params};
 
 use super::fault::Fault;
 use super::session::Session;
+use super::statement::{all, run};
 use crate::model::StoredMessage;
 
 /// A table of texts.
@@ -77,8 +78,7 @@ impl Texts {
             self.bytes(),
             self.table
         );
-        connection.prepare_cached(&sql)?.execute([text])?;
-        Ok(())
+        run(connection, &sql, [text]).map(drop)
     }
 
     fn overwrite(&self, session: &Session, text: i64) -> Result<(), Fault> {
@@ -94,7 +94,7 @@ impl Texts {
             self.table,
             blanks.join(", ")
         );
-        session.connection.prepare_cached(&sql)?.execute([text])?;
+        run(&session.connection, &sql, [text])?;
         session.overwrote();
         Ok(())
     }
@@ -154,9 +154,7 @@ pub(super) fn remove_some_messages(
         "SELECT id, text_id FROM message_rows WHERE NOT gone AND ({which})
          ORDER BY text_id LIMIT {limit}"
     );
-    let mut select = connection.prepare_cached(&sql)?;
-    let rows = select.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let rows: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<(i64, i64)> = all(connection, &sql, key, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut remove = connection.prepare_cached("UPDATE message_rows SET gone = 1 WHERE id = ?1")?;
     for (id, text) in &rows {
         MESSAGES.overwrite(session, *text)?;
@@ -175,9 +173,8 @@ pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<()
          SELECT ?2, author_name, tool_calls, tool_call_id, parts FROM message_texts WHERE id = ?1",
     )?;
     let new = add.insert((old, text))?;
-    let mut point =
-        connection.prepare_cached("UPDATE message_rows SET text_id = ?2 WHERE id = ?1")?;
-    point.execute((row, new))?;
+    let point = "UPDATE message_rows SET text_id = ?2 WHERE id = ?1";
+    run(connection, point, (row, new))?;
     MESSAGES.blank(session, old)
 }
 
@@ -185,13 +182,12 @@ pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<()
 /// Returns how many.
 pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<usize, Fault> {
     session.transact(|connection| {
-        let mut select = connection.prepare_cached(
-            "SELECT id, text_id FROM message_rows INDEXED BY messages_gone WHERE gone
-             ORDER BY id LIMIT ?1",
-        )?;
+        let sql = "SELECT id, text_id FROM message_rows INDEXED BY messages_gone WHERE gone
+             ORDER BY id LIMIT ?1";
         let limit = i64::try_from(most).unwrap_or(i64::MAX);
-        let rows = select.query_map([limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let rows: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+        let rows: Vec<(i64, i64)> = all(connection, sql, [limit], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
         let mut sweep = connection.prepare_cached("DELETE FROM message_rows WHERE id = ?1")?;
         let sql = format!(
             "SELECT {} FROM message_texts WHERE id = ?1",
@@ -203,9 +199,8 @@ pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<usize, Fault>
             blank += bytes.query_row([text], |row| row.get::<_, i64>(0))?;
             sweep.execute([id])?;
         }
-        let mut note =
-            connection.prepare_cached("UPDATE upkeep SET blank_bytes = blank_bytes + ?1")?;
-        note.execute([blank])?;
+        let note = "UPDATE upkeep SET blank_bytes = blank_bytes + ?1";
+        run(connection, note, [blank])?;
         Ok(rows.len())
     })
 }

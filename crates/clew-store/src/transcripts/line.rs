@@ -5,10 +5,12 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
 
 use super::super::Error;
-use super::super::json::{Fields, FormError, ROLE, TEXT, TIME, TURN, Time, id, ids};
+use super::super::json::{
+    self, Fields, Form, FormError, Object, ROLE, TEXT, TIME, TURN, Time, id, ids,
+};
 use crate::model::{StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
 
@@ -24,18 +26,17 @@ pub(super) struct LogLine {
     pub(super) text: String,
 }
 
-#[derive(Serialize)]
-struct LogLineForm<'a> {
-    ts: Time,
-    role: &'static str,
-    user: UserId,
-    channel: ChannelId,
-    turn: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<MessageId>,
-    #[serde(skip_serializing_if = "<[MessageId]>::is_empty")]
-    parts: &'a [MessageId],
-    text: &'a str,
+impl Form for LogLine {
+    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+        object.field("ts", Time(self.at))?;
+        object.field("role", self.role.as_str())?;
+        object.field("user", self.user)?;
+        object.field("channel", self.channel)?;
+        object.field("turn", self.turn.to_string())?;
+        object.maybe("message", self.message)?;
+        object.list("parts", &self.parts)?;
+        object.field("text", &self.text)
+    }
 }
 
 impl LogLine {
@@ -67,21 +68,8 @@ impl LogLine {
     }
 
     /// Encodes it, with a line break.
-    pub(super) fn write(&self) -> String {
-        let form = LogLineForm {
-            ts: Time(self.at),
-            role: self.role.as_str(),
-            user: self.user,
-            channel: self.channel,
-            turn: self.turn.to_string(),
-            message: self.message,
-            parts: &self.parts,
-            text: &self.text,
-        };
-        // Cannot fail: our forms only have text keys.
-        let mut text = serde_json::to_string(&form).unwrap_or_default();
-        text.push('\n');
-        text
+    pub(super) fn to_text(&self) -> String {
+        json::line(self) + "\n"
     }
 
     pub(super) fn messages(&self) -> impl Iterator<Item = MessageId> {
@@ -97,7 +85,7 @@ pub(super) fn lines_of(
     match File::open(path) {
         Ok(file) => Ok(Some(BufReader::new(file).split(b'\n'))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed("read", path)(error)),
+        Err(error) => Err(Error::io("read", path)(error)),
     }
 }
 
@@ -125,13 +113,4 @@ pub(super) fn add(path: &Path, text: &str) -> io::Result<()> {
         file.set_len(length)?;
     }
     written
-}
-
-pub(super) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Io {
-        operation,
-        path,
-        source,
-    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::line::{LogLine, failed, lines_of};
+use super::line::{LogLine, lines_of};
 use super::{LogFolder, disk};
 use crate::Error;
 use clew_context::model::{TurnId, UnixMillis, UserId};
@@ -47,16 +47,16 @@ impl LogFolder {
         let paths = self.paths(user);
         for (path, origin) in paths.iter().zip([Origin::Rotated, Origin::Current]) {
             for text in lines_of(path)?.into_iter().flatten() {
-                let text = text.map_err(failed("read", path))?;
+                let text = text.map_err(Error::io("read", path))?;
                 if let Ok(line) = LogLine::read(&String::from_utf8_lossy(&text)) {
-                    known.insert(hasher.hash_one(line.write()));
+                    known.insert(hasher.hash_one(line.to_text()));
                     push(&mut there, &line, origin);
                 }
             }
         }
         let mut new = Vec::new();
         for line in lines.iter().filter_map(|line| LogLine::read(line).ok()) {
-            if line.user == user && known.insert(hasher.hash_one(line.write())) {
+            if line.user == user && known.insert(hasher.hash_one(line.to_text())) {
                 push(&mut new, &line, Origin::Import);
                 users.insert(line.channel, user);
             }
@@ -96,14 +96,14 @@ fn push(turns: &mut Vec<LoggedTurn>, line: &LogLine, origin: Origin) {
     match turns.last_mut() {
         Some(last) if (last.turn, last.origin) == (line.turn, origin) => {
             last.lines += 1;
-            last.text.push_str(&line.write());
+            last.text.push_str(&line.to_text());
         }
         _ => turns.push(LoggedTurn {
             turn: line.turn,
             at: line.at,
             origin,
             lines: 1,
-            text: line.write(),
+            text: line.to_text(),
         }),
     }
 }
