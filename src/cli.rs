@@ -10,6 +10,7 @@ mod health;
 mod init;
 mod playground;
 mod print;
+mod progress;
 pub mod replay;
 mod report;
 mod run;
@@ -108,17 +109,11 @@ pub fn main() -> ExitCode {
             Err(error) => fail(error.as_ref()),
         },
         Some(CliCommand::Tune(args)) => tune::run(*args),
-        Some(CliCommand::Report(args)) => match Config::of_process() {
-            Ok(config) => report::run(&args, &config),
-            Err(errors) => fail(&errors),
-        },
-        Some(CliCommand::Store(command)) => match Config::of_process() {
-            Ok(config) => {
-                init_log(LevelFilter::WARN, LogFormat::Text);
-                runtime.block_on(store::run(command, &config))
-            }
-            Err(errors) => fail(&errors),
-        },
+        Some(CliCommand::Report(args)) => configured(|config| report::run(&args, &config)),
+        Some(CliCommand::Store(command)) => configured(|config| {
+            init_log(LevelFilter::WARN, LogFormat::Text);
+            runtime.block_on(store::run(command, &config))
+        }),
         Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
         Some(CliCommand::Playground(args)) => runtime.block_on(playground::run(args)),
         Some(CliCommand::Settings) => print::settings(),
@@ -129,21 +124,23 @@ pub fn main() -> ExitCode {
         Some(CliCommand::Doctor(args)) => {
             runtime.block_on(doctor::run(&args, Config::of_process()))
         }
-        Some(CliCommand::Health) => match Config::of_process() {
-            Ok(config) => health::run(&config),
-            Err(errors) => fail(&errors),
-        },
-        Some(CliCommand::Run) => match Config::of_process() {
-            Ok(config) => connect(&runtime, config),
-            Err(errors) => fail(&errors),
-        },
-        None => match Config::of_process() {
-            Ok(config) if is_for_demo(&config) => {
+        Some(CliCommand::Health) => configured(|config| health::run(&config)),
+        Some(CliCommand::Run) => configured(|config| connect(&runtime, config)),
+        None => configured(|config| {
+            if is_for_demo(&config) {
                 runtime.block_on(demo::run(demo::DemoArgs::default()))
+            } else {
+                connect(&runtime, config)
             }
-            Ok(config) => connect(&runtime, config),
-            Err(errors) => fail(&errors),
-        },
+        }),
+    }
+}
+
+/// Does something with the settings of the process, if they can be used.
+fn configured(work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    match Config::of_process() {
+        Ok(config) => work(config),
+        Err(errors) => fail(&errors),
     }
 }
 

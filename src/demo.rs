@@ -13,8 +13,6 @@ mod places;
 mod scene;
 mod show;
 mod stage;
-mod talk;
-mod words;
 mod world;
 
 use std::io::{self, Write};
@@ -112,7 +110,7 @@ impl DemoOptions {
     fn has_own_caps(&self, script: &Script) -> bool {
         let caps = ContextSetting::all();
         let is_cap = |name: &String| caps.iter().any(|cap| cap.variable.name == name);
-        let of_scenes = || script.scenes.iter().flat_map(|scene| scene.settings);
+        let of_scenes = || script.scenes.iter().flat_map(|scene| &scene.settings);
         let is_of_scene = |name: &String| of_scenes().any(|(one, _)| one == name);
         let mut given = self.settings.iter().filter(|(_, value)| !value.is_empty());
         given.any(|(name, _)| is_cap(name) || is_of_scene(name))
@@ -177,7 +175,7 @@ async fn play(
     };
     let mut settings = model.as_ref().map_or_else(Vec::new, model::settings);
     let own = numbers.iter().flat_map(|number| script.settings(*number));
-    settings.extend(own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    settings.extend(own.cloned());
     settings.extend(options.settings.iter().cloned());
     if let Some(text) = &options.ask {
         for number in numbers {
@@ -208,7 +206,7 @@ async fn play_on(
     let mut failed = 0;
     for &number in numbers {
         let complaints = if let Some(scene) = script.scene(number) {
-            let played = stage.play(number, scene).await?;
+            let played = stage.play(number, scene, &script.cast).await?;
             let complaints = expect::complaints(&scene.expect, &played, judged);
             let shown = if options.is_verbose {
                 page.scene(number, scene, &played, &limits, &complaints)
@@ -218,7 +216,7 @@ async fn play_on(
             shown.map_err(Error::Output)?;
             complaints
         } else {
-            let played = stage.play_run(&script.run, model).await?;
+            let played = stage.play_run(&script.run, &script.cast, model).await?;
             let complaints = expect::complaints_of_run(&script.run, &played, judged);
             page.run(number, &script.run, &played, &complaints)
                 .map_err(Error::Output)?;
@@ -238,9 +236,9 @@ pub async fn played(settings: Vec<(String, String)>) -> Result<World, Error> {
     let (world, script) = world::build();
     let mut stage = DemoStage::start(world, settings).await?;
     for (number, scene) in (1..).zip(&script.scenes) {
-        stage.play(number, scene).await?;
+        stage.play(number, scene, &script.cast).await?;
     }
-    stage.play_run(&script.run, None).await?;
+    stage.play_run(&script.run, &script.cast, None).await?;
     let world = stage.take_world();
     stage.stop().await?;
     Ok(world)

@@ -17,7 +17,6 @@ mod relay;
 mod shown;
 mod source;
 mod turns;
-mod words;
 mod world;
 
 use std::io;

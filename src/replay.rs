@@ -19,7 +19,6 @@ mod figures;
 mod names;
 mod recall;
 mod recorded;
-mod remembered;
 mod report;
 mod router;
 mod sweep;

@@ -1,21 +1,17 @@
 //! What months of telemetry say: how turns ended and how long they took, what was
 //! missing, what caps left out, tokens and cost, whom limits turned away.
 //!
-//! Files are cut into chunks of whole lines (`chunks`), chunks are parsed at the same
-//! time (`parse`), and what they say is counted in the order of the lines (`tally`), so
-//! that neither the number of threads nor the way lines are spread over files changes
-//! a figure. Memory is bounded: some chunks of a mebibyte, and lists that keep those
-//! names that weigh most (`top`).
+//! Lines are read and counted (`tally`) one by one, in the order of the files. Memory is
+//! bounded: one line, and lists that keep those names that weigh most (`top`).
 //!
 //! Invariant: `report` reads files of telemetry and nothing else, and makes texts; it
-//! never writes, and holds no more of a file than some chunks.
+//! never writes, and holds one line at a time.
 
-mod chunks;
 mod files;
 mod finish;
 mod line;
+mod lines;
 mod page;
-mod parse;
 mod read;
 mod span;
 mod summary;
@@ -53,10 +49,6 @@ pub struct Options {
     pub prices: Prices,
     /// The most names of a list, and the most of the slowest turns.
     pub rows: usize,
-    /// How many threads parse.
-    pub threads: usize,
-    /// About how many bytes each of them gets at once.
-    pub chunk_bytes: usize,
 }
 
 /// Whose events count.

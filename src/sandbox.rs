@@ -3,6 +3,8 @@
 //! Invariant: nothing reaches beyond loopback and the folder, but for a model that the
 //! settings name.
 
+pub mod plan;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

@@ -16,11 +16,8 @@ pub(super) struct ExportChannel {
     id: ChannelId,
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
     category_id: Option<String>,
-    #[serde(default)]
     category: Option<String>,
-    #[serde(default)]
     name: Option<String>,
 }
 

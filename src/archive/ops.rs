@@ -13,11 +13,8 @@ use clew_context::model::{
 #[derive(Deserialize)]
 pub(super) struct ScenarioUser {
     pub(super) id: UserId,
-    #[serde(default)]
     pub(super) username: Option<String>,
-    #[serde(default)]
     pub(super) global_name: Option<String>,
-    #[serde(default)]
     pub(super) nick: Option<String>,
     #[serde(default)]
     pub(super) bot: bool,
@@ -39,7 +36,6 @@ pub(super) struct ScenarioChannel {
     pub(super) kind: u8,
     #[serde(default)]
     pub(super) name: String,
-    #[serde(default)]
     pub(super) parent_id: Option<ChannelId>,
     #[serde(default)]
     pub(super) available_tags: Vec<ScenarioTag>,
@@ -61,7 +57,6 @@ pub(super) struct ScenarioThread {
     pub(super) parent_id: ChannelId,
     #[serde(default)]
     pub(super) name: String,
-    #[serde(default)]
     pub(super) owner_id: Option<UserId>,
     #[serde(default)]
     pub(super) applied_tags: Vec<String>,
@@ -85,14 +80,12 @@ pub(super) enum Op {
     Thread {
         thread: ScenarioThread,
         /// The id of the thread's message of type 21, if it was started from a message.
-        #[serde(default)]
         starter_id: Option<MessageId>,
     },
     Edit {
         channel_id: ChannelId,
         id: MessageId,
         content: String,
-        #[serde(default)]
         ms: Option<i64>,
     },
     Delete {
@@ -115,21 +108,17 @@ pub(super) struct ScenarioMessage {
     pub(super) author_id: UserId,
     #[serde(default)]
     pub(super) content: String,
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub(super) kind: Option<u16>,
-    #[serde(default, rename = "ref")]
+    #[serde(rename = "ref")]
     pub(super) reference: Option<ScenarioReference>,
     #[serde(default)]
     pub(super) ping: bool,
     #[serde(default)]
     pub(super) flags: u32,
-    #[serde(default)]
     pub(super) ms: Option<i64>,
-    #[serde(default)]
     pub(super) edited_ms: Option<i64>,
-    #[serde(default)]
     pub(super) webhook_id: Option<UserId>,
-    #[serde(default)]
     pub(super) application_id: Option<ApplicationId>,
     #[serde(default)]
     pub(super) snapshots: Vec<ExportForward>,
@@ -141,15 +130,12 @@ pub(super) struct ScenarioMessage {
     pub(super) stickers: Vec<ExportSticker>,
     #[serde(default)]
     pub(super) components: Vec<ExportComponent>,
-    #[serde(default)]
     pub(super) poll: Option<ExportPoll>,
 }
 
 #[derive(Deserialize, Clone, Copy)]
 pub(super) struct ScenarioReference {
-    #[serde(default)]
     pub(super) message_id: Option<MessageId>,
-    #[serde(default)]
     pub(super) channel_id: Option<ChannelId>,
     #[serde(default, rename = "type")]
     pub(super) kind: u8,

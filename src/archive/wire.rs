@@ -65,13 +65,10 @@ pub(super) struct Essentials {
 struct ExportUser<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     nickname: Option<String>,
     #[serde(borrow)]
     discriminator: Option<&'a RawValue>,
-    #[serde(default)]
     is_bot: Option<bool>,
 }
 

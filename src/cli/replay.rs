@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
+use super::progress::{self, bar};
 use crate::archive::Report;
 use crate::config::Config;
 use crate::replay::{
@@ -267,11 +268,6 @@ fn triggers(text: &str) -> Result<Triggers, String> {
     }
 }
 
-/// A bar on standard error; invisible if that is not a terminal.
-pub(super) fn bar() -> ProgressBar {
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
-}
-
 /// Moves a bar.
 pub(super) fn show(bar: &ProgressBar, progress: ReplayProgress) {
     let (done, total, template) = match progress {
@@ -287,15 +283,7 @@ pub(super) fn show(bar: &ProgressBar, progress: ReplayProgress) {
             (done, total, "trying    {bar:30} {pos}/{len} answers {eta}")
         }
     };
-    let new_phase = bar.length() != Some(total) || done < bar.position();
-    if new_phase {
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.set_length(total);
-        bar.reset();
-    }
-    bar.set_position(done);
+    progress::show(bar, template, done, total);
 }
 
 /// Writes between two draws of the bar, so that they do not mix.

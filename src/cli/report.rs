@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::thread;
 
 use clap::{Args, ValueEnum};
 
@@ -13,10 +12,6 @@ use crate::app::system_clock;
 use crate::config::Config;
 use crate::report::{self, End, Guild, Options, Report};
 
-/// How much a thread parses at once, in bytes: some thousand lines.
-const CHUNK: usize = 1 << 20;
-/// More threads than this only wait for the disk.
-const MOST_THREADS: usize = 8;
 /// The most names that `--top` accepts.
 const MOST_ROWS: u64 = 1_000;
 
@@ -110,15 +105,12 @@ fn options(args: &ReportArgs, config: &Config) -> Result<Options, Error> {
         };
         text.as_ref().map(parse).transpose()
     };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
     Ok(Options {
         since: time("--since", &args.since, End::First)?,
         until: time("--until", &args.until, End::Last)?,
         guild: args.guild,
         prices: config.prices.clone(),
         rows: usize::try_from(args.top).unwrap_or(usize::MAX),
-        threads: cores.min(MOST_THREADS),
-        chunk_bytes: CHUNK,
     })
 }
 

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::replay::{bar, show, tell_left_out};
+use super::progress::bar;
+use super::replay::{show, tell_left_out};
 use super::{CANNOT, FAILED, fail, fail_with};
 use crate::config::Config;
 use crate::replay::{RecordedFiles, Start, SweepSettings, Triggers};

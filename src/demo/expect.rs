@@ -30,7 +30,7 @@ pub(super) fn complaints(expect: &Expect, played: &Played, judged: Judged) -> Ve
     );
     let case = played.detail("trigger").map(|trigger| &trigger["scene"]);
     check(
-        case.is_some_and(|case| case == expect.case),
+        case.is_some_and(|case| *case == expect.case),
         format!("scene: {}, expected {}", shown(case), expect.case),
     );
     let made = played.gets.len();
@@ -61,11 +61,14 @@ pub(super) fn complaints(expect: &Expect, played: &Played, judged: Judged) -> Ve
     if judged.figures && judged.words {
         let called = played.details("tool_called").map(|call| &call["tool"]);
         check(
-            called.eq(expect.tools),
+            called.eq(&expect.tools),
             format!("not these tools were called: {}", expect.tools.join(", ")),
         );
-        for quoted in expect.quoted {
-            let quotes = played.answers.iter().any(|a| a.content.contains(quoted));
+        for quoted in &expect.quoted {
+            let quotes = played
+                .answers
+                .iter()
+                .any(|a| a.content.contains(quoted.as_str()));
             check(quotes, format!("the answer does not quote \"{quoted}\""));
         }
     }
@@ -77,7 +80,7 @@ pub(super) fn complaints_of_run(run: &DemoRun, played: &RunPlayed, judged: Judge
     if !judged.words {
         return Vec::new();
     }
-    let quotes = played.posted.iter().any(|text| text.contains(run.quoted));
+    let quotes = played.posted.iter().any(|text| text.contains(&run.quoted));
     let is_clean = played
         .requests
         .first()

@@ -1,65 +1,75 @@
 //! One scene: who asks what and where, and what is expected.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::line::DemoLine;
-use clew_simulator::{Draft, Id, Message};
+use clew_simulator::{Id, Message};
 
-/// A question and the conversation around it.
-#[derive(Debug, Clone)]
+/// A question and the conversation around it; texts and names are those of a
+/// [`Cast`](crate::sandbox::plan::Cast).
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct DemoScene {
     /// Its heading.
-    pub(super) title: &'static str,
+    pub(super) title: String,
     /// What a reader needs to know about the conversation.
-    pub(super) setting: &'static str,
+    pub(super) setting: String,
     /// The rule by which the bot collects here.
-    pub(super) rule: &'static str,
+    pub(super) rule: String,
     /// What a bot that sends its model the mention alone leaves that model with.
-    pub(super) alone: &'static str,
+    pub(super) alone: String,
     /// The rule in a few words.
-    pub(super) because: &'static str,
+    pub(super) because: String,
     /// Whether it needs a model: one that calls tools, or whose answers are remembered.
+    #[serde(default)]
     pub(super) needs_model: bool,
     /// Variables and values with which it is played.
-    pub(super) settings: &'static [(&'static str, &'static str)],
+    #[serde(default)]
+    pub(super) settings: Vec<(String, String)>,
     /// Where the question is asked.
-    pub(super) channel: Id,
+    pub(super) place: String,
     /// What the asker asked there before, each answered.
+    #[serde(default)]
     pub(super) asked_before: Vec<String>,
     /// What happens just before.
     pub(super) before: Option<JustBefore>,
     /// Who asks.
-    pub(super) asker: Id,
-    /// The message with the question.
-    pub(super) question: Draft,
+    pub(super) asker: String,
+    /// The question.
+    pub(super) question: String,
+    /// The message that it replies to.
+    pub(super) reply_to: Option<String>,
     /// What is expected.
     pub(super) expect: Expect,
 }
 
 /// What happens just before a question.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum JustBefore {
-    /// Somebody else says something, seen by the bot: author and text.
-    Said(Id, &'static str),
+    /// Somebody else says something, seen by the bot.
+    Said(String),
     /// Discord forgets the bot's session, so that no event tells of the question.
     SessionLost,
 }
 
 /// A task for an agent run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct DemoRun {
     /// Its heading.
-    pub(super) title: &'static str,
+    pub(super) title: String,
     /// What a reader needs to know.
-    pub(super) setting: &'static str,
+    pub(super) setting: String,
     /// Where it is given.
-    pub(super) channel: Id,
+    pub(super) place: String,
     /// Who gives it.
-    pub(super) asker: Id,
+    pub(super) asker: String,
     /// The task.
-    pub(super) task: &'static str,
+    pub(super) task: String,
     /// What its answer must quote.
-    pub(super) quoted: &'static str,
+    pub(super) quoted: String,
 }
 
 /// What happened in an agent run.
@@ -78,26 +88,31 @@ pub(super) struct RunPlayed {
 }
 
 /// What is expected of a scene.
-#[derive(Debug, Clone)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Expect {
     /// The scene's name in telemetry.
-    pub(super) case: &'static str,
+    pub(super) case: String,
     /// The number of messages in the block, with the default caps.
     pub(super) messages: u64,
     /// The most GET requests.
     pub(super) gets: usize,
     /// The message that the answer replies to.
+    #[serde(default)]
     pub(super) answered: Answered,
     /// The tools that the model calls.
-    pub(super) tools: &'static [&'static str],
+    #[serde(default)]
+    pub(super) tools: Vec<String>,
     /// What the answer must quote, with the default caps.
-    pub(super) quoted: &'static [&'static str],
+    pub(super) quoted: Vec<String>,
 }
 
 /// The message that an answer replies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Answered {
     /// The question.
+    #[default]
     Question,
     /// What was said just before it.
     Before,

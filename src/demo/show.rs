@@ -71,9 +71,8 @@ impl<'a> DemoPage<'a> {
         limits: &Limits,
         complaints: &[String],
     ) -> io::Result<()> {
-        self.line(Style::Plain, "")?;
-        self.line(Style::Bold, &format!("{number}. {}", scene.title))?;
-        self.paragraph(MARGIN, scene.setting)?;
+        self.heading(number, &scene.title)?;
+        self.paragraph(MARGIN, &scene.setting)?;
         self.line(Style::Plain, "")?;
         self.asked(played)?;
         self.collected(scene, played, limits)?;
@@ -81,10 +80,7 @@ impl<'a> DemoPage<'a> {
         self.gets(played)?;
         self.answers(played)?;
         self.telemetry(&played.lines)?;
-        for complaint in complaints {
-            self.labelled("NOT AS EXPECTED", complaint)?;
-        }
-        self.out.flush()
+        self.end(complaints)
     }
 
     /// Shows everything about an agent run.
@@ -95,25 +91,19 @@ impl<'a> DemoPage<'a> {
         played: &RunPlayed,
         complaints: &[String],
     ) -> io::Result<()> {
-        self.line(Style::Plain, "")?;
-        self.line(Style::Bold, &format!("{number}. {}", run.title))?;
-        self.paragraph(MARGIN, run.setting)?;
+        self.heading(number, &run.title)?;
+        self.paragraph(MARGIN, &run.setting)?;
         self.line(Style::Plain, "")?;
         self.labelled("given by", &format!("{} in {}", played.asker, played.place))?;
-        self.labelled("task", run.task)?;
+        self.labelled("task", &run.task)?;
         self.labelled("told", &played.told)?;
         for (index, roles) in played.requests.iter().enumerate() {
             let label = if index == 0 { "requests" } else { "" };
             self.labelled(label, &format!("to the model: {}", roles.join(", ")))?;
         }
         self.labelled("posted", "in the run's thread")?;
-        for line in played.posted.iter().flat_map(|text| text.lines()) {
-            self.hanging(&format!("{MARGIN}  | "), line, "  ", Style::Plain)?;
-        }
-        for complaint in complaints {
-            self.labelled("NOT AS EXPECTED", complaint)?;
-        }
-        self.out.flush()
+        self.quoted(played.posted.iter().map(String::as_str))?;
+        self.end(complaints)
     }
 
     /// Says how it went and what to do next.
@@ -145,6 +135,25 @@ impl<'a> DemoPage<'a> {
         self.out.flush()
     }
 
+    fn heading(&mut self, number: usize, title: &str) -> io::Result<()> {
+        self.line(Style::Plain, "")?;
+        self.line(Style::Bold, &format!("{number}. {title}"))
+    }
+
+    fn end(&mut self, complaints: &[String]) -> io::Result<()> {
+        for complaint in complaints {
+            self.labelled("NOT AS EXPECTED", complaint)?;
+        }
+        self.out.flush()
+    }
+
+    fn quoted<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> io::Result<()> {
+        for line in texts.flat_map(str::lines) {
+            self.hanging(&format!("{MARGIN}  | "), line, "  ", Style::Plain)?;
+        }
+        Ok(())
+    }
+
     fn asked(&mut self, played: &Played) -> io::Result<()> {
         if let Some(before) = &played.said_before {
             self.labelled("just before", before)?;
@@ -158,7 +167,7 @@ impl<'a> DemoPage<'a> {
 
     fn collected(&mut self, scene: &DemoScene, played: &Played, limits: &Limits) -> io::Result<()> {
         self.labelled("scene", &scene_words(played.detail("trigger")))?;
-        self.labelled("rule", scene.rule)?;
+        self.labelled("rule", &scene.rule)?;
         if let Some(ok) = played.detail("collect_ok") {
             self.labelled("collected", &collected_words(ok, played.detail("tail_ok")))?;
             self.labelled("left out", &left_out(ok, limits))?;
@@ -205,12 +214,7 @@ impl<'a> DemoPage<'a> {
 
     fn answers(&mut self, played: &Played) -> io::Result<()> {
         self.labelled("answer", "as posted")?;
-        for answer in &played.answers {
-            for line in answer.content.lines() {
-                self.hanging(&format!("{MARGIN}  | "), line, "  ", Style::Plain)?;
-            }
-        }
-        Ok(())
+        self.quoted(played.answers.iter().map(|answer| answer.content.as_str()))
     }
 
     fn telemetry(&mut self, lines: &[DemoLine]) -> io::Result<()> {

@@ -11,9 +11,9 @@ use super::Error;
 use super::line::DemoLine;
 use super::places;
 use super::scene::{DemoRun, DemoScene, JustBefore, Played, RunPlayed};
-use crate::sandbox::{self, Sandbox};
+use crate::sandbox::{self, Sandbox, plan::Cast};
 use clew_context::model::Limits;
-use clew_simulator::{Id, Message, RequestRecord, ScriptedModel, Simulator, World};
+use clew_simulator::{Draft, Id, Message, RequestRecord, ScriptedModel, Simulator, World};
 
 /// A scene takes milliseconds, with a model of one's own as long as that needs; if it
 /// takes longer than this, something hangs.
@@ -42,16 +42,22 @@ impl DemoStage {
     }
 
     /// Asks, waits for the end of the turn, and gathers what happened.
-    pub(super) async fn play(&mut self, number: usize, scene: &DemoScene) -> Result<Played, Error> {
-        let channel = scene.channel;
+    pub(super) async fn play(
+        &mut self,
+        number: usize,
+        scene: &DemoScene,
+        cast: &Cast,
+    ) -> Result<Played, Error> {
+        let (channel, asker) = (cast.place(&scene.place), cast.person(&scene.asker));
         for text in &scene.asked_before {
-            let question = self.discord().post(channel, scene.asker, text.as_str());
+            let question = self.discord().post(channel, asker, cast.text(text));
             self.turn(number, question).await?;
         }
         let earlier = self.discord().requests().len();
-        let before = match scene.before {
-            Some(JustBefore::Said(author, text)) => {
-                Some(self.discord().post(channel, author, text))
+        let before = match &scene.before {
+            Some(JustBefore::Said(text)) => {
+                let (author, words) = cast.said(text);
+                Some(self.discord().post(channel, author, words))
             }
             Some(JustBefore::SessionLost) => {
                 self.discord().forget_sessions();
@@ -60,29 +66,32 @@ impl DemoStage {
             }
             None => None,
         };
-        let asked = scene.question.clone();
-        let question = self.discord().post(channel, scene.asker, asked);
+        let mut asked = Draft::new(cast.text(&scene.question));
+        if let Some(key) = &scene.reply_to {
+            asked = asked.reply_to(cast.message(key));
+        }
+        let question = self.discord().post(channel, asker, asked);
         let lines = self.turn(number, question).await?;
         let mut calls = self.discord().requests().split_off(earlier);
         // The bot also registers its commands, which is not part of the turn.
         calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
         Ok(self
             .discord()
-            .world(|world| tell(world, scene, before, question, &calls, lines)))
+            .world(|world| tell(world, (channel, asker), before, question, &calls, lines)))
     }
 
     /// Gives a task, waits until its message says that it is done, and gathers what was posted.
     pub(super) async fn play_run(
         &self,
         run: &DemoRun,
+        cast: &Cast,
         model: Option<&ScriptedModel>,
     ) -> Result<RunPlayed, Error> {
         let requests = || model.map_or_else(Vec::new, ScriptedModel::requests);
         let earlier = requests().len();
+        let (channel, asker) = (cast.place(&run.place), cast.person(&run.asker));
         let options = json!({"task": run.task});
-        let called = self
-            .discord()
-            .call(run.asker, run.channel, "agent run", options);
+        let called = self.discord().call(asker, channel, "agent run", options);
         let told = called.await?.answer().await?.text();
         let begun = self
             .discord()
@@ -99,8 +108,8 @@ impl DemoStage {
         };
         let posted = begun.map_or_else(Vec::new, |thread| self.discord().answers(thread));
         Ok(self.discord().world(|world| RunPlayed {
-            asker: places::name(world, run.asker),
-            place: places::place(world, run.channel),
+            asker: places::name(world, asker),
+            place: places::place(world, channel),
             told: places::readable(world, &told),
             posted: posted
                 .iter()
@@ -171,13 +180,12 @@ fn lines_of(folder: &Path, question: Id) -> io::Result<Vec<DemoLine>> {
 /// What happened, with names instead of ids.
 fn tell(
     world: &World,
-    scene: &DemoScene,
+    (channel, asker): (Id, Id),
     before: Option<Id>,
     question: Id,
     calls: &[RequestRecord],
     lines: Vec<DemoLine>,
 ) -> Played {
-    let channel = scene.channel;
     let posted = world
         .get_channel(channel)
         .map(|found| found.messages.range(question..));
@@ -194,7 +202,7 @@ fn tell(
     Played {
         before,
         question,
-        asker: places::name(world, scene.asker),
+        asker: places::name(world, asker),
         place: places::place(world, channel),
         text: places::text(world, channel, question),
         said_before: before.map(|id| places::quotation(world, channel, id)),

@@ -20,6 +20,16 @@ pub struct Axis {
     pub scale: Scale,
 }
 
+impl Axis {
+    /// An axis with this label.
+    pub fn new(label: &str, scale: Scale) -> Self {
+        Self {
+            label: label.to_owned(),
+            scale,
+        }
+    }
+}
+
 /// How values are placed on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {

@@ -19,6 +19,21 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table with these heads.
+    pub fn new<R: Into<Vec<String>>>(
+        caption: impl Into<String>,
+        names: usize,
+        head: &[&str],
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        Self {
+            caption: caption.into(),
+            names,
+            head: head.iter().map(|head| (*head).to_owned()).collect(),
+            rows: rows.into_iter().map(Into::into).collect(),
+        }
+    }
+
     /// In a region of its own that scrolls sideways where it is too wide.
     pub(super) fn html(&self) -> String {
         let caption = escape(&self.caption);

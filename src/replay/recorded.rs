@@ -1,6 +1,8 @@
 //! A recording as a source: exports and scenarios, as Discord would have
 //! answered at a given moment.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
@@ -18,12 +20,29 @@ use clew_context::model::{Attachment, Channel, ChannelId, Fallback, Message, Mes
 /// - a channel that was not recorded is [`Fallback::Unavailable`]; one that
 ///   the scenario hides is [`Fallback::Forbidden`]
 /// - files were not recorded: [`Fallback::Unavailable`]
+///
+/// The same request is answered alike each time, so that it is read only once, however
+/// often the same trigger is collected for.
 #[derive(Debug)]
 pub struct RecordedSource<'a> {
     recording: &'a Recording,
     until: MessageId,
     /// The first read that failed.
     broken: Mutex<Option<ArchiveError>>,
+    pages: Answers<(ChannelId, PageCursor, usize), MessagePage>,
+    messages: Answers<(ChannelId, MessageId), Message>,
+}
+
+/// Answers by request.
+type Answers<K, T> = Mutex<HashMap<K, Result<T, FetchError>>>;
+
+fn once<K: Eq + Hash, T: Clone>(
+    answers: &Answers<K, T>,
+    request: K,
+    read: impl FnOnce() -> Result<T, FetchError>,
+) -> Result<T, FetchError> {
+    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+    answers.entry(request).or_insert_with(read).clone()
 }
 
 impl<'a> RecordedSource<'a> {
@@ -32,7 +51,9 @@ impl<'a> RecordedSource<'a> {
         Self {
             recording,
             until,
-            broken: Mutex::new(None),
+            broken: Mutex::default(),
+            pages: Mutex::default(),
+            messages: Mutex::default(),
         }
     }
 
@@ -73,7 +94,7 @@ impl<'a> RecordedSource<'a> {
         Ok(page)
     }
 
-    fn messages(&self, channel: ChannelId, cursor: PageCursor, limit: usize) -> Found {
+    fn read_page(&self, channel: ChannelId, cursor: PageCursor, limit: usize) -> Found {
         let mut messages = match cursor {
             PageCursor::Before(id) => {
                 let before = id.min(self.until.next());
@@ -105,12 +126,14 @@ impl Source for RecordedSource<'_> {
         limit: usize,
         _: Instant,
     ) -> Result<MessagePage, FetchError> {
-        self.readable(channel)?;
-        let messages = self.read(self.messages(channel, cursor, limit))?;
-        Ok(MessagePage {
-            complete: messages.len() < limit,
-            messages,
-            unreadable: Vec::new(),
+        once(&self.pages, (channel, cursor, limit), || {
+            self.readable(channel)?;
+            let messages = self.read(self.read_page(channel, cursor, limit))?;
+            Ok(MessagePage {
+                complete: messages.len() < limit,
+                messages,
+                unreadable: Vec::new(),
+            })
         })
     }
 
@@ -120,16 +143,17 @@ impl Source for RecordedSource<'_> {
         id: MessageId,
         _: Instant,
     ) -> Result<Message, FetchError> {
-        self.readable(channel)?;
-        let deleted = FetchError::lasting(Fallback::Deleted);
-        if id > self.until {
-            return Err(deleted);
-        }
-        let mut message = self
-            .read(self.recording.message(channel, id))?
-            .ok_or(deleted)?;
-        self.read(self.recording.carry(&mut message))?;
-        Ok(message)
+        once(&self.messages, (channel, id), || {
+            self.readable(channel)?;
+            let deleted = FetchError::lasting(Fallback::Deleted);
+            if id > self.until {
+                return Err(deleted);
+            }
+            let message = self.read(self.recording.message(channel, id))?;
+            let mut message = message.ok_or(deleted)?;
+            self.read(self.recording.carry(&mut message))?;
+            Ok(message)
+        })
     }
 
     async fn channel(&self, id: ChannelId, _: Instant) -> Result<Channel, FetchError> {

@@ -1,7 +1,7 @@
 //! The same triggers under many settings, on all cores.
 //!
 //! In a cold start each trigger's messages are read once for all settings
-//! ([`RememberedSource`]). In a warm one the window depends on the settings, so each
+//! ([`RecordedSource`]). In a warm one the window depends on the settings, so each
 //! of them has a pass over the recording of its own.
 //!
 //! Memory, beside that of a replay: 16 bytes per answer worked out, of which there
@@ -19,7 +19,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::figures::{Counter, FiguresByScene, Tally};
 use super::recorded::RecordedSource;
-use super::remembered::RememberedSource;
 use super::router::Router;
 use super::turn::{ReplayOutcome, ReplayTurns};
 use super::{
@@ -324,7 +323,7 @@ impl Work<'_> {
         };
         self.recording.carry(&mut trigger)?;
         let trigger = Arc::new(trigger);
-        let source = RememberedSource::new(RecordedSource::new(self.recording, chosen.id));
+        let source = RecordedSource::new(self.recording, chosen.id);
         let belonging = self.belonging(chosen.id);
         let mut tallies = Vec::with_capacity(self.caps.len());
         for (settings, caps) in self.caps.iter().enumerate() {

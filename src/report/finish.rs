@@ -1,17 +1,15 @@
 //! What was counted becomes the report.
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
+use std::hash::Hash;
 
 use super::summary::{
-    BrokenFile, Cap, Capped, CappedChannel, CountRow, DayRow, Fallback, Filter, Input, LimitCounts,
-    LimitedPerson, Limits, OtherChannels, OtherLimited, OtherUsage, Percentiles, Report, SlowTurn,
-    Stage, TimedRow, Truncation, Turns, UnreadableLine, Usage, UsageList, UsageLists, UsageRow,
+    Cap, CappedChannel, CountRow, DayRow, Fallback, Filter, LimitedPerson, Limits, Report, Stage,
+    TimedRow, Truncation, Turns, UsageList, UsageLists, UsageRow, VERSION, id,
 };
-use super::tally::{self, Tally, Timed};
-use super::times::{Times, millis};
-use super::top::{Count, Top};
-use super::turns::EndedTurn;
-use super::usage;
+use super::tally::{self, FALLBACKS, Stages, Tally, Timed, Truncated, Words};
+use super::top::{Count, Row, Top};
+use super::usage::Usage;
 use super::{Guild, Options};
 use clew_context::model::UnixMillis;
 
@@ -20,40 +18,22 @@ const OTHERS: &str = "others";
 /// More than there are words of one kind.
 const ALL: usize = usize::MAX;
 
-/// Makes the report of what was counted in these files.
-pub(super) fn report(tally: Tally<'_>, files: &[PathBuf], broken_files: Vec<BrokenFile>) -> Report {
-    let options = tally.options;
+/// Makes the report of what was counted.
+pub(super) fn report(mut tally: Tally, options: &Options) -> Report {
     let top = options.rows;
-    let priced = options.prices.is_known();
-    let ended = tally.all.turns;
-    let [collect, tail, send] = tally.fallbacks;
-    let mut fallbacks = Vec::new();
-    for (event, list) in [
-        ("collect_fallback", collect),
-        ("tail_fallback", tail),
-        ("send_fallback", send),
-    ] {
-        fallbacks.extend(of_event(event, list, tally.began));
-    }
-    fallbacks.sort_by_key(|row: &Fallback| std::cmp::Reverse(row.events));
+    let (began, ended) = (tally.began, tally.all.turns);
+    tally.all.add(&Usage::none(&options.prices));
+    let (people, other_people) = tally.people.first(top);
+    let person = |(user, counts)| LimitedPerson {
+        user: id(user),
+        counts,
+    };
     Report {
-        version: Report::version(),
-        input: Input {
-            files: files.len(),
-            bytes: tally.bytes,
-            lines: tally.lines,
-            first: tally.times.map(|(first, _)| first.rfc3339()),
-            last: tally.times.map(|(_, last)| last.rfc3339()),
-            cut_off: tally.cut_off,
-            unreadable: tally.unreadable,
-            unreadable_at: named(tally.named, files),
-            broken_files,
-            starts: tally.starts,
-            lost_lines: tally.lost,
-        },
+        version: VERSION,
+        input: tally.input,
         filter: filter(options),
         turns: Turns {
-            began: tally.began,
+            began,
             ended,
             restarted: tally.restarted,
             outcomes: timed(tally.outcomes, ended),
@@ -62,45 +42,32 @@ pub(super) fn report(tally: Tally<'_>, files: &[PathBuf], broken_files: Vec<Brok
             refused: counts(tally.refusals),
             runs: counts(tally.runs),
         },
-        fallbacks,
+        fallbacks: fallbacks(tally.fallbacks, began),
         truncation: truncation(tally.blocks, tally.caps, tally.channels, top),
         stages: stages(&tally.stages),
         usage: UsageLists {
-            priced,
-            total: usage(&tally.all, priced),
-            days: tally
-                .days
-                .iter()
-                .map(|(day, counted)| day_row(*day, counted, priced))
-                .collect(),
-            earlier: (tally.earlier.turns + tally.earlier.requests > 0)
-                .then(|| usage(&tally.earlier, priced)),
-            guilds: list(tally.guilds, top, priced, id),
-            models: list(tally.models, top, priced, Some),
-            agents: list(tally.agents, top, priced, Some),
-            llm_servers: list(tally.servers, top, priced, |server| id(Some(server))),
+            priced: options.prices.is_known(),
+            total: tally.all,
+            days: tally.days.into_iter().map(day_row).collect(),
+            earlier: Some(tally.earlier).filter(|days| days.turns + days.requests > 0),
+            guilds: list(tally.guilds, top, id),
+            models: list(tally.models, top, Some),
+            agents: list(tally.agents, top, Some),
+            llm_servers: list(tally.servers, top, |server| id(Some(server))),
             failures: counts(tally.failures),
         },
-        limits: limits(tally.people, top),
-        slowest: tally.slowest.into_turns().into_iter().map(slow).collect(),
+        limits: Limits {
+            people: people.into_iter().map(person).collect(),
+            others: other_people,
+        },
+        slowest: tally.slowest,
     }
-}
-
-fn named(places: Vec<(usize, u64, String)>, files: &[PathBuf]) -> Vec<UnreadableLine> {
-    let line = |(file, line, why): (usize, u64, String)| UnreadableLine {
-        file: files
-            .get(file)
-            .map_or_else(String::new, |path| path.display().to_string()),
-        line,
-        why,
-    };
-    places.into_iter().map(line).collect()
 }
 
 fn filter(options: &Options) -> Filter {
     Filter {
-        since: options.since.map(UnixMillis::rfc3339),
-        until: options.until.map(UnixMillis::rfc3339),
+        since: options.since,
+        until: options.until,
         guild: options.guild.map(|guild| match guild {
             Guild::Server(id) => id.to_string(),
             Guild::DirectMessages => "direct".to_owned(),
@@ -109,109 +76,81 @@ fn filter(options: &Options) -> Filter {
     }
 }
 
-fn id(id: Option<u64>) -> Option<String> {
-    id.map(|id| id.to_string())
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a share has a few digits")]
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64 * 1e6).round() / 1e6)
 }
 
-fn timed(list: Top<String, Timed>, ended: u64) -> Vec<TimedRow> {
-    rows(list, |name, timed: Timed| TimedRow {
+fn timed(list: Words<Timed>, ended: u64) -> Vec<TimedRow> {
+    let row = |(name, timed): (String, Timed)| TimedRow {
         name,
         turns: timed.count,
         share: share(timed.count, ended),
-        ms: percentiles(&timed.times),
-    })
+        ms: timed.times.percentiles(),
+    };
+    rows(list).map(row).collect()
 }
 
-fn counts(list: Top<String, Count>) -> Vec<CountRow> {
-    rows(list, |name, count: Count| CountRow {
-        name,
-        count: count.0,
-    })
+fn counts(list: Words<Count>) -> Vec<CountRow> {
+    let row = |(name, Count(count))| CountRow { name, count };
+    rows(list).map(row).collect()
 }
 
 /// All rows of a list of words; if there were too many, the rest as `others`.
-fn rows<R: super::top::Row, T>(list: Top<String, R>, row: impl Fn(String, R) -> T) -> Vec<T> {
+fn rows<R: Row>(list: Words<R>) -> impl Iterator<Item = (String, R)> {
     let (first, others) = list.first(ALL);
     let others = others.map(|others| (OTHERS.to_owned(), others.row));
-    let all = first.into_iter().chain(others);
-    all.map(|(name, counted)| row(name, counted)).collect()
+    first.into_iter().chain(others)
 }
 
-fn percentiles<const DIGITS: u8>(times: &Times<DIGITS>) -> Percentiles {
-    Percentiles {
-        p50: times.quantile(0.50),
-        p95: times.quantile(0.95),
-        p99: times.quantile(0.99),
-        max: times.longest(),
+fn fallbacks(lists: [Words<tally::Fallbacks>; FALLBACKS.len()], began: u64) -> Vec<Fallback> {
+    let mut all: Vec<Fallback> = Vec::new();
+    for (event, list) in FALLBACKS.into_iter().zip(lists) {
+        all.extend(rows(list).map(|(reason, counted)| Fallback {
+            event,
+            reason,
+            events: counted.events,
+            turns: counted.turns,
+            rate: share(counted.turns, began),
+        }));
     }
+    all.sort_by_key(|row| Reverse(row.events));
+    all
 }
 
-fn of_event(event: &'static str, list: Top<String, tally::Fallbacks>, began: u64) -> Vec<Fallback> {
-    rows(list, |reason, counted: tally::Fallbacks| Fallback {
-        event,
-        reason,
-        events: counted.events,
-        turns: counted.turns,
-        rate: share(counted.turns, began),
-    })
-}
-
-fn truncation(
+fn truncation<const CAPS: usize, const CHANNELS: usize>(
     blocks: u64,
-    caps: Top<tally::CapName, tally::Truncated>,
-    channels: Top<(Option<u64>, Option<u64>), tally::CappedChannel>,
+    caps: Top<(String, Option<&'static str>), Truncated, CAPS>,
+    channels: Top<(Option<u64>, Option<u64>), tally::Capped, CHANNELS>,
     top: usize,
 ) -> Truncation {
-    let (channels, others) = channels.first(top);
     let (caps, other_caps) = caps.first(ALL);
-    let cap = |name: String, setting, counted: &tally::Truncated| Cap {
+    let other_caps = other_caps.map(|others| ((OTHERS.to_owned(), None), others.row));
+    let mean = |count, counted: &Truncated| share(count, counted.blocks).unwrap_or(0.0);
+    let cap = |((name, setting), counted): (_, Truncated)| Cap {
         name,
         setting,
         blocks: counted.blocks,
         rate: share(counted.blocks, blocks),
-        kept: share(counted.kept, counted.blocks).unwrap_or(0.0),
-        dropped: share(counted.dropped, counted.blocks).unwrap_or(0.0),
-        shortened: share(counted.shortened, counted.blocks).unwrap_or(0.0),
+        kept: mean(counted.kept, &counted),
+        dropped: mean(counted.dropped, &counted),
+        shortened: mean(counted.shortened, &counted),
     };
-    let mut all: Vec<Cap> = caps
-        .into_iter()
-        .map(|(name, counted)| cap(name.cap, name.setting, &counted))
-        .collect();
-    all.extend(other_caps.map(|others| cap(OTHERS.to_owned(), None, &others.row)));
+    let (channels, other_channels) = channels.first(top);
+    let channel = |((guild, channel), caps)| CappedChannel {
+        guild: id(guild),
+        channel: id(channel),
+        caps,
+    };
     Truncation {
         blocks,
-        caps: all,
-        channels: channels
-            .into_iter()
-            .map(|((guild, channel), counted)| CappedChannel {
-                guild: id(guild),
-                channel: id(channel),
-                caps: capped(&counted),
-            })
-            .collect(),
-        other_channels: others.map(|others| OtherChannels {
-            names: others.names,
-            caps: capped(&others.row),
-        }),
+        caps: caps.into_iter().chain(other_caps).map(cap).collect(),
+        channels: channels.into_iter().map(channel).collect(),
+        other_channels,
     }
 }
 
-fn capped(counted: &tally::CappedChannel) -> Capped {
-    Capped {
-        msgs: counted.msgs,
-        chars: counted.chars,
-        msg_chars: counted.msg_chars,
-        age: counted.age,
-        dropped: counted.dropped,
-    }
-}
-
-fn stages(stages: &tally::Stages) -> Vec<Stage> {
+fn stages(stages: &Stages) -> Vec<Stage> {
     [
         ("queued", &stages.queued),
         ("collect", &stages.collect),
@@ -226,106 +165,33 @@ fn stages(stages: &tally::Stages) -> Vec<Stage> {
     .map(|(name, times)| Stage {
         name,
         count: times.count(),
-        ms: percentiles(times),
+        ms: times.percentiles(),
     })
     .collect()
 }
 
-fn usage(counted: &usage::Usage, priced: bool) -> Usage {
-    Usage {
-        turns: counted.turns,
-        answered: counted.answered,
-        requests: counted.requests,
-        failed_requests: counted.failed,
-        uncounted_requests: counted.uncounted,
-        prompt_tokens: counted.prompt_tokens,
-        completion_tokens: counted.completion_tokens,
-        unpriced_tokens: counted.unpriced,
-        cost: priced.then(|| (counted.cost.amount() * 1e6).round() / 1e6),
-    }
-}
-
-fn day_row(number: i64, day: &tally::Day, priced: bool) -> DayRow {
+fn day_row((number, day): (i64, tally::Day)) -> DayRow {
     DayRow {
         day: UnixMillis::of_day(number).date(),
         number,
-        usage: usage(&day.usage, priced),
+        usage: day.usage,
         p50: day.turns.quantile(0.50),
         p95: day.turns.quantile(0.95),
     }
 }
 
-fn list<K: std::hash::Hash + Ord>(
-    list: Top<K, usage::Usage>,
+fn list<K: Hash + Ord, const KEPT: usize>(
+    list: Top<K, Usage, KEPT>,
     top: usize,
-    priced: bool,
     name: impl Fn(K) -> Option<String>,
 ) -> UsageList {
     let (rows, others) = list.first(top);
-    let row = |(key, counted): (K, usage::Usage)| UsageRow {
+    let row = |(key, usage)| UsageRow {
         name: name(key),
-        usage: usage(&counted, priced),
+        usage,
     };
     UsageList {
         rows: rows.into_iter().map(row).collect(),
-        others: others.map(|others| OtherUsage {
-            names: others.names,
-            usage: usage(&others.row, priced),
-        }),
-    }
-}
-
-fn limits(people: Top<Option<u64>, tally::Limited>, top: usize) -> Limits {
-    let (people, others) = people.first(top);
-    let person = |(user, limited): (Option<u64>, tally::Limited)| LimitedPerson {
-        user: id(user),
-        counts: limit_counts(&limited),
-    };
-    Limits {
-        people: people.into_iter().map(person).collect(),
-        others: others.map(|others| OtherLimited {
-            names: others.names,
-            counts: limit_counts(&others.row),
-        }),
-    }
-}
-
-fn limit_counts(limited: &tally::Limited) -> LimitCounts {
-    let [user_rate, user_tokens, guild_tokens, queue_full, busy] = limited.0;
-    LimitCounts {
-        refused: limited.0.iter().sum(),
-        user_rate,
-        user_tokens,
-        guild_tokens,
-        queue_full,
-        busy,
-    }
-}
-
-fn slow(ended: EndedTurn) -> SlowTurn {
-    let turn = ended.turn;
-    let waited = turn.queued.unwrap_or(0);
-    let collected = turn.collect.unwrap_or(0);
-    let known = [waited, collected, turn.model, turn.tools];
-    let known = known.into_iter().fold(0, u64::saturating_add);
-    SlowTurn {
-        turn: format!("t{:x}", ended.id),
-        ended: ended.time.rfc3339(),
-        guild: id(ended.guild),
-        channel: id(ended.channel),
-        scene: turn.scene,
-        cause: turn.cause,
-        outcome: ended.outcome,
-        agent: ended.agent,
-        model: ended.model,
-        ms: millis(ended.took),
-        queued_ms: turn.queued.map(millis),
-        collect_ms: turn.collect.map(millis),
-        model_ms: millis(turn.model),
-        tools_ms: millis(turn.tools),
-        other_ms: millis(ended.took.saturating_sub(known)),
-        fetches: turn.fetches,
-        requests: turn.requests,
-        failed_requests: turn.failed_requests,
+        others,
     }
 }

@@ -4,8 +4,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer, Error, Visitor};
-use serde::{Deserialize, de};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+
+use super::words::visible;
+
+/// The most characters of a name: of a model, an agent, a reason.
+const LONGEST_NAME: usize = 64;
 
 /// A line. Its strings point into it if they hold no escapes.
 #[derive(Debug, Deserialize)]
@@ -14,12 +19,17 @@ pub(super) struct Line<'a> {
     pub(super) ts: Text<'a>,
     #[serde(borrow)]
     pub(super) event: Text<'a>,
-    pub(super) guild_id: Option<Id>,
-    pub(super) channel_id: Option<Id>,
-    pub(super) user_id: Option<Id>,
-    pub(super) turn_id: Option<Turn>,
-    #[serde(borrow)]
-    pub(super) detail: Option<Detail<'a>>,
+    /// None outside of servers.
+    #[serde(default, deserialize_with = "id")]
+    pub(super) guild_id: Option<u64>,
+    #[serde(default, deserialize_with = "id")]
+    pub(super) channel_id: Option<u64>,
+    #[serde(default, deserialize_with = "id")]
+    pub(super) user_id: Option<u64>,
+    #[serde(default, deserialize_with = "turn_id")]
+    pub(super) turn_id: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) detail: Detail<'a>,
 }
 
 /// The details of all events that the report reads: names are used alike in all of them.
@@ -56,20 +66,13 @@ pub(super) struct Detail<'a> {
     pub(super) count: Option<Number>,
 }
 
-/// A string. (serde borrows a `Cow` only where it is not inside an `Option`.)
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A string as it can be shown: see [`printable`]. (serde borrows a `Cow` only where it
+/// is not inside an `Option`.)
+#[derive(Debug)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
-/// An id: a decimal number in a string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Id(pub(super) u64);
-
-/// A turn's id: `t` and a hexadecimal number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn(pub(super) u64);
-
 /// A number of milliseconds, tokens or messages: finite and not negative.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Number(f64);
 
 impl Number {
@@ -89,6 +92,20 @@ impl Number {
     }
 }
 
+/// At most [`LONGEST_NAME`] characters, none of which a terminal obeys.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    let is_plain = |text: &str| text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if text.len() <= LONGEST_NAME && is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut short: String = text.chars().take(LONGEST_NAME).map(visible).collect();
+    if text.chars().nth(LONGEST_NAME).is_some() {
+        short.pop();
+        short.push('…');
+    }
+    Cow::Owned(short)
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Borrowing;
@@ -100,40 +117,46 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
             }
 
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
+                Ok(Text(printable(text)))
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
+                Ok(Text(Cow::Owned(printable(text).into_owned())))
             }
         }
         from.deserialize_str(Borrowing)
     }
 }
 
-impl<'de> Deserialize<'de> for Id {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = Text::deserialize(from)?;
-        let id = text.0.parse().map_err(|_| unexpected(&text, &"an id"))?;
-        Ok(Self(id))
-    }
+/// An id: a decimal number in a string.
+fn id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    parsed(from, "an id", |text| text.parse().ok())
 }
 
-impl<'de> Deserialize<'de> for Turn {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = Text::deserialize(from)?;
-        let digits = text
-            .0
-            .strip_prefix('t')
-            .filter(|rest| !rest.starts_with('+'));
-        let id = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        id.map(Self)
-            .ok_or_else(|| unexpected(&text, &"a turn's id"))
-    }
+/// A turn's id: `t` and a hexadecimal number.
+fn turn_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    parsed(from, "a turn's id", |text| {
+        let digits = text.strip_prefix('t').filter(|rest| !rest.starts_with('+'));
+        u64::from_str_radix(digits?, 16).ok()
+    })
 }
 
-fn unexpected<E: Error>(text: &Text<'_>, expected: &dyn de::Expected) -> E {
-    E::invalid_value(de::Unexpected::Str(&text.0), expected)
+fn parsed<'de, D: Deserializer<'de>>(
+    from: D,
+    expected: &'static str,
+    parse: impl Fn(&str) -> Option<u64>,
+) -> Result<Option<u64>, D::Error> {
+    let Some(text) = Option::<Text<'_>>::deserialize(from)? else {
+        return Ok(None);
+    };
+    let unexpected = || D::Error::invalid_value(Unexpected::Str(&text.0), &expected);
+    parse(&text.0).ok_or_else(unexpected).map(Some)
+}
+
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 impl<'de> Deserialize<'de> for Number {
@@ -158,7 +181,7 @@ impl<'de> Deserialize<'de> for Number {
                 if number.is_finite() && number >= 0.0 {
                     return Ok(Number(number));
                 }
-                Err(E::invalid_value(de::Unexpected::Float(number), &self))
+                Err(E::invalid_value(Unexpected::Float(number), &self))
             }
         }
         from.deserialize_f64(Counted)

@@ -3,9 +3,10 @@
 mod lists;
 mod plots;
 
-use super::summary::{Report, TimedRow};
+use super::summary::{CountRow, Report, TimedRow};
 use super::words::{bytes, grouped, many, percent, time};
 use crate::plot::{Page, Part, Section, Table};
+use clew_context::model::UnixMillis;
 
 /// Who reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,16 +41,10 @@ pub(super) fn shown(report: &Report, medium: Medium) -> Page {
 }
 
 fn title(report: &Report) -> String {
-    let minute = |time: &Option<String>| {
-        let time = time.as_deref().unwrap_or_default();
-        time.get(..16).unwrap_or_default().replace('T', " ")
-    };
-    match (&report.input.first, &report.input.last) {
-        (Some(_), Some(_)) => format!(
-            "Clew, {} to {} UTC",
-            minute(&report.input.first),
-            minute(&report.input.last)
-        ),
+    match (report.input.first, report.input.last) {
+        (Some(first), Some(last)) => {
+            format!("Clew, {} to {} UTC", first.minute(), last.minute())
+        }
         _ => "Clew: nothing in this time".to_owned(),
     }
 }
@@ -67,12 +62,12 @@ fn lead(report: &Report) -> Vec<String> {
     }
     let filter = &report.filter;
     let filters = [
-        ("since", &filter.since),
-        ("until", &filter.until),
-        ("guild", &filter.guild),
+        ("since", filter.since.map(UnixMillis::rfc3339)),
+        ("until", filter.until.map(UnixMillis::rfc3339)),
+        ("guild", filter.guild.clone()),
     ];
     for (name, value) in filters {
-        read.extend(value.as_ref().map(|value| format!(" Only {name} {value}.")));
+        read.extend(value.map(|value| format!(" Only {name} {value}.")));
     }
     let mut lead = vec![read];
     if input.lost_lines > 0 {
@@ -117,57 +112,41 @@ fn turns(report: &Report) -> Option<Section> {
         ("By outcome", "outcome", &turns.outcomes),
         ("By scene", "scene", &turns.scenes),
     ] {
-        if !rows.is_empty() {
-            parts.push(Part::Table(timed(caption, head, rows)));
-        }
+        let head = [head, "turns", "share", "p50", "p95", "p99", "most"];
+        let rows = rows.iter().map(timed);
+        parts.extend(filled(Table::new(caption, 1, &head, rows)));
     }
-    for (caption, name, counted, rows) in [
-        ("By cause", "cause", "turns", &turns.causes),
-        (
-            "Triggers that got no turn, by reason",
-            "reason",
-            "triggers",
-            &turns.refused,
-        ),
-        ("Agent runs, by end", "end", "runs", &turns.runs),
+    let refused = "Triggers that got no turn, by reason";
+    for (caption, head, rows) in [
+        ("By cause", ["cause", "turns"], &turns.causes),
+        (refused, ["reason", "triggers"], &turns.refused),
+        ("Agent runs, by end", ["end", "runs"], &turns.runs),
     ] {
-        if !rows.is_empty() {
-            parts.push(Part::Table(Table {
-                caption: caption.to_owned(),
-                names: 1,
-                head: heads(&[name, counted]),
-                rows: rows
-                    .iter()
-                    .map(|row| vec![row.name.clone(), grouped(row.count)])
-                    .collect(),
-            }));
-        }
+        parts.extend(filled(counts(caption, &head, rows)));
     }
     section("Turns", parts)
 }
 
-fn timed(caption: &str, head: &str, rows: &[TimedRow]) -> Table {
-    let row = |row: &TimedRow| {
-        vec![
-            row.name.clone(),
-            grouped(row.turns),
-            percent(row.share),
-            time(row.ms.p50),
-            time(row.ms.p95),
-            time(row.ms.p99),
-            time(row.ms.max),
-        ]
-    };
-    Table {
-        caption: caption.to_owned(),
-        names: 1,
-        head: heads(&[head, "turns", "share", "p50", "p95", "p99", "most"]),
-        rows: rows.iter().map(row).collect(),
-    }
+fn timed(row: &TimedRow) -> [String; 7] {
+    [
+        row.name.clone(),
+        grouped(row.turns),
+        percent(row.share),
+        time(row.ms.p50),
+        time(row.ms.p95),
+        time(row.ms.p99),
+        time(row.ms.max),
+    ]
 }
 
-fn heads(heads: &[&str]) -> Vec<String> {
-    heads.iter().map(|head| (*head).to_owned()).collect()
+fn counts(caption: &str, head: &[&str], rows: &[CountRow]) -> Table {
+    let row = |row: &CountRow| [row.name.clone(), grouped(row.count)];
+    Table::new(caption, 1, head, rows.iter().map(row))
+}
+
+/// None without rows.
+fn filled(table: Table) -> Option<Part> {
+    (!table.rows.is_empty()).then_some(Part::Table(table))
 }
 
 /// None without parts.

@@ -1,17 +1,23 @@
-//! Reads the files: one thread cuts them into chunks, some parse, and this one counts.
+//! Reads the files line by line.
 
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread;
+use std::path::{Path, PathBuf};
 
-use super::chunks::{self, Chunk, Chunks};
-use super::parse::{self, Parsed};
-use super::summary::{BrokenFile, Report};
+use clew_context::model::UnixMillis;
+
+use super::line::{Line, printable};
+use super::lines::{LONGEST_LINE, Lines, RawLine};
+use super::summary::{BrokenFile, Report, UnreadableLine};
 use super::tally::Tally;
-use super::{Error, Options, files, finish};
+use super::{Error, Guild, Options, files, finish};
 
-/// How many chunks wait before and behind each parsing thread.
-const WAITING: usize = 2;
+/// The most unreadable lines that are named.
+const NAMED: usize = 5;
+/// How the bot's lines begin: where one was cut off, the next may follow on the same line.
+const BEGINNING: &[u8] = b"{\"ts\":\"";
+/// What stands before an event's name.
+const BEFORE_EVENT: &[u8] = b"\"event\":\"";
+/// The frequent events that the report does not count.
+const PASSED_OVER: [&[u8]; 5] = [b"merge_ok", b"tail_ok", b"sent", b"learnt", b"answered"];
 
 /// Reads the telemetry of the given files and folders.
 ///
@@ -20,87 +26,116 @@ const WAITING: usize = 2;
 /// breaks off later is named in the report.
 pub fn read(paths: &[PathBuf], options: &Options) -> Result<Report, Error> {
     let files = files::find(paths)?;
-    let (tally, broken) = count(&files, options);
-    let is_any = tally.lines > tally.unreadable + tally.cut_off;
-    if !is_any && tally.lines > 0 {
-        let first = tally.named.first();
+    let mut tally = Tally::default();
+    for path in &files {
+        read_file(path, options, &mut tally);
+    }
+    let input = &mut tally.input;
+    input.files = files.len();
+    if input.lines > 0 && input.lines == input.unreadable + input.cut_off {
         return Err(Error::NoLines {
-            files: files.len(),
-            place: first.map_or_else(
+            files: input.files,
+            place: input.unreadable_at.first().map_or_else(
                 || "all are cut off".to_owned(),
-                |(file, line, why)| {
-                    let file = files.get(*file).map(|path| path.display().to_string());
-                    format!("{}:{line}: {why}", file.unwrap_or_default())
-                },
+                |UnreadableLine { file, line, why }| format!("{file}:{line}: {why}"),
             ),
         });
     }
-    Ok(finish::report(tally, &files, broken))
+    Ok(finish::report(tally, options))
 }
 
-/// Chunk n goes to thread n modulo their number and is awaited there, which keeps the
-/// order of the lines.
-fn count<'a>(files: &[PathBuf], options: &'a Options) -> (Tally<'a>, Vec<BrokenFile>) {
-    let mut tally = Tally::new(options);
-    let mut broken = Vec::new();
-    thread::scope(|scope| {
-        let (used, reusable) = channel();
-        let mut inputs = Vec::new();
-        let mut outputs = Vec::new();
-        for _ in 0..options.threads.max(1) {
-            let (to_parse, chunks) = sync_channel(WAITING);
-            let (parsed, to_count) = sync_channel(WAITING);
-            let used = used.clone();
-            scope.spawn(move || parse_all(&chunks, &parsed, &used, options));
-            inputs.push(to_parse);
-            outputs.push(to_count);
+fn read_file(path: &Path, options: &Options, tally: &mut Tally) {
+    let mut number = 0;
+    let error = match Lines::open(path) {
+        Ok(mut lines) => {
+            while let Some(line) = lines.next() {
+                number += 1;
+                read_line(&line, path, number, options, tally);
+            }
+            lines.error
         }
-        scope.spawn(move || cut(files, &inputs, &reusable, options.chunk_bytes));
-        for output in outputs.iter().cycle() {
-            let Ok(parsed) = output.recv() else { break };
-            tally.add(&parsed);
-            broken.extend(parsed.error.map(|error| BrokenFile {
-                file: files[parsed.file].display().to_string(),
-                error: error.to_string(),
-            }));
-        }
-    });
-    (tally, broken)
+        Err(error) => Some(error),
+    };
+    tally
+        .input
+        .broken_files
+        .extend(error.map(|error| BrokenFile {
+            file: path.display().to_string(),
+            error: error.to_string(),
+        }));
 }
 
-/// Gives the chunks of all files to the parsing threads in turn.
-fn cut(
-    files: &[PathBuf],
-    inputs: &[SyncSender<Chunk>],
-    reusable: &Receiver<Vec<u8>>,
-    length: usize,
-) {
-    let mut inputs = inputs.iter().cycle();
-    for (file, path) in files.iter().enumerate() {
-        let mut chunks = match chunks::open(path) {
-            Ok(reader) => Chunks::new(file, reader, length),
-            Err(error) => Chunks::broken(file, error),
-        };
-        while let Some(chunk) = chunks.next(reusable.try_recv().unwrap_or_default()) {
-            let Some(Ok(())) = inputs.next().map(|input| input.send(chunk)) else {
-                return;
-            };
-        }
+/// Counts a line. Lines that end too early are the last of their file, or stand before
+/// another on the same line.
+fn read_line(line: &RawLine<'_>, path: &Path, number: u64, options: &Options, tally: &mut Tally) {
+    tally.input.lines += 1;
+    tally.input.bytes += line.bytes as u64;
+    let Err(why) = count(line.text, options, tally) else {
+        return;
+    };
+    let is_too_long = line.text.len() > LONGEST_LINE;
+    let follows = || {
+        let next = memchr::memmem::rfind(line.text, BEGINNING).filter(|at| *at > 0);
+        next.map(|at| &line.text[at..])
+    };
+    let is_cut_off = !is_too_long
+        && (!line.is_ended || follows().is_some_and(|next| count(next, options, tally).is_ok()));
+    let input = &mut tally.input;
+    if is_cut_off {
+        input.cut_off += 1;
+        return;
+    }
+    input.unreadable += 1;
+    if input.unreadable_at.len() < NAMED {
+        input.unreadable_at.push(UnreadableLine {
+            file: path.display().to_string(),
+            line: number,
+            why,
+        });
     }
 }
 
-fn parse_all(
-    chunks: &Receiver<Chunk>,
-    parsed: &SyncSender<Parsed>,
-    used: &Sender<Vec<u8>>,
-    options: &Options,
-) {
-    for mut chunk in chunks {
-        let result = parse::parse(&mut chunk, options);
-        // Whoever cuts may be done, and nobody counts after a panic.
-        let _ = used.send(chunk.bytes);
-        if parsed.send(result).is_err() {
-            return;
-        }
+/// Counts a line if it is one of telemetry and the options ask for it; the error says why
+/// it cannot be read.
+fn count(line: &[u8], options: &Options, tally: &mut Tally) -> Result<(), String> {
+    if line.len() > LONGEST_LINE {
+        return Err(format!("it is longer than {LONGEST_LINE} bytes"));
     }
+    if is_of_no_interest(line) || line.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| why(&error))?;
+    let time = UnixMillis::parse(&line.ts.0).ok_or("its `ts` is no time")?;
+    let is_in_time = options.since.is_none_or(|since| time >= since)
+        && options.until.is_none_or(|until| time < until);
+    // The process serves all servers.
+    let of_process = matches!(&*line.event.0, "started" | "dropped");
+    let is_of_guild = match options.guild {
+        Some(Guild::Server(id)) => line.guild_id == Some(id),
+        Some(Guild::DirectMessages) => line.guild_id.is_none(),
+        None => true,
+    };
+    if is_in_time && (of_process || is_of_guild) {
+        tally.count(time, &line, options);
+    }
+    Ok(())
+}
+
+/// serde's message without the line, which is always the first. It may quote the file.
+fn why(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let (what, _) = message.rsplit_once(" at line ").unwrap_or((&message, ""));
+    format!("{} (column {})", printable(what), error.column())
+}
+
+/// Whether a line is whole and of an event that the report does not count. Of such a
+/// line nothing else is looked at, which spares a third of the work.
+fn is_of_no_interest(line: &[u8]) -> bool {
+    let Some(at) = memchr::memmem::find(line, BEFORE_EVENT) else {
+        return false;
+    };
+    let after = &line[at + BEFORE_EVENT.len()..];
+    let name = memchr::memchr(b'"', after).map(|end| &after[..end]);
+    let is_known = name.is_some_and(|name| PASSED_OVER.contains(&name));
+    is_known && line.starts_with(b"{") && line.trim_ascii_end().ends_with(b"}}")
 }

@@ -1,13 +1,21 @@
 //! What the report says. `--format json` prints it; its keys are described in
 //! docs/report.md and change only with `version`.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use super::line::Line;
+use super::tally::{Capped, LimitCounts, always, maybe};
+use super::times::{Percentiles, millis};
+use super::top::Others;
+use super::turns::OpenTurn;
+use super::usage::Usage;
+use clew_context::model::UnixMillis;
 
 /// The version of the keys.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// The whole report. Times are in milliseconds, shares from 0 to 1, ids strings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Report {
     pub(super) version: u32,
     pub(super) input: Input,
@@ -22,15 +30,17 @@ pub struct Report {
 }
 
 /// What was read.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Input {
     pub(super) files: usize,
     /// Decompressed.
     pub(super) bytes: u64,
     pub(super) lines: u64,
     /// The times of the first and last event that counts; none without any.
-    pub(super) first: Option<String>,
-    pub(super) last: Option<String>,
+    #[serde(serialize_with = "written")]
+    pub(super) first: Option<UnixMillis>,
+    #[serde(serialize_with = "written")]
+    pub(super) last: Option<UnixMillis>,
     /// Lines that end too early: of a process that was killed, or still writes.
     pub(super) cut_off: u64,
     pub(super) unreadable: u64,
@@ -44,7 +54,7 @@ pub(super) struct Input {
     pub(super) lost_lines: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct UnreadableLine {
     pub(super) file: String,
     /// From 1.
@@ -52,17 +62,19 @@ pub(super) struct UnreadableLine {
     pub(super) why: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct BrokenFile {
     pub(super) file: String,
     pub(super) error: String,
 }
 
 /// What was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Filter {
-    pub(super) since: Option<String>,
-    pub(super) until: Option<String>,
+    #[serde(serialize_with = "written")]
+    pub(super) since: Option<UnixMillis>,
+    #[serde(serialize_with = "written")]
+    pub(super) until: Option<UnixMillis>,
     /// A server's id, or `direct`.
     pub(super) guild: Option<String>,
     /// The most names of a list.
@@ -70,7 +82,7 @@ pub(super) struct Filter {
 }
 
 /// How turns went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Turns {
     pub(super) began: u64,
     pub(super) ended: u64,
@@ -86,7 +98,7 @@ pub(super) struct Turns {
 }
 
 /// Turns of one outcome or scene, and how long they took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct TimedRow {
     pub(super) name: String,
     pub(super) turns: u64,
@@ -96,23 +108,14 @@ pub(super) struct TimedRow {
     pub(super) ms: Percentiles,
 }
 
-/// Percentiles; none without times.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Percentiles {
-    pub(super) p50: Option<f64>,
-    pub(super) p95: Option<f64>,
-    pub(super) p99: Option<f64>,
-    pub(super) max: Option<f64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct CountRow {
     pub(super) name: String,
     pub(super) count: u64,
 }
 
 /// What turns had to do without.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Fallback {
     /// `collect_fallback`, `tail_fallback` or `send_fallback`.
     pub(super) event: &'static str,
@@ -124,16 +127,16 @@ pub(super) struct Fallback {
 }
 
 /// What caps left out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Truncation {
     /// Blocks that were collected.
     pub(super) blocks: u64,
     pub(super) caps: Vec<Cap>,
     pub(super) channels: Vec<CappedChannel>,
-    pub(super) other_channels: Option<OtherChannels>,
+    pub(super) other_channels: Option<Others<Capped>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Cap {
     #[serde(rename = "cap")]
     pub(super) name: String,
@@ -149,7 +152,7 @@ pub(super) struct Cap {
 }
 
 /// Blocks of a channel that each cap left something out of, or shortened messages in.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct CappedChannel {
     pub(super) guild: Option<String>,
     pub(super) channel: Option<String>,
@@ -157,25 +160,8 @@ pub(super) struct CappedChannel {
     pub(super) caps: Capped,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct OtherChannels {
-    pub(super) names: u64,
-    #[serde(flatten)]
-    pub(super) caps: Capped,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Capped {
-    pub(super) msgs: u64,
-    pub(super) chars: u64,
-    pub(super) msg_chars: u64,
-    pub(super) age: u64,
-    /// Messages left out, by all caps.
-    pub(super) dropped: u64,
-}
-
 /// How long a stage took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Stage {
     #[serde(rename = "stage")]
     pub(super) name: &'static str,
@@ -185,7 +171,7 @@ pub(super) struct Stage {
 }
 
 /// Turns, requests, tokens and cost.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct UsageLists {
     /// Whether prices are set: without, every cost is null.
     pub(super) priced: bool,
@@ -202,13 +188,13 @@ pub(super) struct UsageLists {
     pub(super) failures: Vec<CountRow>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct UsageList {
     pub(super) rows: Vec<UsageRow>,
-    pub(super) others: Option<OtherUsage>,
+    pub(super) others: Option<Others<Usage>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct UsageRow {
     /// None for direct messages.
     pub(super) name: Option<String>,
@@ -216,14 +202,7 @@ pub(super) struct UsageRow {
     pub(super) usage: Usage,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct OtherUsage {
-    pub(super) names: u64,
-    #[serde(flatten)]
-    pub(super) usage: Usage,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct DayRow {
     pub(super) day: String,
     /// Days since 1970-01-01, for plots.
@@ -236,30 +215,14 @@ pub(super) struct DayRow {
     pub(super) p95: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Usage {
-    pub(super) turns: u64,
-    pub(super) answered: u64,
-    pub(super) requests: u64,
-    pub(super) failed_requests: u64,
-    /// Requests whose tokens the server did not count.
-    pub(super) uncounted_requests: u64,
-    pub(super) prompt_tokens: u64,
-    pub(super) completion_tokens: u64,
-    /// Tokens of models without a price.
-    pub(super) unpriced_tokens: u64,
-    /// To the millionth; none if no price is set.
-    pub(super) cost: Option<f64>,
-}
-
 /// Whom limits turned away.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Limits {
     pub(super) people: Vec<LimitedPerson>,
-    pub(super) others: Option<OtherLimited>,
+    pub(super) others: Option<Others<LimitCounts>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct LimitedPerson {
     /// As in the telemetry: an id or a pseudonym.
     pub(super) user: Option<String>,
@@ -267,26 +230,12 @@ pub(super) struct LimitedPerson {
     pub(super) counts: LimitCounts,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct OtherLimited {
-    pub(super) names: u64,
-    #[serde(flatten)]
-    pub(super) counts: LimitCounts,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct LimitCounts {
-    pub(super) refused: u64,
-    pub(super) user_rate: u64,
-    pub(super) user_tokens: u64,
-    pub(super) guild_tokens: u64,
-    pub(super) queue_full: u64,
-    pub(super) busy: u64,
-}
-
 /// One of the slowest turns, with where its time went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct SlowTurn {
+    /// In tenths of a millisecond.
+    #[serde(skip)]
+    pub(super) took: u64,
     pub(super) turn: String,
     /// When it ended.
     pub(super) ended: String,
@@ -312,11 +261,6 @@ pub(super) struct SlowTurn {
 }
 
 impl Report {
-    /// The version of its keys.
-    pub(super) const fn version() -> u32 {
-        VERSION
-    }
-
     /// Whether every file could be read to its end.
     pub fn is_complete(&self) -> bool {
         self.input.broken_files.is_empty()
@@ -324,6 +268,35 @@ impl Report {
 }
 
 impl SlowTurn {
+    /// A turn that this line ended.
+    pub(super) fn new(time: UnixMillis, line: &Line<'_>, took: u64, turn: OpenTurn) -> Self {
+        let waited = turn.queued.unwrap_or(0);
+        let collected = turn.collect.unwrap_or(0);
+        let known = [waited, collected, turn.model, turn.tools];
+        let known = known.into_iter().fold(0, u64::saturating_add);
+        Self {
+            took,
+            turn: format!("t{:x}", line.turn_id.unwrap_or_default()),
+            ended: time.rfc3339(),
+            guild: id(line.guild_id),
+            channel: id(line.channel_id),
+            scene: turn.scene,
+            cause: turn.cause,
+            outcome: always(line.detail.outcome.as_ref()).to_owned(),
+            agent: maybe(line.detail.agent.as_ref()).map(str::to_owned),
+            model: maybe(line.detail.model.as_ref()).map(str::to_owned),
+            ms: millis(took),
+            queued_ms: turn.queued.map(millis),
+            collect_ms: turn.collect.map(millis),
+            model_ms: millis(turn.model),
+            tools_ms: millis(turn.tools),
+            other_ms: millis(took.saturating_sub(known)),
+            fetches: turn.fetches,
+            requests: turn.requests,
+            failed_requests: turn.failed_requests,
+        }
+    }
+
     /// Where its time went, the most first.
     pub(super) fn parts(&self) -> Vec<(&'static str, f64)> {
         let mut parts = vec![
@@ -336,4 +309,14 @@ impl SlowTurn {
         parts.sort_by(|one, other| other.1.total_cmp(&one.1));
         parts
     }
+}
+
+/// An id as the report shows it.
+pub(super) fn id(id: Option<u64>) -> Option<String> {
+    id.map(|id| id.to_string())
+}
+
+#[expect(clippy::ref_option, reason = "serde hands on a reference to the field")]
+fn written<S: Serializer>(time: &Option<UnixMillis>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(UnixMillis::rfc3339).serialize(to)
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::page::{Medium, shown};
-use super::parse::visible;
 use super::summary::Report;
+use super::words::visible;
 use crate::plot::{Part, Table};
 
 const WIDTH: usize = 80;

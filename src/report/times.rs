@@ -1,6 +1,7 @@
 //! How long things took: histograms of a fixed size.
 
 use hdrhistogram::Histogram;
+use serde::Serialize;
 
 /// The longest time that is told apart, in tenths of a millisecond: a day.
 const LONGEST: u64 = 24 * 60 * 60 * 1_000 * 10;
@@ -13,6 +14,15 @@ pub(super) struct Times<const DIGITS: u8> {
     histogram: Option<Histogram<u64>>,
     /// To the tenth, unlike the histogram's.
     longest: u64,
+}
+
+/// Percentiles in milliseconds; none without times.
+#[derive(Debug, Serialize)]
+pub(super) struct Percentiles {
+    pub(super) p50: Option<f64>,
+    pub(super) p95: Option<f64>,
+    pub(super) p99: Option<f64>,
+    pub(super) max: Option<f64>,
 }
 
 impl<const DIGITS: u8> Default for Times<DIGITS> {
@@ -59,6 +69,15 @@ impl<const DIGITS: u8> Times<DIGITS> {
     /// How many there are.
     pub(super) fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, Histogram::len)
+    }
+
+    pub(super) fn percentiles(&self) -> Percentiles {
+        Percentiles {
+            p50: self.quantile(0.50),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
+            max: self.longest(),
+        }
     }
 
     /// The time below which that share stays, in milliseconds; none without times.

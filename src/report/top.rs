@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use serde::Serialize;
+
 /// What is counted for each name of a list.
 pub(super) trait Row: Default {
     /// What the list is sorted by, the most first.
@@ -13,34 +15,33 @@ pub(super) trait Row: Default {
     fn add(&mut self, other: &Self);
 }
 
-/// Names with what was counted for each. While the bot's telemetry has at most twice
-/// as many names as the list keeps, all is exact; when it has more, those that weigh
-/// least are added together, and a name of them that comes again begins anew.
-#[derive(Debug)]
-pub(super) struct Top<K, R> {
+/// Adds these fields of another row, which are counts.
+macro_rules! add_fields {
+    ($row:expr, $other:expr; $($field:ident),+) => {
+        $($row.$field = $row.$field.saturating_add($other.$field);)+
+    };
+}
+pub(super) use add_fields;
+
+/// Names with what was counted for each, at least `KEPT` of them. While the bot's
+/// telemetry has at most twice as many names, all is exact; when it has more, those that
+/// weigh least are added together, and a name of them that comes again begins anew.
+#[derive(Debug, Default)]
+pub(super) struct Top<K, R, const KEPT: usize> {
     rows: HashMap<K, R>,
-    /// How many names are kept at least.
-    kept: usize,
     others: Others<R>,
 }
 
 /// What the names that are not listed have together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Others<R> {
     /// How many there are; a name that was dropped and came again counts twice.
     pub(super) names: u64,
+    #[serde(flatten)]
     pub(super) row: R,
 }
 
-impl<K: Hash + Ord, R: Row> Top<K, R> {
-    pub(super) fn new(kept: usize) -> Self {
-        Self {
-            rows: HashMap::new(),
-            kept,
-            others: Others::default(),
-        }
-    }
-
+impl<K: Hash + Ord, R: Row, const KEPT: usize> Top<K, R, KEPT> {
     /// The row of a name.
     pub(super) fn at<Q>(&mut self, name: &Q) -> &mut R
     where
@@ -48,7 +49,7 @@ impl<K: Hash + Ord, R: Row> Top<K, R> {
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         if !self.rows.contains_key(name) {
-            if self.rows.len() >= 2 * self.kept {
+            if self.rows.len() >= 2 * KEPT {
                 self.drop_least();
             }
             self.rows.insert(name.to_owned(), R::default());
@@ -72,7 +73,7 @@ impl<K: Hash + Ord, R: Row> Top<K, R> {
 
     fn drop_least(&mut self) {
         let mut rows = self.sorted();
-        for (_, row) in rows.split_off(self.kept) {
+        for (_, row) in rows.split_off(KEPT) {
             self.others.names += 1;
             self.others.row.add(&row);
         }
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_list_is_bounded_and_loses_no_count() {
-        let mut top = Top::<String, Count>::new(3);
+        let mut top = Top::<String, Count, 3>::default();
         for (name, count) in [("a", 5), ("b", 1), ("c", 9), ("d", 2), ("e", 2), ("f", 1)] {
             top.at(name).0 += count;
         }

@@ -1,10 +1,6 @@
-//! Turns that have begun and not ended, and the slowest of those that ended.
+//! Turns that have begun and not ended.
 
 use std::collections::{BTreeMap, HashMap};
-
-use clew_context::model::UnixMillis;
-
-use super::parse::FallbackKind;
 
 /// The most turns that are followed at once. Beyond it the oldest counts as unfinished,
 /// as does what a bot that was killed left.
@@ -28,7 +24,8 @@ pub(super) struct OpenTurn {
     pub(super) model: u64,
     /// In calls of tools.
     pub(super) tools: u64,
-    fallbacks: Vec<(FallbackKind, String)>,
+    /// Each kind, by its number, with its reason.
+    fallbacks: Vec<(usize, String)>,
 }
 
 /// The turns that have begun.
@@ -74,7 +71,7 @@ impl OpenTurns {
 
 impl OpenTurn {
     /// Whether the turn has not met this fallback before.
-    pub(super) fn is_first(&mut self, kind: FallbackKind, reason: &str) -> bool {
+    pub(super) fn is_first(&mut self, kind: usize, reason: &str) -> bool {
         let mut known = self.fallbacks.iter();
         if known.any(|(other, word)| *other == kind && word == reason) {
             return false;
@@ -84,43 +81,6 @@ impl OpenTurn {
         }
         self.fallbacks.push((kind, reason.to_owned()));
         true
-    }
-}
-
-/// A turn that ended, with where its time went. Times are in tenths of a millisecond.
-#[derive(Debug, Clone)]
-pub(super) struct EndedTurn {
-    pub(super) took: u64,
-    pub(super) time: UnixMillis,
-    pub(super) id: u64,
-    pub(super) guild: Option<u64>,
-    pub(super) channel: Option<u64>,
-    pub(super) outcome: String,
-    pub(super) agent: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) turn: OpenTurn,
-}
-
-/// The slowest turns, slowest first.
-#[derive(Debug, Default)]
-pub(super) struct Slowest {
-    turns: Vec<EndedTurn>,
-}
-
-impl Slowest {
-    /// Whether a turn that took that long would be among the `most` slowest.
-    pub(super) fn takes(&self, took: u64, most: usize) -> bool {
-        self.turns.len() < most || self.turns.last().is_some_and(|last| last.took < took)
-    }
-
-    pub(super) fn push(&mut self, turn: EndedTurn, most: usize) {
-        let at = self.turns.partition_point(|other| other.took >= turn.took);
-        self.turns.insert(at, turn);
-        self.turns.truncate(most);
-    }
-
-    pub(super) fn into_turns(self) -> Vec<EndedTurn> {
-        self.turns
     }
 }
 

@@ -1,10 +1,12 @@
 //! What turns took of models: counted by day, server, model, agent and model server.
 
-use super::top::Row;
+use serde::{Serialize, Serializer};
+
+use super::top::{Row, add_fields};
 use crate::model::{Cost, Prices};
 
-/// Turns, requests and tokens.
-#[derive(Debug, Clone, Default)]
+/// Turns, requests, tokens and cost.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Usage {
     /// Turns that ended.
     pub(super) turns: u64,
@@ -13,18 +15,26 @@ pub(super) struct Usage {
     /// Requests that the model answered.
     pub(super) requests: u64,
     /// Requests that it did not.
-    pub(super) failed: u64,
+    pub(super) failed_requests: u64,
     /// Answered requests of which the server did not count the tokens.
-    pub(super) uncounted: u64,
+    pub(super) uncounted_requests: u64,
     pub(super) prompt_tokens: u64,
     pub(super) completion_tokens: u64,
-    /// Of the tokens whose price is known.
-    pub(super) cost: Cost,
-    /// Tokens whose price is not known.
-    pub(super) unpriced: u64,
+    /// Tokens of models without a price.
+    pub(super) unpriced_tokens: u64,
+    /// Of the others; none if no price is set.
+    #[serde(serialize_with = "amount")]
+    pub(super) cost: Option<Cost>,
 }
 
 impl Usage {
+    pub(super) fn none(prices: &Prices) -> Self {
+        Self {
+            cost: prices.is_known().then(Cost::default),
+            ..Self::default()
+        }
+    }
+
     /// An answered request.
     pub(super) fn of_request(
         tokens: Option<(u64, u64)>,
@@ -34,35 +44,50 @@ impl Usage {
         let (prompt_tokens, completion_tokens) = tokens.unwrap_or_default();
         let price = prices.of(model.unwrap_or_default());
         let all = prompt_tokens.saturating_add(completion_tokens);
+        let none = Self::none(prices);
         Self {
             requests: 1,
-            uncounted: u64::from(tokens.is_none()),
+            uncounted_requests: u64::from(tokens.is_none()),
             prompt_tokens,
             completion_tokens,
-            cost: price.map_or(Cost::default(), |price| {
-                price.cost(prompt_tokens, completion_tokens)
+            unpriced_tokens: if price.is_some() { 0 } else { all },
+            cost: price.map_or(none.cost, |price| {
+                Some(price.cost(prompt_tokens, completion_tokens))
             }),
-            unpriced: if price.is_some() { 0 } else { all },
-            ..Self::default()
+            ..none
         }
     }
 
     /// A request without an answer.
-    pub(super) fn of_failure() -> Self {
+    pub(super) fn of_failure(prices: &Prices) -> Self {
         Self {
-            failed: 1,
-            ..Self::default()
+            failed_requests: 1,
+            ..Self::none(prices)
         }
     }
 
     /// A turn that ended.
-    pub(super) fn of_turn(is_answered: bool) -> Self {
+    pub(super) fn of_turn(is_answered: bool, prices: &Prices) -> Self {
         Self {
             turns: 1,
             answered: u64::from(is_answered),
-            ..Self::default()
+            ..Self::none(prices)
         }
     }
+
+    /// The cost in whole units of the currency, to the millionth.
+    pub(super) fn amount(&self) -> Option<f64> {
+        self.cost.map(rounded)
+    }
+}
+
+fn rounded(cost: Cost) -> f64 {
+    (cost.amount() * 1e6).round() / 1e6
+}
+
+#[expect(clippy::ref_option, reason = "serde hands on a reference to the field")]
+fn amount<S: Serializer>(cost: &Option<Cost>, to: S) -> Result<S::Ok, S::Error> {
+    cost.map(rounded).serialize(to)
 }
 
 impl Row for Usage {
@@ -72,15 +97,11 @@ impl Row for Usage {
     }
 
     fn add(&mut self, other: &Self) {
-        let add = |into: &mut u64, more: u64| *into = into.saturating_add(more);
-        add(&mut self.turns, other.turns);
-        add(&mut self.answered, other.answered);
-        add(&mut self.requests, other.requests);
-        add(&mut self.failed, other.failed);
-        add(&mut self.uncounted, other.uncounted);
-        add(&mut self.prompt_tokens, other.prompt_tokens);
-        add(&mut self.completion_tokens, other.completion_tokens);
-        add(&mut self.unpriced, other.unpriced);
-        self.cost = self.cost.plus(other.cost);
+        add_fields!(self, other; turns, answered, requests, failed_requests, uncounted_requests);
+        add_fields!(self, other; prompt_tokens, completion_tokens, unpriced_tokens);
+        self.cost = match (self.cost, other.cost) {
+            (Some(one), Some(other)) => Some(one.plus(other)),
+            (one, other) => one.or(other),
+        };
     }
 }

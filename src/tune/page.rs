@@ -1,11 +1,13 @@
 //! The result as a page with plots.
 
+use std::iter;
+
+use super::Tuned;
 use super::choose::{Choice, shown};
 use super::env::{self, Suggestion};
 use super::text::{KNEE, NO_KNEE, asked, capital, listed, reason};
 use super::totals;
-use super::{Axis, Tuned};
-use crate::plot::{self, Chart, Page, Part, Scale, Section, Series, Table};
+use crate::plot::{Axis, Chart, Page, Part, Scale, Section, Series, Table};
 use crate::replay::{Figures, LABELS_LEGEND, LEGEND, cells, heads, scene_name, share};
 use clew_context::model::Scene;
 
@@ -29,12 +31,9 @@ fn suggestion(tuned: &Tuned) -> Section {
     let mut parts = vec![Part::Text(reason(tuned))];
     let rows = totals::rows(tuned);
     if !rows.is_empty() {
-        parts.push(Part::Table(Table {
-            caption: "All questions together, and one of them".to_owned(),
-            names: 1,
-            head: totals::HEADS.map(str::to_owned).to_vec(),
-            rows: rows.into_iter().map(Vec::from).collect(),
-        }));
+        let caption = "All questions together, and one of them";
+        let table = Table::new(caption, 1, &totals::HEADS, rows);
+        parts.push(Part::Table(table));
         parts.push(Part::Text(totals::about_cost(tuned).to_owned()));
     }
     let suggestions = env::suggestions(tuned);
@@ -42,14 +41,12 @@ fn suggestion(tuned: &Tuned) -> Section {
         parts.push(Part::Lines(env::lines(&suggestions)));
         let row = |one: Suggestion| {
             let line = format!("{}={}", one.name, one.value);
-            vec![line, one.reasons.join("; ")]
+            [line, one.reasons.join("; ")]
         };
-        parts.push(Part::Table(Table {
-            caption: "Lines of .env, and what the values beside would change".to_owned(),
-            names: 2,
-            head: ["line", "why"].map(str::to_owned).to_vec(),
-            rows: suggestions.into_iter().map(row).collect(),
-        }));
+        let caption = "Lines of .env, and what the values beside would change";
+        let rows = suggestions.into_iter().map(row);
+        let table = Table::new(caption, 2, &["line", "why"], rows);
+        parts.push(Part::Table(table));
     }
     section("Suggested", parts)
 }
@@ -70,8 +67,8 @@ fn frontier(tuned: &Tuned) -> Section {
     for (name, point) in [("the knee", *knee), ("suggested", *suggested), ("now", now)] {
         series.extend(point.map(|point| self::series(name, [all(point)])));
     }
-    let of_axis = |axis: &Axis| axis.variable.name.to_owned();
-    let names = tuned.grid.axes.iter().map(of_axis);
+    let names = tuned.grid.axes.iter().map(|axis| axis.variable.name);
+    let head: Vec<&str> = names.chain(heads(all(tuned.grid.now))).collect();
     let row = |point: usize| {
         let mut row: Vec<String> = tuned
             .grid
@@ -82,14 +79,12 @@ fn frontier(tuned: &Tuned) -> Section {
         row.extend(cells(all(point)));
         row
     };
-    let table = Table {
-        caption: "From the cheapest to the dearest".to_owned(),
-        names: tuned.grid.axes.len(),
-        head: names
-            .chain(heads(all(tuned.grid.now)).map(str::to_owned))
-            .collect(),
-        rows: listed(tuned).into_iter().map(row).collect(),
-    };
+    let table = Table::new(
+        "From the cheapest to the dearest",
+        tuned.grid.axes.len(),
+        &head,
+        listed(tuned).into_iter().map(row),
+    );
     let mut parts = vec![Part::Chart(chart(
         "What more tokens buy",
         "Messages shown by tokens, per question, for the settings that no other beats",
@@ -122,14 +117,9 @@ fn of_scene(tuned: &Tuned, scene: Scene) -> Section {
             row.extend(cells(figures));
             row
         };
-        let mut head = vec![name.to_owned()];
-        head.extend(heads(first).map(str::to_owned));
-        tables.push(Part::Table(Table {
-            caption: format!("By {name}, the others as suggested"),
-            names: 1,
-            head,
-            rows: rows.map(row).collect(),
-        }));
+        let head: Vec<&str> = iter::once(name).chain(heads(first)).collect();
+        let caption = format!("By {name}, the others as suggested");
+        tables.push(Part::Table(Table::new(caption, 1, &head, rows.map(row))));
     }
     let title = scene_name(scene);
     let mut parts = Vec::new();
@@ -160,10 +150,6 @@ fn series<'a>(name: &str, figures: impl IntoIterator<Item = &'a Figures>) -> Ser
 }
 
 fn chart(title: &str, description: &str, tuned: &Tuned, series: Vec<Series>) -> Chart {
-    let axis = |label: &str| plot::Axis {
-        label: label.to_owned(),
-        scale: Scale::Linear,
-    };
     let y = match tuned.swept.figures[tuned.grid.now].all.labels {
         Some(_) => "messages that belong, per question",
         None => "messages per question",
@@ -171,8 +157,8 @@ fn chart(title: &str, description: &str, tuned: &Tuned, series: Vec<Series>) -> 
     Chart {
         title: title.to_owned(),
         description: description.to_owned(),
-        x: axis("tokens per question"),
-        y: axis(y),
+        x: Axis::new("tokens per question", Scale::Linear),
+        y: Axis::new(y, Scale::Linear),
         series,
     }
 }

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{CommandEnd, Error, Table};
 use crate::app::{self, system_clock};
+use crate::cli::progress;
 use crate::config::Config;
 use crate::report::grouped;
 use clew_store::model::StoreAddress;
@@ -56,8 +56,11 @@ pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<CommandEnd, 
 async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, Error> {
     let held = from.stats().await?;
     let total = held.iter().map(|stats| stats.entries).sum();
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    let notice = |progress| show(&bar, progress);
+    let bar = progress::bar();
+    let notice = |progress| {
+        let (done, template) = phase(progress);
+        progress::show(&bar, template, done, total);
+    };
     let plan = CopyPlan::new(from, to, &notice).await;
     bar.finish_and_clear();
     let plan = plan.map_err(Error::Copy)?;
@@ -133,14 +136,11 @@ fn tell(from: &StoreAddress, to: &StoreAddress, copied: &Copied) -> io::Result<(
     Ok(())
 }
 
-fn show(bar: &ProgressBar, progress: CopyProgress) {
-    let (done, template) = match progress {
+/// How far it is, and how that is shown.
+fn phase(progress: CopyProgress) -> (u64, &'static str) {
+    match progress {
         CopyProgress::Looking(done) => (done, "looking   {bar:30} {pos}/{len} entries {eta}"),
         CopyProgress::Copying(done) => (done, "copying   {bar:30} {pos}/{len} entries {eta}"),
         CopyProgress::Comparing(done) => (done, "comparing {bar:30} {pos}/{len} entries {eta}"),
-    };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
     }
-    bar.set_position(done);
 }

@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::lines::{LastLine, Line, Lines};
 use super::{CommandEnd, Error, Table, copy};
 use crate::app::{self, system_clock};
+use crate::cli::progress;
 use crate::config::Config;
 use crate::report::grouped;
 use clew_context::model::UserId;
@@ -117,7 +118,14 @@ async fn import(
         path: config.state_dir.clone(),
         source,
     })?;
-    let bar = bar(&args.file);
+    let bar = progress::bar();
+    let bytes = args.file.metadata().map_or(0, |about| about.len());
+    progress::show(
+        &bar,
+        "importing {bar:30} {bytes}/{total_bytes} {eta}",
+        0,
+        bytes,
+    );
     let written = write(import, transcripts, args, &bar).await;
     bar.finish_and_clear();
     written.map(Some)
@@ -210,14 +218,4 @@ fn tell(to: &StoreAddress, imported: &Imported, others: &OtherLines) -> io::Resu
         writeln!(out, "{}", copy::FILES_EXPIRE)?;
     }
     Ok(())
-}
-
-fn bar(path: &Path) -> ProgressBar {
-    let bytes = path.metadata().map_or(0, |about| about.len());
-    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("importing {bar:30} {bytes}/{total_bytes} {eta}");
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

@@ -49,7 +49,8 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
     writeln!(out, "{}, version {}", opened.place, opened.version)?;
     let rows = all.map(|stats| {
         let counted = [stats.entries, stats.bytes].map(grouped);
-        let times = [stats.oldest, stats.newest].map(minute);
+        let times = [stats.oldest, stats.newest]
+            .map(|at| at.map_or_else(|| "-".to_owned(), UnixMillis::minute));
         let name = stats.kind.as_str().to_owned();
         (name, [counted, times].concat())
     });
@@ -68,13 +69,4 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
     };
     write!(out, "{table}")?;
     Ok(CommandEnd::All)
-}
-
-/// `2026-01-31 12:00`, in UTC, or `-`.
-fn minute(at: Option<UnixMillis>) -> String {
-    let Some(at) = at else {
-        return "-".to_owned();
-    };
-    let minute: String = at.rfc3339().chars().take(16).collect();
-    minute.replace('T', " ")
 }

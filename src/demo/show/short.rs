@@ -27,8 +27,7 @@ impl DemoPage<'_> {
         options: &DemoOptions,
         complaints: &[String],
     ) -> io::Result<()> {
-        self.line(Style::Plain, "")?;
-        self.line(Style::Bold, &format!("{number}. {}", scene.title))?;
+        self.heading(number, &scene.title)?;
         if let Some(before) = &played.said_before {
             self.labelled("just before", before)?;
         }
@@ -41,10 +40,7 @@ impl DemoPage<'_> {
         self.labelled_in(Style::Dim, "a plain bot", &alone)?;
         self.labelled_in(Style::Green, "Clew", &sent(scene, played, limits))?;
         self.short_answer(played)?;
-        for complaint in complaints {
-            self.labelled("NOT AS EXPECTED", complaint)?;
-        }
-        self.out.flush()
+        self.end(complaints)
     }
 
     /// What the model says; without a model, the first and the last of what it would read.
@@ -82,7 +78,7 @@ fn without_reason(line: &str) -> String {
 
 /// What the model gets besides the question, and why.
 fn sent(scene: &DemoScene, played: &Played, limits: &Limits) -> String {
-    let because = scene.because;
+    let because = &scene.because;
     let called: Vec<&str> = played
         .details("tool_called")
         .filter_map(|call| call["tool"].as_str())

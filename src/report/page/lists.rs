@@ -1,10 +1,10 @@
 //! The sections and their tables; `plots` makes their figures.
 
-use super::super::summary::{
-    Capped, LimitCounts, OtherUsage, Report, SlowTurn, Stage, Usage, UsageList,
-};
+use super::super::summary::{Report, SlowTurn, Stage, UsageList};
+use super::super::tally::{Capped, LimitCounts};
+use super::super::usage::Usage;
 use super::super::words::{cost, grouped, many, percent, stage, time};
-use super::{Medium, heads, plots, section};
+use super::{Medium, counts, filled, plots, section};
 use crate::plot::{Part, Section, Table};
 
 /// The most days that a terminal gets.
@@ -12,7 +12,7 @@ const DAYS: usize = 14;
 
 pub(super) fn stages(report: &Report) -> Option<Section> {
     let row = |one: &Stage| {
-        vec![
+        [
             stage(one.name).to_owned(),
             grouped(one.count),
             time(one.ms.p50),
@@ -22,101 +22,85 @@ pub(super) fn stages(report: &Report) -> Option<Section> {
         ]
     };
     let timed = report.stages.iter().filter(|stage| stage.count > 0);
-    let rows: Vec<_> = timed.map(row).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let table = Table {
-        caption: "How long each stage took".to_owned(),
-        names: 1,
-        head: heads(&["stage", "times", "p50", "p95", "p99", "most"]),
-        rows,
-    };
-    let figures = [
+    let head = ["stage", "times", "p50", "p95", "p99", "most"];
+    let table = Table::new("How long each stage took", 1, &head, timed.map(row));
+    let parts = [
         Part::Chart(plots::times(report)),
         Part::Bars(plots::stages(report)),
+        filled(table)?,
     ];
-    section(
-        "Time",
-        figures.into_iter().chain([Part::Table(table)]).collect(),
-    )
+    section("Time", parts.into())
 }
 
 pub(super) fn slowest(report: &Report, medium: Medium) -> Option<Section> {
-    if report.slowest.is_empty() {
-        return None;
-    }
-    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
-    let ended = |turn: &SlowTurn| turn.ended.get(..19).unwrap_or_default().replace('T', " ");
-    let mostly = |turn: &SlowTurn| {
-        let parts = turn.parts();
-        let first = parts.first().filter(|(_, took)| *took > 0.0);
-        first.map_or_else(
-            || "-".to_owned(),
-            |(part, took)| format!("{part} {}", time(Some(*took))),
-        )
-    };
-    let terminal = |turn: &SlowTurn| {
-        vec![
-            turn.turn.clone(),
-            ended(turn),
-            name(&turn.scene),
-            mostly(turn),
-            time(Some(turn.ms)),
-        ]
-    };
-    let page = |turn: &SlowTurn| {
-        let mut row = terminal(turn);
-        let took = row.pop();
-        row.extend([
-            turn.outcome.clone(),
-            name(&turn.cause),
-            name(&turn.guild),
-            name(&turn.channel),
-            name(&turn.agent),
-            name(&turn.model),
-        ]);
-        row.extend(took);
-        row.extend([
-            time(turn.queued_ms),
-            time(turn.collect_ms),
-            time(Some(turn.model_ms)),
-            time(Some(turn.tools_ms)),
-            time(Some(turn.other_ms)),
-            grouped(turn.fetches),
-            grouped(turn.requests),
-            grouped(turn.failed_requests),
-        ]);
-        row
-    };
     let turns = report.slowest.iter();
     let table = match medium {
-        Medium::Terminal => Table {
-            caption: String::new(),
-            names: 4,
-            head: heads(&["turn", "ended", "scene", "mostly", "took"]),
-            rows: turns.map(terminal).collect(),
-        },
-        Medium::Html => Table {
-            caption: "The slowest turns, and where their time went".to_owned(),
-            names: 10,
-            head: heads(&[
+        Medium::Terminal => {
+            let head = ["turn", "ended", "scene", "mostly", "took"];
+            Table::new("", 4, &head, turns.map(short_turn))
+        }
+        Medium::Html => Table::new(
+            "The slowest turns, and where their time went",
+            10,
+            &[
                 "turn", "ended", "scene", "mostly", "outcome", "cause", "guild", "channel",
                 "agent", "model", "took", "queued", "collect", "model", "tools", "other",
                 "fetches", "requests", "failed",
-            ]),
-            rows: turns.map(page).collect(),
-        },
+            ],
+            turns.map(whole_turn),
+        ),
     };
-    section("Slowest turns", vec![Part::Table(table)])
+    section("Slowest turns", vec![filled(table)?])
+}
+
+fn short_turn(turn: &SlowTurn) -> [String; 5] {
+    let parts = turn.parts();
+    let first = parts.first().filter(|(_, took)| *took > 0.0);
+    [
+        turn.turn.clone(),
+        turn.ended.get(..19).unwrap_or_default().replace('T', " "),
+        or_dash(turn.scene.as_ref()),
+        or_dash(
+            first
+                .map(|(part, took)| format!("{part} {}", time(Some(*took))))
+                .as_ref(),
+        ),
+        time(Some(turn.ms)),
+    ]
+}
+
+fn whole_turn(turn: &SlowTurn) -> [String; 19] {
+    let [id, ended, scene, mostly, took] = short_turn(turn);
+    [
+        id,
+        ended,
+        scene,
+        mostly,
+        turn.outcome.clone(),
+        or_dash(turn.cause.as_ref()),
+        or_dash(turn.guild.as_ref()),
+        or_dash(turn.channel.as_ref()),
+        or_dash(turn.agent.as_ref()),
+        or_dash(turn.model.as_ref()),
+        took,
+        time(turn.queued_ms),
+        time(turn.collect_ms),
+        time(Some(turn.model_ms)),
+        time(Some(turn.tools_ms)),
+        time(Some(turn.other_ms)),
+        grouped(turn.fetches),
+        grouped(turn.requests),
+        grouped(turn.failed_requests),
+    ]
+}
+
+fn or_dash(name: Option<&String>) -> String {
+    name.cloned().unwrap_or_else(|| "-".to_owned())
 }
 
 pub(super) fn fallbacks(report: &Report) -> Option<Section> {
-    if report.fallbacks.is_empty() {
-        return None;
-    }
     let rows = report.fallbacks.iter().map(|row| {
-        vec![
+        [
             row.event.to_owned(),
             row.reason.clone(),
             grouped(row.events),
@@ -124,23 +108,19 @@ pub(super) fn fallbacks(report: &Report) -> Option<Section> {
             percent(row.rate),
         ]
     });
-    let table = Table {
-        caption: "What turns had to do without, of all that began".to_owned(),
-        names: 2,
-        head: heads(&["event", "reason", "events", "turns", "rate"]),
-        rows: rows.collect(),
-    };
-    let figure = Part::Bars(plots::fallbacks(report));
-    section("Fallbacks", vec![figure, Part::Table(table)])
+    let caption = "What turns had to do without, of all that began";
+    let head = ["event", "reason", "events", "turns", "rate"];
+    let table = filled(Table::new(caption, 2, &head, rows))?;
+    section(
+        "Fallbacks",
+        vec![Part::Bars(plots::fallbacks(report)), table],
+    )
 }
 
 pub(super) fn truncation(report: &Report) -> Option<Section> {
     let truncation = &report.truncation;
-    if truncation.caps.is_empty() {
-        return None;
-    }
     let caps = truncation.caps.iter().map(|cap| {
-        vec![
+        [
             cap.setting.map_or_else(|| cap.name.clone(), str::to_owned),
             grouped(cap.blocks),
             percent(cap.rate),
@@ -149,39 +129,33 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
             format!("{:.1}", cap.shortened),
         ]
     });
-    let by_cap = Table {
-        caption: format!(
-            "Caps that made {} smaller, and messages a block",
-            many(truncation.blocks, "block")
-        ),
-        names: 1,
-        head: heads(&["cap", "blocks", "rate", "kept", "dropped", "shortened"]),
-        rows: caps.collect(),
-    };
-    let counts = |caps: &Capped| {
+    let blocks = many(truncation.blocks, "block");
+    let caption = format!("Caps that made {blocks} smaller, and messages a block");
+    let head = ["cap", "blocks", "rate", "kept", "dropped", "shortened"];
+    let by_cap = filled(Table::new(caption, 1, &head, caps))?;
+    let row = |guild, channel, caps: &Capped| {
         let blocks = [caps.msgs, caps.chars, caps.msg_chars, caps.age];
-        blocks.into_iter().chain([caps.dropped]).map(grouped)
+        let [msgs, chars, msg_chars, age] = blocks.map(grouped);
+        [
+            guild,
+            channel,
+            msgs,
+            chars,
+            msg_chars,
+            age,
+            grouped(caps.dropped),
+        ]
     };
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for row in &truncation.channels {
-        let guild = row.guild.clone().unwrap_or_else(|| "direct".to_owned());
-        let channel = row.channel.clone().unwrap_or_else(|| "-".to_owned());
-        rows.push(
-            [guild, channel]
-                .into_iter()
-                .chain(counts(&row.caps))
-                .collect(),
-        );
-    }
-    if let Some(others) = &truncation.other_channels {
-        let names = [many(others.names, "other"), String::new()];
-        rows.push(names.into_iter().chain(counts(&others.caps)).collect());
-    }
-    let by_channel = Table {
-        caption: "Channels where caps made blocks smaller: blocks by cap, messages left out"
-            .to_owned(),
-        names: 2,
-        head: heads(&[
+    let channels = truncation.channels.iter().map(|one| {
+        let guild = one.guild.clone().unwrap_or_else(|| "direct".to_owned());
+        row(guild, or_dash(one.channel.as_ref()), &one.caps)
+    });
+    let others = truncation.other_channels.iter();
+    let others = others.map(|one| row(many(one.names, "other"), String::new(), &one.row));
+    let by_channel = Table::new(
+        "Channels where caps made blocks smaller: blocks by cap, messages left out",
+        2,
+        &[
             "server",
             "channel",
             "msgs",
@@ -189,17 +163,11 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
             "msg_chars",
             "age",
             "dropped",
-        ]),
-        rows,
-    };
-    section(
-        "Truncation",
-        vec![
-            Part::Bars(plots::caps(report)),
-            Part::Table(by_cap),
-            Part::Table(by_channel),
         ],
-    )
+        channels.chain(others),
+    );
+    let figure = Part::Bars(plots::caps(report));
+    section("Truncation", vec![figure, by_cap, Part::Table(by_channel)])
 }
 
 pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {
@@ -213,18 +181,17 @@ pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {
         let how = "Costs: set LLM_PRICES to the prices of a million tokens.";
         parts.push(Part::Text(how.to_owned()));
     }
-    let listed = match medium {
+    let passed_over = match medium {
         Medium::Terminal => usage.days.len().saturating_sub(DAYS),
         Medium::Html => 0,
     };
-    let days = usage.days.iter().skip(listed);
-    let mut rows: Vec<_> = days.map(|day| row(day.day.clone(), &day.usage)).collect();
-    if let Some(earlier) = &usage.earlier {
-        rows.insert(0, row("earlier".to_owned(), earlier));
-    }
-    parts.push(Part::Table(table("By day", "day", rows)));
-    if listed > 0 {
-        let more = many(listed as u64, "earlier day");
+    let earlier = usage.earlier.iter();
+    let earlier = earlier.map(|earlier| row("earlier".to_owned(), earlier));
+    let days = usage.days.iter().skip(passed_over);
+    let days = days.map(|day| row(day.day.clone(), &day.usage));
+    parts.push(Part::Table(table("By day", "day", earlier.chain(days))));
+    if passed_over > 0 {
+        let more = many(passed_over as u64, "earlier day");
         let text = format!("{more} with --format json and --html.");
         parts.push(Part::Text(text));
     }
@@ -233,26 +200,18 @@ pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {
         ("By model", "model", &usage.models),
         ("By agent", "agent", &usage.agents),
     ] {
-        parts.extend(listed_usage(caption, head, list));
+        parts.extend(listed(caption, head, list));
     }
     if usage.llm_servers.rows.len() > 1 {
-        parts.extend(listed_usage(
-            "By model server",
-            "model server",
-            &usage.llm_servers,
-        ));
+        let list = &usage.llm_servers;
+        parts.extend(listed("By model server", "model server", list));
     }
-    if !usage.failures.is_empty() {
-        let failures = usage.failures.iter();
-        parts.push(Part::Table(Table {
-            caption: "Requests without an answer, by reason".to_owned(),
-            names: 1,
-            head: heads(&["reason", "requests"]),
-            rows: failures
-                .map(|row| vec![row.name.clone(), grouped(row.count)])
-                .collect(),
-        }));
-    }
+    let caption = "Requests without an answer, by reason";
+    parts.extend(filled(counts(
+        caption,
+        &["reason", "requests"],
+        &usage.failures,
+    )));
     section("Tokens and cost", parts)
 }
 
@@ -264,7 +223,7 @@ fn in_all(total: &Usage) -> String {
         grouped(total.completion_tokens)
     );
     if total.cost.is_some() {
-        text += &format!(", cost {}", cost(total.cost));
+        text += &format!(", cost {}", cost(total.amount()));
     }
     text.push('.');
     if total.uncounted_requests > 0 {
@@ -278,71 +237,56 @@ fn in_all(total: &Usage) -> String {
     text
 }
 
-fn listed_usage(caption: &str, head: &str, list: &UsageList) -> Option<Part> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for one in &list.rows {
+fn listed(caption: &str, head: &str, list: &UsageList) -> Option<Part> {
+    let rows = list.rows.iter().map(|one| {
         let name = one.name.clone();
-        let name = name.unwrap_or_else(|| "direct messages".to_owned());
-        rows.push(row(name, &one.usage));
-    }
-    if let Some(OtherUsage { names, usage }) = &list.others {
-        rows.push(row(many(*names, "other"), usage));
-    }
-    (!rows.is_empty()).then(|| Part::Table(table(caption, head, rows)))
+        row(
+            name.unwrap_or_else(|| "direct messages".to_owned()),
+            &one.usage,
+        )
+    });
+    let others = list.others.iter();
+    let others = others.map(|others| row(many(others.names, "other"), &others.row));
+    filled(table(caption, head, rows.chain(others)))
 }
 
-fn table(caption: &str, head: &str, rows: Vec<Vec<String>>) -> Table {
-    Table {
-        caption: caption.to_owned(),
-        names: 1,
-        head: heads(&[head, "turns", "requests", "tokens in", "tokens out", "cost"]),
-        rows,
-    }
+fn table(caption: &str, head: &str, rows: impl Iterator<Item = [String; 6]>) -> Table {
+    let head = [head, "turns", "requests", "tokens in", "tokens out", "cost"];
+    Table::new(caption, 1, &head, rows)
 }
 
-fn row(name: String, usage: &Usage) -> Vec<String> {
-    vec![
+fn row(name: String, usage: &Usage) -> [String; 6] {
+    [
         name,
         grouped(usage.turns),
         grouped(usage.requests),
         grouped(usage.prompt_tokens),
         grouped(usage.completion_tokens),
-        cost(usage.cost),
+        cost(usage.amount()),
     ]
 }
 
 pub(super) fn limits(report: &Report) -> Option<Section> {
-    let limits = &report.limits;
-    if limits.people.is_empty() {
-        return None;
-    }
-    let counts = |counts: &LimitCounts| {
+    let row = |name, counts: &LimitCounts| {
         [
-            counts.refused,
-            counts.user_rate,
-            counts.user_tokens,
-            counts.guild_tokens,
-            counts.queue_full,
-            counts.busy,
+            name,
+            grouped(counts.refused),
+            grouped(counts.user_rate),
+            grouped(counts.user_tokens),
+            grouped(counts.guild_tokens),
+            grouped(counts.queue_full),
+            grouped(counts.busy),
         ]
-        .map(grouped)
     };
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for person in &limits.people {
-        let user = person.user.clone().unwrap_or_else(|| "-".to_owned());
-        rows.push([user].into_iter().chain(counts(&person.counts)).collect());
-    }
-    if let Some(others) = &limits.others {
-        let name = [many(others.names, "other")];
-        rows.push(name.into_iter().chain(counts(&others.counts)).collect());
-    }
-    let table = Table {
-        caption: "How often people got no turn, by limit".to_owned(),
-        names: 1,
-        head: heads(&[
-            "user", "in all", "rate", "tokens", "server's", "queue", "busy",
-        ]),
-        rows,
-    };
-    section("Who hits limits", vec![Part::Table(table)])
+    let limits = &report.limits;
+    let people = limits.people.iter();
+    let people = people.map(|person| row(or_dash(person.user.as_ref()), &person.counts));
+    let others = limits.others.iter();
+    let others = others.map(|others| row(many(others.names, "other"), &others.row));
+    let caption = "How often people got no turn, by limit";
+    let head = [
+        "user", "in all", "rate", "tokens", "server's", "queue", "busy",
+    ];
+    let table = Table::new(caption, 1, &head, people.chain(others));
+    section("Who hits limits", vec![filled(table)?])
 }

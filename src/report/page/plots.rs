@@ -10,8 +10,8 @@ pub(super) fn turns(report: &Report) -> Chart {
         description: "Turns that ended on each day, and those of them that were not answered. \
             The table of days below holds the figures."
             .to_owned(),
-        x: days(),
-        y: linear("turns"),
+        x: Axis::new("day (UTC)", Scale::Days),
+        y: Axis::new("turns", Scale::Linear),
         series: vec![
             series(report, "ended", |day| Some(float(day.usage.turns))),
             series(report, "not answered", |day| {
@@ -27,11 +27,8 @@ pub(super) fn times(report: &Report) -> Chart {
         description: "Half of each day's turns took less than the lower line, 95 in 100 less \
             than the upper one. The axis is logarithmic."
             .to_owned(),
-        x: days(),
-        y: Axis {
-            label: "milliseconds".to_owned(),
-            scale: Scale::Log,
-        },
+        x: Axis::new("day (UTC)", Scale::Days),
+        y: Axis::new("milliseconds", Scale::Log),
         series: vec![
             series(report, "p50", |day| day.p50),
             series(report, "p95", |day| day.p95),
@@ -43,8 +40,8 @@ pub(super) fn tokens(report: &Report) -> Chart {
     Chart {
         title: "Tokens by day".to_owned(),
         description: "Tokens of prompts and of answers on each day.".to_owned(),
-        x: days(),
-        y: linear("tokens"),
+        x: Axis::new("day (UTC)", Scale::Days),
+        y: Axis::new("tokens", Scale::Linear),
         series: vec![
             series(report, "in", |day| Some(float(day.usage.prompt_tokens))),
             series(report, "out", |day| {
@@ -93,20 +90,6 @@ pub(super) fn caps(report: &Report) -> Bars {
             "The share of blocks that each cap left messages out of, or shortened messages in."
                 .to_owned(),
         rows: rows.collect(),
-    }
-}
-
-fn days() -> Axis {
-    Axis {
-        label: "day (UTC)".to_owned(),
-        scale: Scale::Days,
-    }
-}
-
-fn linear(label: &str) -> Axis {
-    Axis {
-        label: label.to_owned(),
-        scale: Scale::Linear,
     }
 }
 

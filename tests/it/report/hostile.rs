@@ -98,23 +98,20 @@ fn numbers_that_no_bot_writes_do_no_harm() {
                 );
             }
         }
-        for threads in [1, 2] {
-            let prices = clew::config::Config::load(
-                [("LLM_PRICES", "1000000/1000000")]
-                    .map(|(name, value)| (name.to_owned(), value.to_owned())),
-                None,
-            );
-            let prices = prices.unwrap().prices;
-            let report = report_of(
-                &lines,
-                &Options {
-                    threads,
-                    prices,
-                    ..options()
-                },
-            );
-            assert_eq!(report["input"]["unreadable"], 25 * unreadable, "{number}");
-        }
+        let prices = clew::config::Config::load(
+            [("LLM_PRICES", "1000000/1000000")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            None,
+        );
+        let prices = prices.unwrap().prices;
+        let report = report_of(
+            &lines,
+            &Options {
+                prices,
+                ..options()
+            },
+        );
+        assert_eq!(report["input"]["unreadable"], 25 * unreadable, "{number}");
     }
 }
 

@@ -1,8 +1,7 @@
-//! However lines are spread over files and chunks, the report is the same.
+//! However lines are spread over files, the report is the same.
 
 use std::io::Write;
 
-use clew::report::Options;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
@@ -57,8 +56,6 @@ proptest! {
         order in proptest::collection::vec(0..pool().len(), 1..120),
         cuts in proptest::collection::vec(0..120_usize, 0..4),
         compressed in any::<u8>(),
-        chunk_bytes in 16..3_000_usize,
-        threads in 1..5_usize,
     ) {
         let pool = pool();
         let lines: Vec<&str> = order.iter().map(|at| pool[*at].as_str()).collect();
@@ -86,7 +83,6 @@ proptest! {
             let bytes = if is_compressed { gzip(part.as_bytes()) } else { part.into_bytes() };
             std::fs::write(several.path().join(name), bytes).unwrap();
         }
-        let split = Options { chunk_bytes, threads, ..options() };
-        prop_assert_eq!(figures(report_in(several.path(), &split)), expected);
+        prop_assert_eq!(figures(report_in(several.path(), &options())), expected);
     }
 }

@@ -60,7 +60,7 @@ impl Default for Turn {
     }
 }
 
-/// A report with these settings: one thread, lists of ten names, files in many chunks.
+/// A report with these settings: lists of ten names.
 pub(super) fn options() -> Options {
     Options {
         since: None,
@@ -68,8 +68,6 @@ pub(super) fn options() -> Options {
         guild: None,
         prices: clew::model::Prices::default(),
         rows: 10,
-        threads: 1,
-        chunk_bytes: 2_000,
     }
 }
 
