@@ -386,17 +386,6 @@ impl Memory {
         }
     }
 
-    /// Removes from the store what made room for others; it is no longer in memory, where it
-    /// would be found.
-    pub(super) async fn save_removed(&self) -> Result<(), clew_store::Error> {
-        let _writing = self.facts.writing.lock().await;
-        let (_, removed) = self.facts.lock().unsaved();
-        if removed.is_empty() {
-            return Ok(());
-        }
-        self.write_facts().await
-    }
-
     async fn write_facts(&self) -> Result<(), clew_store::Error> {
         let (facts, removed) = self.facts.lock().unsaved();
         if facts.is_empty() && removed.is_empty() {

@@ -26,7 +26,7 @@ use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis};
 use clew_discord::session::{Gap, Missed};
-use clew_store::model::{StoredMessage, StoredReceipt, Subject};
+use clew_store::model::{StoredMessage, StoredReceipt};
 use clew_store::{Kind, Purge, Purged, Reach};
 
 impl Memory {
@@ -304,11 +304,11 @@ impl Memory {
     /// Gives a message that something is kept of its new words everywhere, and
     /// removes what was made from its former words.
     async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
-        let mut gone = Purged::default();
-        if let Some(purge) = edit.withdraws(channel) {
-            self.unsaved.purge(&purge);
-            gone.merge(&purge_all(&self.stores, &purge).await?);
-        }
+        // The author has withdrawn its former words.
+        let gone = match edit.withdraws(channel) {
+            Some(purge) => self.purge(&purge).await?,
+            None => Purged::default(),
+        };
         let Some(words) = edit.stored_words() else {
             return Ok(gone);
         };
@@ -322,26 +322,6 @@ impl Memory {
             .forget_changed(&Purge::Messages { channel, ids });
         if let Some(transcripts) = &self.stores.transcripts {
             transcripts.edit_message(channel, message, words).await?;
-        }
-        gone.merge(&self.unlearn(channel, edit).await?);
-        Ok(gone)
-    }
-
-    /// Forgets what was learnt from a message's earlier words: the author has
-    /// withdrawn them.
-    async fn unlearn(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
-        let mut gone = Purged::default();
-        let Some(at) = edit.at else {
-            return Ok(gone);
-        };
-        self.extractions.purged();
-        self.save_removed().await?;
-        let subject = Subject::User(edit.author);
-        for fact in self.facts_of(subject).await? {
-            let is_older = fact.link == Some((channel, edit.message)) && fact.at < at;
-            if is_older && self.forget(subject, fact.id).await?.is_some() {
-                gone.add(Kind::UserFacts, 1);
-            }
         }
         Ok(gone)
     }

@@ -215,7 +215,6 @@ async fn what_waits_for_its_store_is_mended_at_once() {
     let (channel, guild, user) = (HERE, GUILD, ADA);
     let edit = Edit {
         message: MessageId::new(10),
-        author: ADA,
         words: Some("  ginger ".to_owned()),
         at: None,
     };
@@ -275,7 +274,6 @@ async fn what_of_a_flood_is_not_kept_is_made_up_for() {
             channel: HERE,
             edit: Edit {
                 message: MessageId::new(id),
-                author: BORIS,
                 words: Some("x".repeat(3 << 20)),
                 at: None,
             },

@@ -167,7 +167,6 @@ impl Services {
         };
         Some(Edit {
             message: message.id,
-            author,
             words: message.is_human().then(words),
             at: message.edited,
         })

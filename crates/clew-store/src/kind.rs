@@ -147,7 +147,7 @@ pub enum Purge {
         /// The messages.
         ids: Vec<MessageId>,
     },
-    /// What was made from a message before it was edited, since its words were
+    /// What was made or learnt from a message before it was edited, since its words were
     /// withdrawn. The rows of the message itself stay; see
     /// [`Backend::edit_message`](super::Backend::edit_message).
     Edited {
@@ -305,7 +305,11 @@ impl Purge {
             Self::Messages { channel, ids } => fact
                 .link
                 .is_some_and(|(place, message)| place == *channel && ids.contains(&message)),
-            Self::Edited { .. } => false,
+            Self::Edited {
+                channel,
+                message,
+                at,
+            } => fact.link == Some((*channel, *message)) && fact.at < *at,
             Self::Channel(channel) => fact.link.is_some_and(|(place, _)| place == *channel),
             Self::Guild(guild) => fact.is_from(*guild),
             Self::Member { guild, user } => fact.is_from(*guild) && fact.is_of(*user),

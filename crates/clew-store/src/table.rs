@@ -10,8 +10,8 @@ use super::{Kind, Purge};
 /// Where a database keeps a kind.
 ///
 /// In the conditions of `of_guild` to `before` a bare `?` is the value; in
-/// `of_message`, ?1 is the channel and ?2 the ids. Without a condition no such
-/// purge concerns the kind.
+/// `of_message`, ?1 is the channel and ?2 the ids; in `of_edited`, ?2 is the message and ?3
+/// when it was edited. Without a condition no such purge concerns the kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
     /// What stands before every table's name.
@@ -40,6 +40,8 @@ pub(crate) struct Table {
     pub(crate) of_channel: Option<&'static str>,
     /// Entries that messages led to.
     pub(crate) of_message: Option<&'static str>,
+    /// Entries that a message led to before it was edited.
+    pub(crate) of_edited: Option<&'static str>,
     /// Entries from before a time.
     pub(crate) before: Option<&'static str>,
     /// What its entries were made from.
@@ -83,6 +85,7 @@ impl Table {
         of_user: None,
         of_channel: None,
         of_message: None,
+        of_edited: None,
         before: None,
         sources: None,
     };
@@ -143,6 +146,7 @@ impl Table {
         bytes: "octet_length(text)",
         time: "at",
         of_channel: Some("link_channel = ?"),
+        of_edited: Some("link_channel = ?1 AND link_message = ?2 AND at < ?3"),
         before: Some("at < ?"),
         ..Self::EMPTY
     };
@@ -268,7 +272,7 @@ impl Table {
         let first = |which: Option<&str>| Some(which?.replace('?', "?1"));
         match purge {
             Purge::Messages { .. } => self.of_message.map(str::to_owned),
-            Purge::Edited { .. } => None,
+            Purge::Edited { .. } => self.of_edited.map(str::to_owned),
             Purge::Channel(_) => first(self.of_channel),
             Purge::Guild(_) => first(self.of_guild),
             Purge::Member { .. } => Some(format!(

@@ -166,7 +166,6 @@ async fn one_page_confirms_for_everybody() {
     let mut rows = of(&[3, 4]);
     let edit = Edit {
         message: channel.messages[0],
-        author: ADA,
         words: Some("ginger".to_owned()),
         at: Some(UnixMillis(5)),
     };
@@ -292,7 +291,6 @@ async fn an_edit_that_was_missed_is_made_up_for() {
         let question = channel.messages[0];
         let edit = Edit {
             message: question,
-            author: ADA,
             words: Some(words.to_owned()),
             at: at.map(UnixMillis),
         };
@@ -323,7 +321,6 @@ async fn an_edit_is_made_up_for_in_the_background() {
         }
         let edit = Edit {
             message: question,
-            author: ADA,
             words: Some("ginger".to_owned()),
             at: Some(UnixMillis(5)),
         };
@@ -510,7 +507,6 @@ async fn what_the_window_shows_is_not_asked_for() {
     }
     let edit = |message: MessageId, at: i64| Edit {
         message,
-        author: ADA,
         words: Some("ginger".to_owned()),
         at: Some(UnixMillis(at)),
     };
@@ -579,7 +575,6 @@ async fn a_question_has_its_new_words_before_the_stores_have_them() {
         channel: HERE,
         edit: Edit {
             message: MessageId::new(10),
-            author: ADA,
             words: Some("ginger".to_owned()),
             at: Some(s.memory.now()),
         },

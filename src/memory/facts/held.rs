@@ -104,7 +104,12 @@ impl Held {
                 let here = self.links.get(channel);
                 here.is_some_and(|here| ids.iter().any(|id| here.contains_key(id)))
             }
-            Purge::Edited { .. } => false,
+            Purge::Edited {
+                channel, message, ..
+            } => {
+                let here = self.links.get(channel);
+                here.is_some_and(|here| here.contains_key(message))
+            }
             Purge::Channel(channel) => self.links.contains_key(channel),
             Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => true,
         }

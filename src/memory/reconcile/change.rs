@@ -80,8 +80,6 @@ pub enum DiscordChange {
 pub struct Edit {
     /// The message.
     pub message: MessageId,
-    /// Its author.
-    pub author: UserId,
     /// What it says now, as a turn would store it; none for an application's.
     pub words: Option<String>,
     /// When a person edited it; none if Discord only added a preview.

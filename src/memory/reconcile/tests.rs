@@ -25,7 +25,6 @@ fn edited(id: u64, words: &str, at: Option<i64>) -> DiscordChange {
         channel: HERE,
         edit: Edit {
             message: MessageId::new(id),
-            author: UserId::new(5),
             words: Some(words.to_owned()),
             at: at.map(UnixMillis),
         },

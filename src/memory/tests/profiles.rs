@@ -31,7 +31,6 @@ async fn told(s: &Scene, here: &Place, readable: Readable) -> Profiles {
 async fn edited(s: &Scene, at: Option<i64>) {
     let edit = Edit {
         message: MessageId::new(10),
-        author: ADA,
         words: Some("ginger".to_owned()),
         at: at.map(UnixMillis),
     };
@@ -69,7 +68,6 @@ async fn a_fact_of_words_that_were_edited_away_is_not_told() {
     for (message, at) in [(10, 6), (11, 5)] {
         let edit = Edit {
             message: MessageId::new(message),
-            author: ADA,
             words: None,
             at: Some(UnixMillis(at)),
         };
@@ -212,6 +210,8 @@ async fn what_made_room_goes_from_the_disk_with_its_words() {
     };
     assert_eq!(on_disk().await, [10, 11].into());
     edited(&s, Some(8)).await;
+    assert_eq!(on_disk().await, [11].into());
+    s.memory.flush().await;
     assert_eq!(on_disk().await, [11, 12].into());
 }
 

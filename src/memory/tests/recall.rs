@@ -234,7 +234,6 @@ async fn new_words_are_found_and_former_ones_are_not() {
         channel: HERE,
         edit: Edit {
             message: MessageId::new(10),
-            author: ADA,
             words: Some("my valve is called Dora".to_owned()),
             at: Some(s.memory.now()),
         },

@@ -64,7 +64,6 @@ fn edited(words: Option<&str>, at: Option<UnixMillis>) -> DiscordChange {
         channel: ELSEWHERE,
         edit: Edit {
             message: SOURCE,
-            author: BORIS,
             words: words.map(str::to_owned),
             at,
         },

@@ -221,7 +221,6 @@ async fn an_edit_takes_back_what_was_learnt() {
         channel: ChannelId::new(2),
         edit: Edit {
             message: MessageId::new(3),
-            author: ADA,
             words: Some("I grow nothing".to_owned()),
             at,
         },

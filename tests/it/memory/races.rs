@@ -281,7 +281,6 @@ async fn a_missed_edit_of_a_source_reaches_what_was_restored() {
             channel: source.channel,
             edit: Edit {
                 message: MessageId::new(5),
-                author: BORIS,
                 words: Some("other words".to_owned()),
                 at: Some(UnixMillis(START.0 - minutes_ago * MINUTE_MS)),
             },

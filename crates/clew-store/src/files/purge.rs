@@ -63,10 +63,9 @@ impl StoreFolder {
         let paths = match kind {
             Kind::Messages => return self.purge_rows(purge),
             Kind::UserFacts | Kind::ServerFacts => match purge {
-                Purge::Messages { channel, .. } | Purge::Channel(channel) => {
-                    self.linked_files(kind, *channel)
-                }
-                Purge::Edited { .. } => return Ok(0),
+                Purge::Messages { channel, .. }
+                | Purge::Edited { channel, .. }
+                | Purge::Channel(channel) => self.linked_files(kind, *channel),
                 Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => {
                     self.entry_files(kind)?
                 }

@@ -24,7 +24,6 @@ fn flood(noted: &Noted, guild: GuildId, count: usize) {
 fn edit(id: u64, at: Option<i64>) -> Edit {
     Edit {
         message: MessageId::new(id),
-        author: UserId::new(5),
         words: None,
         at: at.map(UnixMillis),
     }

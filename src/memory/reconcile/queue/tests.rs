@@ -10,7 +10,6 @@ const HERE: ChannelId = ChannelId::new(7);
 fn edit(bytes: usize) -> Edit {
     Edit {
         message: MessageId::new(1),
-        author: UserId::new(5),
         words: Some("x".repeat(bytes)),
         at: None,
     }

@@ -1,6 +1,6 @@
 //! A purge removes what it covers from every kind, and nothing else.
 
-use clew_context::model::ContentSource;
+use clew_context::model::{ContentSource, UnixMillis};
 use clew_store::model::{Fact, Origin, Scope, StoredMessage, StoredReceipt, StoredRole, Subject};
 use clew_store::{Backend, Kind, Purge, Record, SUMMARY_REMOVED, without};
 
@@ -18,6 +18,7 @@ on_each_store! {
     a_purge_of_an_answer_leaves_the_question
     a_purge_of_a_part_removes_the_answer
     a_purge_of_a_linked_message_removes_the_fact
+    an_edit_of_a_linked_message_removes_what_was_learnt_before
     a_purge_by_age_removes_only_what_is_older
     a_purge_of_nothing_removes_nothing
 }
@@ -131,7 +132,11 @@ fn fact_goes(purge: &Purge, fact: &Fact) -> bool {
             let linked = |(place, id)| place == *channel && ids.contains(&id);
             fact.link.is_some_and(linked)
         }
-        Purge::Edited { .. } => false,
+        Purge::Edited {
+            channel,
+            message,
+            at,
+        } => fact.link == Some((*channel, *message)) && fact.at < *at,
         Purge::Channel(channel) => fact.link.is_some_and(|(place, _)| place == *channel),
         Purge::Guild(guild) => is_from(*guild),
         Purge::Member { guild, user } => is_from(*guild) && concerns(*user),
@@ -284,6 +289,26 @@ async fn a_purge_of_a_part_removes_the_answer<F: Fixture>(place: &F) {
 async fn a_purge_of_a_linked_message_removes_the_fact<F: Fixture>(place: &F) {
     let kinds = [Kind::UserFacts, Kind::ServerFacts];
     check(place, of(vec![message(5_001), message(5_002)]), &kinds).await;
+}
+
+async fn an_edit_of_a_linked_message_removes_what_was_learnt_before<F: Fixture>(place: &F) {
+    let facts = world::<F>("")
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Fact(fact) => Some(fact),
+            _ => None,
+        });
+    let mut linked = facts.filter(|fact| matches!(fact.subject, Subject::User(_)));
+    let fact = linked.find(|fact| fact.link.is_some()).unwrap();
+    let (channel, message) = fact.link.unwrap();
+    let edited = |at| Purge::Edited {
+        channel,
+        message,
+        at,
+    };
+    check(&F::fresh().await, edited(fact.at), &[]).await;
+    let after = edited(UnixMillis(fact.at.0 + 1));
+    check(place, after, &[Kind::UserFacts]).await;
 }
 
 async fn a_purge_by_age_removes_only_what_is_older<F: Fixture>(place: &F) {
