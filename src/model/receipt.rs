@@ -1,5 +1,7 @@
 //! What an answer was made from: ids, counts and times, never a message's text.
 
+mod listed;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -29,13 +31,16 @@ pub struct Receipt {
     #[serde(with = "millis")]
     pub collected_in: Duration,
     /// The REST calls made for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<CollectorReceipt>,
     /// What could not be got, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<(Stage, Fallback)>,
     /// The tools that the model called, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolReceipt>,
     /// The messages and channels that the tools read.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<ReadSource>,
     /// What the model that was asked last got; before that, what it will get.
     pub prompt: PromptReceipt,
@@ -81,6 +86,7 @@ pub struct ReadSource {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptReceipt {
     /// The messages of the block, oldest first.
+    #[serde(with = "listed")]
     pub shown: Vec<ShownMessage>,
     /// The message whose words stand in for the trigger's, unless it is in the block.
     pub quoted: Option<ShownMessage>,
@@ -89,7 +95,7 @@ pub struct PromptReceipt {
     /// The messages that are not in the block, by reason.
     pub left_out: Vec<LeftOut>,
     /// The newest of them, oldest first, as far as they may be named.
-    #[serde(default)]
+    #[serde(default, with = "listed")]
     pub omitted: Vec<OmittedMessage>,
     /// Unicode scalars of the block.
     pub block_chars: usize,

@@ -7,6 +7,7 @@ pub(crate) mod model;
 #[expect(dead_code, reason = "the store's own tests use all of it")]
 #[path = "../../crates/clew-store/tests/it/support/postgres.rs"]
 pub(crate) mod postgres;
+pub(crate) mod receipt;
 pub(crate) mod schema;
 
 use clew_context::model::UnixMillis;

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::pairs;
 use crate::support::model::FakeModel;
+use crate::support::receipt::body;
 use crate::support::schema;
 
 /// How much of a message's words is looked for: less than what is ever shortened.
@@ -111,7 +112,7 @@ fn check(
     lines: &[Value],
     tokens: (u64, u64),
 ) {
-    let body: Value = serde_json::from_str(&receipt.body).unwrap();
+    let body = body(receipt);
     let results = tool_results(request);
     let read = body["read"].as_array().unwrap();
     assert_eq!(read.is_empty(), results.is_empty(), "{read:?}");
@@ -269,7 +270,6 @@ async fn receipts_of_tools_and_runs_agree_with_what_the_model_got() {
     let settings = settings(&model.url(), folder.path());
     let world = demo::played(settings).await.unwrap();
     let receipts = check_all(&world, folder.path(), model.requests(), (0, 0)).await;
-    let body = |receipt: &StoredReceipt| receipt.body.parse::<Value>().unwrap();
     let mut bodies = receipts.iter().map(body);
     assert!(bodies.any(|body| body["tools"] != json!([])));
     let run = body(receipts.last().unwrap());
