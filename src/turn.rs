@@ -376,7 +376,7 @@ async fn answer(
     turn.report.enters(TurnStage::Deliver);
     // Boxed to keep the future of a turn small.
     let recording = Box::pin(record::begin(turn, material, &answer, tools, posted)).await;
-    let delivered = deliver(turn, material, answer, posted, control).await;
+    let delivered = deliver(turn, material, answer, posted).await;
     if let Some(order) = control.revoked() {
         return Err(order);
     }

@@ -121,11 +121,6 @@ impl Control {
         }
     }
 
-    /// Whether the trigger was deleted.
-    pub(super) fn is_cancelled(&self) -> bool {
-        matches!(*self.orders.borrow(), Order::Cancel)
-    }
-
     /// Notes that the answer is shown and about to be stored.
     pub(super) fn answered(&mut self) {
         self.answered = true;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::ask::TurnAnswer;
-use super::control::{Control, Order};
+use super::control::Order;
 use super::{Turn, TurnMaterial, line};
 use crate::llm::{Completion, FinishReason};
 use crate::telemetry::event::Outcome;
@@ -48,19 +48,16 @@ pub(super) async fn deliver(
     material: &TurnMaterial,
     answer: TurnAnswer,
     posted: &mut PostedAnswer<'_>,
-    control: &Control,
 ) -> Delivered {
     match answer {
         TurnAnswer::Line(line, outcome) => {
             let said = posted.say(&line).await;
             ended(turn, said, outcome).await.into()
         }
-        TurnAnswer::Inspected(text) => post(turn, posted, &text, control).await.into(),
-        TurnAnswer::Whole(completion) => {
-            post_whole(turn, material, posted, completion, control).await
-        }
+        TurnAnswer::Inspected(text) => post(turn, posted, &text).await.into(),
+        TurnAnswer::Whole(completion) => post_whole(turn, material, posted, completion).await,
         TurnAnswer::BrokenOff(text, why) => {
-            post(turn, posted, &format!("{text}\n{why}"), control).await;
+            post(turn, posted, &format!("{text}\n{why}")).await;
             Outcome::Failed.into()
         }
         TurnAnswer::PartOfRun(text, order) => {
@@ -77,10 +74,9 @@ async fn post_whole(
     material: &TurnMaterial,
     posted: &mut PostedAnswer<'_>,
     completion: Completion,
-    control: &Control,
 ) -> Delivered {
     let text = &completion.text;
-    let outcome = post(turn, posted, text, control).await;
+    let outcome = post(turn, posted, text).await;
     if outcome != Outcome::Answered {
         return outcome.into();
     }
@@ -125,17 +121,10 @@ fn shown(turn: &Turn<'_>, posted: &PostedAnswer<'_>, text: &str) {
 }
 
 /// Shows a whole text.
-async fn post(
-    turn: &Turn<'_>,
-    posted: &mut PostedAnswer<'_>,
-    text: &str,
-    control: &Control,
-) -> Outcome {
-    let is_shown = persist::show(posted, text, control).await;
+async fn post(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str) -> Outcome {
+    let is_shown = persist::show(posted, text).await;
     if is_shown.is_ok() {
         shown(turn, posted, text);
-    } else if control.is_cancelled() {
-        return Outcome::Cancelled;
     }
     ended(turn, is_shown, Outcome::Answered).await
 }

@@ -209,6 +209,8 @@ impl Dispatcher {
                 && us.is_person(&message)
                 && asks()
                 && !self.services.claims.is_taken(message.id)
+                // What became of it tells the turn of its original, which may still run.
+                && !self.holds.knows(message.id)
             {
                 let question = message.id;
                 self.catch_up.found(message, self.services.memory.now());

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::super::control::Control;
 use super::PostedAnswer;
 use clew_context::discord::error::RestError;
 use clew_context::model::Fallback;
@@ -50,26 +49,18 @@ pub(in crate::turn) async fn insist<T, F: Future<Output = Result<T, RestError>>>
 }
 
 /// Shows a whole answer; without its file if only the file fails.
-pub(super) async fn show(
-    posted: &mut PostedAnswer<'_>,
-    text: &str,
-    control: &Control,
-) -> Result<(), RestError> {
+pub(super) async fn show(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestError> {
     posted.give_up_at(Instant::now() + PATIENCE);
-    match persist(posted, text, control).await {
-        Err(error) if posted.gives_up_file(&error) => persist(posted, text, control).await,
+    match persist(posted, text).await {
+        Err(error) if posted.gives_up_file(&error) => persist(posted, text).await,
         shown => shown,
     }
 }
 
 /// Tries until neither an outage of seconds nor a limit of minutes can lose an
-/// answer. The nonce keeps a message whose response was lost from being posted twice. Whoever
-/// deleted the question waits for no answer.
-async fn persist(
-    posted: &mut PostedAnswer<'_>,
-    text: &str,
-    control: &Control,
-) -> Result<(), RestError> {
+/// answer. The nonce keeps a message whose response was lost from being posted twice; it is posted
+/// though the question was deleted meanwhile, since only so is it known what to take back.
+async fn persist(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestError> {
     let mut faults = 0;
     loop {
         let Err(error) = posted.show(text, true).await else {
@@ -87,8 +78,5 @@ async fn persist(
         };
         tracing::info!(%error, seconds = wait.as_secs(), "an answer is shown later");
         sleep(wait).await;
-        if control.is_cancelled() {
-            return Err(error);
-        }
     }
 }
