@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::circuit::Side;
 use super::history::Exchange;
 use super::unsaved::UnsavedTurn;
 use super::{Memory, Place, Stores};
@@ -67,14 +66,7 @@ impl Memory {
                 self.failed(&turn.ids, StoreOperation::Append, &error);
                 Ok(())
             }
-            Err(error) => {
-                // Told at once: the turn's rows, which are stored beside it, may take long.
-                if self.note_failure(&[Side::Write], &error) {
-                    self.report(&turn.ids, StoreOperation::Append, &error);
-                }
-                Err(error)
-            }
-            Ok(()) => Ok(()),
+            stored => stored,
         }
     }
 }

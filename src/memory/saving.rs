@@ -156,10 +156,26 @@ impl Memory {
             }
             Ok(None)
         };
+        let receipt = self.store_receipt(turn);
         // Together, so that a store which commits in groups commits once.
-        let (appended, receipt) = tokio::join!(append, self.store_receipt(turn));
+        let (appended, receipt) = tokio::join!(self.told(turn, append), self.told(turn, receipt));
         receipt?;
         appended
+    }
+
+    /// Tells of a failure at once: what is stored beside it may take long.
+    async fn told<T>(
+        &self,
+        turn: &UnsavedTurn,
+        write: impl Future<Output = Result<T, clew_store::Error>>,
+    ) -> Result<T, clew_store::Error> {
+        let written = write.await;
+        if let Err(error) = &written
+            && self.note_failure(&[Side::Write], error)
+        {
+            self.report(&turn.ids, StoreOperation::Append, error);
+        }
+        written
     }
 
     async fn stored(&self, moving: Moving<'_>, ordinal: Option<u64>) {
