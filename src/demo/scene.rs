@@ -17,8 +17,8 @@ pub(super) struct DemoScene {
     pub(super) setting: String,
     /// The rule by which the bot collects here.
     pub(super) rule: String,
-    /// What a bot that sends its model the mention alone leaves that model with.
-    pub(super) alone: String,
+    /// What a bot that follows replies and nothing else sends its model.
+    pub(super) by_replies: String,
     /// The rule in a few words.
     pub(super) because: String,
     /// Whether it needs a model: one that calls tools, or whose answers are remembered.

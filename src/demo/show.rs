@@ -57,7 +57,8 @@ impl<'a> DemoPage<'a> {
         };
         let text = format!(
             "The bot runs here, on a Discord that is simulated on this machine: the server of \
-             a small waterworks. {who}"
+             a small waterworks. {who} Beside it stands what a chain bot sends its model: one that \
+             follows replies, as many do."
         );
         self.paragraph("", &text)
     }

@@ -71,7 +71,7 @@ async fn a_newcomer_sees_at_once_what_it_is_about() {
         &[
             "6 of 6 went as expected",
             "1. A question in a thread of 300 messages that began yesterday",
-            "sends this one message: what is \"it\"?",
+            "a chain bot sends this and the thread's first message: what was tried?",
             "sends 40 more, 2 requests",
             "261 older ones are too many (MEM_MAX_MSGS=40)",
             "it reads    Ada: Turbidity after filter 3",

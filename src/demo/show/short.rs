@@ -33,11 +33,12 @@ impl DemoPage<'_> {
         }
         let asks = format!("\"{}\"", played.text);
         self.labelled(&format!("{} asks", played.asker), &asks)?;
-        let alone = match options.ask {
-            Some(_) => "sends this one message".to_owned(),
-            None => format!("sends this one message: {}", scene.alone),
+        // For another question what it leaves open does not hold.
+        let by_replies = match options.ask {
+            Some(_) => scene.by_replies.split(':').next().unwrap_or_default(),
+            None => &scene.by_replies,
         };
-        self.labelled_in(Style::Dim, "a plain bot", &alone)?;
+        self.labelled_in(Style::Dim, "a chain bot", by_replies)?;
         self.labelled_in(Style::Green, "Clew", &sent(scene, played, limits))?;
         self.short_answer(played)?;
         self.end(complaints)
