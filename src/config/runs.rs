@@ -16,7 +16,7 @@ const RUN_TIME: Duration = Duration::from_mins(10);
 pub struct RunConfig {
     /// `MAX_AGENT_RUNS`.
     pub most: usize,
-    /// [`RUN_TIME`], `AGENT_RUN_MAX_TOKENS`.
+    /// `AGENT_RUN_MAX_TOKENS`, and ten minutes.
     pub bounds: RunBounds,
 }
 
