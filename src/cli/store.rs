@@ -229,7 +229,7 @@ impl OpenedStore {
         Ok(opened)
     }
 
-    /// Opens it for reading, even while the bot runs (except for files).
+    /// Opens it for reading, even while the bot runs.
     async fn look(config: &Config) -> Result<Self, Error> {
         let address = &config.memory.store;
         check_there(address).await?;
