@@ -324,7 +324,8 @@ impl Memory {
     /// Reports a failure that costs part of what is remembered, not the answer.
     fn failed(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
         self.report(ids, operation, error);
-        self.note_failure(circuit::Side::of(operation), error);
+        let sides = circuit::Side::of(operation);
+        self.note_failure(&self.stores.lasting, sides, error);
     }
 
     fn report(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {

@@ -17,6 +17,7 @@ mod image_room;
 mod left;
 mod line;
 mod observe;
+pub mod patience;
 mod progress;
 mod record;
 mod roles;

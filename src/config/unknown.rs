@@ -86,8 +86,8 @@ const REMOVED: &[(&str, &str)] = &[
     ("TOOL_OUTPUT_MAX_MB", "nothing; it is always 256"),
     ("TOOL_POINTERS_MAX", "nothing; it is always 1000"),
     ("TOOL_PROMPT_MAX_CHARS", "nothing; it is always 48000"),
-    ("TOOL_TIMEOUT_S", "nothing; it is always 20"),
     ("TOOL_SESSION_IDLE_MIN", "nothing; it is always 60"),
+    ("TOOL_TIMEOUT_S", "nothing; it is always 20"),
 ];
 
 /// What to write instead of a name that was a setting.

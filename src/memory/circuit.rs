@@ -219,17 +219,22 @@ impl Memory {
     /// Notes that a command or a tool failed by what its store did. Whether reading fails, or
     /// writing, is found out by the next check.
     pub fn note_failed_request(&self, error: &clew_store::Error) {
-        self.note_failure(Side::BOTH, error);
+        self.note_failure(&self.stores.lasting, Side::BOTH, error);
     }
 
     /// Notes the failure of what did not go through [`Memory::attempt`]. Returns whether it is
     /// news.
-    pub(super) fn note_failure(&self, sides: &[Side], error: &clew_store::Error) -> bool {
+    pub(super) fn note_failure(
+        &self,
+        store: &Arc<Store>,
+        sides: &[Side],
+        error: &clew_store::Error,
+    ) -> bool {
         self.look_for_holder(error);
         if !error.is_of_store() {
             return false;
         }
-        let circuit = self.circuit(&self.stores.lasting);
+        let circuit = self.circuit(store);
         let failing = |now: Seen| sides.iter().fold(now.sides, |now, side| now.failing(*side));
         let changed = circuit.change(sides, failing);
         if let Some(now) = changed {

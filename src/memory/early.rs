@@ -235,13 +235,9 @@ impl Memory {
     /// Settles a turn if Discord tells.
     async fn settle_one(&self, rest: &Rest, us: UserId, key: &TurnKey) {
         let rows = self.unsaved.early_rows(key).unwrap_or_default();
-        let (shown, age) = match answer(&rows) {
-            Some(answer) => {
-                let age = self.elapsed(answer.timestamp);
-                (self.look_for_answer(rest, us, key, &rows).await, age)
-            }
-            None => (Shown::No, MOST_AGE),
-        };
+        // Without an answer none is on its way.
+        let age = answer(&rows).map_or(MOST_AGE, |answer| self.elapsed(answer.timestamp));
+        let shown = self.look_for_answer(rest, us, key, &rows).await;
         let mut left = self.lock_left();
         let Some(place) = left.iter().position(|one| one.key == *key) else {
             // It is asked again, which settled it.

@@ -171,7 +171,7 @@ impl Memory {
     ) -> Result<T, clew_store::Error> {
         let written = write.await;
         if let Err(error) = &written
-            && self.note_failure(&[Side::Write], error)
+            && self.note_failure(&self.stores.conversations, &[Side::Write], error)
         {
             self.report(&turn.ids, StoreOperation::Append, error);
         }

@@ -15,6 +15,7 @@ use super::super::loop_event::{CatchUpNews, LoopEvent};
 use super::Dispatcher;
 use crate::telemetry::event::{CaughtBy, CaughtUp, Refusal};
 use crate::turn::Services;
+use crate::turn::patience::patiently;
 use clew_context::collect::{MessagePage, PageCursor};
 use clew_context::discord::error::RestError;
 use clew_context::engine::route::{RouteFacts, Rules, Verdict, route};
@@ -307,17 +308,19 @@ fn tell(loop_events: &mpsc::UnboundedSender<LoopEvent>, news: CatchUpNews) {
 /// Where direct messages were written, or nothing if the store does not say.
 async fn recent_direct(services: &Services) -> Option<Vec<ChannelId>> {
     let list = || async { services.memory.recent_direct(DIRECT).await.ok_or(()) };
-    patiently(list, |()| true).await.ok()
+    patiently(pauses(), list, |()| true).await.ok()
 }
 
 /// A page, or none if it cannot be read.
 async fn missed_page(services: &Services, look: Look) -> Option<MessagePage> {
     let (reader, cursor) = (services.rest.reader(), PageCursor::After(look.after));
     let read = || reader.missed_page(look.channel, cursor, soon());
-    let page = patiently(read, may_pass).await.inspect_err(|error| {
-        tracing::warn!(channel = %look.channel, %error,
+    let page = patiently(pauses(), read, may_pass)
+        .await
+        .inspect_err(|error| {
+            tracing::warn!(channel = %look.channel, %error,
             "questions that were missed there cannot be looked for");
-    });
+        });
     page.ok()
 }
 
@@ -333,7 +336,7 @@ async fn roles(
     }
     let reader = services.rest.reader();
     let read = || reader.member_roles(guild, asker.id, soon());
-    patiently(read, may_pass).await.map(Some)
+    patiently(pauses(), read, may_pass).await.map(Some)
 }
 
 /// When a request has to be answered that begins now.
@@ -342,24 +345,10 @@ fn soon() -> Instant {
 }
 
 /// Whether Discord is out of order, and will do later what it did not do now.
-const fn may_pass(error: &RestError) -> bool {
-    error.transient || error.reason.is_unanswered()
+fn pauses() -> impl Iterator<Item = Duration> {
+    PAUSES.into_iter().map(Duration::from_secs)
 }
 
-/// Asks again after what may pass.
-async fn patiently<T, E, F: Future<Output = Result<T, E>>>(
-    ask: impl Fn() -> F,
-    may_pass: impl Fn(&E) -> bool,
-) -> Result<T, E> {
-    let mut pauses = PAUSES.into_iter();
-    loop {
-        let error = match ask().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        let Some(pause) = pauses.next().filter(|_| may_pass(&error)) else {
-            return Err(error);
-        };
-        sleep(Duration::from_secs(pause)).await;
-    }
+const fn may_pass(error: &RestError) -> bool {
+    error.transient || error.reason.is_unanswered()
 }

@@ -100,19 +100,19 @@ impl Held {
     /// Whether a purge may remove facts that are held.
     pub(super) fn is_touched_by(&self, purge: &Purge) -> bool {
         match purge {
-            Purge::Messages { channel, ids } => {
-                let here = self.links.get(channel);
-                here.is_some_and(|here| ids.iter().any(|id| here.contains_key(id)))
-            }
+            Purge::Messages { channel, ids } => self.is_linked(*channel, ids),
             Purge::Edited {
                 channel, message, ..
-            } => {
-                let here = self.links.get(channel);
-                here.is_some_and(|here| here.contains_key(message))
-            }
+            } => self.is_linked(*channel, std::slice::from_ref(message)),
             Purge::Channel(channel) => self.links.contains_key(channel),
             Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => true,
         }
+    }
+
+    /// Whether facts were learnt from any of these messages.
+    fn is_linked(&self, channel: ChannelId, ids: &[MessageId]) -> bool {
+        let here = self.links.get(&channel);
+        here.is_some_and(|here| ids.iter().any(|id| here.contains_key(id)))
     }
 
     /// The messages of a channel that facts were learnt from.

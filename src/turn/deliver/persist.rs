@@ -1,10 +1,12 @@
 //! Keeps trying: to show a whole answer, and to take one back.
 
+use std::iter::repeat_n;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use super::PostedAnswer;
+use crate::turn::patience::patiently;
 use clew_context::discord::error::RestError;
 use clew_context::model::Fallback;
 
@@ -39,13 +41,8 @@ pub(in crate::turn) async fn insist<T, F: Future<Output = Result<T, RestError>>>
         Tries::One => 0,
         Tries::All => TRIES - 1,
     };
-    for _ in 0..more {
-        match call().await {
-            Err(error) if error.reason.is_unanswered() => sleep(PAUSE).await,
-            answered => return answered,
-        }
-    }
-    call().await
+    let is_unanswered = |error: &RestError| error.reason.is_unanswered();
+    patiently(repeat_n(PAUSE, more), call, is_unanswered).await
 }
 
 /// Shows a whole answer; without its file if only the file fails.

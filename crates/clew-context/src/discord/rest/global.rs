@@ -21,27 +21,20 @@ const POOLS: usize = RateLimitPool::ALL.len();
 /// Each pool has its share of every second. What it has not used is lent to the others as the
 /// second passes: a burst of one kind finds its share free, and a long queue of one kind takes
 /// nearly all there is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct GlobalLimit {
     window: Lock<Window>,
     /// First come, first served within a pool; only the first one waits for the window.
     lines: [Mutex<()>; POOLS],
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default)]
 struct Window {
     began: Option<Instant>,
     used: [u32; POOLS],
 }
 
 impl GlobalLimit {
-    pub(super) fn new() -> Self {
-        Self {
-            window: Lock::new(Window::new(None)),
-            lines: Default::default(),
-        }
-    }
-
     /// Waits until the pool may send one more request. `held` is told until when it waits at
     /// least.
     pub(super) async fn take(&self, pool: RateLimitPool, held: impl Fn(Instant)) {
@@ -63,19 +56,15 @@ impl GlobalLimit {
 }
 
 impl Window {
-    const fn new(began: Option<Instant>) -> Self {
-        Self {
-            began,
-            used: [0; POOLS],
-        }
-    }
-
     /// Counts one request of the pool, or says when to try again.
     fn try_take(&mut self, pool: RateLimitPool, now: Instant) -> Result<(), Instant> {
         let began = match self.began {
             Some(began) if now < began + WINDOW => began,
             _ => {
-                *self = Self::new(Some(now));
+                *self = Self {
+                    began: Some(now),
+                    used: [0; POOLS],
+                };
                 now
             }
         };
@@ -128,7 +117,7 @@ mod tests {
     #[tokio::test]
     async fn each_pool_finds_its_share_in_a_burst_of_all() {
         let now = Instant::now();
-        let mut window = Window::new(None);
+        let mut window = Window::default();
         for pool in RateLimitPool::ALL {
             assert_eq!(fill(&mut window, pool, now), pool.share(), "{pool:?}");
         }
@@ -137,7 +126,7 @@ mod tests {
     #[tokio::test]
     async fn one_pool_takes_nearly_all_that_nobody_else_wants() {
         let began = Instant::now();
-        let mut window = Window::new(None);
+        let mut window = Window::default();
         let mut sent = 0;
         for millis in (0..1_000).step_by(10) {
             let now = began + Duration::from_millis(millis);
@@ -154,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn no_second_has_more_than_the_limit() {
         let began = Instant::now();
-        let mut window = Window::new(None);
+        let mut window = Window::default();
         let mut sent = 0;
         for millis in (0..1_000).step_by(10) {
             let now = began + Duration::from_millis(millis);
@@ -167,7 +156,7 @@ mod tests {
     #[tokio::test]
     async fn checks_borrow_nothing() {
         let began = Instant::now();
-        let mut window = Window::new(None);
+        let mut window = Window::default();
         fill(&mut window, RateLimitPool::Checks, began);
         let late = began + Duration::from_millis(990);
         assert_eq!(fill(&mut window, RateLimitPool::Checks, late), 0);
@@ -175,7 +164,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_goes_on_in_the_next_second_in_order() {
-        let limit = std::sync::Arc::new(GlobalLimit::new());
+        let limit = std::sync::Arc::<GlobalLimit>::default();
         let began = Instant::now();
         let (sender, mut order) = tokio::sync::mpsc::unbounded_channel();
         for number in 0..100 {

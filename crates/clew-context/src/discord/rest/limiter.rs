@@ -23,19 +23,19 @@ pub(super) struct PoolLimiter {
     held: Mutex<Held>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Held {
-    limiter: RouteLimiter,
+    limiter: RateLimiter,
     endpoints: HashSet<Endpoint>,
 }
 
-/// A limiter of twilight's that leaves the global limit to [`GlobalLimit`].
-#[derive(Debug, Clone)]
-struct RouteLimiter(RateLimiter);
-
-impl Default for RouteLimiter {
-    fn default() -> Self {
-        Self(RateLimiter::new(u16::MAX))
+impl Held {
+    fn new() -> Self {
+        Self {
+            // The global limit is left to `GlobalLimit`.
+            limiter: RateLimiter::new(u16::MAX),
+            endpoints: HashSet::new(),
+        }
     }
 }
 
@@ -44,7 +44,7 @@ impl PoolLimiter {
         Self {
             pool,
             global,
-            held: Mutex::default(),
+            held: Mutex::new(Held::new()),
         }
     }
 
@@ -75,11 +75,11 @@ impl PoolLimiter {
         let mut held = self.held();
         if !held.endpoints.contains(&endpoint) {
             if held.endpoints.len() >= MOST_ENDPOINTS {
-                *held = Held::default();
+                *held = Held::new();
             }
             held.endpoints.insert(endpoint.clone());
         }
-        (held.limiter.0.clone(), endpoint)
+        (held.limiter.clone(), endpoint)
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -120,7 +120,7 @@ mod tests {
     use twilight_http_ratelimiting::Method;
 
     fn limiter() -> PoolLimiter {
-        PoolLimiter::new(RateLimitPool::Main, Arc::new(GlobalLimit::new()))
+        PoolLimiter::new(RateLimitPool::Main, Arc::default())
     }
 
     fn endpoint(path: &str) -> Endpoint {

@@ -103,7 +103,7 @@ impl RateLimitPools {
         let wire = client
             .token()
             .and_then(|token| Wire::new(http, token, address));
-        let global = Arc::new(GlobalLimit::new());
+        let global = Arc::<GlobalLimit>::default();
         let limiters =
             RateLimitPool::ALL.map(|pool| Arc::new(PoolLimiter::new(pool, Arc::clone(&global))));
         Self {
