@@ -54,9 +54,12 @@ impl Channel {
     async fn doubted(&self) -> (Scene, Vec<StoredMessage>) {
         let s = scene().await;
         let here = place(GUILD, self.id, ADA);
-        s.ask(&here, self.messages[0].get(), "saffron").await;
-        let mut rows = s.rows(&here).await;
-        rows[1].message = Some(self.messages[1]);
+        let mut exchange = s.exchange(self.messages[0].get(), "saffron");
+        // The next id is not that of the next message if a millisecond lies between them.
+        exchange.messages = vec![self.messages[1]];
+        let ids = Ids::default();
+        s.memory.record(&ids, &here, &exchange, None).await;
+        let rows = s.rows(&here).await;
         s.pass(1_000);
         s.memory.missed(Missed::Everything);
         (s, rows)
