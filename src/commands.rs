@@ -41,6 +41,7 @@ use clew_discord::event::IncomingInteraction;
 use clew_discord::guild_state::GuildState;
 use clew_discord::model::{CommandSpec, InteractionData};
 use clew_discord::rest::Rest;
+use clew_discord::session::Claims;
 
 pub use call::{Call, Deferral};
 pub use done::{BeginningRun, Done, Effect, Reply};
@@ -113,6 +114,8 @@ impl Refused {
 pub struct CommandServices<'a> {
     /// What is remembered.
     pub memory: &'a Memory,
+    /// Where an erasure is noted for the next process.
+    pub claims: &'a Claims,
     /// The agents, and where they answer.
     pub agents: &'a Agents,
     /// The agent runs that are under way.

@@ -24,7 +24,7 @@ use queue::Overflow;
 use super::{Memory, Place, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
 use clew_discord::session::{Gap, Missed};
 use clew_store::model::{StoredMessage, StoredReceipt};
 use clew_store::{Kind, Purge, Purged, Reach};
@@ -99,6 +99,12 @@ impl Memory {
     /// Whether a conversation, or its asker, has gone since then.
     pub fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
         self.changes.noted.is_gone(place, since)
+    }
+
+    /// An earlier process erased everything of a user at that time.
+    pub fn was_erased(&self, user: UserId, at: UnixMillis) {
+        let noted = &self.changes.noted;
+        noted.gone(Party::User(user), &Purge::User(user), at);
     }
 
     /// A message was edited or deleted by an event that nobody could read.

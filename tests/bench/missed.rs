@@ -23,8 +23,8 @@ const THINKS: Duration = Duration::from_millis(300);
 /// Every tenth process finds its session lost, and looks for what it missed, unless `CLEW_LOST_EACH` says
 /// otherwise; 0: none does.
 const LOST_EACH: u64 = 10;
-/// From a kill to the next start.
-const DOWN: Duration = Duration::from_secs(10);
+/// Milliseconds from a kill to the next start, unless `CLEW_DOWN_MS` says otherwise.
+const DOWN_MS: u64 = 10_000;
 const GUILDS: usize = 4;
 const CHANNELS: usize = 10;
 const PEOPLE: usize = 100;
@@ -44,9 +44,9 @@ const SETTINGS: [(&str, &str); 2] = [("TURN_QUEUE_PER_CHANNEL", "100"), ("CATCH_
 pub(crate) fn print() {
     let kills = amount("CLEW_KILLS", KILLS);
     println!(
-        "\nQuestions under kill -9, one each {} ms, {} s down; Discord forgets each {}th session",
+        "\nQuestions under kill -9, one each {} ms, {} ms down; Discord forgets each {}th session",
         ASKED_EACH.as_millis(),
-        DOWN.as_secs(),
+        amount("CLEW_DOWN_MS", DOWN_MS),
         amount("CLEW_LOST_EACH", LOST_EACH)
     );
     println!(
@@ -136,6 +136,7 @@ async fn keep_killing(
 ) -> Child {
     let mut seed = 1;
     let lost_each = amount("CLEW_LOST_EACH", LOST_EACH);
+    let down = Duration::from_millis(amount("CLEW_DOWN_MS", DOWN_MS));
     for number in 0..kills {
         let began = Instant::now();
         let is_behind = || {
@@ -149,7 +150,7 @@ async fn keep_killing(
         }
         sleep(life(&mut seed)).await;
         kill(child);
-        sleep(DOWN).await;
+        sleep(down).await;
         if (number + 1).is_multiple_of(lost_each) {
             bot.discord.forget_sessions();
         }

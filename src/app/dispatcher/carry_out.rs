@@ -38,6 +38,7 @@ pub(super) async fn carry_out(
     let came = Instant::now();
     let for_commands = CommandServices {
         memory: &services.memory,
+        claims: &services.claims,
         agents: &services.agents,
         runs: &services.runs,
         model: services.model.as_ref(),

@@ -131,10 +131,15 @@ impl Dispatcher {
         let arrival = self.arrivals.remove(&request.trigger.id);
         let arrival = arrival.unwrap_or_else(|| self.arrival(request.turn()));
         let Arrival { asked, under_way } = arrival;
+        let (asker, written) = (request.asker(), request.trigger.id.created());
+        let erased = self.services.claims.erased_since(asker, written);
+        if let Some(at) = erased {
+            self.services.memory.was_erased(asker, at);
+        }
         WaitingTrigger {
             request,
             came: Instant::now(),
-            asked,
+            asked: erased.map_or(asked, |_| written),
             mark,
             under_way,
         }

@@ -4,7 +4,7 @@
 //! Each claim is noted in a file before the answer's first post, so that it outlasts a kill.
 //! The file holds no id: a claim is found by a keyed hash of the question's id, and says which
 //! messages were posted only to who knows that id. So there is nothing in it of anybody that an
-//! erasure would have to find.
+//! erasure would have to find. Erasures are noted in it, by a keyed hash of the user's id.
 
 mod log;
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use self::log::{Hash, Keys, Line, Log};
-use clew_context::model::{InteractionId, MessageId, UnixMillis};
+use clew_context::model::{InteractionId, MessageId, UnixMillis, UserId};
 use clew_context::outside::blocking;
 
 /// Claimed messages that a process remembers; a resumed session replays only minutes.
@@ -189,6 +189,25 @@ impl Claims {
     /// Notes that a call was taken.
     pub async fn note_call(&self, id: InteractionId) {
         self.note(self.keys.of_call(id), None).await;
+    }
+
+    /// Everything of a user is erased, at that time by Discord's clock: what they asked before
+    /// is not to be stored by a later process either.
+    pub async fn erased(&self, user: UserId, at: UnixMillis) {
+        let hash = self.keys.of_user(user);
+        {
+            let mut state = self.lock();
+            let claim = state.keep(hash, at);
+            (claim.at, claim.is_over) = (at, true);
+        }
+        self.note(hash, None).await;
+    }
+
+    /// When everything of a user was erased, if that was after a question was written.
+    pub fn erased_since(&self, user: UserId, written: UnixMillis) -> Option<UnixMillis> {
+        let state = self.lock();
+        let claim = state.kept.get(&self.keys.of_user(user))?;
+        (claim.at > written).then_some(claim.at)
     }
 
     /// The first message of an answer is about to be posted.

@@ -12,7 +12,7 @@ use sha2::Sha256;
 
 use super::super::file::{Lasts, replace};
 use super::KEPT;
-use clew_context::model::{InteractionId, MessageId, UnixMillis};
+use clew_context::model::{InteractionId, MessageId, UnixMillis, UserId};
 
 /// Once so many lines more than claims are in the file, it is written anew.
 const MOST_SUPERSEDED: usize = 4_096;
@@ -47,6 +47,10 @@ impl Keys {
 
     pub(super) fn of_call(&self, id: InteractionId) -> Hash {
         self.hash("call", id.get(), 0)
+    }
+
+    pub(super) fn of_user(&self, id: UserId) -> Hash {
+        self.hash("user", id.get(), 0)
     }
 
     pub(super) fn of_answer(&self, id: MessageId) -> Hash {

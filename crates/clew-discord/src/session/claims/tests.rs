@@ -201,3 +201,23 @@ async fn memory_and_file_are_bounded() {
     let lines = fs::read_to_string(place.path()).unwrap().lines().count();
     assert!(lines <= 3 * 3_601 + 4_096, "{lines}");
 }
+
+#[tokio::test]
+async fn the_next_process_knows_what_was_asked_before_an_erasure() {
+    let place = Place::new();
+    let (ada, ben) = (UserId::new(1), UserId::new(2));
+    place.open(NOW).erased(ada, NOW).await;
+    let text = fs::read_to_string(place.path()).unwrap();
+    assert!(!text.contains("\"claim\":1,"), "no id: {text}");
+
+    let claims = place.open(later(Duration::from_mins(1)));
+    assert_eq!(
+        claims.erased_since(ada, NOW.before(Duration::from_secs(1))),
+        Some(NOW)
+    );
+    assert_eq!(claims.erased_since(ada, NOW), None);
+    assert_eq!(claims.erased_since(ben, UnixMillis(0)), None);
+    let later_still = later(Duration::from_mins(2));
+    claims.erased(ada, later_still).await;
+    assert_eq!(claims.erased_since(ada, NOW), Some(later_still));
+}
