@@ -1,10 +1,14 @@
-//! Discord support for bots that use twilight: lenient conversion of messages
-//! into the types of [`model`](crate::model), and [`Live`], the source that asks
-//! the REST API.
+//! Discord support: lenient conversion of its JSON into the types of
+//! [`model`](crate::model), and, with the feature `twilight`, `Live`, the source
+//! that asks the REST API.
+//!
+//! Invariant: `twilight_*` is named only in this module, and everything it
+//! returns is a type of `model`.
 //!
 //! Do this after each message event:
 //!
-//! ```
+#![cfg_attr(feature = "twilight", doc = "```")]
+#![cfg_attr(not(feature = "twilight"), doc = "```ignore")]
 //! use clew_context::collect::{NegativeCache, collect};
 //! use clew_context::discord::{Live, convert, rest::RestReader};
 //! use clew_context::engine::eligible::Us;
@@ -36,13 +40,17 @@
 //! assert!(prompt.messages[1].content().contains("the pump leaks"));
 //! # Ok(()) }
 //! ```
-//!
-//! Invariant: `twilight_*` is named only in this module, and everything it
-//! returns is a type of `model`.
 
+#[cfg(feature = "cache")]
+mod cache;
 pub mod convert;
 pub mod error;
+#[cfg(feature = "twilight")]
 mod live;
+#[cfg(feature = "twilight")]
 pub mod rest;
 
+#[cfg(feature = "cache")]
+pub use cache::{Cached, Names};
+#[cfg(feature = "twilight")]
 pub use live::{Live, ReadCall};

@@ -8,11 +8,11 @@
 //! - [`model`]: the plain data types that everything else uses.
 //! - [`engine`]: pure decisions: route, window, select, render, assemble.
 //! - [`collect`]: gathers messages for one turn through a [`collect::Source`].
-//! - `discord`, with the feature `twilight`: converts Discord's messages into
-//!   those types, and is a source that asks Discord's REST API.
+//! - `discord`, with the feature `json`: converts Discord's JSON into those types;
+//!   with `twilight` it is also a source that asks Discord's REST API.
 
 pub mod collect;
-#[cfg(feature = "twilight")]
+#[cfg(feature = "json")]
 pub mod discord;
 pub mod engine;
 pub mod model;

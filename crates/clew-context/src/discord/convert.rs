@@ -9,11 +9,16 @@ mod components;
 mod extras;
 mod message;
 mod part;
+#[cfg(feature = "twilight")]
+mod twilight;
 mod wire;
 
 pub use channel::{channel, guild, member_roles};
-pub use message::{from_twilight, incoming, message, page, us};
+pub use message::{incoming, message, page};
+#[cfg(feature = "twilight")]
+pub use twilight::{from_twilight, us};
 
+use crate::collect::MessagePage;
 #[cfg(doc)]
 use crate::model::Extras;
 use crate::model::{ChannelId, ChannelKind, Message, MessageId, RoleId};
@@ -86,6 +91,17 @@ pub struct ReadPage {
     pub unreadable: Vec<MessageId>,
     /// How many elements the page had, readable or not.
     pub elements: usize,
+}
+
+impl ReadPage {
+    /// The page as a [`Source`](crate::collect::Source) that asked for so many messages returns it.
+    pub fn asked_for(self, limit: usize) -> MessagePage {
+        MessagePage {
+            complete: self.elements < limit,
+            messages: self.messages,
+            unreadable: self.unreadable,
+        }
+    }
 }
 
 #[cfg(test)]

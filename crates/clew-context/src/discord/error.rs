@@ -1,14 +1,15 @@
 //! Errors of requests to Discord.
 
 use std::fmt;
-use std::io;
 use std::time::Duration;
 
 use serde::Deserialize;
-use tokio::time::Instant;
-use twilight_http::error::ErrorType;
 
+use crate::collect::FetchError;
 use crate::model::Fallback;
+
+#[cfg(feature = "twilight")]
+mod client;
 
 /// A request that failed, or that was abandoned at its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,36 +53,6 @@ pub enum Unreached {
     /// The connection broke before the answer was complete.
     #[error("the connection broke off")]
     BrokenOff,
-}
-
-impl Unreached {
-    /// Decides by the error's sources. Their texts are not kept: they may contain secrets.
-    fn of(error: &(dyn std::error::Error + 'static)) -> Self {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(io) = error.downcast_ref::<io::Error>() {
-                return Self::of_io(io.kind());
-            }
-            // hyper-util's own text; the error behind it has no usable kind.
-            if error.to_string() == "dns error" {
-                return Self::Name;
-            }
-            next = error.source();
-        }
-        Self::BrokenOff
-    }
-
-    const fn of_io(kind: io::ErrorKind) -> Self {
-        match kind {
-            io::ErrorKind::ConnectionRefused => Self::Refused,
-            io::ErrorKind::NetworkUnreachable
-            | io::ErrorKind::HostUnreachable
-            | io::ErrorKind::NetworkDown
-            | io::ErrorKind::TimedOut => Self::Network,
-            io::ErrorKind::InvalidData => Self::Tls,
-            _ => Self::BrokenOff,
-        }
-    }
 }
 
 /// Displays status, code and cause.
@@ -157,50 +128,12 @@ impl RestError {
         }
     }
 
-    /// A rate limit that lasts until the given time.
-    pub(super) fn limited_until(until: Instant) -> Self {
-        Self {
-            retry_after: Some(until.saturating_duration_since(Instant::now())),
-            ..Self::lasting(Fallback::RateLimited)
-        }
-    }
-
     /// No answer: no connection, a broken one, or a body that ended early.
     pub(super) const fn broken() -> Self {
         Self {
             transient: true,
             ..Self::lasting(Fallback::Unavailable)
         }
-    }
-
-    /// The same, with the cause as far as it is known.
-    pub(super) fn unreached(error: &dyn std::error::Error) -> Self {
-        Self {
-            unreached: error.source().map(Unreached::of),
-            ..Self::broken()
-        }
-    }
-
-    /// The token was refused.
-    pub(super) const fn unauthorized() -> Self {
-        Self {
-            unauthorized: true,
-            status: Some(401),
-            ..Self::lasting(Fallback::Forbidden)
-        }
-    }
-
-    /// A 429.
-    const fn limit() -> Self {
-        Self {
-            status: Some(429),
-            ..Self::lasting(Fallback::RateLimited)
-        }
-    }
-
-    /// Whether it is a 429 (without a JSON error code).
-    pub(super) fn is_limit(&self) -> bool {
-        self.status == Some(429) && self.code.is_none()
     }
 
     /// Interprets an answer that may be from a proxy. If its body is not an error
@@ -251,21 +184,13 @@ impl RestError {
             unreached: None,
         }
     }
+}
 
-    /// Converts an error of twilight's client. Its texts are dropped: they contain
-    /// paths with interaction tokens and whole bodies.
-    pub fn of_twilight(error: &twilight_http::Error) -> Self {
-        match error.kind() {
-            ErrorType::Response { body, status, .. } => Self::answered(status.get(), body),
-            ErrorType::Unauthorized => Self::unauthorized(),
-            // Our pre-flight check refused to let twilight resend it.
-            ErrorType::RequestCanceled => Self::limit(),
-            ErrorType::RequestTimedOut => Self::lasting(Fallback::Timeout),
-            // `Parsing` means that the body is not an error object, as with proxies and
-            // load balancers; twilight drops the status.
-            ErrorType::RequestError => Self::unreached(error),
-            ErrorType::Parsing { .. } => Self::broken(),
-            _ => Self::lasting(Fallback::Malformed),
+impl From<RestError> for FetchError {
+    fn from(error: RestError) -> Self {
+        Self {
+            reason: error.reason,
+            transient: error.transient,
         }
     }
 }

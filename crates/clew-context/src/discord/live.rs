@@ -119,7 +119,7 @@ impl Source for Live<'_> {
         let began = self.begins();
         let page = self.reader.page(channel, cursor, limit, deadline).await;
         self.note(began, path, &page);
-        page.map_err(failed)
+        page.map_err(FetchError::from)
     }
 
     async fn message(
@@ -132,14 +132,14 @@ impl Source for Live<'_> {
         let began = self.begins();
         let message = self.reader.message(channel, id, deadline).await;
         self.note(began, path, &message);
-        message.map_err(failed)
+        message.map_err(FetchError::from)
     }
 
     async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
         let began = self.begins();
         let channel = self.reader.channel(id, deadline).await;
         self.note(began, || Query::Channel(id).path(), &channel);
-        let channel = channel.map_err(failed)?;
+        let channel = channel.map_err(FetchError::from)?;
         let parent = self.parents.zip(channel.parent);
         Ok(match parent.and_then(|(parents, parent)| parents(parent)) {
             Some(parent) => channel.under(parent),
@@ -151,7 +151,7 @@ impl Source for Live<'_> {
         let began = self.begins();
         let guild = self.reader.guild(id, deadline).await;
         self.note(began, || format!("guilds/{id}"), &guild);
-        guild.map_err(failed)
+        guild.map_err(FetchError::from)
     }
 
     async fn member_roles(
@@ -164,7 +164,7 @@ impl Source for Live<'_> {
         let began = self.begins();
         let roles = self.reader.member_roles(guild, user, deadline).await;
         self.note(began, path, &roles);
-        roles.map_err(failed)
+        roles.map_err(FetchError::from)
     }
 
     async fn is_thread_member(
@@ -177,7 +177,7 @@ impl Source for Live<'_> {
         let began = self.begins();
         let member = self.reader.thread_member(thread, user, deadline).await;
         self.note(began, path, &member);
-        member.map_err(failed)
+        member.map_err(FetchError::from)
     }
 
     async fn file(
@@ -189,7 +189,7 @@ impl Source for Live<'_> {
         let began = self.begins();
         let text = self.reader.file(&file.url, max_bytes, deadline).await;
         self.note(began, || file.url.to_string(), &text);
-        text.map_err(failed)
+        text.map_err(FetchError::from)
     }
 
     async fn whole_file(
@@ -200,17 +200,10 @@ impl Source for Live<'_> {
         let began = self.begins();
         let bytes = self.reader.whole_file(&file.url, file.size, deadline).await;
         self.note(began, || file.url.to_string(), &bytes);
-        bytes.map_err(failed)
+        bytes.map_err(FetchError::from)
     }
 
     fn other_channels(&self) -> Option<&dyn OtherChannels> {
         self.other_channels
-    }
-}
-
-fn failed(error: RestError) -> FetchError {
-    FetchError {
-        reason: error.reason,
-        transient: error.transient,
     }
 }

@@ -362,11 +362,7 @@ async fn read_page(body: Arc<[u8]>, limit: usize) -> Result<MessagePage, RestErr
         convert::page(&body)
     };
     let page = read.map_err(|_| malformed())?;
-    Ok(MessagePage {
-        complete: page.elements < limit,
-        messages: page.messages,
-        unreadable: page.unreadable,
-    })
+    Ok(page.asked_for(limit))
 }
 
 /// A process accepts only its first provider; whichever that is will do.
