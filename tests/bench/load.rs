@@ -125,7 +125,7 @@ async fn turns(bot: &Bot, guild: &Guild) {
 }
 
 /// Milliseconds for each.
-fn per(time: Duration, times: u64) -> f64 {
+pub(crate) fn per(time: Duration, times: u64) -> f64 {
     time.as_secs_f64() * 1_000.0 / times as f64
 }
 

@@ -36,6 +36,7 @@ mod recall;
 mod report;
 mod soak;
 mod store;
+mod turn;
 mod windowed;
 mod worst;
 
@@ -45,10 +46,11 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it measures the growth of this
 /// process, which must not have freed memory to reuse.
-const FIGURES: [(&str, fn()); 10] = [
+const FIGURES: [(&str, fn()); 11] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
+    ("turn", turn::print),
     ("export", export::print),
     ("quality", quality::print),
     ("recall", recall::print),

@@ -52,6 +52,11 @@ impl Process {
         self.io("syscw:")
     }
 
+    /// How often it has read.
+    pub(crate) fn reads(self) -> u64 {
+        self.io("syscr:")
+    }
+
     fn io(self, name: &str) -> u64 {
         let text = fs::read_to_string(self.path("io")).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(name));
