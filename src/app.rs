@@ -452,7 +452,6 @@ async fn report_broken_off(services: Arc<Services>, shutdown: CancellationToken)
     shutdown.run_until_cancelled(reporting).await;
 }
 
-/// The main loop.
 async fn serve(
     services: &Services,
     dispatcher: &mut Dispatcher,

@@ -24,7 +24,6 @@ pub(super) struct Watch {
     problems: Vec<AgentProblem>,
 }
 
-/// One agent's folder.
 #[derive(Debug, Default)]
 struct Slot {
     seen: Seen,

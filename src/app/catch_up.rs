@@ -224,7 +224,6 @@ impl CatchUp {
         }
     }
 
-    /// It is over.
     pub(super) fn ended(&mut self) {
         if let Some(round) = &mut self.round {
             round.running = round.running.saturating_sub(1);
@@ -273,7 +272,6 @@ impl CatchUp {
         }
     }
 
-    /// Somebody asked something.
     pub(super) fn found(&mut self, question: Message, now: UnixMillis) {
         let Some(round) = &mut self.round else { return };
         let of_guild = round.of_guilds.entry(question.guild).or_default();

@@ -410,7 +410,6 @@ impl Holds {
         Some(question.came + self.wait + late)
     }
 
-    /// What is due.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<Step> {
         let wait = self.wait;
         let mut steps = Vec::new();

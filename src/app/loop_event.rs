@@ -50,9 +50,7 @@ pub(super) enum LoopEvent {
 /// What a look at a message's channel has shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LookedUp {
-    /// The message.
     pub(super) trigger: MessageId,
-    /// Its channel.
     pub(super) channel: ChannelId,
     /// The channel's type; `None` if the look failed.
     pub(super) kind: Option<ChannelKind>,
@@ -78,7 +76,6 @@ pub(super) enum CatchUpNews {
 /// The end of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnEnd {
-    /// Its trigger.
     pub(super) trigger: MessageId,
     /// How it ended; `None` if its task panicked.
     pub(super) outcome: Option<Outcome>,
@@ -95,7 +92,6 @@ pub(super) struct EventSources {
     pub(super) deliveries: mpsc::Receiver<ShardEvent>,
     /// The REST client learns if Discord refuses the token, memory if the store is lost.
     pub(super) services: Arc<Services>,
-    /// The gateway's tasks.
     pub(super) connection: JoinHandle<Result<(), FatalReason>>,
 }
 

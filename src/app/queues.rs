@@ -46,7 +46,6 @@ pub(super) enum Submitted<T> {
     Displaces(T, Full),
 }
 
-/// What is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
     /// `TURN_QUEUE_PER_CHANNEL` wait in the queue already.

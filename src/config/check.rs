@@ -149,7 +149,6 @@ impl Checker {
         Duration::from_secs_f64(self.number(variable, raw, range))
     }
 
-    /// A switch.
     pub(super) fn switch(&mut self, variable: &Variable, raw: Option<String>) -> bool {
         self.one_of(variable, raw, &SWITCHES)
     }

@@ -35,7 +35,6 @@ impl Side {
     }
 }
 
-/// A store's breaker.
 #[derive(Debug, Default)]
 pub(super) struct Circuit(Mutex<Seen>);
 

@@ -442,7 +442,6 @@ impl Memory {
     }
 }
 
-/// A unique id.
 pub(super) fn new_id() -> FactId {
     // At most i64::MAX, for the databases.
     FactId(uuid::Uuid::new_v4().as_u64_pair().0 >> 1)

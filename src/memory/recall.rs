@@ -157,7 +157,6 @@ impl Recall {
         self.lock().held.contains_key(&key)
     }
 
-    /// Drops all indexes.
     pub(super) fn forget_all(&self) {
         self.lock().remove_if(|_, _| true);
     }

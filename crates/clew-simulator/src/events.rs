@@ -78,7 +78,6 @@ impl State {
         self.emit_in_channel("MESSAGE_DELETE_BULK", channel, &data, intent::MESSAGES);
     }
 
-    /// Dispatches typing.
     pub(super) fn emit_typing(&mut self, channel: Id, user: Id) {
         let seconds = self.world.now_ms() / 1000;
         let mut data = self.located(

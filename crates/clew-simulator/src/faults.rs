@@ -128,7 +128,6 @@ impl Fault {
     }
 }
 
-/// The active faults.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     active: Vec<Active>,

@@ -179,7 +179,6 @@ impl Hub {
         self.send(link, Outgoing::Text(text.into()));
     }
 
-    /// Registers a connection.
     pub(super) fn open(&mut self, queue: UnboundedSender<Outgoing>) -> u64 {
         self.next_link += 1;
         let session = None;

@@ -62,7 +62,6 @@ pub(super) fn application_flags(world: &World) -> u64 {
         .fold(0, |flags, (_, flag)| flags | flag)
 }
 
-/// The application object.
 pub(super) fn application(world: &World) -> Value {
     let name = world
         .users

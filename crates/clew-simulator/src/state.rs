@@ -74,7 +74,6 @@ impl Shared {
         result
     }
 
-    /// Reads the state.
     pub(super) fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.lock())
     }

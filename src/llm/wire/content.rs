@@ -39,7 +39,6 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Adds a paragraph.
     pub(super) fn push(&mut self, text: &str) {
         let all = self.text.to_mut();
         all.push_str("\n\n");

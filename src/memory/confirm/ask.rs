@@ -25,7 +25,6 @@ pub(super) struct Asker<'a> {
     pub(super) is_waited_for: bool,
 }
 
-/// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     /// For that message.
@@ -41,7 +40,6 @@ impl Look {
     }
 }
 
-/// Discord's answer.
 pub(super) enum Answer {
     /// The message exists; with its edit, if it has one.
     There(Option<Edit>),

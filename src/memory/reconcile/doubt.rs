@@ -463,12 +463,10 @@ pub(in crate::memory) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// The next one.
     pub(in crate::memory) fn first(&self) -> Option<Key> {
         self.keys.first().copied()
     }
 
-    /// All of them.
     pub(in crate::memory) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.keys.iter()
     }

@@ -24,7 +24,6 @@ const MOST: usize = 65_536;
 /// The most servers and conversations of which it is remembered that they lost notes.
 const MOST_LOSERS: usize = 4_096;
 
-/// The notes.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Noted {
     notes: Arc<Mutex<Notes>>,

@@ -13,7 +13,6 @@ const NONE: &str = "none";
 const SCENES: [Scene; 4] = [Scene::Thread, Scene::ReplyChain, Scene::Direct, Scene::Lone];
 
 impl Metrics {
-    /// Counts an event.
     pub(in crate::telemetry) fn count(&self, event: &Event) {
         let counts = &self.counts;
         match event {

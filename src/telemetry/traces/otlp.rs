@@ -111,7 +111,6 @@ pub(super) fn body(spans: &[Span], instance: Uuid) -> String {
     .to_string()
 }
 
-/// An attribute's value.
 pub(super) trait AttributeValue {
     fn json(self) -> Value;
 }

@@ -45,7 +45,6 @@ pub(super) enum Streamed {
     Refused(RestError),
 }
 
-/// What is asked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnRequest<'a> {
     pub(super) messages: &'a [ChatMessage],
@@ -67,7 +66,6 @@ impl TurnRequest<'_> {
 /// What the model has said in a turn.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// All of it.
     pub(super) text: String,
     /// Where the words of the last request begin.
     own_at: usize,

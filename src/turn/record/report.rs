@@ -59,7 +59,6 @@ impl<'a> TurnReport<'a> {
         }
     }
 
-    /// Another stage begins.
     pub(in crate::turn) fn enters(&self, stage: TurnStage) {
         self.known().stages.enters(stage, Instant::now());
     }

@@ -199,13 +199,11 @@ impl<'a, S: Source> Fetcher<'a, S> {
         self.source.other_channels()
     }
 
-    /// A server's roles.
     pub(super) async fn guild(&self, id: GuildId) -> Option<Guild> {
         let call = || self.source.guild(id, self.deadline);
         self.of_asker(self.counted(Stage::Asker, call).await)
     }
 
-    /// A member's roles.
     pub(super) async fn member_roles(&self, guild: GuildId, user: UserId) -> Option<Vec<RoleId>> {
         let call = || self.source.member_roles(guild, user, self.deadline);
         self.of_asker(self.counted(Stage::Asker, call).await)

@@ -151,7 +151,6 @@ impl RestError {
         }
     }
 
-    /// Interprets Discord's answer.
     pub(super) fn answered(status: u16, body: &[u8]) -> Self {
         let body: Body = serde_json::from_slice(body).unwrap_or_default();
         let reason = match (body.code, status) {

@@ -84,7 +84,6 @@ pub struct Prompt {
     pub dedup: usize,
 }
 
-/// Builds a prompt.
 pub(super) fn assemble(parts: &PromptParts<'_>) -> Prompt {
     let history = fresh(parts, parts.history);
     let recalled = fresh(parts, parts.recalled);

@@ -14,7 +14,6 @@ pub const MOST_TARGETS: usize = 3;
 /// read a channel takes up to some milliseconds.
 const MOST_LINKS: usize = 10;
 
-/// Hosts of links.
 const HOSTS: [&str; 6] = [
     "https://discord.com/channels/",
     "https://ptb.discord.com/channels/",
@@ -168,7 +167,6 @@ impl GatheredLink {
         self.message.unwrap_or(self.id.starter()).created()
     }
 
-    /// The messages, mutable.
     pub(crate) fn messages_mut(&mut self) -> impl Iterator<Item = &mut Arc<Message>> {
         self.main.message_mut().into_iter().chain(&mut self.others)
     }

@@ -47,7 +47,6 @@ impl NamedMessage {
         }
     }
 
-    /// The same, mutable.
     pub(crate) fn message_mut(&mut self) -> Option<&mut Arc<Message>> {
         match self {
             Self::Known(message) => Some(message),
@@ -63,7 +62,7 @@ pub enum Gathered {
     Thread(GatheredThread),
     /// A reply chain, newest link first.
     Chain {
-        /// The links.
+        /// Newest first.
         links: Vec<ChainLink>,
         /// The cap that ended the walk, if one did.
         cut: Option<OmitReason>,
@@ -107,7 +106,6 @@ impl Gathered {
         }
     }
 
-    /// The same, mutable.
     pub(crate) fn messages_mut(&mut self) -> Vec<&mut Arc<Message>> {
         match self {
             Self::Thread(thread) => {

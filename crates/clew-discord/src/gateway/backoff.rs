@@ -5,7 +5,6 @@ use std::time::Duration;
 /// Wait before the second reconnect in a row. The first is immediate, since
 /// Discord asks for a reconnect every few hours.
 const FIRST: Duration = Duration::from_secs(1);
-/// Longest wait.
 const LONGEST: Duration = Duration::from_mins(1);
 /// A connection that lasted this long counts as good.
 const STABLE: Duration = Duration::from_mins(1);

@@ -17,7 +17,6 @@ use clew_context::model::{
 /// "Application Flags": 1 << 18, and 1 << 19 for small bots).
 const CONTENT_FLAGS: u64 = 1 << 18 | 1 << 19;
 
-/// A text frame.
 pub(super) enum Frame<'a> {
     /// Opcode 0.
     Dispatch(Dispatch<'a>),
@@ -38,7 +37,6 @@ pub(super) struct Dispatch<'a> {
     pub(super) data: &'a str,
 }
 
-/// Parses the envelope.
 pub(super) fn frame(text: &str) -> Option<Frame<'_>> {
     let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
     match (envelope.op, envelope.t, envelope.s) {
@@ -150,7 +148,6 @@ const fn missing_part(reason: WhyUnreadable) -> &'static str {
     }
 }
 
-/// Reads READY.
 pub(super) fn ready(data: &str) -> Option<Ready> {
     let ready: ReadyObject = serde_json::from_str(data).ok()?;
     Some(Ready {

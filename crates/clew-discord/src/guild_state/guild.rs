@@ -6,7 +6,6 @@ use super::{PartialChannel, PartialGuild, PartialMember, PartialRole};
 use clew_context::engine::access::{AccessFacts, ChannelClass, Standing, access, permissions_in};
 use clew_context::model::{Access, ChannelId, GuildId, RoleId, UserId};
 
-/// A server.
 #[derive(Debug, Default)]
 pub(super) struct KnownGuild {
     pub(super) name: String,

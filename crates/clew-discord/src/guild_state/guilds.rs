@@ -19,7 +19,6 @@ const CHANNELS_PER_GUILD: usize = 2_500;
 
 type Names = HashMap<GuildId, HashMap<UserId, Box<str>>>;
 
-/// Everything known.
 #[derive(Debug, Default)]
 pub(super) struct Guilds {
     pub(super) us: Option<CurrentUser>,
@@ -90,7 +89,6 @@ impl Guilds {
         }
     }
 
-    /// Forgets a server.
     pub(super) fn remove(&mut self, guild: GuildId) {
         self.names.remove(&guild);
         self.heard.remove(&guild);
@@ -158,7 +156,6 @@ impl Guilds {
         self.posted.get(&thread).copied().unwrap_or(0)
     }
 
-    /// A member's name.
     pub(super) fn name(&self, guild: GuildId, user: UserId) -> Option<&str> {
         self.names.get(&guild)?.get(&user).map(AsRef::as_ref)
     }

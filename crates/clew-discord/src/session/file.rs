@@ -432,7 +432,6 @@ mod tests {
         SessionFile::new(NOW, "token", shards, us, gaps).unwrap()
     }
 
-    /// Writes both files.
     fn save_all(path: &Path, guild_state: &GuildState, opted_out: &OptedOut) {
         for lasts in [Lasts::Process, Lasts::System] {
             save_guilds(path, "token", guild_state, opted_out, lasts).unwrap();

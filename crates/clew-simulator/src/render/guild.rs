@@ -63,7 +63,6 @@ pub(crate) fn guild_create(world: &World, found: &Guild) -> Value {
     object
 }
 
-/// A role object.
 pub(crate) fn role(role: &Role) -> Value {
     let mut object = json!({
         "id": role.id.json(), "name": role.name, "description": null,

@@ -15,7 +15,6 @@ use crate::limits::Standing;
 /// The result of a route.
 pub(super) type Answer = Result<Reply, Refusal>;
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     status: u16,
@@ -205,7 +204,6 @@ pub(super) fn code_of(answer: &Answer) -> Option<u64> {
     }
 }
 
-/// The HTTP status.
 pub(super) fn status(answer: &Answer) -> u16 {
     match answer {
         Ok(reply) => reply.status,

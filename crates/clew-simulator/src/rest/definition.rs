@@ -13,7 +13,6 @@ const COMMAND: u64 = 0;
 const SUB_COMMAND: u64 = 1;
 const SUB_COMMAND_GROUP: u64 = 2;
 
-/// Checks a command.
 pub(super) fn check(command: &Value) -> Result<(), Refusal> {
     let chat = command["type"].as_u64().unwrap_or(CHAT_INPUT) == CHAT_INPUT;
     text(&command["name"], "name", 1, 32)?;
