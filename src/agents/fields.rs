@@ -238,7 +238,7 @@ impl Reader<'_> {
 
     fn tools(&mut self) -> Option<BTreeSet<ToolName>> {
         let value = self.object.get("tools")?;
-        let accepted = ToolName::ALL.map(ToolName::as_str).join(", ");
+        let accepted = ToolName::words().collect::<Vec<_>>().join(", ");
         let Value::Array(list) = value else {
             let what = format!("is {}; accepted: a list of {accepted}", shown(value));
             self.problem("tools", what);

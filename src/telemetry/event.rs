@@ -29,7 +29,7 @@ pub use detail::{
 pub use words::{
     Answers, Cap, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason,
     Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage,
-    SourceWord, StoreOperation, Subsys, ToolOutcome, Word,
+    SourceWord, StoreOperation, Subsys, ToolOutcome,
 };
 
 macro_rules! events {

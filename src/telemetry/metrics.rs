@@ -165,7 +165,7 @@ impl Metrics {
     /// Counts how long the stages of a turn took.
     pub(super) fn timed(&self, stages: &[StageTime]) {
         for stage in TurnStage::ALL {
-            let of = stages.iter().filter(|one| one.stage == stage);
+            let of = stages.iter().filter(|one| one.stage == *stage);
             let took = of.map(|one| one.took).reduce(|all, one| all + one);
             if let Some(took) = took {
                 let stage = stage.as_str();

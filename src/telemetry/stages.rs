@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
+use clew_context::words;
 use tokio::time::Instant;
 
-/// A part of a turn. One follows the other; a question that is edited begins anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnStage {
-    /// It waits for other turns.
-    Queue,
-    /// What the prompt is made of is gathered.
-    Gather,
-    /// The model is asked, and answers are posted while they stream.
-    Ask,
-    /// The rest of the answer is posted.
-    Deliver,
-    /// The turn is stored.
-    Record,
+words! {
+    /// A part of a turn. One follows the other; a question that is edited begins anew.
+    TurnStage {
+        /// It waits for other turns.
+        Queue = "queue",
+        /// What the prompt is made of is gathered.
+        Gather = "gather",
+        /// The model is asked, and answers are posted while they stream.
+        Ask = "ask",
+        /// The rest of the answer is posted.
+        Deliver = "deliver",
+        /// The turn is stored.
+        Record = "record",
+    }
 }
 
 /// One stage of one turn.
@@ -44,28 +46,6 @@ pub struct Stopwatch {
     over: Vec<StageTime>,
     stage: TurnStage,
     began: Instant,
-}
-
-impl TurnStage {
-    /// All of them, in order.
-    pub const ALL: [Self; 5] = [
-        Self::Queue,
-        Self::Gather,
-        Self::Ask,
-        Self::Deliver,
-        Self::Record,
-    ];
-
-    /// The word in metrics and traces.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::Gather => "gather",
-            Self::Ask => "ask",
-            Self::Deliver => "deliver",
-            Self::Record => "record",
-        }
-    }
 }
 
 impl Stopwatch {

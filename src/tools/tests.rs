@@ -10,7 +10,7 @@ use crate::telemetry::event::ToolOutcome;
 fn every_tool_is_in_the_list_once() {
     let names: BTreeSet<ToolName> = TOOLS.iter().map(|tool| tool.definition.name).collect();
     assert_eq!(names.len(), TOOLS.len());
-    assert_eq!(names, ToolName::ALL.into());
+    assert_eq!(names, ToolName::ALL.iter().copied().collect());
 }
 
 #[tokio::test]

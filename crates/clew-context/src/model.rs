@@ -21,6 +21,7 @@ mod secret;
 mod source;
 mod time;
 mod turn;
+mod word;
 
 pub use block::{
     Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, TextCap, Tie, Unseen,

@@ -1,53 +1,8 @@
 //! The closed sets of words used in details. `telemetry/schema.json` lists each of
 //! them under the same name; a test compares the two.
 
-use serde::{Serialize, Serializer};
-
 use clew_context::model::Cause;
-
-/// A word of a closed set.
-pub trait Word: Copy + 'static {
-    /// All of them, in the order of declaration.
-    const ALL: &'static [Self];
-
-    /// The word as written on the line.
-    fn as_str(self) -> &'static str;
-}
-
-macro_rules! words {
-    ($($(#[$doc:meta])+ $name:ident {
-        $($(#[$variant_doc:meta])+ $variant:ident = $word:literal,)+
-    })+) => {$(
-        $(#[$doc])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
-            $($(#[$variant_doc])+ $variant,)+
-        }
-
-        impl $name {
-            /// The word as written on the line.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-        }
-
-        impl Word for $name {
-            const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            fn as_str(self) -> &'static str {
-                Self::as_str(self)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-    )+};
-}
+use clew_context::words;
 
 words! {
     /// The parts of the bot. `mem.ctx` is written as the name that `MEM_LOG_SUBSYS`

@@ -3,7 +3,6 @@
 use super::super::event::{
     Cap, CollectOk, CommandAnswered, Confirmed, DropReason, Event, LostBy, Outcome, PurgeCause,
     ReadFailure, Refusal, RequestFailed, RequestOk, RunEnd, StoreOperation, ToolCalled, TurnDone,
-    Word,
 };
 use super::{Counts, Metrics};
 use clew_context::model::Scene;
@@ -181,22 +180,19 @@ impl Counts {
     /// The series that are known beforehand.
     pub(super) fn begin_at_zero(&self) {
         let scenes = || SCENES.map(Scene::as_str).into_iter().chain([NONE]);
-        for outcome in words::<Outcome>() {
+        for outcome in Outcome::words() {
             self.turns.begin(scenes().map(|scene| [outcome, scene]));
         }
-        self.turns_refused.begin(words::<Refusal>().map(one));
-        self.agent_runs.begin(words::<RunEnd>().map(one));
-        self.context_truncations.begin(words::<Cap>().map(one));
-        self.context_messages_dropped.begin(words::<Cap>().map(one));
+        self.turns_refused.begin(Refusal::words().map(one));
+        self.agent_runs.begin(RunEnd::words().map(one));
+        self.context_truncations.begin(Cap::words().map(one));
+        self.context_messages_dropped.begin(Cap::words().map(one));
         self.discord_connections.begin(["true", "false"].map(one));
-        self.discord_disconnections
-            .begin(words::<LostBy>().map(one));
-        self.discord_unreadable
-            .begin(words::<ReadFailure>().map(one));
-        self.store_failures
-            .begin(words::<StoreOperation>().map(one));
-        self.turns_not_stored.begin(words::<DropReason>().map(one));
-        self.entries_purged.begin(words::<PurgeCause>().map(one));
+        self.discord_disconnections.begin(LostBy::words().map(one));
+        self.discord_unreadable.begin(ReadFailure::words().map(one));
+        self.store_failures.begin(StoreOperation::words().map(one));
+        self.turns_not_stored.begin(DropReason::words().map(one));
+        self.entries_purged.begin(PurgeCause::words().map(one));
         let results = ["there", "gone", "unanswered"];
         self.messages_confirmed.begin(results.map(one));
         for alone in [
@@ -214,10 +210,6 @@ impl Counts {
             alone.begin([[]]);
         }
     }
-}
-
-fn words<W: Word>() -> impl Iterator<Item = &'static str> {
-    W::ALL.iter().map(|word| word.as_str())
 }
 
 fn one(value: &'static str) -> [&'static str; 1] {

@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-use super::super::event::{CircuitChanged, CircuitState, Word};
+use super::super::event::{CircuitChanged, CircuitState};
 use super::PREFIX;
 use super::process::Usage;
 use clew_context::model::UnixMillis;

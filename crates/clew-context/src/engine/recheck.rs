@@ -8,7 +8,7 @@ use crate::model::{Message, MessageId, OptedOut, Referenced};
 
 use super::chain::ChainLink;
 use super::links::GatheredLink;
-use super::select::{Gathered, NamedMessage};
+use super::select::{Gathered, GatheredThread, NamedMessage};
 use super::turn::Collected;
 
 /// What became of a message.
@@ -122,11 +122,19 @@ impl Collected {
         }
         let is_gone = |message: &Arc<Message>| gone.contains(&message.id);
         match &mut self.gathered {
-            Gathered::Thread(thread) => {
-                thread.messages.retain(|one| !is_gone(one));
-                thread.target.take_if(|one| is_gone(one));
-                forget(&mut thread.starter, gone);
-                forget(&mut thread.pointed_at, gone);
+            Gathered::Thread(GatheredThread {
+                messages,
+                starter,
+                pointed_at,
+                target,
+                reaches_start: _,
+                total: _,
+                history: _,
+            }) => {
+                messages.retain(|one| !is_gone(one));
+                target.take_if(|one| is_gone(one));
+                forget(starter, gone);
+                forget(pointed_at, gone);
             }
             Gathered::Chain { links, .. } => {
                 let is_gone = |link: &ChainLink| link.message().is_some_and(is_gone);

@@ -81,13 +81,18 @@ impl Gathered {
     /// The messages we have, in no particular order; some may occur twice.
     pub fn messages(&self) -> Vec<&Arc<Message>> {
         match self {
-            Self::Thread(thread) => {
-                let found = [&thread.starter, &thread.pointed_at];
-                let found = found.into_iter().filter_map(NamedMessage::message);
-                found
-                    .chain(&thread.messages)
-                    .chain(&thread.target)
-                    .collect()
+            Self::Thread(GatheredThread {
+                messages,
+                starter,
+                pointed_at,
+                target,
+                reaches_start: _,
+                total: _,
+                history: _,
+            }) => {
+                let found = [starter, pointed_at].into_iter();
+                let found = found.filter_map(NamedMessage::message);
+                found.chain(messages).chain(target).collect()
             }
             Self::Chain { links, .. } => links.iter().filter_map(ChainLink::message).collect(),
             Self::Tail(messages) | Self::Recent(messages) | Self::Conversation(messages) => {
@@ -108,13 +113,18 @@ impl Gathered {
 
     pub(crate) fn messages_mut(&mut self) -> Vec<&mut Arc<Message>> {
         match self {
-            Self::Thread(thread) => {
-                let found = [&mut thread.starter, &mut thread.pointed_at];
-                let found = found.into_iter().filter_map(NamedMessage::message_mut);
-                found
-                    .chain(&mut thread.messages)
-                    .chain(&mut thread.target)
-                    .collect()
+            Self::Thread(GatheredThread {
+                messages,
+                starter,
+                pointed_at,
+                target,
+                reaches_start: _,
+                total: _,
+                history: _,
+            }) => {
+                let found = [starter, pointed_at].into_iter();
+                let found = found.filter_map(NamedMessage::message_mut);
+                found.chain(messages).chain(target).collect()
             }
             Self::Chain { links, .. } => links
                 .iter_mut()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Message, MessageId};
+use crate::words;
 
 /// Items and gap markers from oldest to newest; then what links lead to, each under
 /// its heading.
@@ -167,54 +168,34 @@ pub struct Omitted {
     pub reason: OmitReason,
 }
 
-/// Why a message was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OmitReason {
-    /// Over `MEM_MAX_MSGS`.
-    Msgs,
-    /// Over `MEM_MAX_CHARS`; of a conversation in a channel, over `LONE_MAX_CHARS` or its author's
-    /// part of that.
-    Chars,
-    /// Older than `MEM_MAX_AGE_MIN`, or `MEM_CHAIN_MAX_AGE_MIN` in a chain.
-    Age,
-    /// Written by another bot or a webhook.
-    App,
-    /// A system message, such as a join, a pin or a thread's notice of type 21.
-    System,
-    /// It has nothing that can be shown.
-    Empty,
-    /// Our own refusal, progress line or note (`-# `), or an ephemeral message.
-    Note,
-    /// Posted after the turn started.
-    Newer,
-    /// Deleted before it could be shown.
-    Deleted,
-    /// It could not be read.
-    Malformed,
-    /// Its author opted out.
-    OptedOut,
-    /// It seems to belong to another conversation than the asker's, or others belong more surely.
-    OtherConversation,
-}
-
-impl OmitReason {
-    /// The word used in telemetry and replay.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Msgs => "msgs",
-            Self::Chars => "chars",
-            Self::Age => "age",
-            Self::App => "app",
-            Self::System => "system",
-            Self::Empty => "empty",
-            Self::Note => "note",
-            Self::Newer => "newer",
-            Self::Deleted => "deleted",
-            Self::Malformed => "malformed",
-            Self::OptedOut => "opted_out",
-            Self::OtherConversation => "other_conversation",
-        }
+words! {
+    /// Why a message was left out.
+    OmitReason {
+        /// Over `MEM_MAX_MSGS`.
+        Msgs = "msgs",
+        /// Over `MEM_MAX_CHARS`; of a conversation in a channel, over `LONE_MAX_CHARS` or its author's
+        /// part of that.
+        Chars = "chars",
+        /// Older than `MEM_MAX_AGE_MIN`, or `MEM_CHAIN_MAX_AGE_MIN` in a chain.
+        Age = "age",
+        /// Written by another bot or a webhook.
+        App = "app",
+        /// A system message, such as a join, a pin or a thread's notice of type 21.
+        System = "system",
+        /// It has nothing that can be shown.
+        Empty = "empty",
+        /// Our own refusal, progress line or note (`-# `), or an ephemeral message.
+        Note = "note",
+        /// Posted after the turn started.
+        Newer = "newer",
+        /// Deleted before it could be shown.
+        Deleted = "deleted",
+        /// It could not be read.
+        Malformed = "malformed",
+        /// Its author opted out.
+        OptedOut = "opted_out",
+        /// It seems to belong to another conversation than the asker's, or others belong more surely.
+        OtherConversation = "other_conversation",
     }
 }
 

@@ -1,6 +1,7 @@
 //! A prompt in the form that language models take: a list of messages with roles.
 
 use super::Image;
+use crate::words;
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,25 +105,15 @@ impl ChatMessage {
     }
 }
 
-/// Who speaks in a [`ChatMessage::Text`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The operator's instructions.
-    System,
-    /// The people the bot answers.
-    User,
-    /// The bot itself.
-    Assistant,
-}
-
-impl Role {
-    /// The name that chat completion endpoints give the role.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-        }
+words! {
+    /// Who speaks in a [`ChatMessage::Text`].
+    Role {
+        /// The operator's instructions.
+        System = "system",
+        /// The people the bot answers.
+        User = "user",
+        /// The bot itself.
+        Assistant = "assistant",
     }
 }
 

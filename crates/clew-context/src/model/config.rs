@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::words;
+
 /// The `MEM_*` and `THREAD_CONTEXT_TAIL_COUNT` settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -57,44 +59,25 @@ impl Default for ImageLimits {
     }
 }
 
-/// What a lone mention with text gets of its channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoneContext {
-    /// Nothing.
-    Off,
-    /// The last messages.
-    Recent,
-    /// Those of the last messages that belong to the asker's conversation.
-    Conversation,
-}
-
-impl LoneContext {
-    /// The word that `LONE_CONTEXT` takes.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Recent => "recent",
-            Self::Conversation => "conversation",
-        }
+words! {
+    /// What a lone mention with text gets of its channel.
+    LoneContext {
+        /// Nothing.
+        Off = "off",
+        /// The last messages.
+        Recent = "recent",
+        /// Those of the last messages that belong to the asker's conversation.
+        Conversation = "conversation",
     }
 }
 
-/// Which messages of a thread's history are shown if not all fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThreadSelect {
-    /// The newest ones.
-    Newest,
-    /// Those that most surely belong to the asker's conversation.
-    Conversation,
-}
-
-impl ThreadSelect {
-    /// The word that `THREAD_SELECT` takes.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Newest => "newest",
-            Self::Conversation => "conversation",
-        }
+words! {
+    /// Which messages of a thread's history are shown if not all fit.
+    ThreadSelect {
+        /// The newest ones.
+        Newest = "newest",
+        /// Those that most surely belong to the asker's conversation.
+        Conversation = "conversation",
     }
 }
 

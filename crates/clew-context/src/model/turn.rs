@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::{ChannelKind, Interaction, Message, MessageId, RoleId, TurnId, UserId};
+use crate::words;
 
 /// Everything that starts a turn.
 #[derive(Debug, Clone)]
@@ -53,29 +52,17 @@ impl Cause {
     }
 }
 
-/// What kind of conversation the trigger belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scene {
-    /// In a thread or a forum post.
-    Thread,
-    /// A reply in an ordinary channel.
-    ReplyChain,
-    /// A direct message.
-    Direct,
-    /// Neither.
-    Lone,
-}
-
-impl Scene {
-    /// The word used in telemetry and replay.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::ReplyChain => "reply_chain",
-            Self::Direct => "direct",
-            Self::Lone => "lone",
-        }
+words! {
+    /// What kind of conversation the trigger belongs to.
+    Scene {
+        /// In a thread or a forum post.
+        Thread = "thread",
+        /// A reply in an ordinary channel.
+        ReplyChain = "reply_chain",
+        /// A direct message.
+        Direct = "direct",
+        /// Neither.
+        Lone = "lone",
     }
 }
 
