@@ -238,11 +238,7 @@ impl Postgres {
 
     async fn write_all(&self, records: &[Record]) -> Result<(), Error> {
         let operation = "write entries";
-        let snapshots = records.iter().filter_map(|record| match record {
-            Record::Snapshot(snapshot) => Some(snapshot),
-            _ => None,
-        });
-        let snapshots: Vec<&ContextSnapshot> = snapshots.collect();
+        let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
         if snapshots.is_empty() {
             return self.write_rows(records).await;
         }

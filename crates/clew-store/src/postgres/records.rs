@@ -12,7 +12,6 @@ use super::tables::table;
 use super::values::{Moment, PostgresRow, borrowed, count, dollars, limit};
 use super::{facts, messages, receipts, snapshots};
 use crate::columns::{self, Cell};
-use crate::model::StoredMessage;
 use clew_context::model::{UnixMillis, UserId};
 
 /// See [`super::super::Backend::records`].
@@ -103,12 +102,8 @@ fn cursor(is_named: bool, row: &Row) -> Outcome<Cursor> {
 
 /// See [`super::super::Backend::write`].
 pub(super) async fn write(transaction: &Transaction<'_>, records: &[Record]) -> Outcome<()> {
-    let of_turns = records.iter().filter_map(|record| match record {
-        Record::Message(message) => Some(message),
-        _ => None,
-    });
-    let of_turns: Vec<&StoredMessage> = of_turns.collect();
     if is_bulk(records) {
+        let of_turns: Vec<_> = records.iter().filter_map(Record::message).collect();
         write_all(transaction).await?;
         messages::write(transaction, &of_turns).await?;
     }

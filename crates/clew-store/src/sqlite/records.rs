@@ -66,11 +66,7 @@ pub(super) fn records(
 /// Writes entries unchanged, replacing those with the same key. In the caller's
 /// transaction, unless there are snapshots among them.
 pub(super) fn write(session: &Session, records: &[Record]) -> Result<(), Fault> {
-    let snapshots = records.iter().filter_map(|record| match record {
-        Record::Snapshot(snapshot) => Some(snapshot),
-        _ => None,
-    });
-    let snapshots: Vec<_> = snapshots.collect();
+    let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
     let write_rows = || {
         let mut written = HashSet::new();
         let mut rows = records.iter();
