@@ -332,8 +332,7 @@ transacting! {
             text: &str,
         ) -> Result<u64, Error> {
             within!(self, LONG_PATIENCE, "edit a message", transaction => async {
-                let mut rows = messages::edit(&transaction, channel, message, text).await?;
-                rows += early::edit(&transaction, channel, message, text).await?;
+                let rows = messages::edit(&transaction, channel, message, text).await?;
                 snapshots::edit(&transaction, &self.files, channel, message, text).await?;
                 Outcome::Ok(rows)
             })

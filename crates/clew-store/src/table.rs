@@ -315,14 +315,15 @@ impl Table {
         (!ways.is_empty()).then(|| ways.join(" OR "))
     }
 
-    /// The condition of the entries that a purge removes; `None` if it spares
-    /// the kind.
-    pub(crate) fn purged(&self, kind: Kind, purge: &Purge) -> Option<String> {
+    /// The conditions of the entries that a purge removes: by themselves, and by what they
+    /// were made from. Apart, so that both use their index.
+    pub(crate) fn purged(&self, kind: Kind, purge: &Purge) -> Vec<String> {
         if kind == Kind::OptOuts {
             // The very wish that nothing be stored.
-            return None;
+            return Vec::new();
         }
-        let reached = self.reached(purge)?;
-        Some(format!("{} AND ({reached})", self.only))
+        let reached = self.reached(purge);
+        let reached = reached.map(|which| format!("{} AND ({which})", self.only));
+        reached.into_iter().chain(self.made_from(purge)).collect()
     }
 }

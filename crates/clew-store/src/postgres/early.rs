@@ -2,19 +2,12 @@
 
 use deadpool_postgres::Transaction;
 
-use super::messages::{self, readable};
+use super::messages::{self, VALUES, readable};
 use super::session::{Outcome, rows, see_all, touched, write_scope};
 use super::tables::MESSAGE;
-use crate::model::{Scope, StoredMessage};
+use crate::model::StoredMessage;
 use crate::{Purge, Reach, TurnKey, append};
 use clew_context::model::{ChannelId, MessageId};
-
-const INSERT: &str = "
-INSERT INTO clew.early_messages (scope, agent_name, turn_id, ordinal, position, role, guild_id,
-    thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
-    discord_message_id, part_ids, target_id, restored_from, sources)
-VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
-RETURNING id";
 
 /// The table that they are in.
 pub(super) const TABLE: &str = "early_messages";
@@ -27,8 +20,9 @@ pub(super) async fn append_early(
     let first = append::first_of(turn).map_err(super::session::Failure::Refused)?;
     write_scope(transaction, first.scope).await?;
     messages::delete_turn(transaction, TABLE, &TurnKey::of(first)).await?;
+    let sql = format!("INSERT INTO clew.{TABLE} {VALUES}");
     for placed in turn.iter().zip(0..) {
-        messages::insert_row(transaction, INSERT, placed).await?;
+        messages::insert_row(transaction, &sql, placed).await?;
     }
     Ok(())
 }
@@ -37,15 +31,6 @@ pub(super) async fn append_early(
 pub(super) async fn take_back(transaction: &Transaction<'_>, key: &TurnKey) -> Outcome<u64> {
     write_scope(transaction, key.scope).await?;
     messages::delete_turn(transaction, TABLE, key).await
-}
-
-/// Removes the early rows of a conversation, in a transaction that sees it.
-pub(super) async fn remove_conversation(
-    transaction: &Transaction<'_>,
-    scope: Scope,
-) -> Outcome<u64> {
-    let sql = "DELETE FROM clew.early_messages WHERE scope = $1";
-    touched(transaction, sql, &[&scope.to_string()]).await
 }
 
 /// See [`super::super::Backend::early`].
@@ -84,23 +69,6 @@ pub(super) async fn purge(transaction: &Transaction<'_>, purge: &Purge) -> Outco
     }
     let sql = "DELETE FROM clew.early_messages WHERE id = ANY ($1)";
     touched(transaction, sql, &[&gone]).await
-}
-
-/// Gives an edited message its new text.
-pub(super) async fn edit(
-    transaction: &Transaction<'_>,
-    channel: ChannelId,
-    message: MessageId,
-    text: &str,
-) -> Outcome<u64> {
-    let mut edited = 0;
-    for (id, row) in all(transaction).await? {
-        if row.is_text_of(channel, message) && row.content != text {
-            let sql = "UPDATE clew.early_messages SET content = $2 WHERE id = $1";
-            edited += touched(transaction, sql, &[&id, &super::values::text(text)]).await?;
-        }
-    }
-    Ok(edited)
 }
 
 /// The messages of a channel that early rows are made of.

@@ -24,14 +24,15 @@ use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 /// Inserts sent together.
 const INSERTS_AT_ONCE: usize = 16;
 
-const INSERT: &str = "
-WITH added AS (
-    INSERT INTO clew.messages (scope, agent_name, turn_id, ordinal, position, role, guild_id, thread_id,
-        owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
-        discord_message_id, part_ids, target_id, restored_from, sources)
-    VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
-    RETURNING id
-), held AS (
+/// The columns of a row as it is inserted, and their values.
+pub(super) const VALUES: &str = "(scope, agent_name, turn_id, ordinal, position, role, guild_id,
+    thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
+    discord_message_id, part_ids, target_id, restored_from, sources)
+VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
+RETURNING id";
+
+/// Follows a row's insertion.
+const HOLD_MESSAGES: &str = "held AS (
     INSERT INTO clew.message_ids (message_id, channel_id, row_id)
     SELECT DISTINCT held.message_id, $7::bigint, added.id
     FROM added, unnest($15::bigint[] || $14::bigint) AS held (message_id)
@@ -46,21 +47,14 @@ SELECT $1, source.position, source.guild, source.channel, source.message, source
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
     WITH ORDINALITY AS source (guild, channel, message, author, position)";
 
-/// Locks a conversation's counter while appending, until the transaction ends.
-const HOLD_COUNTER: &str = "
-INSERT INTO clew.conversations AS held
-    (scope, agent_name, last_ordinal, guild_id, channel_id, owner_id)
-VALUES ($1, $2, 0, $3, $4, $5)
-ON CONFLICT (scope, agent_name) DO UPDATE SET last_ordinal = held.last_ordinal
-RETURNING last_ordinal";
-
-/// As [`HOLD_COUNTER`], also raising the counter to at least $6.
+/// Locks a conversation's counter until the transaction ends, and raises it to at least $6.
 const RAISE_COUNTER: &str = "
 INSERT INTO clew.conversations AS held
     (scope, agent_name, guild_id, channel_id, owner_id, last_ordinal)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (scope, agent_name)
-DO UPDATE SET last_ordinal = greatest(held.last_ordinal, excluded.last_ordinal)";
+DO UPDATE SET last_ordinal = greatest(held.last_ordinal, excluded.last_ordinal)
+RETURNING last_ordinal";
 
 /// What bounds a new turn: its own ordinal if it exists, the newest row, and
 /// the clear markers of its owner and of everybody.
@@ -146,7 +140,7 @@ GROUP BY thread_id ORDER BY max(timestamp) DESC LIMIT $2";
 pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
     let first = append::first_of(turn).map_err(Failure::Refused)?;
     write_scope(transaction, first.scope).await?;
-    let last = hold_counter(transaction, first).await?;
+    let last = raise_counter(transaction, first, 0).await?;
     let before = before(transaction, first).await?;
     let ordinal = before.ordinal.unwrap_or(last + 1);
     if before.ordinal.is_none() {
@@ -190,34 +184,21 @@ async fn before(transaction: &Transaction<'_>, first: &StoredMessage) -> Outcome
     })
 }
 
-async fn hold_counter(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<u64> {
-    let (guild, channel, owner) = places(row.scope);
-    let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
-    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner];
-    let last: Option<i64> = session::first(transaction, HOLD_COUNTER, parameters).await?;
-    Ok(last.unwrap_or(0).cast_unsigned())
-}
-
+/// Returns the conversation's last ordinal, which is then at least this.
 async fn raise_counter(
     transaction: &Transaction<'_>,
     row: &StoredMessage,
     ordinal: u64,
-) -> Outcome<()> {
-    let (guild, channel, owner) = places(row.scope);
+) -> Outcome<u64> {
+    let signed = |id: u64| id.cast_signed();
     let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
-    let ordinal = ordinal.cast_signed();
-    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner, &ordinal];
-    touched(transaction, RAISE_COUNTER, parameters).await?;
-    Ok(())
-}
-
-/// Server, channel and user of a scope, so that purges find its counter.
-fn places(scope: Scope) -> (Option<i64>, Option<i64>, Option<i64>) {
-    (
-        scope.guild().map(|guild| guild.get().cast_signed()),
-        scope.channel().map(|channel| channel.get().cast_signed()),
-        scope.owner().map(|user| user.get().cast_signed()),
-    )
+    // So that purges find it.
+    let guild = row.scope.guild().map(|guild| signed(guild.get()));
+    let channel = row.scope.channel().map(|channel| signed(channel.get()));
+    let owner = row.scope.owner().map(|user| signed(user.get()));
+    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner, &signed(ordinal)];
+    let last: Option<i64> = session::first(transaction, RAISE_COUNTER, parameters).await?;
+    Ok(last.unwrap_or(0).cast_unsigned())
 }
 
 /// Removes a turn's rows from a table. Returns how many there were.
@@ -238,17 +219,20 @@ pub(super) type Placed<'a> = (&'a StoredMessage, i64);
 
 /// Inserts rows in this order.
 async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
+    let sql = format!("WITH added AS (INSERT INTO clew.messages {VALUES}), {HOLD_MESSAGES}");
     // Prepared first, so that the inserts are sent in order.
-    transaction.prepare_cached(INSERT).await?;
+    transaction.prepare_cached(&sql).await?;
     for chunk in placed.chunks(INSERTS_AT_ONCE) {
-        let inserts = chunk.iter().map(|placed| insert_one(transaction, *placed));
+        let inserts = chunk
+            .iter()
+            .map(|placed| insert_one(transaction, &sql, *placed));
         future::try_join_all(inserts).await?;
     }
     Ok(())
 }
 
-async fn insert_one(transaction: &Transaction<'_>, placed: Placed<'_>) -> Outcome<()> {
-    let added = insert_row(transaction, INSERT, placed).await?;
+async fn insert_one(transaction: &Transaction<'_>, sql: &str, placed: Placed<'_>) -> Outcome<()> {
+    let added = insert_row(transaction, sql, placed).await?;
     let (row, _) = placed;
     if let (Some(added), false) = (added, row.sources.is_empty()) {
         let sources = SourceIds::of(&row.sources);
@@ -257,7 +241,7 @@ async fn insert_one(transaction: &Transaction<'_>, placed: Placed<'_>) -> Outcom
     Ok(())
 }
 
-/// Inserts a row by a statement that takes its columns in the order of [`INSERT`].
+/// Inserts a row by a statement that takes its columns in the order of [`VALUES`].
 /// Returns its number.
 pub(super) async fn insert_row(
     transaction: &Transaction<'_>,
@@ -415,9 +399,12 @@ pub(super) async fn delete_conversation(
     scope: Scope,
 ) -> Outcome<u64> {
     write_scope(transaction, scope).await?;
-    let sql = "DELETE FROM clew.messages WHERE scope = $1";
-    let gone = touched(transaction, sql, &[&scope.to_string()]).await?;
-    Ok(gone + early::remove_conversation(transaction, scope).await?)
+    let mut gone = 0;
+    for table in ["messages", early::TABLE] {
+        let sql = format!("DELETE FROM clew.{table} WHERE scope = $1");
+        gone += touched(transaction, &sql, &[&scope.to_string()]).await?;
+    }
+    Ok(gone)
 }
 
 /// See [`super::super::Backend::own_messages`].
@@ -441,8 +428,8 @@ fn message(row: &Row) -> Outcome<StoredMessage> {
     columns::message(&PostgresRow::of("messages", row))
 }
 
-/// Gives an edited message's rows the new text. An answer of several messages
-/// keeps its text, since one message is only part of it.
+/// Gives an edited message's rows the new text, early ones too. An answer of several
+/// messages keeps its text, since one message is only part of it.
 pub(super) async fn edit(
     transaction: &Transaction<'_>,
     channel: ChannelId,
@@ -450,11 +437,18 @@ pub(super) async fn edit(
     new_text: &str,
 ) -> Outcome<u64> {
     write_all(transaction).await?;
-    let sql = "UPDATE clew.messages SET content = $3 WHERE content <> $3 \
-               AND discord_message_id = $2 AND (part_ids = '{}' OR role = 'user') AND id IN \
-               (SELECT row_id FROM clew.message_ids WHERE channel_id = $1 AND message_id = $2)";
     let (channel, message) = (channel.get().cast_signed(), message.get().cast_signed());
-    touched(transaction, sql, &[&channel, &message, &text(new_text)]).await
+    let found = "id IN \
+        (SELECT row_id FROM clew.message_ids WHERE channel_id = $1 AND message_id = $2)";
+    let mut edited = 0;
+    for (table, which) in [("messages", found), (early::TABLE, "thread_id = $1")] {
+        let sql = format!(
+            "UPDATE clew.{table} SET content = $3 WHERE content <> $3 AND discord_message_id = $2
+             AND (part_ids = '{{}}' OR role = 'user') AND {which}"
+        );
+        edited += touched(transaction, &sql, &[&channel, &message, &text(new_text)]).await?;
+    }
+    Ok(edited)
 }
 
 /// See [`super::super::Backend::held_messages`].

@@ -24,14 +24,11 @@ pub(super) async fn purge(
     let mut purged = Purged::default();
     for kind in Kind::ALL {
         let Some(table) = table(kind) else { continue };
-        let gone = match (kind, table.purged(kind, purge)) {
-            (Kind::Snapshots, _) => purge_snapshots(transaction, files, purge).await?,
-            (_, Some(which)) => delete(transaction, &table, &which, purge).await?,
-            (_, None) => 0,
-        };
-        purged.add(kind, gone);
-        // Apart from the entries themselves, so that both use their index.
-        if let Some(which) = table.made_from(purge).filter(|_| kind != Kind::Snapshots) {
+        if kind == Kind::Snapshots {
+            purged.add(kind, purge_snapshots(transaction, files, purge).await?);
+            continue;
+        }
+        for which in table.purged(kind, purge) {
             purged.add(kind, delete(transaction, &table, &which, purge).await?);
         }
     }

@@ -14,8 +14,47 @@ const FACTS: Table = Table {
     ..Table::FACTS
 };
 
+/// A trigger takes its whole turn along, a tool call all of its turn's calls
+/// and results; an answer goes alone. `+` as in [`OF_TURN`](super::messages::OF_TURN).
+const ROWS_OF_MESSAGES: &str = "id IN (
+    WITH hits AS MATERIALIZED (
+        SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
+        FROM message_ids held CROSS JOIN message_rows row ON row.id = held.row_id
+        WHERE held.channel_id = ?1 AND NOT row.gone
+            AND held.message_id IN (SELECT value FROM json_each(?2))
+    )
+    SELECT id FROM hits
+    UNION
+    SELECT turn.id FROM hits CROSS JOIN message_rows turn ON turn.turn_id = hits.turn_id
+        AND +turn.scope = hits.scope AND +turn.agent_name = hits.agent_name
+    WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
+        AND turn.role IN ('tool_use', 'tool_result')))";
+
+/// Agent by agent, to use the index.
+const OLD_ROWS: &str = "id IN (
+    WITH RECURSIVE agent(name) AS (
+        SELECT min(agent_name) FROM message_rows
+        UNION ALL
+        SELECT (SELECT min(agent_name) FROM message_rows WHERE agent_name > agent.name)
+            FROM agent WHERE agent.name IS NOT NULL
+    )
+    SELECT row.id FROM agent CROSS JOIN message_rows row
+        ON row.agent_name = agent.name AND row.timestamp < ?)";
+
+/// Counters of conversations that cannot go on: their keys name what is purged. `_` in
+/// `discord_conv` is no pattern here.
+pub(super) const COUNTERS: Table = Table {
+    name: "conversations",
+    of_guild: Some("scope LIKE 'member/' || ? || '/%' OR scope LIKE 'thread/' || ? || '/%'"),
+    of_user: Some("scope LIKE 'member/%/' || ? OR scope IN ('dm/' || ?, 'discord_conv:' || ?)"),
+    of_channel: Some("scope LIKE 'member/%/' || ? || '/%' OR scope LIKE 'thread/%/' || ?"),
+    ..Table::EMPTY
+};
+
 const MESSAGES: Table = Table {
     columns: MESSAGE,
+    of_message: Some(ROWS_OF_MESSAGES),
+    before: Some(OLD_ROWS),
     sources: Some(Sources {
         table: "message_sources",
         entry: "row_id",
