@@ -382,7 +382,7 @@ transacting! {
             let mut sizes =
                 within!(self, PATIENCE, operation, transaction => records::sizes(&transaction))?;
             let files = snapshots::at_files(&self.files, SnapshotFiles::size);
-            sizes.push(self.bounded(LONG_PATIENCE, operation, files).await?);
+            sizes.extend(self.bounded(LONG_PATIENCE, operation, files).await?);
             Ok(sizes)
         }
 

@@ -5,9 +5,6 @@
 //! to remove. Removals change the file first: after a kill in between, a file
 //! holds less than its row says, never more.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-
 use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
@@ -15,69 +12,11 @@ use super::row::{self, SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use super::statement::{all, first, run};
 use super::texts;
-use super::worker::lock;
+use crate::Error;
 use crate::columns::{self, Columns};
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
 use crate::snapshots::{held_messages, held_sources};
-use crate::{Error, PartSize, SnapshotFiles};
 use clew_context::model::{GuildId, UserId};
-
-/// Where snapshots' messages are stored.
-#[derive(Debug)]
-pub(super) enum SnapshotPlace {
-    /// In files.
-    Files(SnapshotFiles),
-    /// In memory, for a database in memory.
-    Memory(Mutex<BTreeMap<SnapshotId, ContextSnapshot>>),
-}
-
-impl SnapshotPlace {
-    fn write(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
-        match self {
-            Self::Files(files) => files.write(snapshot),
-            Self::Memory(held) => {
-                lock(held).insert(snapshot.info.id.clone(), snapshot.clone());
-                Ok(())
-            }
-        }
-    }
-
-    fn read(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
-        match self {
-            Self::Files(files) => files.read(info),
-            Self::Memory(held) => lock(held).get(&info.id).cloned().ok_or(Error::Corrupt {
-                operation: "read a snapshot",
-                place: "memory".to_owned(),
-                source: None,
-            }),
-        }
-    }
-
-    fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
-        match self {
-            Self::Files(files) => files.read_what_is_left(info),
-            Self::Memory(_) => self.read(info),
-        }
-    }
-
-    /// What the files take; `None` in memory.
-    pub(super) fn size(&self) -> Result<Option<PartSize>, Error> {
-        match self {
-            Self::Files(files) => files.size().map(Some),
-            Self::Memory(_) => Ok(None),
-        }
-    }
-
-    fn remove(&self, info: &ContextSnapshotInfo) -> Result<(), Error> {
-        match self {
-            Self::Files(files) => files.remove(info).map(drop),
-            Self::Memory(held) => {
-                lock(held).remove(&info.id);
-                Ok(())
-            }
-        }
-    }
-}
 
 /// The columns [`info`] reads.
 pub(super) const INFO: &str = "seq, message_count, id, agent_name, owner_id, guild_id, timestamp, \
@@ -274,7 +213,7 @@ pub(super) enum SnapshotChange {
 pub(super) fn change_files(session: &Session, changes: &[SnapshotChange]) -> Result<(), Fault> {
     for change in changes {
         match change {
-            SnapshotChange::Removed(_, info) => session.snapshots.remove(info)?,
+            SnapshotChange::Removed(_, info) => drop(session.snapshots.remove(info)?),
             SnapshotChange::Rewritten(_, snapshot) => session.snapshots.write(snapshot)?,
         }
     }

@@ -11,10 +11,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::fault::{Fault, is_passing};
-use super::saved::SnapshotPlace;
 use super::{file, schema, texts};
-use crate::Error;
 use crate::rank::Ranker;
+use crate::{Error, SnapshotFiles};
 
 /// Prepared statements cached per connection: about all that we have.
 const STATEMENTS: usize = 128;
@@ -104,7 +103,7 @@ pub(super) struct Session {
     /// The file's path, for errors.
     pub(super) place: Arc<str>,
     /// Where snapshots' messages are stored.
-    pub(super) snapshots: Arc<SnapshotPlace>,
+    pub(super) snapshots: SnapshotFiles,
     /// How long to wait for another process that is writing.
     busy_timeout: Duration,
     /// Ranks facts for searches.
@@ -126,7 +125,7 @@ impl Session {
     /// Opens the one write connection and migrates the file.
     pub(super) fn writer(
         path: &Path,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
         let is_left = file::has_log(path);
@@ -144,7 +143,7 @@ impl Session {
     /// cleaning up are up to that process.
     pub(super) fn beside(
         path: &Path,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
         Self::first(path, snapshots, settings, |session| {
@@ -163,7 +162,7 @@ impl Session {
 
     fn first(
         path: &Path,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         settings: &SqliteSettings,
         set_up: impl FnOnce(&Self) -> Result<(), Fault>,
     ) -> Result<Self, Error> {
@@ -207,7 +206,7 @@ impl Session {
                 source: why.into(),
             }));
         }
-        let snapshots = Arc::clone(&self.snapshots);
+        let snapshots = self.snapshots.clone();
         let copy = Self::on(connection, &self.place, snapshots, self.busy_timeout);
         copy.set_up_any(self.busy_timeout, READER_CACHE_KIB)?;
         copy.check_whole()?;
@@ -220,7 +219,7 @@ impl Session {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
-        let snapshots = Arc::clone(&writer.snapshots);
+        let snapshots = writer.snapshots.clone();
         let session = Self::on(connection, &place, snapshots, writer.busy_timeout);
         let set_up = || -> Result<(), Fault> {
             session.set_up_any(session.busy_timeout, READER_CACHE_KIB)?;
@@ -234,7 +233,7 @@ impl Session {
     fn on(
         connection: Connection,
         place: &Arc<str>,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         busy_timeout: Duration,
     ) -> Self {
         Self {
@@ -496,9 +495,6 @@ fn unopened(place: &str, error: rusqlite::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Mutex;
-
     use rusqlite::StatementStatus;
 
     use super::*;
@@ -508,7 +504,7 @@ mod tests {
     fn a_statement_is_planned_once_whatever_it_is_asked_with() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clew.db");
-        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
+        let snapshots = SnapshotFiles::in_memory();
         let writer = Session::writer(&path, snapshots, &SqliteSettings::default()).unwrap();
         let reader = Session::reader(&writer, &path).unwrap();
         for session in [&writer, &reader] {

@@ -392,11 +392,10 @@ fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::sqlite::saved::SnapshotPlace;
+    use crate::SnapshotFiles;
     use crate::sqlite::session::SqliteSettings;
 
     /// A second thread would cache its own pages, and be woken for nothing.
@@ -404,7 +403,7 @@ mod tests {
     async fn a_second_thread_reads_only_while_the_first_is_at_work() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clew.db");
-        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
+        let snapshots = SnapshotFiles::in_memory();
         let writer = Session::writer(&path, snapshots, &SqliteSettings::default()).unwrap();
         let readers = [(); 2].map(|()| Session::reader(&writer, &path).unwrap());
         let queue = Queue::to_readers(readers.into()).unwrap();
