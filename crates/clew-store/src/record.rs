@@ -164,6 +164,14 @@ impl Record {
             _ => None,
         }
     }
+
+    /// The same, to change it.
+    pub(crate) const fn snapshot_mut(&mut self) -> Option<&mut ContextSnapshot> {
+        match self {
+            Self::Snapshot(snapshot) => Some(snapshot),
+            _ => None,
+        }
+    }
 }
 
 /// What identifies a record; a record replaces the one with the same key.
@@ -211,4 +219,15 @@ pub struct Records {
     pub records: Vec<Record>,
     /// Where the next page starts; `None` at the end.
     pub next: Option<Cursor>,
+}
+
+impl Records {
+    /// The first of what was found; the cursor of the next entry is where the next page starts.
+    pub(crate) fn first(limit: usize, mut found: Vec<(Option<Record>, Cursor)>) -> Self {
+        let rest = found.split_off(limit.min(found.len()));
+        Self {
+            records: found.into_iter().filter_map(|(record, _)| record).collect(),
+            next: rest.into_iter().next().map(|(_, cursor)| cursor),
+        }
+    }
 }

@@ -3,9 +3,11 @@
 use deadpool_postgres::Transaction;
 
 use super::session::{Outcome, Parameters, rows, touched};
-use super::values::{Moment, PostgresRow, text};
-use crate::columns::{self, RECEIPT, guild_key, user_key};
+use super::tables::SCHEMA;
+use super::values::{PostgresRow, borrowed, dollars};
+use crate::columns::{self, Cell, RECEIPT, guild_key, user_key};
 use crate::model::{ReceiptLimits, StoredReceipt};
+use crate::table::receipts_beyond;
 use clew_context::model::{ChannelId, MessageId, UserId};
 
 const PUT: &str = "
@@ -33,23 +35,9 @@ pub(super) async fn put(transaction: &Transaction<'_>, receipt: &StoredReceipt) 
     let named = receipt.people().into_iter();
     let named = named.map(|(guild, user)| (guild_key(guild), user_key(user)));
     let (guilds, people): (Vec<i64>, Vec<i64>) = named.unzip();
-    let parameters: Parameters<'_> = &[
-        &turn,
-        &receipt.scope.to_string(),
-        &receipt.guild.map(|guild| signed(guild.get())),
-        &signed(receipt.channel.get()),
-        &signed(receipt.owner.get()),
-        &receipt.is_private,
-        &receipt.trigger.map(|id| signed(id.get())),
-        &columns::write_ids(&receipt.messages),
-        &Moment(receipt.at),
-        &columns::sources(&receipt.sources),
-        &text(&receipt.body),
-        &ids,
-        &guilds,
-        &people,
-    ];
-    touched(transaction, PUT, parameters).await?;
+    let mut values = columns::receipt_cells(receipt).to_vec();
+    values.extend([ids, guilds, people].map(Cell::Numbers));
+    touched(transaction, PUT, &borrowed(&values)).await?;
     Ok(())
 }
 
@@ -93,25 +81,10 @@ pub(super) async fn expire_receipts(
     transaction: &Transaction<'_>,
     limits: ReceiptLimits,
 ) -> Outcome<u64> {
-    let sql = "DELETE FROM clew.receipts WHERE at < $1";
-    let mut gone = touched(transaction, sql, &[&Moment(limits.since)]).await?;
-    for (sql, most) in [
-        (BEYOND_OF_PERSON, limits.of_person),
-        (BEYOND_OF_GUILD, limits.of_guild),
-    ] {
-        gone += touched(transaction, sql, &[&i64::from(most)]).await?;
+    let mut gone = 0;
+    for (which, value) in receipts_beyond(SCHEMA, limits) {
+        let sql = dollars(&format!("DELETE FROM clew.receipts WHERE {which}"));
+        gone += touched(transaction, &sql, &borrowed(&[value])).await?;
     }
     Ok(gone)
 }
-
-const BEYOND_OF_PERSON: &str = "DELETE FROM clew.receipts WHERE turn_id IN (
-    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
-        PARTITION BY guild_id, owner_id ORDER BY at DESC, turn_id DESC) AS nth FROM clew.receipts)
-        AS numbered
-    WHERE nth > $1)";
-
-const BEYOND_OF_GUILD: &str = "DELETE FROM clew.receipts WHERE turn_id IN (
-    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
-        PARTITION BY guild_id ORDER BY at DESC, turn_id DESC) AS nth FROM clew.receipts
-        WHERE guild_id IS NOT NULL) AS numbered
-    WHERE nth > $1)";

@@ -2,17 +2,16 @@
 //! and statistics.
 
 use deadpool_postgres::Transaction;
-use tokio_postgres::Row;
 
 use super::super::backend::Visit;
 use super::super::pages::PAGE;
 use super::super::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records, SnapshotFiles};
 use super::session::{Failure, LONG_PATIENCE, Outcome, rows, see, see_all, touched, write_all};
 use super::tables::table;
-use super::values::{Moment, PostgresRow, borrowed, count, dollars, limit};
+use super::values::{PostgresRow, borrowed, dollars};
 use super::{facts, messages, receipts, snapshots};
-use crate::columns::{self, Cell};
-use clew_context::model::{UnixMillis, UserId};
+use crate::columns;
+use clew_context::model::UserId;
 
 /// See [`super::super::Backend::records`].
 pub(super) async fn records(
@@ -23,40 +22,23 @@ pub(super) async fn records(
     after: Option<&Cursor>,
     most: usize,
 ) -> Outcome<Records> {
-    let table = table(kind).filter(|_| most > 0);
-    let Some((table, sql)) = table.and_then(|table| Some((table, table.page(owner.is_some())?)))
-    else {
+    let Some(table) = table(kind) else {
+        return Ok(Records::default());
+    };
+    let page = table.page(owner, after, most).map_err(Failure::Refused)?;
+    let Some((sql, values)) = page else {
         return Ok(Records::default());
     };
     if kind.is_text() {
         see_all(transaction).await?;
     }
-    let after = after.map_or("", |cursor| cursor.0.as_str());
-    let mut parameters = vec![
-        if table.is_named {
-            Cell::Text(after.into())
-        } else {
-            Cell::Number(first(after)?)
-        },
-        // One extra row is where the next page starts.
-        Cell::Number(limit(most.saturating_add(1))),
-    ];
-    parameters.extend(owner.map(|user| Cell::Number(user.get().cast_signed())));
-    let found = rows(transaction, &dollars(&sql), &borrowed(&parameters)).await?;
-    let mut page = Records::default();
-    for (at, row) in found.iter().enumerate() {
-        if at == most {
-            page.next = Some(cursor(table.is_named, row)?);
-            break;
-        }
-        page.records.extend(
-            match columns::record(kind, &PostgresRow::of(table.name, row))? {
-                Some(Record::Snapshot(found)) => Some(Record::Snapshot(
-                    snapshots::what_is_left(files, found.info).await?,
-                )),
-                found => found,
-            },
-        );
+    let found = rows(transaction, &dollars(&sql), &borrowed(&values)).await?;
+    let found = found
+        .iter()
+        .map(|row| columns::entry(kind, &table, &PostgresRow::of(table.name, row)));
+    let mut page = Records::first(most, found.collect::<Outcome<_>>()?);
+    for snapshot in page.records.iter_mut().filter_map(Record::snapshot_mut) {
+        *snapshot = snapshots::what_is_left(files, snapshot.info.clone()).await?;
     }
     Ok(page)
 }
@@ -81,23 +63,6 @@ pub(super) async fn each(
         }
     }
     Ok(())
-}
-
-/// The number to start from.
-fn first(after: &str) -> Outcome<i64> {
-    if after.is_empty() {
-        return Ok(i64::MIN);
-    }
-    let number = after.parse();
-    number.map_err(|_| Failure::Refused("the place to go on from is of another store"))
-}
-
-fn cursor(is_named: bool, row: &Row) -> Outcome<Cursor> {
-    Ok(Cursor(if is_named {
-        row.try_get("cursor")?
-    } else {
-        row.try_get::<_, i64>("cursor")?.to_string()
-    }))
 }
 
 /// See [`super::super::Backend::write`].
@@ -172,20 +137,10 @@ pub(super) async fn stats(transaction: &Transaction<'_>) -> Outcome<Vec<KindStat
     for kind in Kind::ALL {
         let Some(table) = table(kind) else { continue };
         if let Some(row) = rows(transaction, &table.count(), &[]).await?.first() {
-            stats.push(KindStats {
-                kind,
-                entries: count(row.try_get("entries")?),
-                bytes: count(row.try_get("bytes")?),
-                oldest: moment(row.try_get("oldest")?),
-                newest: moment(row.try_get("newest")?),
-            });
+            stats.push(columns::stats(kind, &PostgresRow::of(table.name, row))?);
         }
     }
     Ok(stats)
-}
-
-fn moment(read: Option<Moment>) -> Option<UnixMillis> {
-    read.map(|Moment(at)| at)
 }
 
 /// What the tables take, with their indexes.
@@ -196,7 +151,8 @@ pub(super) async fn sizes(transaction: &Transaction<'_>) -> Outcome<Vec<PartSize
     let found = rows(transaction, sql, &[]).await?;
     let sizes = found.iter().map(|row| {
         let part: String = row.try_get("part")?;
-        Ok(PartSize::new(part, count(row.try_get("bytes")?)))
+        let bytes: i64 = row.try_get("bytes")?;
+        Ok(PartSize::new(part, bytes.cast_unsigned()))
     });
     sizes.collect()
 }

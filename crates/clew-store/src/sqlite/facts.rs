@@ -1,14 +1,15 @@
 //! Facts about users and servers, and searching those of a server.
 
-use rusqlite::{Params, params};
+use rusqlite::{Params, params_from_iter};
 
 use super::fault::Fault;
-use super::row::{SqliteRow, number, time_text};
+use super::row::{SqliteRow, number};
 use super::session::Session;
-use super::statement::{all, first};
+use super::statement::{all, first, run};
 use super::texts;
-use crate::columns;
+use crate::columns::{self, Cell, FACT_REST};
 use crate::model::{Fact, FactId, MAX_FACT_BYTES, MAX_MATCHED, Subject};
+use crate::table::upsert;
 use clew_context::model::GuildId;
 
 /// The columns of a fact, in the order they are read.
@@ -32,33 +33,17 @@ pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Result<
 
 /// Writes a fact, replacing the one with the same id.
 pub(super) fn put(session: &Session, fact: &Fact) -> Result<(), Fault> {
-    let connection = &session.connection;
-    let mut put = connection.prepare_cached(
-        "INSERT INTO fact_rows (id, subject, subject_id, text_id, origin, origin_guild, by_user,
-             at, link_channel, link_message, pinned, seen, last_used)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-         ON CONFLICT DO UPDATE SET subject = ?2, subject_id = ?3, text_id = ?4, origin = ?5,
-             origin_guild = ?6, by_user = ?7, at = ?8, link_channel = ?9, link_message = ?10,
-             pinned = ?11, seen = ?12, last_used = ?13",
-    )?;
     let (subject, about) = subject_key(fact.subject);
-    let (origin, guild) = columns::origin(fact.origin);
-    put.execute(params![
-        number(fact.id.0),
-        subject,
-        about,
-        put_text(session, fact)?,
-        origin,
-        guild,
-        number(fact.by.get()),
-        time_text(fact.at),
-        fact.link.map(|(channel, _)| number(channel.get())),
-        fact.link.map(|(_, message)| number(message.get())),
-        fact.pinned,
-        fact.seen,
-        time_text(fact.last_used),
-    ])?;
-    Ok(())
+    let subject = [
+        Cell::id(fact.id.0),
+        Cell::text(subject),
+        Cell::Number(about),
+        Cell::Number(put_text(session, fact)?),
+    ];
+    let others = ["subject", "subject_id", "text_id"];
+    let sql = upsert("fact_rows", &["id"], &[&others[..], &FACT_REST].concat());
+    let values = subject.into_iter().chain(columns::fact_rest(fact));
+    run(&session.connection, &sql, params_from_iter(values)).map(drop)
 }
 
 /// Keeps a fact's text if it is the same, else writes a new one.

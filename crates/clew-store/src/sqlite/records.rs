@@ -2,19 +2,19 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, ToSql, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 
 use super::fault::Fault;
 use super::messages::{OF_TURN, State};
 use super::row::{self, SqliteRow, Stage, number};
 use super::session::Session;
-use super::statement::{all, run};
+use super::statement::{all, first, run};
 use super::tables::table;
 use super::{facts, receipts, saved, texts};
-use crate::columns::{self, Columns};
+use crate::columns;
 use crate::model::StoredMessage;
 use crate::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records};
-use clew_context::model::{UnixMillis, UserId};
+use clew_context::model::UserId;
 
 /// Entries of a kind, continuing from a cursor.
 pub(super) fn records(
@@ -24,41 +24,19 @@ pub(super) fn records(
     after: Option<&Cursor>,
     limit: usize,
 ) -> Result<Records, Fault> {
-    let table = table(kind).filter(|_| limit > 0);
-    let Some((table, sql)) = table.and_then(|table| Some((table, table.page(owner.is_some())?)))
-    else {
+    let Some(table) = table(kind) else {
         return Ok(Records::default());
     };
-    let after = after.map_or("", |cursor| cursor.0.as_str());
-    let numbered = after.parse().unwrap_or(i64::MIN);
-    // One extra entry is where the next page starts.
-    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-    let owner = owner.map(|owner| number(owner.get()));
-    let mut key: Vec<&dyn ToSql> = vec![&numbered, &most];
-    if table.is_named {
-        key[0] = &after;
-    }
-    key.extend(owner.as_ref().map(|owner| -> &dyn ToSql { owner }));
-    let mut select = session.connection.prepare_cached(&sql)?;
-    let mut rows = select.query(&*key)?;
-    let mut page = Records::default();
-    while let Some(row) = rows.next()? {
-        let row = SqliteRow::of(table.name, row);
-        if page.records.len() == limit {
-            page.next = Some(Cursor(if table.is_named {
-                row.whole("cursor")?
-            } else {
-                row.id("cursor", |key| key.cast_signed().to_string())?
-            }));
-            break;
-        }
-        let found = columns::record(kind, &row)?;
-        page.records.extend(match found {
-            Some(Record::Snapshot(found)) => {
-                Some(Record::Snapshot(saved::what_is_left(session, found.info)?))
-            }
-            found => found,
-        });
+    let page = table.page(owner, after, limit).map_err(Fault::Unfit)?;
+    let Some((sql, values)) = page else {
+        return Ok(Records::default());
+    };
+    let found = all(&session.connection, &sql, params_from_iter(values), |row| {
+        columns::entry(kind, &table, &SqliteRow::of(table.name, row))
+    });
+    let mut page = Records::first(limit, found?);
+    for snapshot in page.records.iter_mut().filter_map(Record::snapshot_mut) {
+        *snapshot = saved::what_is_left(session, snapshot.info.clone())?;
     }
     Ok(page)
 }
@@ -216,19 +194,10 @@ pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
         .into_iter()
         .filter_map(|kind| Some((kind, table(kind)?)));
     let counted = tables.map(|(kind, table)| {
-        let mut count = session.connection.prepare_cached(&table.count())?;
-        let mut rows = count.query([])?;
-        let Some(row) = rows.next()? else {
-            return Ok(KindStats::none(kind));
-        };
-        let row = SqliteRow::of(table.name, row);
-        Ok(KindStats {
-            kind,
-            entries: row.id("entries", |entries| entries)?,
-            bytes: row.id("bytes", |bytes| bytes)?,
-            oldest: row.maybe_read("oldest", UnixMillis::parse)?,
-            newest: row.maybe_read("newest", UnixMillis::parse)?,
-        })
+        let found = first(&session.connection, &table.count(), [], |row| {
+            columns::stats(kind, &SqliteRow::of(table.name, row))
+        });
+        Ok(found?.unwrap_or(KindStats::none(kind)))
     });
     counted.collect()
 }

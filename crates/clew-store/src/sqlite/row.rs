@@ -85,8 +85,8 @@ impl Columns for SqliteRow<'_> {
         text.map_err(|_| self.unfit(column))
     }
 
-    fn time(&self, column: &'static str) -> Result<UnixMillis, Fault> {
-        self.read(column, UnixMillis::parse)
+    fn maybe_time(&self, column: &'static str) -> Result<Option<UnixMillis>, Fault> {
+        self.maybe_read(column, UnixMillis::parse)
     }
 
     fn flag(&self, column: &'static str) -> Result<bool, Fault> {
@@ -111,6 +111,8 @@ impl Columns for SqliteRow<'_> {
 impl ToSql for columns::Cell<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         match self {
+            Self::Null => Ok(rusqlite::types::Null.into()),
+            Self::Flag(flag) => flag.to_sql(),
             Self::Number(number) => number.to_sql(),
             Self::Numbers(numbers) => {
                 let texts: Vec<_> = numbers.iter().map(ToString::to_string).collect();

@@ -4,13 +4,12 @@ use super::facts::FACT;
 use super::row::MESSAGE;
 use super::saved::INFO;
 use crate::Kind;
-use crate::table::{SourceMessages, Sources, Table};
+use crate::table::{Sources, Table};
 
 const FACTS: Table = Table {
     columns: FACT,
     of_guild: Some("origin_guild = ? OR (subject = 'server' AND subject_id = ?)"),
     of_user: Some("by_user = ? OR (subject = 'user' AND subject_id = ?)"),
-    of_message: Some("link_channel = ?1 AND link_message IN (SELECT value FROM json_each(?2))"),
     ..Table::FACTS
 };
 
@@ -58,16 +57,10 @@ const MESSAGES: Table = Table {
     sources: Some(Sources {
         table: "message_sources",
         entry: "row_id",
-        messages: Some(SourceMessages {
-            deleted: OF_IDS,
-            edited: EDITED_ROWS,
-        }),
+        edited: Some(EDITED_ROWS),
     }),
     ..Table::MESSAGES
 };
-
-/// Sources that are these messages.
-const OF_IDS: &str = "channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))";
 
 /// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
@@ -86,37 +79,17 @@ const SNAPSHOTS: Table = Table {
     columns: INFO,
     key: &["seq"],
     bytes: "octet_length(summary) + coalesce(octet_length(description), 0)",
-    of_guild: Some(
-        "guild_id = ? OR seq IN
-             (SELECT snapshot FROM snapshot_messages WHERE guild_id = ?)",
-    ),
-    of_channel: Some("seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?)"),
-    of_message: Some(
-        "seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?1
-             AND message_id IN (SELECT value FROM json_each(?2)))",
-    ),
     sources: Some(Sources {
         table: "snapshot_sources",
         entry: "snapshot",
-        messages: Some(SourceMessages {
-            deleted: OF_IDS,
-            edited: EDITED_SNAPSHOTS,
-        }),
+        edited: Some(EDITED_SNAPSHOTS),
     }),
     ..Table::SNAPSHOTS
 };
 
-const RECEIPTS: Table = Table {
-    of_message: Some(
-        "turn_id IN (SELECT turn_id FROM receipt_ids
-             WHERE channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2)))",
-    ),
-    ..Table::RECEIPTS
-};
-
 /// The table of a kind; `None` for logs, which are files.
 pub(super) const fn table(kind: Kind) -> Option<Table> {
-    Some(match kind {
+    let table = match kind {
         Kind::Messages => MESSAGES,
         Kind::Markers => Table {
             columns: "agent_name, guild_id, user_id, cleared_at AS at",
@@ -125,7 +98,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             ..Table::MARKERS
         },
         Kind::Snapshots => SNAPSHOTS,
-        Kind::Receipts => RECEIPTS,
+        Kind::Receipts => Table::RECEIPTS,
         Kind::UserFacts => Table {
             only: "subject = 'user'",
             ..FACTS
@@ -143,5 +116,9 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
         },
         Kind::Departures => Table::DEPARTURES,
         Kind::Transcripts | Kind::Outputs => return None,
+    };
+    Some(Table {
+        ids: "IN (SELECT value FROM json_each(?2))",
+        ..table
     })
 }
