@@ -1,8 +1,6 @@
 //! Facts about users and servers.
 
-use deadpool_postgres::Transaction;
-
-use super::session::{Outcome, Parameters, ids, rows, see, touched};
+use super::session::{Call, Outcome, Parameters, ids, rows, see, touched};
 use super::tables::FACT;
 use super::values::{PostgresRow, borrowed, dollars, limit, text};
 use crate::columns::{self, Cell, FACT_REST, guild_key};
@@ -35,29 +33,25 @@ ORDER BY ts_rank(words, query, 1) DESC, last_used DESC, id
 LIMIT $3";
 
 /// See [`super::super::Backend::facts`].
-pub(super) async fn facts(
-    transaction: &Transaction<'_>,
-    subject: Subject,
-    most: usize,
-) -> Outcome<Vec<Fact>> {
+pub(super) async fn facts(call: &Call<'_>, subject: Subject, most: usize) -> Outcome<Vec<Fact>> {
     let (column, id) = match subject {
         Subject::User(user) => ("user_id", user.get()),
         Subject::Server(guild) => ("server_id", guild.get()),
     };
-    see(transaction, subject).await?;
+    see(call, subject).await?;
     let sql = format!(
         "SELECT {FACT} FROM clew.facts
          WHERE {column} = $1 AND octet_length(text) <= {MAX_FACT_BYTES}
          ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT $2"
     );
-    let found = rows(transaction, &sql, &[&id.cast_signed(), &limit(most)]).await?;
+    let found = rows(call, &sql, &[&id.cast_signed(), &limit(most)]).await?;
     let found = found.iter().map(|row| PostgresRow::of("facts", row));
     let found: Outcome<_> = found.map(|row| columns::fact(&row)).collect();
     Ok(Fact::most_useful(found?, most))
 }
 
 /// Writes a fact, which the transaction must see.
-pub(super) async fn put(transaction: &Transaction<'_>, fact: &Fact) -> Outcome<()> {
+pub(super) async fn put(call: &Call<'_>, fact: &Fact) -> Outcome<()> {
     let (user, server) = match fact.subject {
         Subject::User(user) => (Some(user.get()), None),
         Subject::Server(guild) => (None, Some(guild.get())),
@@ -71,20 +65,20 @@ pub(super) async fn put(transaction: &Transaction<'_>, fact: &Fact) -> Outcome<(
     values.extend(columns::fact_rest(fact));
     let others = ["user_id", "server_id", "text"];
     let sql = upsert("clew.facts", &["id"], &[&others[..], &FACT_REST].concat());
-    touched(transaction, &dollars(&sql), &borrowed(&values)).await?;
+    touched(call, &dollars(&sql), &borrowed(&values)).await?;
     Ok(())
 }
 
 /// See [`super::super::Backend::matching_facts`].
 pub(super) async fn matching_facts(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     guild: GuildId,
     words: &str,
     most: usize,
 ) -> Outcome<Vec<FactId>> {
-    see(transaction, Subject::Server(guild)).await?;
+    see(call, Subject::Server(guild)).await?;
     let words = text(&words[..words.floor_char_boundary(MOST_WORDS)]);
     let (guild, most) = (guild_key(Some(guild)), limit(most));
     let parameters: Parameters<'_> = &[&guild, &words, &most, &MOST_LEXEMES];
-    ids(transaction, MATCHING, parameters, FactId).await
+    ids(call, MATCHING, parameters, FactId).await
 }
