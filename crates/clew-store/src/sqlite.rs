@@ -32,7 +32,7 @@ use std::time::Duration;
 pub use self::session::{Durability, SqliteSettings};
 use async_trait::async_trait;
 
-use self::fault::Fault;
+use self::fault::Outcome;
 use self::session::Session;
 use self::worker::{Queue, lock};
 use super::backend::{Visit, delegating};
@@ -177,7 +177,7 @@ impl Sqlite {
     async fn grouped<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         self.writer.ask(operation, false, work).await
     }
@@ -186,7 +186,7 @@ impl Sqlite {
     async fn alone<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         self.writer.ask(operation, true, work).await
     }
@@ -222,7 +222,7 @@ impl Sqlite {
     async fn read<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         let queue = self.readers.as_ref().unwrap_or(&self.writer);
         queue.ask(operation, true, work).await

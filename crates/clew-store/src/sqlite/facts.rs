@@ -2,7 +2,7 @@
 
 use rusqlite::{Params, params_from_iter};
 
-use super::fault::Fault;
+use super::fault::Outcome;
 use super::row::{SqliteRow, number};
 use super::session::Session;
 use super::statement::{all, first, run};
@@ -17,7 +17,7 @@ pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_
      subject, text, origin, by_user, at, pinned, last_used";
 
 /// See [`super::super::Backend::facts`].
-pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Result<Vec<Fact>, Fault> {
+pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Outcome<Vec<Fact>> {
     let sql = format!(
         "SELECT {FACT} FROM facts
          WHERE subject = ?1 AND subject_id = ?2 AND octet_length(text) <= {MAX_FACT_BYTES}
@@ -32,7 +32,7 @@ pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Result<
 }
 
 /// Writes a fact, replacing the one with the same id.
-pub(super) fn put(session: &Session, fact: &Fact) -> Result<(), Fault> {
+pub(super) fn put(session: &Session, fact: &Fact) -> Outcome<()> {
     let (subject, about) = subject_key(fact.subject);
     let subject = [
         Cell::id(fact.id.0),
@@ -47,7 +47,7 @@ pub(super) fn put(session: &Session, fact: &Fact) -> Result<(), Fault> {
 }
 
 /// Keeps a fact's text if it is the same, else writes a new one.
-fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
+fn put_text(session: &Session, fact: &Fact) -> Outcome<i64> {
     let connection = &session.connection;
     let sql = "SELECT t.id, t.text = ?2 FROM fact_rows r JOIN fact_texts t ON t.id = r.text_id
          WHERE r.id = ?1";
@@ -61,7 +61,7 @@ fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
 }
 
 /// Removes facts by a condition on `fact_rows`. Returns how many were removed.
-pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Result<u64, Fault> {
+pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Outcome<u64> {
     let sql = format!("DELETE FROM fact_rows WHERE {which} RETURNING text_id");
     // Read to the end, or rows would remain.
     let gone: Vec<i64> = all(&session.connection, &sql, key, |row| Ok(row.get(0)?))?;
@@ -77,7 +77,7 @@ pub(super) fn matching_facts(
     guild: GuildId,
     words: &str,
     limit: usize,
-) -> Result<Vec<FactId>, Fault> {
+) -> Outcome<Vec<FactId>> {
     let facts = facts(session, Subject::Server(guild), MAX_MATCHED)?;
     let facts: Vec<_> = facts
         .iter()

@@ -2,7 +2,7 @@
 
 use rusqlite::params_from_iter;
 
-use super::fault::Fault;
+use super::fault::Outcome;
 use super::row::number;
 use super::saved::{self, SnapshotChange};
 use super::session::Session;
@@ -14,7 +14,7 @@ use crate::{Kind, Purge, Purged, snapshots};
 use clew_context::model::{ChannelId, MessageId};
 
 /// Purges all kinds. Rewritten snapshots count as removed.
-pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
+pub(super) fn purge(session: &Session, purge: &Purge) -> Outcome<Purged> {
     let changes = snapshots_changed(session, purge)?;
     saved::change_files(session, &changes)?;
     session.transact(|connection| {
@@ -34,12 +34,12 @@ pub(super) fn purge(session: &Session, purge: &Purge) -> Result<Purged, Fault> {
 
 /// Removes some of the rows of turns that a purge reaches, so that other calls get a turn
 /// before the next, and a process that ends need not wait for the last. Returns how many.
-pub(super) fn some_messages(session: &Session, purge: &Purge, most: u64) -> Result<u64, Fault> {
+pub(super) fn some_messages(session: &Session, purge: &Purge, most: u64) -> Outcome<u64> {
     session.transact(|_| rows_gone(session, Kind::Messages, purge, most))
 }
 
 /// Removes a kind's rows, of turns at most `most`. Returns how many were removed.
-fn rows_gone(session: &Session, kind: Kind, purge: &Purge, most: u64) -> Result<u64, Fault> {
+fn rows_gone(session: &Session, kind: Kind, purge: &Purge, most: u64) -> Outcome<u64> {
     let Some(table) = table(kind) else {
         return Ok(0);
     };
@@ -68,7 +68,7 @@ fn rows_gone(session: &Session, kind: Kind, purge: &Purge, most: u64) -> Result<
 }
 
 /// What to do with each snapshot that a purge affects.
-fn snapshots_changed(session: &Session, purge: &Purge) -> Result<Vec<SnapshotChange>, Fault> {
+fn snapshots_changed(session: &Session, purge: &Purge) -> Outcome<Vec<SnapshotChange>> {
     let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
         return Ok(Vec::new());
     };
@@ -94,7 +94,7 @@ pub(super) fn edit_message(
     channel: ChannelId,
     message: MessageId,
     text: &str,
-) -> Result<u64, Fault> {
+) -> Outcome<u64> {
     let key = (number(channel.get()), number(message.get()));
     let mut changes = Vec::new();
     let which = "seq IN (SELECT snapshot FROM snapshot_messages
@@ -132,7 +132,7 @@ pub(super) fn held_messages(
     channel: ChannelId,
     from: MessageId,
     to: MessageId,
-) -> Result<Vec<MessageId>, Fault> {
+) -> Outcome<Vec<MessageId>> {
     let sql = "SELECT h.message_id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
              WHERE h.channel_id = ?1 AND h.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_messages

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params_from_iter};
 
-use super::fault::Fault;
+use super::fault::Outcome;
 use super::row::{SqliteRow, number};
 use super::session::Session;
 use super::statement::{first, run};
@@ -12,7 +12,7 @@ use crate::table::{Table, receipts_beyond};
 use clew_context::model::{ChannelId, MessageId, UserId};
 
 /// Writes a receipt, replacing the one of its turn.
-pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<(), Fault> {
+pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Outcome<()> {
     let turn = number(receipt.turn.0);
     run(
         connection,
@@ -41,7 +41,7 @@ pub(super) fn receipt_of(
     session: &Session,
     channel: ChannelId,
     message: MessageId,
-) -> Result<Option<StoredReceipt>, Fault> {
+) -> Outcome<Option<StoredReceipt>> {
     let which = "turn_id = (SELECT max(turn_id) FROM receipt_ids
          WHERE channel_id = ?1 AND message_id = ?2)";
     one(
@@ -56,7 +56,7 @@ pub(super) fn last_receipt(
     session: &Session,
     channel: ChannelId,
     reader: UserId,
-) -> Result<Option<StoredReceipt>, Fault> {
+) -> Outcome<Option<StoredReceipt>> {
     let which = "channel_id = ?1 AND (NOT is_private OR owner_id = ?2)
          ORDER BY at DESC, turn_id DESC LIMIT 1";
     one(
@@ -70,7 +70,7 @@ fn one(
     session: &Session,
     which: &str,
     key: impl rusqlite::Params,
-) -> Result<Option<StoredReceipt>, Fault> {
+) -> Outcome<Option<StoredReceipt>> {
     let sql = format!("SELECT {RECEIPT} FROM receipts WHERE {which}");
     first(&session.connection, &sql, key, |row| {
         columns::receipt(&SqliteRow::of("receipts", row))
@@ -78,7 +78,7 @@ fn one(
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) fn expire_receipts(session: &Session, limits: ReceiptLimits) -> Result<u64, Fault> {
+pub(super) fn expire_receipts(session: &Session, limits: ReceiptLimits) -> Outcome<u64> {
     session.transact(|connection| {
         let beyond = receipts_beyond("", limits).into_iter();
         let gone =

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, params, params_from_iter};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::messages::{OF_TURN, State};
 use super::row::{self, SqliteRow, Stage, number};
 use super::session::Session;
@@ -23,7 +23,7 @@ pub(super) fn records(
     owner: Option<UserId>,
     after: Option<&Cursor>,
     limit: usize,
-) -> Result<Records, Fault> {
+) -> Outcome<Records> {
     let Some(table) = table(kind) else {
         return Ok(Records::default());
     };
@@ -43,7 +43,7 @@ pub(super) fn records(
 
 /// Writes entries unchanged, replacing those with the same key. In the caller's
 /// transaction, unless there are snapshots among them.
-pub(super) fn write(session: &Session, records: &[Record]) -> Result<(), Fault> {
+pub(super) fn write(session: &Session, records: &[Record]) -> Outcome<()> {
     let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
     let write_rows = || {
         let mut written = HashSet::new();
@@ -56,7 +56,7 @@ pub(super) fn write(session: &Session, records: &[Record]) -> Result<(), Fault> 
     saved::save(session, &snapshots, write_rows)
 }
 
-fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> Result<(), Fault> {
+fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> Outcome<()> {
     match record {
         Record::Message(message) => write_message(session, message, written),
         // Its row is written together with its file.
@@ -72,7 +72,7 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
 }
 
 /// Writes a list's entry.
-fn put(session: &Session, record: &Record) -> Result<(), Fault> {
+fn put(session: &Session, record: &Record) -> Outcome<()> {
     if let (Some(table), Some(key)) = (table(record.kind()), record.key()) {
         let cells = key.cells().into_iter().chain(columns::list_value(record));
         run(&session.connection, &table.put(), params_from_iter(cells))?;
@@ -81,7 +81,7 @@ fn put(session: &Session, record: &Record) -> Result<(), Fault> {
 }
 
 /// Removes entries by their keys. Returns how many there were.
-pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault> {
+pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Outcome<u64> {
     session.transact(|_| {
         let gone = keys.iter().map(|key| match key {
             RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)]),
@@ -96,7 +96,7 @@ pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault
     })
 }
 
-fn remove_entry(session: &Session, key: &RecordKey) -> Result<u64, Fault> {
+fn remove_entry(session: &Session, key: &RecordKey) -> Outcome<u64> {
     let tables = key.kinds().iter().filter_map(|kind| table(*kind));
     let gone = tables.map(|table| {
         let cells = params_from_iter(key.cells());
@@ -112,7 +112,7 @@ fn write_message(
     session: &Session,
     message: &StoredMessage,
     written: &mut HashSet<i64>,
-) -> Result<(), Fault> {
+) -> Outcome<()> {
     let connection = &session.connection;
     let mut state = State::of(connection, message.scope, &message.agent)?;
     let newest = state.newest()?;
@@ -150,7 +150,7 @@ fn write_message(
 
 /// Whether this turn's rows are still the conversation's last, in order of
 /// time.
-fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Result<bool, Fault> {
+fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Outcome<bool> {
     let sql = "SELECT turn_id, timestamp FROM message_rows
          WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
          ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 2";
@@ -168,7 +168,7 @@ fn place_of(
     connection: &Connection,
     message: &StoredMessage,
     written: &HashSet<i64>,
-) -> Result<Option<(i64, i64)>, Fault> {
+) -> Outcome<Option<(i64, i64)>> {
     let sql = format!(
         "SELECT id, position FROM messages
          WHERE {OF_TURN} AND role = ?4
@@ -189,7 +189,7 @@ fn place_of(
 }
 
 /// How much is stored of each kind. The bytes of snapshots' files are not counted.
-pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
+pub(super) fn stats(session: &Session) -> Outcome<Vec<KindStats>> {
     let tables = Kind::ALL
         .into_iter()
         .filter_map(|kind| Some((kind, table(kind)?)));
@@ -203,7 +203,7 @@ pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
 }
 
 /// What the database and the files of snapshots take on disk.
-pub(super) fn sizes(session: &Session) -> Result<Vec<PartSize>, Fault> {
+pub(super) fn sizes(session: &Session) -> Outcome<Vec<PartSize>> {
     let pragma = |name| {
         let value = session
             .connection

@@ -8,7 +8,7 @@ use std::thread;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::session::Session;
 use crate::Error;
 use clew_context::outside::has_threads;
@@ -40,7 +40,7 @@ struct Task<T, W> {
     alone: bool,
     place: Arc<str>,
     work: W,
-    outcome: Option<Result<T, Fault>>,
+    outcome: Option<Outcome<T>>,
     answer: oneshot::Sender<Result<T, Error>>,
     /// Counts as pending on its thread.
     pending: Pending,
@@ -49,7 +49,7 @@ struct Task<T, W> {
 impl<T, W> Job for Task<T, W>
 where
     T: Send,
-    W: FnMut(&Session) -> Result<T, Fault> + Send,
+    W: FnMut(&Session) -> Outcome<T> + Send,
 {
     fn run(&mut self, session: &Session) -> bool {
         let outcome = self.outcome.insert((self.work)(session));
@@ -179,7 +179,7 @@ impl Queue {
     ) -> impl Future<Output = Result<T, Error>> + Send + use<T, W>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
         let place = Arc::clone(&self.place);
@@ -359,7 +359,7 @@ fn commit_one(session: &Session, job: &mut dyn Job) {
 
 /// Runs each job in a savepoint of one transaction. On error the whole
 /// transaction was lost.
-fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Outcome<()> {
     let connection = &session.connection;
     let began = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
     let transaction = match began {
