@@ -16,7 +16,7 @@ use super::values::{Moment, PostgresRow, SourceIds, limit, maybe_text, text};
 use super::{early, marks, snapshots};
 use crate::append;
 use crate::backend::RECENT_ROWS;
-use crate::columns::{self, guild_key, user_key};
+use crate::columns::{self, Columns as _, guild_key, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
@@ -173,13 +173,11 @@ async fn before(call: &Call<'_>, first: &StoredMessage) -> Outcome<BeforeTurn> {
     let Some(row) = found.first() else {
         return Ok(BeforeTurn::default());
     };
-    let ordinal: Option<i64> = row.try_get("ordinal")?;
-    let newest: Option<Moment> = row.try_get("newest")?;
-    let cleared: Option<Moment> = row.try_get("cleared")?;
+    let row = PostgresRow::of("messages", row);
     Ok(BeforeTurn {
-        ordinal: ordinal.map(i64::cast_unsigned),
-        newest: newest.map(|at| at.0),
-        cleared: cleared.map(|at| at.0),
+        ordinal: row.maybe_id("ordinal", |ordinal| ordinal)?,
+        newest: row.maybe_time("newest")?,
+        cleared: row.maybe_time("cleared")?,
     })
 }
 

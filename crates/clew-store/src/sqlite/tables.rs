@@ -30,15 +30,14 @@ const ROWS_OF_MESSAGES: &str = "id IN (
         AND turn.role IN ('tool_use', 'tool_result')))";
 
 /// Agent by agent, to use the index.
-const OLD_ROWS: &str = "id IN (
+const OLD_ROWS: &str = "timestamp < ? AND agent_name IN (
     WITH RECURSIVE agent(name) AS (
         SELECT min(agent_name) FROM message_rows
         UNION ALL
         SELECT (SELECT min(agent_name) FROM message_rows WHERE agent_name > agent.name)
             FROM agent WHERE agent.name IS NOT NULL
     )
-    SELECT row.id FROM agent CROSS JOIN message_rows row
-        ON row.agent_name = agent.name AND row.timestamp < ?)";
+    SELECT name FROM agent)";
 
 /// Counters of conversations that cannot go on: their keys name what is purged. `_` in
 /// `discord_conv` is no pattern here.
