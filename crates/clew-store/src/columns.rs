@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use super::{Kind, Purge, Record, RecordKey, json};
+use super::table::Table;
+use super::{Cursor, Kind, KindStats, Purge, Record, RecordKey, json};
 use crate::model::{
     ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, StoredMessage,
     StoredReceipt, StoredRole, Subject,
@@ -28,8 +29,8 @@ pub(crate) trait Columns {
     /// A text, unless null.
     fn text(&self, column: &'static str) -> Result<Option<&str>, Self::Fault>;
 
-    /// A time.
-    fn time(&self, column: &'static str) -> Result<UnixMillis, Self::Fault>;
+    /// A time, unless null.
+    fn maybe_time(&self, column: &'static str) -> Result<Option<UnixMillis>, Self::Fault>;
 
     /// A boolean.
     fn flag(&self, column: &'static str) -> Result<bool, Self::Fault>;
@@ -49,6 +50,12 @@ pub(crate) trait Columns {
     /// An id.
     fn id<T>(&self, column: &'static str, make: impl FnOnce(u64) -> T) -> Result<T, Self::Fault> {
         let found = self.maybe_id(column, make)?;
+        found.ok_or_else(|| self.unfit(column))
+    }
+
+    /// A time.
+    fn time(&self, column: &'static str) -> Result<UnixMillis, Self::Fault> {
+        let found = self.maybe_time(column)?;
         found.ok_or_else(|| self.unfit(column))
     }
 
@@ -165,6 +172,56 @@ pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
     })
 }
 
+/// The values of [`RECEIPT`].
+pub(crate) fn receipt_cells(receipt: &StoredReceipt) -> [Cell<'_>; 11] {
+    [
+        Cell::id(receipt.turn.0),
+        Cell::Text(receipt.scope.to_string().into()),
+        Cell::maybe_id(receipt.guild.map(GuildId::get)),
+        Cell::id(receipt.channel.get()),
+        Cell::id(receipt.owner.get()),
+        Cell::Flag(receipt.is_private),
+        Cell::maybe_id(receipt.trigger.map(MessageId::get)),
+        Cell::maybe_text(write_ids(&receipt.messages)),
+        Cell::Time(receipt.at),
+        Cell::maybe_text(sources(&receipt.sources)),
+        Cell::text(&receipt.body),
+    ]
+}
+
+/// The columns of a fact besides its id, its subject and its text.
+pub(crate) const FACT_REST: [&str; 9] = [
+    "origin",
+    "origin_guild",
+    "by_user",
+    "at",
+    "link_channel",
+    "link_message",
+    "pinned",
+    "seen",
+    "last_used",
+];
+
+/// The values of [`FACT_REST`].
+pub(crate) fn fact_rest(fact: &Fact) -> [Cell<'static>; 9] {
+    let origin = match fact.origin {
+        Origin::Direct => "direct",
+        Origin::Guild(_) => "guild",
+        Origin::Everywhere => "everywhere",
+    };
+    [
+        Cell::text(origin),
+        Cell::maybe_id(fact.origin.guild().map(GuildId::get)),
+        Cell::id(fact.by.get()),
+        Cell::Time(fact.at),
+        Cell::maybe_id(fact.link.map(|(channel, _)| channel.get())),
+        Cell::maybe_id(fact.link.map(|(_, message)| message.get())),
+        Cell::Flag(fact.pinned),
+        Cell::Number(fact.seen.into()),
+        Cell::Time(fact.last_used),
+    ]
+}
+
 /// A fact.
 pub(crate) fn fact<C: Columns>(row: &C) -> Result<Fact, C::Fault> {
     let about = row.id("subject_id", |id| id)?;
@@ -193,15 +250,6 @@ pub(crate) fn fact<C: Columns>(row: &C) -> Result<Fact, C::Fault> {
         seen: seen.map_err(|_| row.unfit("seen"))?,
         last_used: row.time("last_used")?,
     })
-}
-
-/// The words of an origin's two columns.
-pub(crate) fn origin(origin: Origin) -> (&'static str, Option<i64>) {
-    match origin {
-        Origin::Direct => ("direct", None),
-        Origin::Guild(guild) => ("guild", Some(guild.get().cast_signed())),
-        Origin::Everywhere => ("everywhere", None),
-    }
 }
 
 /// What is known of a snapshot besides its messages.
@@ -252,9 +300,38 @@ pub(crate) fn record<C: Columns>(kind: Kind, row: &C) -> Result<Option<Record>, 
     }))
 }
 
+/// An entry of a page of its table, and the key by which the page may be gone on from.
+pub(crate) fn entry<C: Columns>(
+    kind: Kind,
+    table: &Table,
+    row: &C,
+) -> Result<(Option<Record>, Cursor), C::Fault> {
+    let cursor = if table.is_named {
+        row.whole("cursor")?
+    } else {
+        row.id("cursor", |key| key.cast_signed().to_string())?
+    };
+    Ok((record(kind, row)?, Cursor(cursor)))
+}
+
+/// How much there is of a kind, as [`Table::count`] counts it.
+pub(crate) fn stats<C: Columns>(kind: Kind, row: &C) -> Result<KindStats, C::Fault> {
+    Ok(KindStats {
+        kind,
+        entries: row.id("entries", |entries| entries)?,
+        bytes: row.id("bytes", |bytes| bytes)?,
+        oldest: row.maybe_time("oldest")?,
+        newest: row.maybe_time("newest")?,
+    })
+}
+
 /// A value in a statement.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell<'a> {
+    /// No value.
+    Null,
+    /// A boolean.
+    Flag(bool),
     /// An id or another number.
     Number(i64),
     /// Ids to choose from.
@@ -265,9 +342,30 @@ pub(crate) enum Cell<'a> {
     Time(UnixMillis),
 }
 
-impl Cell<'_> {
-    fn id(id: u64) -> Self {
+impl<'a> Cell<'a> {
+    /// An id.
+    pub(crate) const fn id(id: u64) -> Self {
         Self::Number(id.cast_signed())
+    }
+
+    /// An id, if there is one.
+    pub(crate) fn maybe_id(id: Option<u64>) -> Self {
+        id.map_or(Self::Null, Self::id)
+    }
+
+    /// A number of rows.
+    pub(crate) fn limit(rows: usize) -> Self {
+        Self::Number(i64::try_from(rows).unwrap_or(i64::MAX))
+    }
+
+    /// A text, if there is one.
+    fn maybe_text(text: Option<String>) -> Self {
+        text.map_or(Self::Null, |text| Self::Text(text.into()))
+    }
+
+    /// A text.
+    pub(crate) fn text(text: &'a str) -> Self {
+        Self::Text(text.into())
     }
 }
 

@@ -265,8 +265,5 @@ impl Batch {
 }
 
 fn turn_of(record: &Record) -> Option<clew_context::model::TurnId> {
-    match record {
-        Record::Message(row) => Some(row.turn),
-        _ => None,
-    }
+    record.message().map(|row| row.turn)
 }

@@ -14,7 +14,7 @@ use super::copy::fit::Fit;
 use super::copy::{Batch, Loss, write};
 use super::pages::each_paged;
 use super::{Error, Kind, Record, Store, without};
-use crate::model::{ContextSnapshot, Subject};
+use crate::model::{ContextSnapshot, StoredMessage};
 use clew_context::model::UserId;
 
 /// Entries, or bytes of their lines, that are written at a time.
@@ -147,7 +147,8 @@ impl<'a> Import<'a> {
         match record {
             Record::OptOut(..) => Ok(record),
             Record::Snapshot(snapshot) => self.wanted_of(&snapshot),
-            record if self.is_any_out(people(&record)) => Err(LeftOut::OptedOut),
+            Record::Message(row) if self.is_row_out(&row) => Err(LeftOut::OptedOut),
+            record if self.is_any_out(record.people()) => Err(LeftOut::OptedOut),
             record => Ok(record),
         }
     }
@@ -157,11 +158,15 @@ impl<'a> Import<'a> {
         if self.is_out(snapshot.info.owner) {
             return Err(LeftOut::OptedOut);
         }
-        let rest = without(snapshot, |row| {
-            let authors = row.sources.iter().filter_map(|source| source.author);
-            self.is_any_out(authors.chain([row.owner]))
-        });
+        let rest = without(snapshot, |row| self.is_row_out(row));
         rest.map(Record::Snapshot).ok_or(LeftOut::OptedOut)
+    }
+
+    /// Whether anybody is whose row it is or whose words it was made from: with an erasure of
+    /// any of them it goes.
+    fn is_row_out(&self, row: &StoredMessage) -> bool {
+        let authors = row.sources.iter().filter_map(|source| source.author);
+        self.is_any_out(authors.chain([row.owner]))
     }
 
     fn is_any_out(&self, people: impl IntoIterator<Item = UserId>) -> bool {
@@ -179,30 +184,6 @@ impl<'a> Import<'a> {
             }
             Record::Snapshot(snapshot) => self.hasher.hash_one(snapshot.info.id.as_str()),
             record => self.hasher.hash_one(format!("{:?}", record.key())),
-        }
-    }
-}
-
-/// Whose an entry is and whose words it was made from: with an erasure of any of them
-/// it goes.
-fn people(record: &Record) -> Vec<UserId> {
-    match record {
-        Record::Message(row) => {
-            let authors = row.sources.iter().filter_map(|source| source.author);
-            authors.chain([row.owner]).collect()
-        }
-        Record::Marker(key, _) => key.user.into_iter().collect(),
-        Record::Snapshot(snapshot) => vec![snapshot.info.owner],
-        Record::Receipt(receipt) => {
-            let people = receipt.people();
-            people.iter().filter_map(|(_, user)| *user).collect()
-        }
-        Record::Fact(fact) => match fact.subject {
-            Subject::User(user) => vec![user, fact.by],
-            Subject::Server(_) => vec![fact.by],
-        },
-        Record::OptOut(..) | Record::Settings(..) | Record::Agent(..) | Record::Departure(..) => {
-            Vec::new()
         }
     }
 }

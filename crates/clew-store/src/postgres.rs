@@ -33,12 +33,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::Pool;
+use deadpool_postgres::{Pool, Transaction};
 use tokio::sync::RwLock;
 use tokio::time::Instant;
 
 use self::connect::Connected;
-use self::session::{LONG_PATIENCE, Lease, Outcome, PATIENCE};
+use self::session::{Call, LONG_PATIENCE, Lease, Outcome, PATIENCE};
 use self::slots::Slots;
 use self::tidying::Tidying;
 use super::any::OpenFor;
@@ -77,13 +77,13 @@ pub struct Postgres {
 
 /// Runs a call in its own transaction, committed on success.
 macro_rules! within {
-    ($self:ident, $patience:expr, $operation:expr, $transaction:ident => $work:expr) => {
+    ($self:ident, $patience:expr, $operation:expr, $call:ident => $work:expr) => {
         $self
             .bounded($patience, $operation, async {
                 let mut lease = $self.lease().await?;
-                let $transaction = lease.begin().await?;
+                let $call = $self.call(lease.begin().await?);
                 let answer = $work.await?;
-                $transaction.commit().await?;
+                $call.commit().await?;
                 lease.finished();
                 Ok(answer)
             })
@@ -117,7 +117,7 @@ impl Postgres {
         let place = &connected.place;
         let started = async {
             schema::migrate(&mut client, place).await?;
-            connect::stands_above(&mut client).await
+            connect::stands_above(&client).await
         };
         let started: Outcome<bool> = started.await;
         if started.map_err(|failure| connect::at_start(failure, place))? {
@@ -136,8 +136,7 @@ impl Postgres {
                 snapshots::at_files(&store.files, SnapshotFiles::sweep),
             )
             .await?;
-        within!(store, LONG_PATIENCE, tidy, transaction =>
-            snapshots::take_back(&transaction, &store.files, None))?;
+        within!(store, LONG_PATIENCE, tidy, call => snapshots::take_back(&call, None))?;
         Ok(store)
     }
 
@@ -198,8 +197,8 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn stands_above(url: &Secret) -> Result<bool, Error> {
-        let (connected, mut client) = connect::look(url).await?;
-        let stands_above = connect::stands_above(&mut client).await;
+        let (connected, client) = connect::look(url).await?;
+        let stands_above = connect::stands_above(&client).await;
         stands_above.map_err(|failure| connect::at_start(failure, &connected.place))
     }
 
@@ -211,6 +210,14 @@ impl Postgres {
             _open: open,
             _place: place,
         })
+    }
+
+    fn call<'a>(&'a self, transaction: Transaction<'a>) -> Call<'a> {
+        Call {
+            transaction,
+            files: &self.files,
+            place: &self.place,
+        }
     }
 
     /// Gives an operation a deadline, and its failure a name.
@@ -238,18 +245,12 @@ impl Postgres {
 
     async fn write_all(&self, records: &[Record]) -> Result<(), Error> {
         let operation = "write entries";
-        let snapshots = records.iter().filter_map(|record| match record {
-            Record::Snapshot(snapshot) => Some(snapshot),
-            _ => None,
-        });
-        let snapshots: Vec<&ContextSnapshot> = snapshots.collect();
+        let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
         if snapshots.is_empty() {
             return self.write_rows(records).await;
         }
-        let files = &self.files;
-        within!(self, LONG_PATIENCE, operation, transaction =>
-            snapshots::announce(&transaction, files, &snapshots))?;
-        let written = snapshots::write_files(files, &snapshots);
+        within!(self, LONG_PATIENCE, operation, call => snapshots::announce(&call, &snapshots))?;
+        let written = snapshots::write_files(&self.files, &snapshots);
         let written = self.bounded(LONG_PATIENCE, operation, written).await;
         let written = match written {
             Ok(()) => self.write_rows(records).await,
@@ -257,8 +258,8 @@ impl Postgres {
         };
         if written.is_err() {
             // Report the first error; what stays is removed at the next start.
-            let taken = within!(self, LONG_PATIENCE, operation, transaction =>
-                snapshots::take_back(&transaction, files, Some(&snapshots)));
+            let taken = within!(self, LONG_PATIENCE, operation, call =>
+                snapshots::take_back(&call, Some(&snapshots)));
             drop(taken);
         }
         written
@@ -267,8 +268,7 @@ impl Postgres {
     async fn write_rows(&self, records: &[Record]) -> Result<(), Error> {
         let is_bulk = records::is_bulk(records);
         let patience = if is_bulk { LONG_PATIENCE } else { PATIENCE };
-        within!(self, patience, "write entries", transaction =>
-            records::write(&transaction, records))
+        within!(self, patience, "write entries", call => records::write(&call, records))
     }
 }
 
@@ -285,8 +285,8 @@ macro_rules! transacting {
         impl Backend for Postgres {
             $(
                 async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
-                    within!(self, $patience, $operation, transaction =>
-                        $place::$name(&transaction, $($argument),*))
+                    within!(self, $patience, $operation, call =>
+                        $place::$name(&call, $($argument),*))
                 }
             )*
 
@@ -301,23 +301,9 @@ transacting! {
             Capacity::NoNul
         }
 
-        async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
-            within!(self, PATIENCE, "see whose store it is", transaction =>
-                hold::claim(&transaction, &self.place, application))
-        }
-
-        async fn snapshot(
-            &self,
-            owner: UserId,
-            id: &SnapshotId,
-        ) -> Result<Option<ContextSnapshot>, Error> {
-            within!(self, PATIENCE, "read a snapshot", transaction =>
-                snapshots::one(&transaction, &self.files, owner, id))
-        }
-
         async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
-            let purged = within!(self, LONG_PATIENCE, "remove what has to go", transaction =>
-                purge::purge(&transaction, &self.files, purge))?;
+            let purged = within!(self, LONG_PATIENCE, "remove what has to go", call =>
+                purge::purge(&call, purge))?;
             if purge::is_thorough(purge) && purged.total() > 0 {
                 let vacuum = self.alone(VACUUM_AFTER_PURGE);
                 let done = self.bounded(LONG_PATIENCE, "vacuum", vacuum).await;
@@ -327,20 +313,6 @@ transacting! {
                 }
             }
             Ok(purged)
-        }
-
-        async fn edit_message(
-            &self,
-            channel: ChannelId,
-            message: MessageId,
-            text: &str,
-        ) -> Result<u64, Error> {
-            within!(self, LONG_PATIENCE, "edit a message", transaction => async {
-                let mut rows = messages::edit(&transaction, channel, message, text).await?;
-                rows += early::edit(&transaction, channel, message, text).await?;
-                snapshots::edit(&transaction, &self.files, channel, message, text).await?;
-                Outcome::Ok(rows)
-            })
         }
 
         /// Nothing expires here.
@@ -360,17 +332,17 @@ transacting! {
             } else {
                 PATIENCE
             };
-            within!(self, patience, "read entries", transaction =>
-                records::records(&transaction, &self.files, kind, owner, after, limit))
+            within!(self, patience, "read entries", call =>
+                records::records(&call, kind, owner, after, limit))
         }
 
         async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
             let operation = "read entries";
             let started = async {
                 let mut lease = self.lease().await?;
-                let transaction = lease.begin_frozen().await?;
-                records::each(&transaction, &self.files, visit).await?;
-                transaction.commit().await?;
+                let call = self.call(lease.begin_frozen().await?);
+                records::each(&call, visit).await?;
+                call.commit().await?;
                 lease.finished();
                 Ok(())
             };
@@ -385,9 +357,9 @@ transacting! {
         async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
             let operation = "measure the tables";
             let mut sizes =
-                within!(self, PATIENCE, operation, transaction => records::sizes(&transaction))?;
+                within!(self, PATIENCE, operation, call => records::sizes(&call))?;
             let files = snapshots::at_files(&self.files, SnapshotFiles::size);
-            sizes.push(self.bounded(LONG_PATIENCE, operation, files).await?);
+            sizes.extend(self.bounded(LONG_PATIENCE, operation, files).await?);
             Ok(sizes)
         }
 
@@ -395,8 +367,8 @@ transacting! {
             if !self.tidying.is_due() {
                 return Ok(());
             }
-            let dirty = within!(self, PATIENCE, "look for dead rows", transaction =>
-                tidying::dirty(&transaction))?;
+            let dirty = within!(self, PATIENCE, "look for dead rows", call =>
+                tidying::dirty(&call))?;
             let began = Instant::now();
             for table in dirty {
                 let vacuum = tidying::vacuum(table);
@@ -424,6 +396,7 @@ transacting! {
         }
     }
 
+    PATIENCE "see whose store it is": hold::claim(application: ApplicationId) -> ();
     PATIENCE "try to write": marks::try_writing() -> ();
     PATIENCE "store a turn": messages::append(turn: &[StoredMessage]) -> u64;
     PATIENCE "store an early turn": early::append_early(turn: &[StoredMessage]) -> ();
@@ -450,6 +423,8 @@ transacting! {
         snapshots::snapshots(
             owner: UserId, guild: Option<GuildId>, agent: Option<&AgentName>, limit: usize
         ) -> Vec<ContextSnapshotInfo>;
+    PATIENCE "read a snapshot":
+        snapshots::snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;
     PATIENCE "read a receipt":
         receipts::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
     PATIENCE "read a receipt":
@@ -458,6 +433,8 @@ transacting! {
     PATIENCE "read facts": facts::facts(subject: Subject, most: usize) -> Vec<Fact>;
     PATIENCE "look for facts":
         facts::matching_facts(guild: GuildId, words: &str, limit: usize) -> Vec<FactId>;
+    LONG_PATIENCE "edit a message":
+        messages::edit_message(channel: ChannelId, message: MessageId, text: &str) -> u64;
     PATIENCE "look for messages":
         messages::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
             -> Vec<MessageId>;

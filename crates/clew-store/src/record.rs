@@ -49,9 +49,7 @@ impl Record {
             Self::Departure(..) => Kind::Departures,
         }
     }
-}
 
-impl Record {
     /// What identifies it; `None` for rows of turns and snapshots, which are not
     /// removed one by one.
     pub fn key(&self) -> Option<RecordKey> {
@@ -92,6 +90,86 @@ impl Record {
             Self::Fact(fact) => fact.is_of(user),
             Self::OptOut(who, _) => *who == user,
             Self::Settings(..) | Self::Agent(..) | Self::Departure(..) => false,
+        }
+    }
+
+    /// The servers that it is of. A departure is of none that we are in.
+    pub(crate) fn guilds(&self) -> Vec<GuildId> {
+        match self {
+            Self::Message(row) => row.guild.into_iter().collect(),
+            Self::Marker(key, _) => key.guild.into_iter().collect(),
+            Self::Snapshot(snapshot) => snapshot.info.guild.into_iter().collect(),
+            Self::Receipt(receipt) => receipt.guild.into_iter().collect(),
+            Self::Fact(fact) => fact.guilds().collect(),
+            Self::Settings(guild, _) => vec![*guild],
+            Self::OptOut(..) | Self::Agent(..) | Self::Departure(..) => Vec::new(),
+        }
+    }
+
+    /// Whose it is, and who is named in it; the authors of a row's sources are not among them.
+    pub(crate) fn people(&self) -> Vec<UserId> {
+        match self {
+            Self::Message(row) => vec![row.owner],
+            Self::Marker(key, _) => key.user.into_iter().collect(),
+            Self::Snapshot(snapshot) => vec![snapshot.info.owner],
+            Self::Receipt(receipt) => {
+                let people = receipt.people().into_iter();
+                people.filter_map(|(_, user)| user).collect()
+            }
+            Self::Fact(fact) => match fact.subject {
+                Subject::User(user) => vec![user, fact.by],
+                Subject::Server(_) => vec![fact.by],
+            },
+            Self::OptOut(user, _) => vec![*user],
+            Self::Settings(..) | Self::Agent(..) | Self::Departure(..) => Vec::new(),
+        }
+    }
+
+    /// The row, if it is one.
+    pub(crate) const fn message(&self) -> Option<&StoredMessage> {
+        match self {
+            Self::Message(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(crate) const fn message_mut(&mut self) -> Option<&mut StoredMessage> {
+        match self {
+            Self::Message(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// The same, to take it.
+    pub(crate) fn into_message(self) -> Option<StoredMessage> {
+        match self {
+            Self::Message(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// The fact, if it is one.
+    pub(crate) fn into_fact(self) -> Option<Fact> {
+        match self {
+            Self::Fact(fact) => Some(fact),
+            _ => None,
+        }
+    }
+
+    /// The saved window, if it is one.
+    pub(crate) const fn snapshot(&self) -> Option<&ContextSnapshot> {
+        match self {
+            Self::Snapshot(snapshot) => Some(snapshot),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(crate) const fn snapshot_mut(&mut self) -> Option<&mut ContextSnapshot> {
+        match self {
+            Self::Snapshot(snapshot) => Some(snapshot),
+            _ => None,
         }
     }
 }
@@ -141,4 +219,15 @@ pub struct Records {
     pub records: Vec<Record>,
     /// Where the next page starts; `None` at the end.
     pub next: Option<Cursor>,
+}
+
+impl Records {
+    /// The first of what was found; the cursor of the next entry is where the next page starts.
+    pub(crate) fn first(limit: usize, mut found: Vec<(Option<Record>, Cursor)>) -> Self {
+        let rest = found.split_off(limit.min(found.len()));
+        Self {
+            records: found.into_iter().filter_map(|(record, _)| record).collect(),
+            next: rest.into_iter().next().map(|(_, cursor)| cursor),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Error, PartSize, Purge, disk, json};
 use crate::model::{
@@ -25,6 +26,8 @@ pub struct SnapshotFiles {
     agents_dir: PathBuf,
     /// Whether another store uses the same files.
     shared: bool,
+    /// What would be in files, of a database in memory.
+    memory: Option<Arc<Mutex<BTreeMap<PathBuf, ContextSnapshot>>>>,
 }
 
 impl SnapshotFiles {
@@ -33,6 +36,15 @@ impl SnapshotFiles {
         Self {
             agents_dir,
             shared: false,
+            memory: None,
+        }
+    }
+
+    /// Nothing reaches a disk.
+    pub(crate) fn in_memory() -> Self {
+        Self {
+            memory: Some(Arc::default()),
+            ..Self::new(PathBuf::new())
         }
     }
 
@@ -41,6 +53,7 @@ impl SnapshotFiles {
         Self {
             agents_dir,
             shared: true,
+            memory: None,
         }
     }
 
@@ -50,8 +63,12 @@ impl SnapshotFiles {
     ///
     /// The file cannot be written.
     pub fn write(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
-        let text = json::write_snapshot(snapshot);
-        disk::write(&self.path(&snapshot.info), text.as_bytes())
+        let path = self.path(&snapshot.info);
+        if let Some(memory) = &self.memory {
+            locked(memory).insert(path, snapshot.clone());
+            return Ok(());
+        }
+        disk::write(&path, json::write_snapshot(snapshot).as_bytes())
     }
 
     /// Reads a snapshot's file.
@@ -67,10 +84,12 @@ impl SnapshotFiles {
             place: path.display().to_string(),
             source: Some(source),
         };
-        let Some(text) = disk::read(&path, LARGEST_FILE)? else {
-            return Err(corrupt("the file is gone".into()));
+        let found = match &self.memory {
+            Some(memory) => locked(memory).get(&path).cloned().map(Ok),
+            None => disk::read(&path, LARGEST_FILE)?.map(|text| json::read_snapshot(&text)),
         };
-        let snapshot = json::read_snapshot(&text).map_err(|error| corrupt(error.into()))?;
+        let found = found.ok_or_else(|| corrupt("the file is gone".into()))?;
+        let snapshot = found.map_err(|error| corrupt(error.into()))?;
         let is_asked_for = snapshot.info.id == info.id
             && snapshot.info.agent == info.agent
             && snapshot.info.owner == info.owner
@@ -91,7 +110,7 @@ impl SnapshotFiles {
     /// As [`read`](Self::read), except that a missing file is no error.
     pub fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
         let path = self.path(info);
-        if path.try_exists().unwrap_or(true) {
+        if self.memory.is_some() || path.try_exists().unwrap_or(true) {
             return self.read(info);
         }
         tracing::warn!(file = %path.display(), "a snapshot has lost its file");
@@ -108,10 +127,12 @@ impl SnapshotFiles {
     ///
     /// The file cannot be removed.
     pub fn remove(&self, info: &ContextSnapshotInfo) -> Result<bool, Error> {
-        if self.shared {
-            return Ok(self.path(info).exists());
+        let path = self.path(info);
+        match &self.memory {
+            Some(memory) => Ok(locked(memory).remove(&path).is_some()),
+            None if self.shared => Ok(path.exists()),
+            None => disk::remove(&path),
         }
-        disk::remove(&self.path(info))
     }
 
     /// Removes files a killed process left half-written. Call at startup,
@@ -129,19 +150,22 @@ impl SnapshotFiles {
         Ok(())
     }
 
-    /// What the files take, those of other stores included.
+    /// What the files take, those of other stores included; `None` in memory.
     ///
     /// # Errors
     ///
     /// A folder or a file cannot be read.
-    pub fn size(&self) -> Result<PartSize, Error> {
+    pub fn size(&self) -> Result<Option<PartSize>, Error> {
+        if self.memory.is_some() {
+            return Ok(None);
+        }
         let mut bytes = 0;
         for agent in disk::entries(&self.agents_dir)? {
             if agent.is_folder {
                 bytes += disk::size_below(&agent.path.join(SESSIONS))?;
             }
         }
-        Ok(PartSize::new("saved conversations", bytes))
+        Ok(Some(PartSize::new("saved conversations", bytes)))
     }
 
     /// The path of a snapshot's file.
@@ -150,6 +174,10 @@ impl SnapshotFiles {
         let name = format!("{}_{}.json", compact(info.timestamp), info.id);
         folder.join(Path::new(&name))
     }
+}
+
+fn locked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Which of a snapshot's rows a purge removes.

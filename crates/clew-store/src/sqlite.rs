@@ -24,17 +24,15 @@ mod tables;
 mod texts;
 mod worker;
 
-use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use self::session::{Durability, SqliteSettings};
 use async_trait::async_trait;
 
-use self::fault::Fault;
-use self::saved::SnapshotPlace;
+use self::fault::Outcome;
 use self::session::Session;
 use self::worker::{Queue, lock};
 use super::backend::{Visit, delegating};
@@ -91,7 +89,6 @@ impl Sqlite {
             holder,
         })?;
         snapshots.sweep()?;
-        let snapshots = Arc::new(SnapshotPlace::Files(snapshots));
         let writer = Session::writer(path, snapshots, settings)?;
         let pending = saved::remove_pending(&writer);
         pending.map_err(|fault| fault.named("open the store", &writer.place))?;
@@ -114,7 +111,6 @@ impl Sqlite {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
-        let snapshots = Arc::new(SnapshotPlace::Files(snapshots));
         let writer = Session::beside(path, snapshots, settings)?;
         Self::start(path, writer, None)
     }
@@ -165,9 +161,9 @@ impl Sqlite {
     ///
     /// As [`Self::in_memory`].
     pub fn in_memory_of(bytes: u32) -> Result<Self, Error> {
-        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
         let settings = SqliteSettings::default();
-        let mut writer = Session::writer(Path::new(":memory:"), snapshots, &settings)?;
+        let mut writer =
+            Session::writer(Path::new(":memory:"), SnapshotFiles::in_memory(), &settings)?;
         writer.room = Some(bytes.into());
         Ok(Self {
             readers: None,
@@ -181,7 +177,7 @@ impl Sqlite {
     async fn grouped<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         self.writer.ask(operation, false, work).await
     }
@@ -190,7 +186,7 @@ impl Sqlite {
     async fn alone<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         self.writer.ask(operation, true, work).await
     }
@@ -226,7 +222,7 @@ impl Sqlite {
     async fn read<T, W>(&self, operation: &'static str, work: W) -> Result<T, Error>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         let queue = self.readers.as_ref().unwrap_or(&self.writer);
         queue.ask(operation, true, work).await

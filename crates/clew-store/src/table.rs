@@ -4,14 +4,17 @@
 //! are the same statements for both. Their parameters are written `?1`;
 //! PostgreSQL makes `$1` of them.
 
-use super::columns::RECEIPT;
-use super::{Kind, Purge};
+use super::columns::{Cell, RECEIPT};
+use super::{Cursor, Kind, Purge};
+use crate::model::ReceiptLimits;
+use clew_context::model::UserId;
 
 /// Where a database keeps a kind.
 ///
 /// In the conditions of `of_guild` to `before` a bare `?` is the value; in
 /// `of_message`, ?1 is the channel and ?2 the ids; in `of_edited`, ?2 is the message and ?3
-/// when it was edited. Without a condition no such purge concerns the kind.
+/// when it was edited. `{schema}`, `{ids}`, `{key}` and `{entry}` stand for the fields of these
+/// names. Without a condition no such purge concerns the kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
     /// What stands before every table's name.
@@ -46,6 +49,8 @@ pub(crate) struct Table {
     pub(crate) before: Option<&'static str>,
     /// What its entries were made from.
     pub(crate) sources: Option<Sources>,
+    /// Says of a column that it is one of the ids ?2.
+    pub(crate) ids: &'static str,
 }
 
 /// The table of what the entries of another were made from.
@@ -55,17 +60,9 @@ pub(crate) struct Sources {
     pub(crate) table: &'static str,
     /// Its column with the key of the entry.
     pub(crate) entry: &'static str,
-    /// How messages are found in it; `None` if it names only servers and people.
-    pub(crate) messages: Option<SourceMessages>,
-}
-
-/// How messages are found among sources.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SourceMessages {
-    /// Messages ?2 of the channel ?1.
-    pub(crate) deleted: &'static str,
-    /// The message ?2 of the channel ?1, in turns that began before ?3.
-    pub(crate) edited: &'static str,
+    /// The message ?2 of the channel ?1, in turns that began before ?3; `None` if it names
+    /// only servers and people.
+    pub(crate) edited: Option<&'static str>,
 }
 
 /// What is alike in both databases.
@@ -88,6 +85,7 @@ impl Table {
         of_edited: None,
         before: None,
         sources: None,
+        ids: "",
     };
 
     pub(crate) const MESSAGES: Self = Self {
@@ -117,7 +115,18 @@ impl Table {
         name: "snapshots",
         only: "ready",
         time: "timestamp",
+        of_guild: Some(
+            "guild_id = ? OR {key} IN
+                 (SELECT {entry} FROM {schema}snapshot_messages WHERE guild_id = ?)",
+        ),
         of_user: Some("owner_id = ?"),
+        of_channel: Some(
+            "{key} IN (SELECT {entry} FROM {schema}snapshot_messages WHERE channel_id = ?)",
+        ),
+        of_message: Some(
+            "{key} IN (SELECT {entry} FROM {schema}snapshot_messages
+                 WHERE channel_id = ?1 AND message_id {ids})",
+        ),
         before: Some("timestamp < ? OR oldest < ?"),
         ..Self::EMPTY
     };
@@ -131,11 +140,15 @@ impl Table {
         of_guild: Some("guild_id = ?"),
         of_user: Some("owner_id = ?"),
         of_channel: Some("channel_id = ?"),
+        of_message: Some(
+            "turn_id IN (SELECT turn_id FROM {schema}receipt_ids
+                 WHERE channel_id = ?1 AND message_id {ids})",
+        ),
         before: Some("at < ?"),
         sources: Some(Sources {
             table: "receipt_people",
             entry: "turn_id",
-            messages: None,
+            edited: None,
         }),
         ..Self::EMPTY
     };
@@ -146,6 +159,7 @@ impl Table {
         bytes: "octet_length(text)",
         time: "at",
         of_channel: Some("link_channel = ?"),
+        of_message: Some("link_channel = ?1 AND link_message {ids}"),
         of_edited: Some("link_channel = ?1 AND link_message = ?2 AND at < ?3"),
         before: Some("at < ?"),
         ..Self::EMPTY
@@ -193,14 +207,17 @@ impl Table {
 }
 
 impl Table {
-    /// Entries from the key ?1 on, at most ?2; of the user ?3 if `is_owned`.
-    /// The column `cursor` is the key. `None` if no entry is a user's.
-    pub(crate) fn page(&self, is_owned: bool) -> Option<String> {
-        let owned = if is_owned {
-            format!(" AND ({})", self.of_user?.replace('?', "?3"))
-        } else {
-            String::new()
-        };
+    /// The statement for a page, and its values: of one user or of all, from a cursor on, one
+    /// entry more than the page has, which is where the next one starts. The column `cursor`
+    /// is the key. `None` if no entry is a user's.
+    pub(crate) fn page<'a>(
+        &self,
+        owner: Option<UserId>,
+        after: Option<&'a Cursor>,
+        limit: usize,
+    ) -> Result<Option<(String, Vec<Cell<'a>>)>, &'static str> {
+        let of_user = self.of_user.unwrap_or("FALSE").replace('?', "?3");
+        let owned = owner.map_or(String::new(), |_| format!(" AND ({of_user})"));
         let key = self.key.join(" || ' ' || ");
         let Self {
             schema,
@@ -209,10 +226,25 @@ impl Table {
             columns,
             ..
         } = self;
-        Some(format!(
+        let sql = format!(
             "SELECT {columns}, {key} AS cursor FROM {schema}{name}
              WHERE {only} AND {key} >= ?1{owned} ORDER BY {key} LIMIT ?2"
-        ))
+        );
+        let first = match after {
+            None if self.is_named => Cell::Text("".into()),
+            None => Cell::Number(i64::MIN),
+            Some(cursor) if self.is_named => Cell::Text(cursor.0.as_str().into()),
+            Some(cursor) => Cell::Number(
+                cursor
+                    .0
+                    .parse()
+                    .map_err(|_| "the place to go on from is of another store")?,
+            ),
+        };
+        let mut values = vec![first, Cell::limit(limit.saturating_add(1))];
+        values.extend(owner.map(|owner| Cell::id(owner.get())));
+        let is_anybodys = owner.is_some() && self.of_user.is_none();
+        Ok((limit > 0 && !is_anybodys).then_some((sql, values)))
     }
 
     /// How many entries there are, the bytes of their texts, and the times of the
@@ -235,20 +267,10 @@ impl Table {
 
     /// Writes a list's entry: its key, then its value.
     pub(crate) fn put(&self) -> String {
-        let Self {
-            schema,
-            name,
-            value,
-            ..
-        } = self;
-        let key = self.key.join(", ");
-        let places: Vec<_> = (1..=self.key.len() + 1)
-            .map(|at| format!("?{at}"))
-            .collect();
-        format!(
-            "INSERT INTO {schema}{name} ({key}, {value}) VALUES ({})
-             ON CONFLICT ({key}) DO UPDATE SET {value} = excluded.{value}",
-            places.join(", ")
+        upsert(
+            &format!("{}{}", self.schema, self.name),
+            self.key,
+            &[self.value],
         )
     }
 
@@ -269,9 +291,17 @@ impl Table {
     /// The condition of what a purge may concern by itself, with the values of
     /// [`Purge::cells`]; as for [`made_from`](Self::made_from), `None` if nothing.
     pub(crate) fn reached(&self, purge: &Purge) -> Option<String> {
-        let first = |which: Option<&str>| Some(which?.replace('?', "?1"));
+        let filled = |which: &str| {
+            let key = self.key.first().copied().unwrap_or_default();
+            let entry = self.sources.map_or("", |sources| sources.entry);
+            let which = which
+                .replace("{schema}", self.schema)
+                .replace("{ids}", self.ids);
+            which.replace("{key}", key).replace("{entry}", entry)
+        };
+        let first = |which: Option<&str>| Some(filled(&which?.replace('?', "?1")));
         match purge {
-            Purge::Messages { .. } => self.of_message.map(str::to_owned),
+            Purge::Messages { .. } => self.of_message.map(filled),
             Purge::Edited { .. } => self.of_edited.map(str::to_owned),
             Purge::Channel(_) => first(self.of_channel),
             Purge::Guild(_) => first(self.of_guild),
@@ -290,13 +320,14 @@ impl Table {
         let Sources {
             table,
             entry,
-            messages,
+            edited,
         } = self.sources?;
-        let which = match (purge, messages) {
+        let ids = self.ids;
+        let which = match (purge, edited) {
             (Purge::Guild(_), _) => "guild_id = ?1",
             (Purge::User(_), _) => "author_id = ?1",
-            (Purge::Messages { .. }, Some(found)) => found.deleted,
-            (Purge::Edited { .. }, Some(found)) => found.edited,
+            (Purge::Messages { .. }, Some(_)) => &format!("channel_id = ?1 AND message_id {ids}"),
+            (Purge::Edited { .. }, Some(edited)) => edited,
             (Purge::Channel(_), Some(_)) => "channel_id = ?1",
             (Purge::Member { .. }, Some(_)) => "guild_id = ?1 AND author_id = ?2",
             (Purge::Before(_), _) | (_, None) => return None,
@@ -315,14 +346,54 @@ impl Table {
         (!ways.is_empty()).then(|| ways.join(" OR "))
     }
 
-    /// The condition of the entries that a purge removes; `None` if it spares
-    /// the kind.
-    pub(crate) fn purged(&self, kind: Kind, purge: &Purge) -> Option<String> {
+    /// The conditions of the entries that a purge removes: by themselves, and by what they
+    /// were made from. Apart, so that both use their index.
+    pub(crate) fn purged(&self, kind: Kind, purge: &Purge) -> Vec<String> {
         if kind == Kind::OptOuts {
             // The very wish that nothing be stored.
-            return None;
+            return Vec::new();
         }
-        let reached = self.reached(purge)?;
-        Some(format!("{} AND ({reached})", self.only))
+        let reached = self.reached(purge);
+        let reached = reached.map(|which| format!("{} AND ({which})", self.only));
+        reached.into_iter().chain(self.made_from(purge)).collect()
     }
+}
+
+/// Inserts a row of these columns, the key first, or gives the row with its key the others.
+pub(crate) fn upsert(table: &str, key: &[&str], others: &[&str]) -> String {
+    let columns: Vec<&str> = key.iter().chain(others).copied().collect();
+    let places: Vec<_> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
+    let changes = others
+        .iter()
+        .map(|column| format!("{column} = excluded.{column}"));
+    let changes: Vec<_> = changes.collect();
+    format!(
+        "INSERT INTO {table} ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {}",
+        columns.join(", "),
+        places.join(", "),
+        key.join(", "),
+        changes.join(", ")
+    )
+}
+
+/// The conditions of receipts that are too many or too old, each with its value ?1.
+pub(crate) fn receipts_beyond(schema: &str, limits: ReceiptLimits) -> [(String, Cell<'static>); 3] {
+    let beyond = |of: &str, which: &str| {
+        format!(
+            "turn_id IN (SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
+                 PARTITION BY {of} ORDER BY at DESC, turn_id DESC) AS nth
+                 FROM {schema}receipts WHERE {which}) AS numbered WHERE nth > ?1)"
+        )
+    };
+    [
+        ("at < ?1".to_owned(), Cell::Time(limits.since)),
+        (
+            beyond("guild_id, owner_id", "TRUE"),
+            Cell::Number(limits.of_person.into()),
+        ),
+        (
+            beyond("guild_id", "guild_id IS NOT NULL"),
+            Cell::Number(limits.of_guild.into()),
+        ),
+    ]
 }

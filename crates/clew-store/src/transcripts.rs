@@ -13,13 +13,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use line::{LogLine, add, lines_of};
+use line::{add, lines_of, read_line, to_line};
 
 pub use restore::Restored;
 
-use super::{Erasure, Error, FormError, Kind, KindStats, Purge, Purged, disk};
-use crate::model::{StoredMessage, StoredRole};
-use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
+use super::{Erasure, Error, FormError, Kind, KindStats, Purge, Purged, Reach, disk};
+use crate::model::StoredMessage;
+use clew_context::model::{ChannelId, MessageId, UserId};
 
 /// Logs of direct messages. Only one process writes to a folder.
 #[derive(Clone)]
@@ -81,7 +81,8 @@ impl Transcripts {
     ///
     /// A file cannot be read.
     pub async fn would_go(&self, erasure: Erasure) -> Result<u64, Error> {
-        self.run("look into the logs", move |folder| folder.would_go(erasure))
+        let purge = erasure.purge();
+        self.run("look into the logs", move |folder| folder.would_go(&purge))
             .await
     }
 
@@ -146,7 +147,7 @@ impl Transcripts {
     ///
     /// It is not a log's line.
     pub fn owner_of(line: &str) -> Result<UserId, FormError> {
-        LogLine::read(line).map(|line| line.user)
+        read_line(line).map(|row| row.owner)
     }
 
     /// Puts a user's lines of an export where they belong in time, except those that
@@ -185,8 +186,10 @@ struct LogFolder {
     dir: PathBuf,
     max_bytes: Option<u64>,
     /// The user of each channel, to find a message without reading all logs.
-    users: Mutex<HashMap<ChannelId, UserId>>,
+    users: Mutex<Users>,
 }
+
+type Users = HashMap<ChannelId, UserId>;
 
 impl LogFolder {
     fn open(dir: PathBuf, max_bytes: Option<u64>) -> Result<Self, Error> {
@@ -204,8 +207,8 @@ impl LogFolder {
         for user in folder.known()? {
             let mut first = None;
             // A user has only one channel with us, so the first line suffices.
-            folder.each_line(user, &mut |line, _| {
-                first = Some(line.channel);
+            folder.each_line(user, &mut |row, _| {
+                first = Some(row.channel);
                 false
             })?;
             folder.alone().extend(first.map(|channel| (channel, user)));
@@ -213,7 +216,7 @@ impl LogFolder {
         Ok(folder)
     }
 
-    fn alone(&self) -> MutexGuard<'_, HashMap<ChannelId, UserId>> {
+    fn alone(&self) -> MutexGuard<'_, Users> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -225,7 +228,7 @@ impl LogFolder {
         let Some(first) = rows.first() else {
             return Ok(());
         };
-        let text: String = rows.iter().map(|row| LogLine::of(row).to_text()).collect();
+        let text: String = rows.iter().map(|row| to_line(row)).collect();
         let mut users = self.alone();
         self.add(first.owner, &text)?;
         disk::sync_folder(&self.dir)?;
@@ -247,22 +250,29 @@ impl LogFolder {
 
     fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let users = self.alone();
-        let gone = match purge {
-            Purge::User(user) => self.remove(*user)?,
-            Purge::Channel(channel) => match users.get(channel) {
-                Some(user) => self.remove(*user)?,
-                None => 0,
-            },
-            Purge::Messages { channel, ids } => match users.get(channel) {
-                Some(user) => self.remove_messages(*user, ids)?,
-                None => 0,
-            },
-            Purge::Before(moment) => self.remove_before(*moment)?,
-            Purge::Edited { .. } | Purge::Guild(_) | Purge::Member { .. } => 0,
-        };
+        let mut gone = 0;
+        for user in self.reached(&users, purge)? {
+            gone += match purge {
+                Purge::User(_) | Purge::Channel(_) => self.remove(user)?,
+                _ => self.strip(user, purge)?,
+            };
+        }
         let mut purged = Purged::default();
         purged.add(Kind::Transcripts, gone);
         Ok(purged)
+    }
+
+    /// Whose logs may hold what a purge takes.
+    fn reached(&self, users: &Users, purge: &Purge) -> Result<Vec<UserId>, Error> {
+        match purge {
+            Purge::User(user) => Ok(vec![*user]),
+            Purge::Channel(channel) | Purge::Messages { channel, .. } => {
+                Ok(users.get(channel).copied().into_iter().collect())
+            }
+            Purge::Before(_) => self.known(),
+            // No line was made from anything elsewhere.
+            Purge::Edited { .. } | Purge::Guild(_) | Purge::Member { .. } => Ok(Vec::new()),
+        }
     }
 
     fn remove(&self, user: UserId) -> Result<u64, Error> {
@@ -273,59 +283,42 @@ impl LogFolder {
         Ok(lines)
     }
 
-    fn would_go(&self, erasure: Erasure) -> Result<u64, Error> {
-        let users = self.alone();
-        match erasure {
-            Erasure::User(user) => self.count(user, &|_| true),
-            Erasure::Channel(channel) => match users.get(&channel) {
-                Some(user) => self.count(*user, &|_| true),
-                None => Ok(0),
-            },
-            Erasure::Before(moment) => {
-                let known = self.known()?.into_iter();
-                known
-                    .map(|user| self.count(user, &|line| line.at < moment))
-                    .sum()
-            }
-            Erasure::Guild(_) => Ok(0),
+    /// Removes the lines that a purge covers. Returns how many.
+    fn strip(&self, user: UserId, purge: &Purge) -> Result<u64, Error> {
+        // Only of deleted messages all have to be known: more of their turns goes.
+        let takes_turns = matches!(purge, Purge::Messages { .. });
+        let mut named = Vec::new();
+        self.each_line(user, &mut |row, _| {
+            named.extend(Some(row).filter(|row| purge.names(row)));
+            takes_turns || named.is_empty()
+        })?;
+        if named.is_empty() {
+            return Ok(0);
         }
+        let reach = Reach::of(purge, &named);
+        let mut gone = 0;
+        self.rewrite(user, &mut |row| {
+            let goes = reach.holds(row);
+            gone += u64::from(goes);
+            !goes
+        })?;
+        Ok(gone)
     }
 
-    fn count(&self, user: UserId, is_meant: &dyn Fn(&LogLine) -> bool) -> Result<u64, Error> {
+    fn would_go(&self, purge: &Purge) -> Result<u64, Error> {
+        let users = self.alone();
+        let reached = self.reached(&users, purge)?.into_iter();
+        let names = |row: &StoredMessage| purge.names(row);
+        reached.map(|user| self.count(user, &names)).sum()
+    }
+
+    fn count(&self, user: UserId, is_meant: &dyn Fn(&StoredMessage) -> bool) -> Result<u64, Error> {
         let mut lines = 0;
-        self.each_line(user, &mut |line, _| {
-            lines += u64::from(is_meant(&line));
+        self.each_line(user, &mut |row, _| {
+            lines += u64::from(is_meant(&row));
             true
         })?;
         Ok(lines)
-    }
-
-    /// Deleting a user's message removes its turn; one of ours, the answer.
-    fn remove_messages(&self, user: UserId, ids: &[MessageId]) -> Result<u64, Error> {
-        let named = |line: &LogLine| line.messages().any(|message| ids.contains(&message));
-        let mut triggers: Vec<TurnId> = Vec::new();
-        let mut known = false;
-        self.each_line(user, &mut |line, _| {
-            known |= named(&line);
-            if line.role == StoredRole::User && named(&line) {
-                triggers.push(line.turn);
-            }
-            true
-        })?;
-        if !known {
-            return Ok(0);
-        }
-        self.rewrite(user, &|line| {
-            LineChange::remove_if(named(line) || triggers.contains(&line.turn))
-        })
-    }
-
-    fn remove_before(&self, moment: UnixMillis) -> Result<u64, Error> {
-        let mut gone = 0;
-        for user in self.known()? {
-            gone += self.change(user, &|line| LineChange::remove_if(line.at < moment))?;
-        }
-        Ok(gone)
     }
 
     fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
@@ -333,17 +326,17 @@ impl LogFolder {
         let Some(user) = users.get(&channel) else {
             return Ok(0);
         };
-        let is_it = |line: &LogLine| {
-            let is_whole = line.parts.is_empty() || line.role == StoredRole::User;
-            line.message == Some(message) && is_whole && line.text != text
-        };
-        self.change(*user, &|line| {
-            if is_it(line) {
-                LineChange::Text(text.to_owned())
-            } else {
-                LineChange::Keep
-            }
-        })
+        let is_it = |row: &StoredMessage| row.is_text_of(channel, message) && row.content != text;
+        let edited = self.count(*user, &is_it)?;
+        if edited > 0 {
+            self.rewrite(*user, &mut |row| {
+                if is_it(row) {
+                    text.clone_into(&mut row.content);
+                }
+                true
+            })?;
+        }
+        Ok(edited)
     }
 
     fn held(
@@ -355,11 +348,9 @@ impl LogFolder {
         let users = self.alone();
         let mut held = Vec::new();
         if let Some(user) = users.get(&channel) {
-            self.each_line(*user, &mut |line, _| {
-                held.extend(
-                    line.messages()
-                        .filter(|message| (from..=to).contains(message)),
-                );
+            self.each_line(*user, &mut |row, _| {
+                let ids = row.made_of().map(|(_, id)| id);
+                held.extend(ids.filter(|id| (from..=to).contains(id)));
                 true
             })?;
         }
@@ -381,8 +372,8 @@ impl LogFolder {
         let _alone = self.alone();
         let mut stats = KindStats::none(Kind::Transcripts);
         for user in self.known()? {
-            self.each_line(user, &mut |line, _| {
-                stats.count(line.text.len(), Some(line.at));
+            self.each_line(user, &mut |row, _| {
+                stats.count(row.content.len(), Some(row.timestamp));
                 true
             })?;
         }
@@ -413,7 +404,7 @@ impl LogFolder {
     fn each_line(
         &self,
         user: UserId,
-        visit: &mut dyn FnMut(LogLine, &str) -> bool,
+        visit: &mut dyn FnMut(StoredMessage, &str) -> bool,
     ) -> Result<(), Error> {
         // Opened before either is read: a bot may rotate them meanwhile.
         let files = self.paths(user).map(|path| (lines_of(&path), path));
@@ -424,8 +415,8 @@ impl LogFolder {
             for text in lines {
                 let text = text.map_err(Error::io("read", &path))?;
                 let text = String::from_utf8_lossy(&text);
-                if let Ok(line) = LogLine::read(&text)
-                    && !visit(line, &text)
+                if let Ok(row) = read_line(&text)
+                    && !visit(row, &text)
                 {
                     return Ok(());
                 }
@@ -434,66 +425,33 @@ impl LogFolder {
         Ok(())
     }
 
-    /// Rewrites a user's files if any line changes. Returns how many do.
-    fn change(&self, user: UserId, change: &dyn Fn(&LogLine) -> LineChange) -> Result<u64, Error> {
-        let mut is_kept = true;
-        self.each_line(user, &mut |line, _| {
-            is_kept = matches!(change(&line), LineChange::Keep);
-            is_kept
-        })?;
-        if is_kept {
-            return Ok(0);
-        }
-        self.rewrite(user, change)
-    }
-
-    /// Rewrites a user's files. Returns how many lines changed. Drops torn
-    /// lines, since their content is unknown.
-    fn rewrite(&self, user: UserId, change: &dyn Fn(&LogLine) -> LineChange) -> Result<u64, Error> {
-        let mut changed = 0;
+    /// Rewrites a user's files with the lines that are to stay, as they are then. Drops
+    /// torn lines, since their content is unknown.
+    fn rewrite(
+        &self,
+        user: UserId,
+        stays: &mut dyn FnMut(&mut StoredMessage) -> bool,
+    ) -> Result<(), Error> {
         for path in self.paths(user) {
             let Some(lines) = lines_of(&path)? else {
                 continue;
             };
-            let mut kept = 0_u64;
+            let mut is_empty = true;
             disk::write_with(&path, |file| {
                 for text in lines {
-                    let Ok(mut line) = LogLine::read(&String::from_utf8_lossy(&text?)) else {
-                        continue;
-                    };
-                    match change(&line) {
-                        LineChange::Keep => {}
-                        LineChange::Remove => {
-                            changed += 1;
-                            continue;
-                        }
-                        LineChange::Text(text) => {
-                            changed += 1;
-                            line.text = text;
-                        }
+                    if let Ok(mut row) = read_line(&String::from_utf8_lossy(&text?))
+                        && stays(&mut row)
+                    {
+                        is_empty = false;
+                        file.write_all(to_line(&row).as_bytes())?;
                     }
-                    kept += 1;
-                    file.write_all(line.to_text().as_bytes())?;
                 }
                 Ok(())
             })?;
-            if kept == 0 {
+            if is_empty {
                 disk::remove(&path)?;
             }
         }
-        Ok(changed)
-    }
-}
-
-/// What to do with a line.
-enum LineChange {
-    Keep,
-    Remove,
-    Text(String),
-}
-
-impl LineChange {
-    const fn remove_if(goes: bool) -> Self {
-        if goes { Self::Remove } else { Self::Keep }
+        Ok(())
     }
 }

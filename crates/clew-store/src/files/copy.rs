@@ -21,16 +21,10 @@ impl StoreFolder {
             return Ok(Records::default());
         }
         let mut page = RecordPage::new(after, limit)?;
-        match kind {
-            Kind::Messages => self.message_page(owner, &mut page)?,
-            Kind::Snapshots | Kind::Receipts | Kind::Transcripts | Kind::Outputs => {}
-            Kind::Markers
-            | Kind::UserFacts
-            | Kind::ServerFacts
-            | Kind::OptOuts
-            | Kind::Settings
-            | Kind::Agents
-            | Kind::Departures => self.entry_page(kind, owner, &mut page)?,
+        if kind == Kind::Messages {
+            self.message_page(owner, &mut page)?;
+        } else {
+            self.entry_page(kind, owner, &mut page)?;
         }
         Ok(page.records)
     }
@@ -94,25 +88,19 @@ impl StoreFolder {
     }
 
     pub(super) fn stats(&self) -> Result<Vec<KindStats>, Error> {
-        Kind::ALL
-            .into_iter()
-            .map(|kind| self.stats_of(kind))
-            .collect()
-    }
-
-    fn stats_of(&self, kind: Kind) -> Result<KindStats, Error> {
-        let mut stats = KindStats::none(kind);
-        let mut after = None;
-        loop {
-            let page = self.records(kind, None, after.as_ref(), STATS_PAGE)?;
-            for record in &page.records {
-                stats.count(text_bytes(record), record.at());
+        let stats = Kind::ALL.into_iter().map(|kind| {
+            let mut stats = KindStats::none(kind);
+            let mut count = |record: &Record| stats.count(text_bytes(record), record.at());
+            if kind == Kind::Messages {
+                self.each_row(ConversationsIn::Everywhere, None, &mut |row| {
+                    count(&Record::Message(row));
+                })?;
+            } else {
+                self.each_of(kind, &mut count)?;
             }
-            after = page.next;
-            if after.is_none() {
-                return Ok(stats);
-            }
-        }
+            Ok(stats)
+        });
+        stats.collect()
     }
 
     pub(super) fn sizes(&self) -> Result<Vec<PartSize>, Error> {
@@ -128,9 +116,6 @@ impl StoreFolder {
         sizes.collect()
     }
 }
-
-/// Entries counted at a time.
-const STATS_PAGE: usize = 10_000;
 
 /// A page being filled. Its cursor is `place#entries`: that many entries of
 /// that place were already returned.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::super::json::Fields;
-use super::super::{Error, FormError, Kind, Record, RecordKey, disk, rank};
+use super::super::{Error, FormError, Kind, Purge, Reach, Record, RecordKey, disk, rank};
 use super::folder::{StoreFolder, Unread, ids_in};
 use super::{VERSION, check_agent};
 use crate::model::{AgentName, ClearKey, Fact, FactId, MAX_MATCHED, Subject};
@@ -30,15 +30,12 @@ impl StoreFolder {
         }
     }
 
-    /// Files that hold entries of a kind, in a stable order.
+    /// Files that hold entries of a kind, in a stable order; of rows the early ones.
     pub(super) fn entry_files(&self, kind: Kind) -> Result<Vec<PathBuf>, Error> {
         let one = |name: &str| Ok(vec![self.dir.join(name)]);
         match kind {
-            Kind::Messages
-            | Kind::Snapshots
-            | Kind::Receipts
-            | Kind::Transcripts
-            | Kind::Outputs => Ok(Vec::new()),
+            Kind::Messages => self.early_files(),
+            Kind::Snapshots | Kind::Receipts | Kind::Transcripts | Kind::Outputs => Ok(Vec::new()),
             Kind::Markers => {
                 let folder = self.dir.join("markers");
                 let mut files = files_in::<GuildId>(&folder.join("guilds"))?;
@@ -205,21 +202,40 @@ impl StoreFolder {
     pub(super) fn remove(&self, keys: &[RecordKey]) -> Result<u64, Error> {
         let kinds: BTreeSet<Kind> = keys.iter().flat_map(RecordKey::kinds).copied().collect();
         let goes = |entry: &Record| entry.key().is_some_and(|key| keys.contains(&key));
-        let mut removed = 0;
-        for kind in kinds {
-            for path in self.entry_files(kind)? {
-                removed += self.strip(&path, &goes)?;
-            }
-        }
-        Ok(removed)
+        kinds
+            .into_iter()
+            .map(|kind| self.strip_all(kind, &goes))
+            .sum()
+    }
+
+    /// Removes entries from all files of a kind. Returns how many.
+    pub(super) fn strip_all(
+        &self,
+        kind: Kind,
+        goes: &dyn Fn(&Record) -> bool,
+    ) -> Result<u64, Error> {
+        let paths = self.entry_files(kind)?.into_iter();
+        paths.map(|path| self.strip(&path, goes)).sum()
     }
 
     /// Removes entries from a file. Returns how many.
     pub(super) fn strip(&self, path: &Path, goes: &dyn Fn(&Record) -> bool) -> Result<u64, Error> {
+        self.change(path, |entries| stripped(entries, goes))
+    }
+
+    /// Removes from a file what a purge covers. Returns how many entries.
+    pub(super) fn strip_covered(&self, path: &Path, purge: &Purge) -> Result<u64, Error> {
         self.change(path, |entries| {
-            let before = entries.len();
-            entries.retain(|entry| !goes(entry));
-            (before - entries.len()) as u64
+            let rows: Vec<_> = entries
+                .iter()
+                .filter_map(Record::message)
+                .cloned()
+                .collect();
+            let reach = Reach::of(purge, &rows);
+            stripped(entries, |entry| match entry {
+                Record::Message(row) => reach.holds(row),
+                other => purge.takes(other),
+            })
         })
     }
 
@@ -297,15 +313,26 @@ impl StoreFolder {
         }
     }
 
-    /// Visits all entries but those of conversations.
+    /// Visits all entries but the rows of conversations.
     pub(super) fn each_entry(&self, visit: &mut dyn FnMut(&Record)) -> Result<(), Error> {
-        for kind in Kind::ALL {
-            for path in self.entry_files(kind)? {
-                self.entries(&path)?.iter().for_each(&mut *visit);
-            }
+        let mut kinds = Kind::ALL.into_iter();
+        kinds.try_for_each(|kind| self.each_of(kind, visit))
+    }
+
+    /// Visits the entries of a kind; of rows the early ones.
+    pub(super) fn each_of(&self, kind: Kind, visit: &mut dyn FnMut(&Record)) -> Result<(), Error> {
+        for path in self.entry_files(kind)? {
+            self.entries(&path)?.iter().for_each(&mut *visit);
         }
         Ok(())
     }
+}
+
+/// Takes out what goes. Returns how many.
+pub(super) fn stripped<T>(all: &mut Vec<T>, goes: impl Fn(&T) -> bool) -> u64 {
+    let before = all.len();
+    all.retain(|one| !goes(one));
+    (before - all.len()) as u64
 }
 
 fn files_in<T: std::str::FromStr + Ord + ToString>(folder: &Path) -> Result<Vec<PathBuf>, Error> {

@@ -1,84 +1,61 @@
-//! Removes purged data from every file.
+//! Purges, and what is asked about everything that is held.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::{Error, Kind, Purge, Purged, Record, disk};
 use super::folder::{ConversationsIn, StoreFolder};
-use crate::model::{Origin, StoredMessage, Subject};
+use crate::model::Subject;
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 
 impl StoreFolder {
     pub(super) fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let mut purged = Purged::default();
-        let mut all = Tally::default();
-        for kind in Kind::ALL {
-            let gone = self.purge_kind(kind, purge);
-            purged.add(kind, all.add(gone));
+        let mut failed = FirstError::default();
+        let mut scopes = self.made_from(|source| purge.takes_source(source, UnixMillis(i64::MIN)));
+        if let Some((place, user)) = place_of(purge) {
+            let walked = self.conversations(place, user, &mut |scope| {
+                scopes.insert(scope);
+                Ok(())
+            });
+            failed.of(walked);
         }
-        let aside = self.remove_aside(&mut |path| aside_goes(path, purge));
-        all.add(aside.map(|()| 0));
-        all.finish()?;
+        for scope in scopes {
+            purged.add(Kind::Messages, failed.of(self.strip_rows(scope, purge)));
+        }
+        for kind in Kind::ALL {
+            for path in failed.of(self.files_for(purge, kind)) {
+                purged.add(kind, failed.of(self.strip_covered(&path, purge)));
+            }
+        }
+        failed.of(self.remove_aside(&mut |path| aside_goes(path, purge)));
+        failed.finish()?;
         if matches!(purge, Purge::Guild(_) | Purge::Channel(_)) {
             self.vacuum()?;
         }
         Ok(purged)
     }
 
-    fn purge_rows(&self, purge: &Purge) -> Result<u64, Error> {
-        let mut gone = Tally::default();
-        gone.add(self.purge_early(purge));
-        for scope in self.made_from(|source| purge.takes_source(source, UnixMillis(i64::MIN))) {
-            gone.add(self.strip_rows(scope, purge));
-        }
-        let (place, user) = match purge {
-            Purge::Messages { channel, .. } | Purge::Channel(channel) => {
-                (ConversationsIn::Channel(*channel), None)
-            }
-            Purge::Edited { .. } => return gone.finish(),
-            Purge::Guild(guild) => (ConversationsIn::Guild(*guild), None),
-            Purge::Member { guild, user } => (ConversationsIn::Guild(*guild), Some(*user)),
-            Purge::User(user) => (ConversationsIn::Everywhere, Some(*user)),
-            Purge::Before(_) => (ConversationsIn::Everywhere, None),
+    /// The files of a kind, other than conversations, that may hold what a purge covers.
+    fn files_for(&self, purge: &Purge, kind: Kind) -> Result<Vec<PathBuf>, Error> {
+        let in_channel = match purge {
+            Purge::Messages { channel, .. }
+            | Purge::Edited { channel, .. }
+            | Purge::Channel(channel) => Some(*channel),
+            Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => None,
         };
-        self.conversations(place, user, &mut |scope| {
-            gone.add(match purge {
-                Purge::Messages { .. }
-                | Purge::Edited { .. }
-                | Purge::Channel(_)
-                | Purge::Before(_) => self.strip_rows(scope, purge),
-                // The walk only visits conversations that the purge covers.
-                Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
-                    self.delete_conversation(scope)
-                }
-            });
-            Ok(())
-        })?;
-        gone.finish()
-    }
-
-    fn purge_kind(&self, kind: Kind, purge: &Purge) -> Result<u64, Error> {
-        let paths = match kind {
-            Kind::Messages => return self.purge_rows(purge),
-            Kind::UserFacts | Kind::ServerFacts => match purge {
-                Purge::Messages { channel, .. }
-                | Purge::Edited { channel, .. }
-                | Purge::Channel(channel) => self.linked_files(kind, *channel),
-                Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => {
-                    self.entry_files(kind)?
-                }
+        match kind {
+            Kind::Messages => self.entry_files(kind),
+            Kind::UserFacts | Kind::ServerFacts => match in_channel {
+                Some(channel) => Ok(self.linked_files(kind, channel)),
+                None => self.entry_files(kind),
             },
             // Lists hold no text and belong to no channel.
             Kind::Markers | Kind::Settings | Kind::Departures => match purge {
-                Purge::Messages { .. }
-                | Purge::Edited { .. }
-                | Purge::Channel(_)
-                | Purge::Before(_) => return Ok(0),
-                Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => {
-                    self.entry_files(kind)?
-                }
+                Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) => self.entry_files(kind),
+                _ => Ok(Vec::new()),
             },
             // No purge takes the former two; the others are not kept here.
             Kind::OptOuts
@@ -86,19 +63,12 @@ impl StoreFolder {
             | Kind::Snapshots
             | Kind::Receipts
             | Kind::Transcripts
-            | Kind::Outputs => {
-                return Ok(0);
-            }
-        };
-        let mut gone = Tally::default();
-        for path in paths {
-            gone.add(self.strip(&path, &|entry| purge.takes(entry)));
+            | Kind::Outputs => Ok(Vec::new()),
         }
-        gone.finish()
     }
 
     /// Files of facts that link into a channel.
-    fn linked_files(&self, kind: Kind, channel: ChannelId) -> Vec<std::path::PathBuf> {
+    fn linked_files(&self, kind: Kind, channel: ChannelId) -> Vec<PathBuf> {
         let subjects = self.index().linked.get(&channel).cloned();
         let of_kind = |subject: &Subject| match subject {
             Subject::User(_) => kind == Kind::UserFacts,
@@ -114,76 +84,50 @@ impl StoreFolder {
         from: MessageId,
         to: MessageId,
     ) -> Result<Vec<MessageId>, Error> {
-        let now = (self.clock)();
-        let mut held = Vec::new();
-        self.conversations(ConversationsIn::Channel(channel), None, &mut |scope| {
-            let found = self.rows_of(scope, now)?;
-            let rows = found.into_iter().flat_map(|found| found.rows);
-            for row in rows.filter(|row| row.channel == channel) {
-                held.extend(row.message);
-                held.extend(row.parts);
-            }
-            Ok(())
+        let mut held = BTreeSet::new();
+        self.each_row(ConversationsIn::Channel(channel), None, &mut |row| {
+            held.extend(row.made_of());
         })?;
-        let early = self.all_early()?;
-        let early = early.iter().flat_map(StoredMessage::made_of);
-        held.extend(early.filter_map(|(of, id)| (of == channel).then_some(id)));
-        let is_here = |source: &ContentSource| source.channel == channel;
-        for sources in self.index().made_from.values() {
-            let here = sources.iter().filter(|source| is_here(source));
-            held.extend(here.filter_map(|source| source.message));
+        for row in self.early(usize::MAX)? {
+            held.extend(row.made_of());
         }
+        let sources = self.sources().into_iter();
+        held.extend(sources.filter_map(|source| Some((source.channel, source.message?))));
         for kind in [Kind::UserFacts, Kind::ServerFacts] {
             for path in self.linked_files(kind, channel) {
-                let entries = self.entries(&path)?.into_iter();
-                held.extend(entries.filter_map(|entry| {
-                    match entry {
-                        Record::Fact(fact) => fact.link.filter(|link| link.0 == channel),
-                        _ => None,
-                    }
-                    .map(|link| link.1)
-                }));
+                let facts = self.entries(&path)?.into_iter();
+                held.extend(
+                    facts
+                        .filter_map(Record::into_fact)
+                        .filter_map(|fact| fact.link),
+                );
             }
         }
-        held.retain(|message| (from..=to).contains(message));
-        held.sort_unstable();
-        held.dedup();
-        Ok(held)
+        let here = held.into_iter().filter(|(of, _)| *of == channel);
+        let ids = here.map(|(_, id)| id);
+        Ok(ids.filter(|id| (from..=to).contains(id)).collect())
     }
 
     pub(super) fn guilds(&self) -> Result<Vec<GuildId>, Error> {
-        let mut guilds: BTreeSet<GuildId> = self
-            .guilds_in(ConversationsIn::Everywhere)?
-            .into_iter()
-            .collect();
-        guilds.extend(self.all_early()?.iter().filter_map(|row| row.guild));
-        for sources in self.index().made_from.values() {
-            guilds.extend(sources.iter().filter_map(|source| source.guild));
-        }
-        self.each_entry(&mut |entry| guilds.extend(guild_of(entry)))?;
+        let in_use = self.guilds_in(ConversationsIn::Everywhere)?;
+        let mut guilds = BTreeSet::from_iter(in_use);
+        guilds.extend(self.sources().iter().filter_map(|source| source.guild));
+        self.each_entry(&mut |entry| guilds.extend(entry.guilds()))?;
         Ok(guilds.into_iter().collect())
     }
 
     pub(super) fn recent_direct(&self, limit: usize) -> Result<Vec<ChannelId>, Error> {
-        let now = (self.clock)();
-        let mut rows = self.all_early()?;
-        self.conversations(ConversationsIn::Direct, None, &mut |scope| {
-            let found = self.rows_of(scope, now)?;
-            rows.extend(found.into_iter().flat_map(|found| found.rows));
-            Ok(())
-        })?;
+        let mut rows = self.early(usize::MAX)?;
+        self.each_row(ConversationsIn::Direct, None, &mut |row| rows.push(row))?;
         let mut found: HashMap<ChannelId, UnixMillis> = HashMap::new();
         for row in rows.iter().filter(|row| row.guild.is_none()) {
             let at = found.entry(row.channel).or_insert(row.timestamp);
             *at = row.timestamp.max(*at);
         }
-        let mut channels: Vec<(UnixMillis, ChannelId)> = found
-            .into_iter()
-            .map(|(channel, at)| (at, channel))
-            .collect();
-        channels.sort_unstable_by_key(|newest| Reverse(*newest));
+        let mut channels: Vec<(ChannelId, UnixMillis)> = found.into_iter().collect();
+        channels.sort_unstable_by_key(|(channel, at)| Reverse((*at, *channel)));
         channels.truncate(limit);
-        Ok(channels.into_iter().map(|(_, channel)| channel).collect())
+        Ok(channels.into_iter().map(|(channel, _)| channel).collect())
     }
 
     pub(super) fn members(&self, guild: GuildId) -> Result<Vec<UserId>, Error> {
@@ -192,15 +136,21 @@ impl StoreFolder {
             members.extend(scope.owner());
             Ok(())
         })?;
-        let early = self.all_early()?.into_iter();
-        let here = early.filter(|row| row.guild == Some(guild));
-        members.extend(here.map(|row| row.owner));
-        for sources in self.index().made_from.values() {
-            let here = sources.iter().filter(|source| source.guild == Some(guild));
-            members.extend(here.filter_map(|source| source.author));
-        }
-        self.each_entry(&mut |entry| members.extend(members_of(entry, guild)))?;
+        let sources = self.sources().into_iter();
+        let here = sources.filter(|source| source.guild == Some(guild));
+        members.extend(here.filter_map(|source| source.author));
+        self.each_entry(&mut |entry| {
+            if entry.guilds().contains(&guild) {
+                members.extend(entry.people());
+            }
+        })?;
         Ok(members.into_iter().collect())
+    }
+
+    /// What the rows of any conversation were made from.
+    fn sources(&self) -> Vec<ContentSource> {
+        let index = self.index();
+        index.made_from.values().flatten().copied().collect()
     }
 
     /// Removes set-aside files that may hold purged data.
@@ -214,30 +164,35 @@ impl StoreFolder {
     }
 }
 
-/// Counts what was removed. A file that fails does not stop the others: the
-/// first error is returned at the end.
+/// A file that fails does not stop the others: the first error is returned at the end.
 #[derive(Default)]
-struct Tally {
-    gone: u64,
-    failed: Option<Error>,
-}
+struct FirstError(Option<Error>);
 
-impl Tally {
-    fn add(&mut self, gone: Result<u64, Error>) -> u64 {
-        match gone {
-            Ok(gone) => {
-                self.gone += gone;
-                gone
-            }
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                0
-            }
-        }
+impl FirstError {
+    /// What was done; nothing if it failed.
+    fn of<T: Default>(&mut self, done: Result<T, Error>) -> T {
+        done.unwrap_or_else(|error| {
+            self.0.get_or_insert(error);
+            T::default()
+        })
     }
 
-    fn finish(self) -> Result<u64, Error> {
-        self.failed.map_or(Ok(self.gone), Err)
+    fn finish(self) -> Result<(), Error> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
+/// The conversations, and of one user, whose rows a purge may cover by themselves.
+const fn place_of(purge: &Purge) -> Option<(ConversationsIn, Option<UserId>)> {
+    match purge {
+        Purge::Messages { channel, .. } | Purge::Channel(channel) => {
+            Some((ConversationsIn::Channel(*channel), None))
+        }
+        Purge::Edited { .. } => None,
+        Purge::Guild(guild) => Some((ConversationsIn::Guild(*guild), None)),
+        Purge::Member { guild, user } => Some((ConversationsIn::Guild(*guild), Some(*user))),
+        Purge::User(user) => Some((ConversationsIn::Everywhere, Some(*user))),
+        Purge::Before(_) => Some((ConversationsIn::Everywhere, None)),
     }
 }
 
@@ -272,42 +227,4 @@ fn is_older(path: &Path, moment: UnixMillis) -> bool {
 fn names(text: &str, id: &str) -> bool {
     text.split(|letter: char| !letter.is_ascii_digit())
         .any(|number| number == id)
-}
-
-/// The server an entry belongs to.
-fn guild_of(entry: &Record) -> Option<GuildId> {
-    match entry {
-        Record::Marker(key, _) => key.guild,
-        Record::Settings(guild, _) => Some(*guild),
-        Record::Fact(fact) => match (fact.subject, fact.origin) {
-            (Subject::Server(guild), _) | (_, Origin::Guild(guild)) => Some(guild),
-            (Subject::User(_), Origin::Direct | Origin::Everywhere) => None,
-        },
-        Record::Message(_)
-        | Record::Snapshot(_)
-        | Record::Receipt(_)
-        | Record::OptOut(..)
-        | Record::Agent(..)
-        | Record::Departure(..) => None,
-    }
-}
-
-/// The users that an entry of a server is of.
-fn members_of(entry: &Record, guild: GuildId) -> Vec<UserId> {
-    match entry {
-        Record::Marker(key, _) if key.guild == Some(guild) => key.user.into_iter().collect(),
-        Record::Fact(fact) if fact.is_from(guild) => match fact.subject {
-            Subject::User(user) => vec![user, fact.by],
-            Subject::Server(_) => vec![fact.by],
-        },
-        Record::Marker(..)
-        | Record::Fact(_)
-        | Record::Message(_)
-        | Record::Snapshot(_)
-        | Record::Receipt(_)
-        | Record::OptOut(..)
-        | Record::Settings(..)
-        | Record::Agent(..)
-        | Record::Departure(..) => Vec::new(),
-    }
 }

@@ -1,25 +1,20 @@
 //! Conversations: appending, reading, editing, deleting, expiring.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::super::{
-    ConversationStats, Error, ExchangeQuery, Exchanges, Purge, Reach, TurnKey, WindowQuery, disk,
+    ConversationStats, Error, ExchangeQuery, Exchanges, Kind, Purge, Reach, Record, TurnKey,
+    WindowQuery, disk,
 };
 use super::check_agent;
-use super::conversation::{Conversation, check};
+use super::conversation::{Conversation, LIFETIME, check};
+use super::entries::stripped;
 use super::folder::{ConversationsIn, StoreFolder};
 use crate::append;
 use crate::model::{AgentName, Scope, StoredMessage};
 use crate::snapshots::held_sources;
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
-
-/// What was found for a conversation.
-enum FoundConversation {
-    Nothing,
-    /// It had expired; this many rows were removed.
-    Expired(u64),
-    There(Conversation),
-}
 
 impl StoreFolder {
     pub(super) fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
@@ -28,37 +23,24 @@ impl StoreFolder {
             source: why.into(),
         })?;
         turn.iter().try_for_each(check)?;
-        let scope = first.scope;
-        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         let cleared = self.cleared_at(&first.agent, first.guild, first.owner)?;
-        let ordinal = self.alone(&path, || {
-            let mut conversation = self.live_or_fresh(scope, &path, now)?;
+        let ordinal = self.extend(first.scope, now, |conversation| {
             conversation.cleared = conversation.cleared.max(cleared);
-            let ordinal = conversation.append(first, turn, now);
-            self.store(scope, &path, &conversation)?;
-            Ok(ordinal)
+            conversation.append(first, turn, now)
         })?;
-        self.note_direct(first);
         self.confirmed(&TurnKey::of(first))?;
         Ok(ordinal)
     }
 
     /// Writes rows of one conversation unchanged.
     pub(super) fn put_rows(&self, scope: Scope, rows: &[&StoredMessage]) -> Result<(), Error> {
-        let path = self.conversation_file(scope)?;
         let now = (self.clock)();
-        self.alone(&path, || {
-            let mut conversation = self.live_or_fresh(scope, &path, now)?;
+        self.extend(scope, now, |conversation| {
             for row in rows {
                 conversation.put(row, now);
             }
-            self.store(scope, &path, &conversation)
-        })?;
-        for row in rows {
-            self.note_direct(row);
-        }
-        Ok(())
+        })
     }
 
     pub(super) fn read_window(&self, query: &WindowQuery) -> Result<Vec<StoredMessage>, Error> {
@@ -114,16 +96,12 @@ impl StoreFolder {
         scope: Scope,
         now: UnixMillis,
     ) -> Result<ConversationStats, Error> {
-        let found = self.rows_of(scope, now)?;
-        Ok(
-            found.map_or_else(ConversationStats::default, |conversation| {
-                ConversationStats {
-                    exists: true,
-                    message_count: conversation.rows.len(),
-                    expires_in: Some(conversation.expires_in(now)),
-                }
-            }),
-        )
+        let stats = |conversation: Conversation| ConversationStats {
+            exists: true,
+            message_count: conversation.rows.len(),
+            expires_in: Some(conversation.expires_in(now)),
+        };
+        Ok(self.rows_of(scope, now)?.map(stats).unwrap_or_default())
     }
 
     pub(super) fn delete_conversation(&self, scope: Scope) -> Result<u64, Error> {
@@ -134,7 +112,8 @@ impl StoreFolder {
             Ok(found.map_or(0, |found| found.rows.len() as u64))
         })?;
         self.remove_aside(&mut |aside| is_aside_of(aside, &path))?;
-        Ok(gone + self.delete_early(scope)?)
+        let is_of = |entry: &Record| entry.message().is_some_and(|row| row.scope == scope);
+        Ok(gone + self.strip_all(Kind::Messages, &is_of)?)
     }
 
     pub(super) fn own_messages(
@@ -145,14 +124,10 @@ impl StoreFolder {
         since: UnixMillis,
     ) -> Result<Vec<StoredMessage>, Error> {
         check_agent(agent)?;
-        let now = (self.clock)();
         let mut rows = Vec::new();
         let place = guild.map_or(ConversationsIn::Direct, ConversationsIn::Guild);
-        self.conversations(place, Some(owner), &mut |scope| {
-            let found = self.rows_of(scope, now)?;
-            let found = found.into_iter().flat_map(|found| found.rows);
-            rows.extend(found.filter(|row| row.agent == *agent && row.timestamp > since));
-            Ok(())
+        self.each_row(place, Some(owner), &mut |row| {
+            rows.extend(Some(row).filter(|row| row.agent == *agent && row.timestamp > since));
         })?;
         rows.sort_by_key(|row: &StoredMessage| row.timestamp);
         Ok(rows)
@@ -171,7 +146,13 @@ impl StoreFolder {
             })?;
             Ok(())
         })?;
-        Ok(edited + self.edit_early(channel, message, text)?)
+        for path in self.early_files()? {
+            edited += self.change(&path, |entries| {
+                let rows = entries.iter_mut().filter_map(Record::message_mut);
+                edit_rows(rows, channel, message, text)
+            })?;
+        }
+        Ok(edited)
     }
 
     /// Removes the rows of a conversation that a purge covers.
@@ -179,8 +160,7 @@ impl StoreFolder {
         self.revise(scope, |conversation| {
             let before = conversation.rows.clone();
             let reach = Reach::of(purge, &before);
-            conversation.rows.retain(|row| !reach.holds(row));
-            (before.len() - conversation.rows.len()) as u64
+            stripped(&mut conversation.rows, |row| reach.holds(row))
         })
     }
 
@@ -189,29 +169,63 @@ impl StoreFolder {
         self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
             let path = self.conversation_file(scope)?;
             match self.alone(&path, || self.find(scope, &path, now)) {
-                Ok(FoundConversation::Expired(rows)) => gone += rows,
-                Ok(FoundConversation::Nothing | FoundConversation::There(_)) => {}
+                Ok((_, expired)) => gone += expired,
                 // One unreadable file does not stop the others.
                 Err(error) => tracing::error!(file = %path.display(), %error, "not swept"),
             }
             Ok(())
         })?;
-        gone += self.sweep_early(now)?;
+        // Early rows that would have expired by now.
+        let expired = Purge::Before(now.before(LIFETIME));
+        for path in self.early_files()? {
+            gone += self.strip_covered(&path, &expired)?;
+        }
         self.vacuum()?;
         Ok(gone)
     }
 
-    /// The rows of a conversation, unless it has expired.
+    /// Visits the rows of conversations; early ones are not among them.
+    pub(super) fn each_row(
+        &self,
+        place: ConversationsIn,
+        user: Option<UserId>,
+        visit: &mut dyn FnMut(StoredMessage),
+    ) -> Result<(), Error> {
+        let now = (self.clock)();
+        self.conversations(place, user, &mut |scope| {
+            let found = self.rows_of(scope, now)?;
+            let rows = found.into_iter().flat_map(|found| found.rows);
+            rows.for_each(&mut *visit);
+            Ok(())
+        })
+    }
+
+    /// A conversation, unless it has expired.
     pub(super) fn rows_of(
         &self,
         scope: Scope,
         now: UnixMillis,
     ) -> Result<Option<Conversation>, Error> {
         let path = self.conversation_file(scope)?;
-        match self.alone(&path, || self.find(scope, &path, now))? {
-            FoundConversation::There(conversation) => Ok(Some(conversation)),
-            FoundConversation::Nothing | FoundConversation::Expired(_) => Ok(None),
-        }
+        let (found, _) = self.alone(&path, || self.find(scope, &path, now))?;
+        Ok(found)
+    }
+
+    /// Adds to a conversation, which begins now if there is none.
+    fn extend<T>(
+        &self,
+        scope: Scope,
+        now: UnixMillis,
+        add: impl FnOnce(&mut Conversation) -> T,
+    ) -> Result<T, Error> {
+        let path = self.conversation_file(scope)?;
+        self.alone(&path, || {
+            let (found, _) = self.find(scope, &path, now)?;
+            let mut conversation = found.unwrap_or_else(|| Conversation::fresh(now));
+            let added = add(&mut conversation);
+            self.store(scope, &path, &conversation)?;
+            Ok(added)
+        })
     }
 
     /// Changes rows. Writes nothing if `change` returns zero, and removes a
@@ -224,7 +238,7 @@ impl StoreFolder {
         let path = self.conversation_file(scope)?;
         let now = (self.clock)();
         self.alone(&path, || {
-            let FoundConversation::There(mut conversation) = self.find(scope, &path, now)? else {
+            let (Some(mut conversation), _) = self.find(scope, &path, now)? else {
                 return Ok(0);
             };
             let changes = change(&mut conversation);
@@ -240,20 +254,25 @@ impl StoreFolder {
     /// Writes a conversation's file; call it within [`Self::alone`].
     fn store(&self, scope: Scope, path: &Path, conversation: &Conversation) -> Result<(), Error> {
         disk::write(path, conversation.to_text().as_bytes())?;
-        self.note_sources(scope, &conversation.rows);
+        self.note(scope, &conversation.rows);
         Ok(())
     }
 
     /// Removes a conversation's file; call it within [`Self::alone`].
     fn drop_file(&self, scope: Scope, path: &Path) -> Result<(), Error> {
         disk::remove(path)?;
-        self.note_sources(scope, &[]);
+        self.note(scope, &[]);
         Ok(())
     }
 
-    fn note_sources(&self, scope: Scope, rows: &[StoredMessage]) {
+    /// Records the channels of direct messages, and what rows were made from.
+    fn note(&self, scope: Scope, rows: &[StoredMessage]) {
         let sources = held_sources(rows);
         let mut index = self.index();
+        if let Scope::Direct(user) = scope {
+            let channels = rows.iter().map(|row| (row.channel, user));
+            index.direct.extend(channels);
+        }
         if sources.is_empty() {
             index.made_from.remove(&scope);
         } else {
@@ -262,40 +281,30 @@ impl StoreFolder {
     }
 
     /// Conversations with anything made from such a source.
-    pub(super) fn made_from(&self, is_meant: impl Fn(&ContentSource) -> bool) -> Vec<Scope> {
+    pub(super) fn made_from(&self, is_meant: impl Fn(&ContentSource) -> bool) -> BTreeSet<Scope> {
         let index = self.index();
         let meant = index.made_from.iter();
         let meant = meant.filter(|(_, sources)| sources.iter().any(&is_meant));
         meant.map(|(scope, _)| *scope).collect()
     }
 
-    fn live_or_fresh(
+    /// Reads a file; removes it if it has expired. Also returns how many rows went so.
+    fn find(
         &self,
         scope: Scope,
         path: &Path,
         now: UnixMillis,
-    ) -> Result<Conversation, Error> {
-        match self.find(scope, path, now)? {
-            FoundConversation::There(conversation) => Ok(conversation),
-            FoundConversation::Nothing | FoundConversation::Expired(_) => {
-                Ok(Conversation::fresh(now))
-            }
-        }
-    }
-
-    /// Reads a file; removes it if it has expired.
-    fn find(&self, scope: Scope, path: &Path, now: UnixMillis) -> Result<FoundConversation, Error> {
+    ) -> Result<(Option<Conversation>, u64), Error> {
         match self.load(path, |text| Conversation::read(scope, text))? {
-            None => Ok(FoundConversation::Nothing),
             Some(conversation) if conversation.is_expired(now) => {
                 self.drop_file(scope, path)?;
-                Ok(FoundConversation::Expired(conversation.rows.len() as u64))
+                Ok((None, conversation.rows.len() as u64))
             }
-            Some(conversation) => Ok(FoundConversation::There(conversation)),
+            found => Ok((found, 0)),
         }
     }
 
-    /// Records the channels of direct messages, and what rows were made from.
+    /// Makes the index of conversations.
     pub(super) fn index_conversations(&self) -> Result<(), Error> {
         self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
             let path = self.conversation_file(scope)?;
@@ -303,23 +312,14 @@ impl StoreFolder {
             // A file of a newer version is reported when it is used.
             let found = self.alone(&path, load).ok().flatten();
             let rows = found.map(|found| found.rows).unwrap_or_default();
-            for row in &rows {
-                self.note_direct(row);
-            }
-            self.note_sources(scope, &rows);
+            self.note(scope, &rows);
             Ok(())
         })
-    }
-
-    fn note_direct(&self, row: &StoredMessage) {
-        if let Scope::Direct(user) = row.scope {
-            self.index().direct.insert(row.channel, user);
-        }
     }
 }
 
 /// Gives an edited message its new text. Returns how many rows had another.
-pub(super) fn edit_rows<'a>(
+fn edit_rows<'a>(
     rows: impl Iterator<Item = &'a mut StoredMessage>,
     channel: ChannelId,
     message: MessageId,

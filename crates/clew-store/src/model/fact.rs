@@ -61,7 +61,16 @@ impl Fact {
 
     /// Whether it was learnt in a server, or is about it.
     pub fn is_from(&self, guild: GuildId) -> bool {
-        self.origin == Origin::Guild(guild) || self.subject == Subject::Server(guild)
+        self.guilds().any(|of| of == guild)
+    }
+
+    /// The servers that it was learnt in or is about.
+    pub(crate) fn guilds(&self) -> impl Iterator<Item = GuildId> + use<> {
+        let about = match self.subject {
+            Subject::Server(guild) => Some(guild),
+            Subject::User(_) => None,
+        };
+        about.into_iter().chain(self.origin.guild())
     }
 }
 

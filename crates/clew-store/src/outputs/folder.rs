@@ -81,10 +81,9 @@ impl OutputFolder {
         let purge = erasure.purge();
         self.run("look into outputs", move |disk, folder| {
             let mut going = 0;
-            for path in disk.list(folder)? {
-                let text = disk.read(&path)?;
-                going += u64::from(text.is_some_and(|text| is_reached(&text, &path, &purge)));
-            }
+            each_file(disk, folder, |path, text| {
+                going += u64::from(is_reached(text, path, &purge));
+            })?;
             Ok(going)
         })
         .await
@@ -97,13 +96,12 @@ impl OutputFolder {
     pub async fn lines(&self, owner: Option<UserId>) -> Result<Vec<String>, Error> {
         self.run("read outputs", move |disk, folder| {
             let mut lines = Vec::new();
-            for path in disk.list(folder)? {
-                let text = disk.read(&path)?;
-                let context = text.and_then(|text| StoredContext::from_json(&text, &path).ok());
+            each_file(disk, folder, |path, text| {
+                let context = StoredContext::from_json(text, path).ok();
                 let is_theirs =
                     |one: &StoredContext| owner.is_none_or(|owner| one.pointer.owner == owner);
                 lines.extend(context.filter(is_theirs).map(|one| one.to_line()));
-            }
+            })?;
             Ok(lines)
         })
         .await
@@ -116,12 +114,10 @@ impl OutputFolder {
     pub async fn stats(&self) -> Result<KindStats, Error> {
         self.run("count outputs", |disk, folder| {
             let mut stats = KindStats::none(Kind::Outputs);
-            for path in disk.list(folder)? {
-                if let Some(text) = disk.read(&path)? {
-                    let pointer = ContextPointer::from_json(&text, &path);
-                    stats.count(text.len(), pointer.ok().map(|pointer| pointer.time));
-                }
-            }
+            each_file(disk, folder, |path, text| {
+                let pointer = ContextPointer::from_json(text, path);
+                stats.count(text.len(), pointer.ok().map(|pointer| pointer.time));
+            })?;
             Ok(stats)
         })
         .await
@@ -135,6 +131,16 @@ impl OutputFolder {
         let Self { folder, disk } = self.clone();
         blocking(operation, move || work(&disk, &folder)).await
     }
+}
+
+/// Visits the files of outputs with their texts.
+fn each_file(disk: &Disk, folder: &Path, mut visit: impl FnMut(&Path, &[u8])) -> Result<(), Error> {
+    for path in disk.list(folder)? {
+        if let Some(text) = disk.read(&path)? {
+            visit(&path, &text);
+        }
+    }
+    Ok(())
 }
 
 fn remove_reached(disk: &Disk, path: &Path, purge: &Purge) -> Result<bool, Error> {

@@ -73,45 +73,9 @@ pub(super) fn hash(text: &[u8]) -> String {
     digits
 }
 
-/// JSON without spaces and with sorted keys: equal for equal arguments.
+/// JSON without spaces and with sorted keys, as a [`Map`] has them: equal for equal arguments.
 fn canonical(args: &Map<String, Value>) -> String {
-    let mut text = String::new();
-    write_object(args, &mut text);
-    text
-}
-
-fn write_canonical(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(map) => write_object(map, text),
-        Value::Array(values) => {
-            text.push('[');
-            for (position, value) in values.iter().enumerate() {
-                if position > 0 {
-                    text.push(',');
-                }
-                write_canonical(value, text);
-            }
-            text.push(']');
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            text.push_str(&value.to_string());
-        }
-    }
-}
-
-fn write_object(map: &Map<String, Value>, text: &mut String) {
-    let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-    entries.sort_unstable_by_key(|(key, _)| *key);
-    text.push('{');
-    for (position, (key, value)) in entries.into_iter().enumerate() {
-        if position > 0 {
-            text.push(',');
-        }
-        text.push_str(&Value::from(key.as_str()).to_string());
-        text.push(':');
-        write_canonical(value, text);
-    }
-    text.push('}');
+    serde_json::to_string(args).unwrap_or_default()
 }
 
 /// What a call was about, in one line: the tool and its main arguments, those

@@ -17,8 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::super::Error;
 use super::super::any::OpenFor;
 use super::session::{
-    self, Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool,
-    pool_said,
+    Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool, pool_said,
 };
 use super::{certificate, hold};
 use clew_context::model::Secret;
@@ -115,7 +114,7 @@ pub(super) async fn look(url: &Secret) -> Result<(Connected, Object), Error> {
 /// database. Its error gives the remedy, or says that a retry may help.
 pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<Object, Error> {
     let place = &connected.place;
-    let mut client = match reached(connected, patience).await {
+    let client = match reached(connected, patience).await {
         Ok(client) => client,
         Err(error) if hold::refusal(&error).is_some() => {
             return Err(Failure::Pool(error).during("open the store"));
@@ -129,7 +128,7 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
             ));
         }
     };
-    let encoding = encoding(&mut client).await;
+    let encoding = encoding(&client).await;
     let encoding = encoding.map_err(|failure| at_start(failure, place))?;
     if encoding != ENCODING {
         let remedy = format!(
@@ -159,18 +158,18 @@ async fn reached(connected: &Connected, patience: Duration) -> Result<Object, Po
     }
 }
 
-async fn encoding(client: &mut Object) -> Outcome<String> {
-    let transaction = client.transaction().await?;
+async fn encoding(client: &Object) -> Outcome<String> {
     let sql = "SELECT current_setting('server_encoding')";
-    let encoding = session::first(&transaction, sql, &[]).await?;
-    Ok(encoding.unwrap_or_default())
+    Ok(client.query_one(sql, &[]).await?.try_get(0)?)
 }
 
 /// Whether row-level security does not hold for our role.
-pub(super) async fn stands_above(client: &mut Object) -> Outcome<bool> {
-    let transaction = client.transaction().await?;
-    let found = session::first(&transaction, STANDS_ABOVE, &[]).await?;
-    Ok(found.unwrap_or_default())
+pub(super) async fn stands_above(client: &Object) -> Outcome<bool> {
+    let found = client.query_opt(STANDS_ABOVE, &[]).await?;
+    Ok(found
+        .map(|row| row.try_get(0))
+        .transpose()?
+        .unwrap_or_default())
 }
 
 fn not_ready(place: &str, said: String) -> Error {

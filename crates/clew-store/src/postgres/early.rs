@@ -1,72 +1,49 @@
 //! Early rows, which are few: what concerns them is judged here, row by row.
 
-use deadpool_postgres::Transaction;
-
-use super::messages::{self, readable};
-use super::session::{Outcome, rows, see_all, touched, write_scope};
+use super::messages::{self, VALUES, readable};
+use super::session::{Call, Outcome, rows, see_all, touched, write_scope};
 use super::tables::MESSAGE;
-use crate::model::{Scope, StoredMessage};
+use crate::model::StoredMessage;
 use crate::{Purge, Reach, TurnKey, append};
 use clew_context::model::{ChannelId, MessageId};
-
-const INSERT: &str = "
-INSERT INTO clew.early_messages (scope, agent_name, turn_id, ordinal, position, role, guild_id,
-    thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
-    discord_message_id, part_ids, target_id, restored_from, sources)
-VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
-RETURNING id";
 
 /// The table that they are in.
 pub(super) const TABLE: &str = "early_messages";
 
 /// See [`super::super::Backend::append_early`].
-pub(super) async fn append_early(
-    transaction: &Transaction<'_>,
-    turn: &[StoredMessage],
-) -> Outcome<()> {
+pub(super) async fn append_early(call: &Call<'_>, turn: &[StoredMessage]) -> Outcome<()> {
     let first = append::first_of(turn).map_err(super::session::Failure::Refused)?;
-    write_scope(transaction, first.scope).await?;
-    messages::delete_turn(transaction, TABLE, &TurnKey::of(first)).await?;
+    write_scope(call, first.scope).await?;
+    messages::delete_turn(call, TABLE, &TurnKey::of(first)).await?;
+    let sql = format!("INSERT INTO clew.{TABLE} {VALUES}");
     for placed in turn.iter().zip(0..) {
-        messages::insert_row(transaction, INSERT, placed).await?;
+        messages::insert_row(call, &sql, placed).await?;
     }
     Ok(())
 }
 
 /// See [`super::super::Backend::take_back`].
-pub(super) async fn take_back(transaction: &Transaction<'_>, key: &TurnKey) -> Outcome<u64> {
-    write_scope(transaction, key.scope).await?;
-    messages::delete_turn(transaction, TABLE, key).await
-}
-
-/// Removes the early rows of a conversation, in a transaction that sees it.
-pub(super) async fn remove_conversation(
-    transaction: &Transaction<'_>,
-    scope: Scope,
-) -> Outcome<u64> {
-    let sql = "DELETE FROM clew.early_messages WHERE scope = $1";
-    touched(transaction, sql, &[&scope.to_string()]).await
+pub(super) async fn take_back(call: &Call<'_>, key: &TurnKey) -> Outcome<u64> {
+    write_scope(call, key.scope).await?;
+    messages::delete_turn(call, TABLE, key).await
 }
 
 /// See [`super::super::Backend::early`].
-pub(super) async fn early(
-    transaction: &Transaction<'_>,
-    limit: usize,
-) -> Outcome<Vec<StoredMessage>> {
-    see_all(transaction).await?;
-    let found = all(transaction).await?;
+pub(super) async fn early(call: &Call<'_>, limit: usize) -> Outcome<Vec<StoredMessage>> {
+    see_all(call).await?;
+    let found = all(call).await?;
     let found = found.into_iter().map(|(_, row)| row).collect();
     Ok(append::first_turns(found, limit))
 }
 
 /// All early rows, turn by turn, with their numbers; in a transaction that sees everything.
-async fn all(transaction: &Transaction<'_>) -> Outcome<Vec<(i64, StoredMessage)>> {
+async fn all(call: &Call<'_>) -> Outcome<Vec<(i64, StoredMessage)>> {
     let sql = format!(
         "SELECT {MESSAGE} FROM clew.early_messages
          ORDER BY scope, agent_name, turn_id, position"
     );
     let mut found = Vec::new();
-    for row in rows(transaction, &sql, &[]).await? {
+    for row in rows(call, &sql, &[]).await? {
         let id = row.try_get("id")?;
         found.extend(readable(&row).map(|message| (id, message)));
     }
@@ -74,8 +51,8 @@ async fn all(transaction: &Transaction<'_>) -> Outcome<Vec<(i64, StoredMessage)>
 }
 
 /// Removes what a purge covers. Returns how many rows.
-pub(super) async fn purge(transaction: &Transaction<'_>, purge: &Purge) -> Outcome<u64> {
-    let (ids, rows): (Vec<i64>, Vec<_>) = all(transaction).await?.into_iter().unzip();
+pub(super) async fn purge(call: &Call<'_>, purge: &Purge) -> Outcome<u64> {
+    let (ids, rows): (Vec<i64>, Vec<_>) = all(call).await?.into_iter().unzip();
     let reach = Reach::of(purge, &rows);
     let gone = ids.iter().zip(&rows).filter(|(_, row)| reach.holds(row));
     let gone: Vec<i64> = gone.map(|(id, _)| *id).collect();
@@ -83,32 +60,12 @@ pub(super) async fn purge(transaction: &Transaction<'_>, purge: &Purge) -> Outco
         return Ok(0);
     }
     let sql = "DELETE FROM clew.early_messages WHERE id = ANY ($1)";
-    touched(transaction, sql, &[&gone]).await
-}
-
-/// Gives an edited message its new text.
-pub(super) async fn edit(
-    transaction: &Transaction<'_>,
-    channel: ChannelId,
-    message: MessageId,
-    text: &str,
-) -> Outcome<u64> {
-    let mut edited = 0;
-    for (id, row) in all(transaction).await? {
-        if row.is_text_of(channel, message) && row.content != text {
-            let sql = "UPDATE clew.early_messages SET content = $2 WHERE id = $1";
-            edited += touched(transaction, sql, &[&id, &super::values::text(text)]).await?;
-        }
-    }
-    Ok(edited)
+    touched(call, sql, &[&gone]).await
 }
 
 /// The messages of a channel that early rows are made of.
-pub(super) async fn held(
-    transaction: &Transaction<'_>,
-    channel: ChannelId,
-) -> Outcome<Vec<MessageId>> {
-    let rows = all(transaction).await?;
+pub(super) async fn held(call: &Call<'_>, channel: ChannelId) -> Outcome<Vec<MessageId>> {
+    let rows = all(call).await?;
     let held = rows.iter().flat_map(|(_, row)| row.made_of());
     let held = held.filter_map(|(of, id)| (of == channel).then_some(id));
     Ok(held.collect())

@@ -5,10 +5,10 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use deadpool_postgres::{ClientWrapper, HookError, Pool, PoolError, Transaction};
+use deadpool_postgres::{ClientWrapper, HookError, Pool, PoolError};
 
 use super::super::Error;
-use super::session::Outcome;
+use super::session::{Call, Outcome, ids, touched};
 use clew_context::model::ApplicationId;
 
 /// First key of these locks: an arbitrary number that spells "clew". The second
@@ -91,17 +91,18 @@ pub(super) fn refusal(error: &PoolError) -> Option<Error> {
 }
 
 /// See [`Backend::claim`](crate::Backend::claim).
-pub(super) async fn claim(
-    transaction: &Transaction<'_>,
-    place: &str,
-    application: ApplicationId,
-) -> Outcome<()> {
+pub(super) async fn claim(call: &Call<'_>, application: ApplicationId) -> Outcome<()> {
     let asked = application.get().cast_signed();
     let sql = "INSERT INTO clew.owner (application_id) \
          SELECT $1 WHERE NOT EXISTS (SELECT FROM clew.owner)";
-    transaction.execute(sql, &[&asked]).await?;
-    let sql = "SELECT application_id FROM clew.owner";
-    let owner: i64 = transaction.query_one(sql, &[]).await?.try_get(0)?;
-    let owner = ApplicationId::new(owner.cast_unsigned());
-    Ok(Error::unless_owned(place, owner, application)?)
+    touched(call, sql, &[&asked]).await?;
+    let owners = ids(
+        call,
+        "SELECT application_id FROM clew.owner",
+        &[],
+        ApplicationId::new,
+    )
+    .await?;
+    let owner = owners.first().copied().unwrap_or(application);
+    Ok(Error::unless_owned(call.place, owner, application)?)
 }

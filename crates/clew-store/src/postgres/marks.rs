@@ -1,8 +1,6 @@
 //! Markers and agents.
 
-use deadpool_postgres::Transaction;
-
-use super::session::{Outcome, Parameters, first, rows, touched};
+use super::session::{Call, Outcome, Parameters, first, rows, touched};
 use super::values::{Moment, PostgresRow};
 use crate::columns::{Columns, guild_key, user_key};
 use crate::model::{AgentName, ClearKey};
@@ -19,27 +17,23 @@ ON CONFLICT (agent_name) DO UPDATE SET created_at = seen.created_at
 RETURNING agent_name, created_at";
 
 /// See [`super::super::Backend::try_writing`].
-pub(super) async fn try_writing(transaction: &Transaction<'_>) -> Outcome<()> {
+pub(super) async fn try_writing(call: &Call<'_>) -> Outcome<()> {
     let sql = "UPDATE clew.owner SET application_id = application_id";
-    transaction.execute(sql, &[]).await?;
+    call.transaction.execute(sql, &[]).await?;
     Ok(())
 }
 
 /// See [`super::super::Backend::clear`].
-pub(super) async fn clear(
-    transaction: &Transaction<'_>,
-    key: &ClearKey,
-    at: UnixMillis,
-) -> Outcome<()> {
+pub(super) async fn clear(call: &Call<'_>, key: &ClearKey, at: UnixMillis) -> Outcome<()> {
     let (guild, user) = (guild_key(key.guild), user_key(key.user));
     let parameters: Parameters<'_> = &[&key.agent.as_str(), &guild, &user, &Moment(at)];
-    touched(transaction, CLEAR, parameters).await?;
+    touched(call, CLEAR, parameters).await?;
     Ok(())
 }
 
 /// See [`super::super::Backend::cleared_at`].
 pub(super) async fn cleared_at(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     agent: &AgentName,
     guild: Option<GuildId>,
     user: UserId,
@@ -48,17 +42,17 @@ pub(super) async fn cleared_at(
                WHERE agent_name = $1 AND guild_id = $2 AND user_id IN (0, $3)";
     let (guild, user) = (guild_key(guild), user_key(Some(user)));
     let key: Parameters<'_> = &[&agent.as_str(), &guild, &user];
-    let at: Option<Option<Moment>> = first(transaction, sql, key).await?;
+    let at: Option<Option<Moment>> = first(call, sql, key).await?;
     Ok(at.flatten().map(|at| at.0))
 }
 
 /// See [`super::super::Backend::agent_created`].
 pub(super) async fn agent_created(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     agent: &AgentName,
     now: UnixMillis,
 ) -> Outcome<UnixMillis> {
-    let found = rows(transaction, SEE_AGENT, &[&agent.as_str(), &Moment(now)]).await?;
+    let found = rows(call, SEE_AGENT, &[&agent.as_str(), &Moment(now)]).await?;
     found.first().map_or(Ok(now), |row| {
         PostgresRow::of("agents", row).time("created_at")
     })

@@ -3,35 +3,35 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use deadpool_postgres::Transaction;
 use futures_util::future;
 use tokio_postgres::Row;
 
 use super::super::{ConversationStats, ExchangeQuery, Exchanges, TurnKey, WindowQuery};
 use super::session::{
-    self, Failure, Outcome, Parameters, ids, rows, scoped_rows, see_all, touched, write_all,
+    self, Call, Failure, Outcome, Parameters, ids, rows, scoped_rows, see_all, touched, write_all,
     write_scope,
 };
 use super::tables::MESSAGE;
 use super::values::{Moment, PostgresRow, SourceIds, limit, maybe_text, text};
-use super::{early, marks};
+use super::{early, marks, snapshots};
 use crate::append;
 use crate::backend::RECENT_ROWS;
-use crate::columns::{self, guild_key, user_key};
+use crate::columns::{self, Columns as _, guild_key, user_key};
 use crate::model::{AgentName, Scope, SnapshotId, StoredMessage};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 /// Inserts sent together.
 const INSERTS_AT_ONCE: usize = 16;
 
-const INSERT: &str = "
-WITH added AS (
-    INSERT INTO clew.messages (scope, agent_name, turn_id, ordinal, position, role, guild_id, thread_id,
-        owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
-        discord_message_id, part_ids, target_id, restored_from, sources)
-    VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
-    RETURNING id
-), held AS (
+/// The columns of a row as it is inserted, and their values.
+pub(super) const VALUES: &str = "(scope, agent_name, turn_id, ordinal, position, role, guild_id,
+    thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp,
+    discord_message_id, part_ids, target_id, restored_from, sources)
+VALUES ($1, $2, $3, $4, $18, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19)
+RETURNING id";
+
+/// Follows a row's insertion.
+const HOLD_MESSAGES: &str = "held AS (
     INSERT INTO clew.message_ids (message_id, channel_id, row_id)
     SELECT DISTINCT held.message_id, $7::bigint, added.id
     FROM added, unnest($15::bigint[] || $14::bigint) AS held (message_id)
@@ -46,21 +46,14 @@ SELECT $1, source.position, source.guild, source.channel, source.message, source
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
     WITH ORDINALITY AS source (guild, channel, message, author, position)";
 
-/// Locks a conversation's counter while appending, until the transaction ends.
-const HOLD_COUNTER: &str = "
-INSERT INTO clew.conversations AS held
-    (scope, agent_name, last_ordinal, guild_id, channel_id, owner_id)
-VALUES ($1, $2, 0, $3, $4, $5)
-ON CONFLICT (scope, agent_name) DO UPDATE SET last_ordinal = held.last_ordinal
-RETURNING last_ordinal";
-
-/// As [`HOLD_COUNTER`], also raising the counter to at least $6.
+/// Locks a conversation's counter until the transaction ends, and raises it to at least $6.
 const RAISE_COUNTER: &str = "
 INSERT INTO clew.conversations AS held
     (scope, agent_name, guild_id, channel_id, owner_id, last_ordinal)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (scope, agent_name)
-DO UPDATE SET last_ordinal = greatest(held.last_ordinal, excluded.last_ordinal)";
+DO UPDATE SET last_ordinal = greatest(held.last_ordinal, excluded.last_ordinal)
+RETURNING last_ordinal";
 
 /// What bounds a new turn: its own ordinal if it exists, the newest row, and
 /// the clear markers of its owner and of everybody.
@@ -143,20 +136,20 @@ WHERE guild_id IS NULL
 GROUP BY thread_id ORDER BY max(timestamp) DESC LIMIT $2";
 
 /// See [`super::super::Backend::append`].
-pub(super) async fn append(transaction: &Transaction<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
+pub(super) async fn append(call: &Call<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
     let first = append::first_of(turn).map_err(Failure::Refused)?;
-    write_scope(transaction, first.scope).await?;
-    let last = hold_counter(transaction, first).await?;
-    let before = before(transaction, first).await?;
+    write_scope(call, first.scope).await?;
+    let last = raise_counter(call, first, 0).await?;
+    let before = before(call, first).await?;
     let ordinal = before.ordinal.unwrap_or(last + 1);
     if before.ordinal.is_none() {
-        raise_counter(transaction, first, ordinal).await?;
+        raise_counter(call, first, ordinal).await?;
     }
     let key = TurnKey::of(first);
-    delete_turn(transaction, "messages", &key).await?;
+    delete_turn(call, "messages", &key).await?;
     let placed = append::placed(turn, ordinal, before.newest, before.cleared);
-    insert(transaction, &placed.iter().zip(0..).collect::<Vec<_>>()).await?;
-    delete_turn(transaction, early::TABLE, &key).await?;
+    insert(call, &placed.iter().zip(0..).collect::<Vec<_>>()).await?;
+    delete_turn(call, early::TABLE, &key).await?;
     Ok(ordinal)
 }
 
@@ -171,96 +164,74 @@ struct BeforeTurn {
     cleared: Option<UnixMillis>,
 }
 
-async fn before(transaction: &Transaction<'_>, first: &StoredMessage) -> Outcome<BeforeTurn> {
+async fn before(call: &Call<'_>, first: &StoredMessage) -> Outcome<BeforeTurn> {
     let (scope, agent) = (first.scope.to_string(), first.agent.as_str());
     let turn = first.turn.0.cast_signed();
     let (guild, owner) = (guild_key(first.guild), user_key(Some(first.owner)));
     let parameters: Parameters<'_> = &[&scope, &agent, &turn, &guild, &owner];
-    let found = rows(transaction, BEFORE_TURN, parameters).await?;
+    let found = rows(call, BEFORE_TURN, parameters).await?;
     let Some(row) = found.first() else {
         return Ok(BeforeTurn::default());
     };
-    let ordinal: Option<i64> = row.try_get("ordinal")?;
-    let newest: Option<Moment> = row.try_get("newest")?;
-    let cleared: Option<Moment> = row.try_get("cleared")?;
+    let row = PostgresRow::of("messages", row);
     Ok(BeforeTurn {
-        ordinal: ordinal.map(i64::cast_unsigned),
-        newest: newest.map(|at| at.0),
-        cleared: cleared.map(|at| at.0),
+        ordinal: row.maybe_id("ordinal", |ordinal| ordinal)?,
+        newest: row.maybe_time("newest")?,
+        cleared: row.maybe_time("cleared")?,
     })
 }
 
-async fn hold_counter(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<u64> {
-    let (guild, channel, owner) = places(row.scope);
+/// Returns the conversation's last ordinal, which is then at least this.
+async fn raise_counter(call: &Call<'_>, row: &StoredMessage, ordinal: u64) -> Outcome<u64> {
+    let signed = |id: u64| id.cast_signed();
     let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
-    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner];
-    let last: Option<i64> = session::first(transaction, HOLD_COUNTER, parameters).await?;
+    // So that purges find it.
+    let guild = row.scope.guild().map(|guild| signed(guild.get()));
+    let channel = row.scope.channel().map(|channel| signed(channel.get()));
+    let owner = row.scope.owner().map(|user| signed(user.get()));
+    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner, &signed(ordinal)];
+    let last: Option<i64> = session::first(call, RAISE_COUNTER, parameters).await?;
     Ok(last.unwrap_or(0).cast_unsigned())
 }
 
-async fn raise_counter(
-    transaction: &Transaction<'_>,
-    row: &StoredMessage,
-    ordinal: u64,
-) -> Outcome<()> {
-    let (guild, channel, owner) = places(row.scope);
-    let (scope, agent) = (row.scope.to_string(), row.agent.as_str());
-    let ordinal = ordinal.cast_signed();
-    let parameters: Parameters<'_> = &[&scope, &agent, &guild, &channel, &owner, &ordinal];
-    touched(transaction, RAISE_COUNTER, parameters).await?;
-    Ok(())
-}
-
-/// Server, channel and user of a scope, so that purges find its counter.
-fn places(scope: Scope) -> (Option<i64>, Option<i64>, Option<i64>) {
-    (
-        scope.guild().map(|guild| guild.get().cast_signed()),
-        scope.channel().map(|channel| channel.get().cast_signed()),
-        scope.owner().map(|user| user.get().cast_signed()),
-    )
-}
-
 /// Removes a turn's rows from a table. Returns how many there were.
-pub(super) async fn delete_turn(
-    transaction: &Transaction<'_>,
-    table: &str,
-    key: &TurnKey,
-) -> Outcome<u64> {
+pub(super) async fn delete_turn(call: &Call<'_>, table: &str, key: &TurnKey) -> Outcome<u64> {
     let sql =
         format!("DELETE FROM clew.{table} WHERE scope = $1 AND turn_id = $2 AND agent_name = $3");
     let (scope, turn) = (key.scope.to_string(), key.turn.0.cast_signed());
     let parameters: Parameters<'_> = &[&scope, &turn, &key.agent.as_str()];
-    touched(transaction, &sql, parameters).await
+    touched(call, &sql, parameters).await
 }
 
 /// A row, and its position within the turn.
 pub(super) type Placed<'a> = (&'a StoredMessage, i64);
 
 /// Inserts rows in this order.
-async fn insert(transaction: &Transaction<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
+async fn insert(call: &Call<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
+    let sql = format!("WITH added AS (INSERT INTO clew.messages {VALUES}), {HOLD_MESSAGES}");
     // Prepared first, so that the inserts are sent in order.
-    transaction.prepare_cached(INSERT).await?;
+    call.transaction.prepare_cached(&sql).await?;
     for chunk in placed.chunks(INSERTS_AT_ONCE) {
-        let inserts = chunk.iter().map(|placed| insert_one(transaction, *placed));
+        let inserts = chunk.iter().map(|placed| insert_one(call, &sql, *placed));
         future::try_join_all(inserts).await?;
     }
     Ok(())
 }
 
-async fn insert_one(transaction: &Transaction<'_>, placed: Placed<'_>) -> Outcome<()> {
-    let added = insert_row(transaction, INSERT, placed).await?;
+async fn insert_one(call: &Call<'_>, sql: &str, placed: Placed<'_>) -> Outcome<()> {
+    let added = insert_row(call, sql, placed).await?;
     let (row, _) = placed;
     if let (Some(added), false) = (added, row.sources.is_empty()) {
         let sources = SourceIds::of(&row.sources);
-        touched(transaction, INSERT_SOURCES, &sources.after(&added)).await?;
+        touched(call, INSERT_SOURCES, &sources.after(&added)).await?;
     }
     Ok(())
 }
 
-/// Inserts a row by a statement that takes its columns in the order of [`INSERT`].
+/// Inserts a row by a statement that takes its columns in the order of [`VALUES`].
 /// Returns its number.
 pub(super) async fn insert_row(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     sql: &str,
     (row, position): Placed<'_>,
 ) -> Outcome<Option<i64>> {
@@ -287,15 +258,12 @@ pub(super) async fn insert_row(
         &position,
         &columns::sources(&row.sources),
     ];
-    session::first(transaction, sql, parameters).await
+    session::first(call, sql, parameters).await
 }
 
 /// Writes rows unchanged, replacing earlier copies of them. Rows of one call
 /// stay separate, even if they look identical.
-pub(super) async fn write(
-    transaction: &Transaction<'_>,
-    messages: &[&StoredMessage],
-) -> Outcome<()> {
+pub(super) async fn write(call: &Call<'_>, messages: &[&StoredMessage]) -> Outcome<()> {
     for row in messages {
         let parameters: Parameters<'_> = &[
             &row.scope.to_string(),
@@ -306,8 +274,8 @@ pub(super) async fn write(
             &maybe_text(row.tool_calls.as_ref()),
             &row.message.map(|message| message.get().cast_signed()),
         ];
-        touched(transaction, DELETE_SAME, parameters).await?;
-        raise_counter(transaction, row, row.ordinal).await?;
+        touched(call, DELETE_SAME, parameters).await?;
+        raise_counter(call, row, row.ordinal).await?;
     }
     let mut turns = BTreeMap::new();
     let mut placed = Vec::with_capacity(messages.len());
@@ -315,41 +283,39 @@ pub(super) async fn write(
         let turn = (row.scope, row.agent.clone(), row.turn);
         let position = match turns.entry(turn) {
             Entry::Occupied(next) => next.into_mut(),
-            Entry::Vacant(next) => next.insert(next_position(transaction, row).await?),
+            Entry::Vacant(next) => next.insert(next_position(call, row).await?),
         };
         placed.push((row, *position));
         *position += 1;
     }
-    insert(transaction, &placed).await
+    insert(call, &placed).await
 }
 
 /// The position after the existing rows of its turn.
-async fn next_position(transaction: &Transaction<'_>, row: &StoredMessage) -> Outcome<i64> {
+async fn next_position(call: &Call<'_>, row: &StoredMessage) -> Outcome<i64> {
     let sql = "SELECT coalesce(max(position) + 1, 0) FROM clew.messages \
                WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
     let (scope, turn) = (row.scope.to_string(), row.turn.0.cast_signed());
     let parameters: Parameters<'_> = &[&scope, &turn, &row.agent.as_str()];
-    let next = session::first(transaction, sql, parameters).await?;
+    let next = session::first(call, sql, parameters).await?;
     Ok(next.unwrap_or(0))
 }
 
 /// See [`super::super::Backend::window`].
 pub(super) async fn read_window(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     query: &WindowQuery,
 ) -> Outcome<Vec<StoredMessage>> {
     let scope = query.scope.to_string();
     let cleared = match query.cleared {
-        Some(asker) => {
-            marks::cleared_at(transaction, &query.agent, asker.guild, asker.user).await?
-        }
+        Some(asker) => marks::cleared_at(call, &query.agent, asker.guild, asker.user).await?,
         None => None,
     };
     let since = Moment(query.start(cleared));
     let (agent, limit) = (query.agent.as_str(), limit(query.limit));
     let parameters: Parameters<'_> = &[&scope, &agent, &since, &limit, &query.with_tools];
     let sql = format!("SELECT {MESSAGE} {WINDOW}");
-    let found = scoped_rows(transaction, query.scope, &sql, parameters).await?;
+    let found = scoped_rows(call, query.scope, &sql, parameters).await?;
     Ok(found.iter().rev().filter_map(readable).collect())
 }
 
@@ -364,7 +330,7 @@ pub(super) fn readable(row: &Row) -> Option<StoredMessage> {
 
 /// See [`super::super::Backend::read_exchanges`].
 pub(super) async fn read_exchanges(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     query: &ExchangeQuery,
 ) -> Outcome<Vec<StoredMessage>> {
     let (scope, agent) = (query.scope.to_string(), query.agent.as_str());
@@ -384,7 +350,7 @@ pub(super) async fn read_exchanges(
          ORDER BY ordinal {order}, turn_id {order}, position {order} LIMIT $4"
     );
     let parameters: Parameters<'_> = &[&scope, &agent, &given, &limit];
-    let found = scoped_rows(transaction, query.scope, &sql, parameters).await?;
+    let found = scoped_rows(call, query.scope, &sql, parameters).await?;
     let mut found: Vec<StoredMessage> = found.iter().filter_map(readable).collect();
     if order == "DESC" {
         found.reverse();
@@ -394,12 +360,12 @@ pub(super) async fn read_exchanges(
 
 /// See [`super::super::Backend::conversation`]. Nothing expires here.
 pub(super) async fn conversation(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     scope: Scope,
     _now: UnixMillis,
 ) -> Outcome<ConversationStats> {
     let sql = "SELECT count(*) FROM clew.messages WHERE scope = $1";
-    let found = scoped_rows(transaction, scope, sql, &[&scope.to_string()]).await?;
+    let found = scoped_rows(call, scope, sql, &[&scope.to_string()]).await?;
     let rows = found.first().map(|row| row.try_get(0)).transpose()?;
     let message_count = usize::try_from(rows.unwrap_or(0i64)).unwrap_or(0);
     Ok(ConversationStats {
@@ -410,30 +376,30 @@ pub(super) async fn conversation(
 }
 
 /// See [`super::super::Backend::delete_conversation`].
-pub(super) async fn delete_conversation(
-    transaction: &Transaction<'_>,
-    scope: Scope,
-) -> Outcome<u64> {
-    write_scope(transaction, scope).await?;
-    let sql = "DELETE FROM clew.messages WHERE scope = $1";
-    let gone = touched(transaction, sql, &[&scope.to_string()]).await?;
-    Ok(gone + early::remove_conversation(transaction, scope).await?)
+pub(super) async fn delete_conversation(call: &Call<'_>, scope: Scope) -> Outcome<u64> {
+    write_scope(call, scope).await?;
+    let mut gone = 0;
+    for table in ["messages", early::TABLE] {
+        let sql = format!("DELETE FROM clew.{table} WHERE scope = $1");
+        gone += touched(call, &sql, &[&scope.to_string()]).await?;
+    }
+    Ok(gone)
 }
 
 /// See [`super::super::Backend::own_messages`].
 pub(super) async fn own_messages(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     owner: UserId,
     agent: &AgentName,
     guild: Option<GuildId>,
     since: UnixMillis,
 ) -> Outcome<Vec<StoredMessage>> {
-    see_all(transaction).await?;
+    see_all(call).await?;
     let (owner, agent) = (owner.get().cast_signed(), agent.as_str());
     let guild = guild.map(|guild| guild.get().cast_signed());
     let parameters: Parameters<'_> = &[&owner, &agent, &guild, &Moment(since)];
     let sql = format!("SELECT {MESSAGE} {OWN}");
-    let found = rows(transaction, &sql, parameters).await?;
+    let found = rows(call, &sql, parameters).await?;
     found.iter().map(message).collect()
 }
 
@@ -441,60 +407,65 @@ fn message(row: &Row) -> Outcome<StoredMessage> {
     columns::message(&PostgresRow::of("messages", row))
 }
 
-/// Gives an edited message's rows the new text. An answer of several messages
-/// keeps its text, since one message is only part of it.
-pub(super) async fn edit(
-    transaction: &Transaction<'_>,
+/// Gives an edited message's rows the new text, early ones and those of snapshots too. An
+/// answer of several messages keeps its text, since one message is only part of it.
+pub(super) async fn edit_message(
+    call: &Call<'_>,
     channel: ChannelId,
     message: MessageId,
     new_text: &str,
 ) -> Outcome<u64> {
-    write_all(transaction).await?;
-    let sql = "UPDATE clew.messages SET content = $3 WHERE content <> $3 \
-               AND discord_message_id = $2 AND (part_ids = '{}' OR role = 'user') AND id IN \
-               (SELECT row_id FROM clew.message_ids WHERE channel_id = $1 AND message_id = $2)";
-    let (channel, message) = (channel.get().cast_signed(), message.get().cast_signed());
-    touched(transaction, sql, &[&channel, &message, &text(new_text)]).await
+    write_all(call).await?;
+    let ids = (channel.get().cast_signed(), message.get().cast_signed());
+    let found = "id IN \
+        (SELECT row_id FROM clew.message_ids WHERE channel_id = $1 AND message_id = $2)";
+    let mut edited = 0;
+    for (table, which) in [("messages", found), (early::TABLE, "thread_id = $1")] {
+        let sql = format!(
+            "UPDATE clew.{table} SET content = $3 WHERE content <> $3 AND discord_message_id = $2
+             AND (part_ids = '{{}}' OR role = 'user') AND {which}"
+        );
+        edited += touched(call, &sql, &[&ids.0, &ids.1, &text(new_text)]).await?;
+    }
+    snapshots::edit(call, channel, message, new_text).await?;
+    Ok(edited)
 }
 
 /// See [`super::super::Backend::held_messages`].
 pub(super) async fn held_messages(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     channel: ChannelId,
     from: MessageId,
     to: MessageId,
 ) -> Outcome<Vec<MessageId>> {
-    see_all(transaction).await?;
+    see_all(call).await?;
     // No Discord id uses the highest bit, so a higher bound means no bound.
     let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
     let parameters: Parameters<'_> = &[&channel.get().cast_signed(), &bound(from), &bound(to)];
-    let held = ids(transaction, HELD, parameters, MessageId::new).await?;
+    let held = ids(call, HELD, parameters, MessageId::new).await?;
     let mut held = BTreeSet::from_iter(held);
-    let early = early::held(transaction, channel).await?;
+    let early = early::held(call, channel).await?;
     held.extend(early.into_iter().filter(|id| (from..=to).contains(id)));
     Ok(held.into_iter().collect())
 }
 
 /// See [`super::super::Backend::guilds`].
-pub(super) async fn guilds(transaction: &Transaction<'_>) -> Outcome<Vec<GuildId>> {
-    see_all(transaction).await?;
-    ids(transaction, GUILDS, &[], GuildId::new).await
+pub(super) async fn guilds(call: &Call<'_>) -> Outcome<Vec<GuildId>> {
+    see_all(call).await?;
+    ids(call, GUILDS, &[], GuildId::new).await
 }
 
 /// See [`super::super::Backend::recent_direct`].
-pub(super) async fn recent_direct(
-    transaction: &Transaction<'_>,
-    limit: usize,
-) -> Outcome<Vec<ChannelId>> {
-    see_all(transaction).await?;
+pub(super) async fn recent_direct(call: &Call<'_>, limit: usize) -> Outcome<Vec<ChannelId>> {
+    see_all(call).await?;
     let limits = [RECENT_ROWS, limit].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
     let parameters: Parameters<'_> = &[&limits[0], &limits[1]];
-    ids(transaction, RECENT_DIRECT, parameters, ChannelId::new).await
+    ids(call, RECENT_DIRECT, parameters, ChannelId::new).await
 }
 
 /// See [`super::super::Backend::members`].
-pub(super) async fn members(transaction: &Transaction<'_>, guild: GuildId) -> Outcome<Vec<UserId>> {
-    see_all(transaction).await?;
+pub(super) async fn members(call: &Call<'_>, guild: GuildId) -> Outcome<Vec<UserId>> {
+    see_all(call).await?;
     let guild = guild_key(Some(guild));
-    ids(transaction, MEMBERS, &[&guild], UserId::new).await
+    ids(call, MEMBERS, &[&guild], UserId::new).await
 }

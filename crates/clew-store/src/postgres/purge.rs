@@ -4,10 +4,8 @@
 //! of a user, a server or a time, within minutes after deletions of single
 //! messages (see [`tidying`](super::tidying)).
 
-use deadpool_postgres::Transaction;
-
-use super::super::{Kind, Purge, Purged, SnapshotFiles};
-use super::session::{Outcome, touched, write_all};
+use super::super::{Kind, Purge, Purged};
+use super::session::{Call, Outcome, touched, write_all};
 use super::tables::{COUNTERS, table};
 use super::values::{borrowed, dollars};
 use super::{early, snapshots};
@@ -15,29 +13,22 @@ use crate::snapshots::SnapshotRest;
 use crate::table::Table;
 
 /// Purges all kinds, in the caller's transaction.
-pub(super) async fn purge(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    purge: &Purge,
-) -> Outcome<Purged> {
-    write_all(transaction).await?;
+pub(super) async fn purge(call: &Call<'_>, purge: &Purge) -> Outcome<Purged> {
+    write_all(call).await?;
     let mut purged = Purged::default();
     for kind in Kind::ALL {
         let Some(table) = table(kind) else { continue };
-        let gone = match (kind, table.purged(kind, purge)) {
-            (Kind::Snapshots, _) => purge_snapshots(transaction, files, purge).await?,
-            (_, Some(which)) => delete(transaction, &table, &which, purge).await?,
-            (_, None) => 0,
-        };
-        purged.add(kind, gone);
-        // Apart from the entries themselves, so that both use their index.
-        if let Some(which) = table.made_from(purge).filter(|_| kind != Kind::Snapshots) {
-            purged.add(kind, delete(transaction, &table, &which, purge).await?);
+        if kind == Kind::Snapshots {
+            purged.add(kind, purge_snapshots(call, purge).await?);
+            continue;
+        }
+        for which in table.purged(kind, purge) {
+            purged.add(kind, delete(call, &table, &which, purge).await?);
         }
     }
-    purged.add(Kind::Messages, early::purge(transaction, purge).await?);
+    purged.add(Kind::Messages, early::purge(call, purge).await?);
     if let Some(which) = COUNTERS.reached(purge) {
-        delete(transaction, &COUNTERS, &which, purge).await?;
+        delete(call, &COUNTERS, &which, purge).await?;
     }
     Ok(purged)
 }
@@ -50,37 +41,28 @@ pub(super) const fn is_thorough(purge: &Purge) -> bool {
     }
 }
 
-async fn delete(
-    transaction: &Transaction<'_>,
-    table: &Table,
-    which: &str,
-    purge: &Purge,
-) -> Outcome<u64> {
+async fn delete(call: &Call<'_>, table: &Table, which: &str, purge: &Purge) -> Outcome<u64> {
     let sql = dollars(&table.delete(which));
-    touched(transaction, &sql, &borrowed(&purge.cells())).await
+    touched(call, &sql, &borrowed(&purge.cells())).await
 }
 
 /// Returns how many snapshots were removed or rewritten.
-async fn purge_snapshots(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    purge: &Purge,
-) -> Outcome<u64> {
+async fn purge_snapshots(call: &Call<'_>, purge: &Purge) -> Outcome<u64> {
     let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
         return Ok(0);
     };
     let which = dollars(&format!("WHERE {which} FOR UPDATE"));
     let mut gone = 0;
-    for info in snapshots::select(transaction, &which, &borrowed(&purge.cells())).await? {
+    for info in snapshots::select(call, &which, &borrowed(&purge.cells())).await? {
         let rest = if purge.takes_whole(&info) {
             SnapshotRest::Gone
         } else {
-            SnapshotRest::after(purge, snapshots::read(files, info.clone()).await?)?
+            SnapshotRest::after(purge, snapshots::read(call, info.clone()).await?)?
         };
         match rest {
             SnapshotRest::Same => continue,
-            SnapshotRest::Less(rest) => snapshots::rewrite(transaction, files, &rest).await?,
-            SnapshotRest::Gone => snapshots::remove(transaction, files, info).await?,
+            SnapshotRest::Less(rest) => snapshots::rewrite(call, &rest).await?,
+            SnapshotRest::Gone => snapshots::remove(call, info).await?,
         }
         gone += 1;
     }

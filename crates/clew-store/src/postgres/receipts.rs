@@ -1,11 +1,11 @@
 //! Receipts of answers.
 
-use deadpool_postgres::Transaction;
-
-use super::session::{Outcome, Parameters, rows, touched};
-use super::values::{Moment, PostgresRow, text};
-use crate::columns::{self, RECEIPT, guild_key, user_key};
+use super::session::{Call, Outcome, Parameters, rows, touched};
+use super::tables::SCHEMA;
+use super::values::{PostgresRow, borrowed, dollars};
+use crate::columns::{self, Cell, RECEIPT, guild_key, user_key};
 use crate::model::{ReceiptLimits, StoredReceipt};
+use crate::table::receipts_beyond;
 use clew_context::model::{ChannelId, MessageId, UserId};
 
 const PUT: &str = "
@@ -24,94 +24,62 @@ SELECT added.turn_id, named.guild_id, named.author_id
 FROM added, unnest($13::bigint[], $14::bigint[]) AS named (guild_id, author_id)";
 
 /// Writes a receipt, replacing the one of its turn.
-pub(super) async fn put(transaction: &Transaction<'_>, receipt: &StoredReceipt) -> Outcome<()> {
+pub(super) async fn put(call: &Call<'_>, receipt: &StoredReceipt) -> Outcome<()> {
     let signed = |id: u64| id.cast_signed();
     let turn = signed(receipt.turn.0);
     let forget = "DELETE FROM clew.receipts WHERE turn_id = $1";
-    touched(transaction, forget, &[&turn]).await?;
+    touched(call, forget, &[&turn]).await?;
     let ids: Vec<i64> = receipt.message_ids().map(|id| signed(id.get())).collect();
     let named = receipt.people().into_iter();
     let named = named.map(|(guild, user)| (guild_key(guild), user_key(user)));
     let (guilds, people): (Vec<i64>, Vec<i64>) = named.unzip();
-    let parameters: Parameters<'_> = &[
-        &turn,
-        &receipt.scope.to_string(),
-        &receipt.guild.map(|guild| signed(guild.get())),
-        &signed(receipt.channel.get()),
-        &signed(receipt.owner.get()),
-        &receipt.is_private,
-        &receipt.trigger.map(|id| signed(id.get())),
-        &columns::write_ids(&receipt.messages),
-        &Moment(receipt.at),
-        &columns::sources(&receipt.sources),
-        &text(&receipt.body),
-        &ids,
-        &guilds,
-        &people,
-    ];
-    touched(transaction, PUT, parameters).await?;
+    let mut values = columns::receipt_cells(receipt).to_vec();
+    values.extend([ids, guilds, people].map(Cell::Numbers));
+    touched(call, PUT, &borrowed(&values)).await?;
     Ok(())
 }
 
 /// See [`super::super::Backend::receipt_of`].
 pub(super) async fn receipt_of(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     channel: ChannelId,
     message: MessageId,
 ) -> Outcome<Option<StoredReceipt>> {
     let which = "turn_id = (SELECT max(turn_id) FROM clew.receipt_ids
         WHERE channel_id = $1 AND message_id = $2)";
     let (channel, message) = (channel.get().cast_signed(), message.get().cast_signed());
-    one(transaction, which, &[&channel, &message]).await
+    one(call, which, &[&channel, &message]).await
 }
 
 /// See [`super::super::Backend::last_receipt`].
 pub(super) async fn last_receipt(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     channel: ChannelId,
     reader: UserId,
 ) -> Outcome<Option<StoredReceipt>> {
     let which = "channel_id = $1 AND (NOT is_private OR owner_id = $2)
         ORDER BY at DESC, turn_id DESC LIMIT 1";
     let (channel, reader) = (channel.get().cast_signed(), reader.get().cast_signed());
-    one(transaction, which, &[&channel, &reader]).await
+    one(call, which, &[&channel, &reader]).await
 }
 
 async fn one(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     which: &str,
     parameters: Parameters<'_>,
 ) -> Outcome<Option<StoredReceipt>> {
     let sql = format!("SELECT {RECEIPT} FROM clew.receipts WHERE {which}");
-    let found = rows(transaction, &sql, parameters).await?;
+    let found = rows(call, &sql, parameters).await?;
     let found = found.first().map(|row| PostgresRow::of("receipts", row));
     found.map(|row| columns::receipt(&row)).transpose()
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) async fn expire_receipts(
-    transaction: &Transaction<'_>,
-    limits: ReceiptLimits,
-) -> Outcome<u64> {
-    let sql = "DELETE FROM clew.receipts WHERE at < $1";
-    let mut gone = touched(transaction, sql, &[&Moment(limits.since)]).await?;
-    for (sql, most) in [
-        (BEYOND_OF_PERSON, limits.of_person),
-        (BEYOND_OF_GUILD, limits.of_guild),
-    ] {
-        gone += touched(transaction, sql, &[&i64::from(most)]).await?;
+pub(super) async fn expire_receipts(call: &Call<'_>, limits: ReceiptLimits) -> Outcome<u64> {
+    let mut gone = 0;
+    for (which, value) in receipts_beyond(SCHEMA, limits) {
+        let sql = dollars(&format!("DELETE FROM clew.receipts WHERE {which}"));
+        gone += touched(call, &sql, &borrowed(&[value])).await?;
     }
     Ok(gone)
 }
-
-const BEYOND_OF_PERSON: &str = "DELETE FROM clew.receipts WHERE turn_id IN (
-    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
-        PARTITION BY guild_id, owner_id ORDER BY at DESC, turn_id DESC) AS nth FROM clew.receipts)
-        AS numbered
-    WHERE nth > $1)";
-
-const BEYOND_OF_GUILD: &str = "DELETE FROM clew.receipts WHERE turn_id IN (
-    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
-        PARTITION BY guild_id ORDER BY at DESC, turn_id DESC) AS nth FROM clew.receipts
-        WHERE guild_id IS NOT NULL) AS numbered
-    WHERE nth > $1)";

@@ -1,77 +1,53 @@
 //! Reads and writes all entries of a kind, page by page, for exports, copies
 //! and statistics.
 
-use deadpool_postgres::Transaction;
-use tokio_postgres::Row;
-
 use super::super::backend::Visit;
 use super::super::pages::PAGE;
-use super::super::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records, SnapshotFiles};
-use super::session::{Failure, LONG_PATIENCE, Outcome, rows, see, see_all, touched, write_all};
+use super::super::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records};
+use super::session::{
+    Call, Failure, LONG_PATIENCE, Outcome, rows, see, see_all, touched, write_all,
+};
 use super::tables::table;
-use super::values::{Moment, PostgresRow, borrowed, count, dollars, limit};
+use super::values::{PostgresRow, borrowed, dollars};
 use super::{facts, messages, receipts, snapshots};
-use crate::columns::{self, Cell};
-use crate::model::StoredMessage;
-use clew_context::model::{UnixMillis, UserId};
+use crate::columns;
+use clew_context::model::UserId;
 
 /// See [`super::super::Backend::records`].
 pub(super) async fn records(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
+    call: &Call<'_>,
     kind: Kind,
     owner: Option<UserId>,
     after: Option<&Cursor>,
     most: usize,
 ) -> Outcome<Records> {
-    let table = table(kind).filter(|_| most > 0);
-    let Some((table, sql)) = table.and_then(|table| Some((table, table.page(owner.is_some())?)))
-    else {
+    let Some(table) = table(kind) else {
+        return Ok(Records::default());
+    };
+    let page = table.page(owner, after, most).map_err(Failure::Refused)?;
+    let Some((sql, values)) = page else {
         return Ok(Records::default());
     };
     if kind.is_text() {
-        see_all(transaction).await?;
+        see_all(call).await?;
     }
-    let after = after.map_or("", |cursor| cursor.0.as_str());
-    let mut parameters = vec![
-        if table.is_named {
-            Cell::Text(after.into())
-        } else {
-            Cell::Number(first(after)?)
-        },
-        // One extra row is where the next page starts.
-        Cell::Number(limit(most.saturating_add(1))),
-    ];
-    parameters.extend(owner.map(|user| Cell::Number(user.get().cast_signed())));
-    let found = rows(transaction, &dollars(&sql), &borrowed(&parameters)).await?;
-    let mut page = Records::default();
-    for (at, row) in found.iter().enumerate() {
-        if at == most {
-            page.next = Some(cursor(table.is_named, row)?);
-            break;
-        }
-        page.records.extend(
-            match columns::record(kind, &PostgresRow::of(table.name, row))? {
-                Some(Record::Snapshot(found)) => Some(Record::Snapshot(
-                    snapshots::what_is_left(files, found.info).await?,
-                )),
-                found => found,
-            },
-        );
+    let found = rows(call, &dollars(&sql), &borrowed(&values)).await?;
+    let found = found
+        .iter()
+        .map(|row| columns::entry(kind, &table, &PostgresRow::of(table.name, row)));
+    let mut page = Records::first(most, found.collect::<Outcome<_>>()?);
+    for snapshot in page.records.iter_mut().filter_map(Record::snapshot_mut) {
+        *snapshot = snapshots::what_is_left(call, snapshot.info.clone()).await?;
     }
     Ok(page)
 }
 
 /// See [`super::super::Backend::each_record`].
-pub(super) async fn each(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    visit: Visit<'_>,
-) -> Outcome<()> {
+pub(super) async fn each(call: &Call<'_>, visit: Visit<'_>) -> Outcome<()> {
     for kind in Kind::ALL {
         let mut after: Option<Cursor> = None;
         loop {
-            let page = records(transaction, files, kind, None, after.as_ref(), PAGE);
+            let page = records(call, kind, None, after.as_ref(), PAGE);
             let page = tokio::time::timeout(LONG_PATIENCE, page).await;
             let page = page.unwrap_or(Err(Failure::Slow))?;
             page.records.into_iter().try_for_each(&mut *visit)?;
@@ -84,36 +60,15 @@ pub(super) async fn each(
     Ok(())
 }
 
-/// The number to start from.
-fn first(after: &str) -> Outcome<i64> {
-    if after.is_empty() {
-        return Ok(i64::MIN);
-    }
-    let number = after.parse();
-    number.map_err(|_| Failure::Refused("the place to go on from is of another store"))
-}
-
-fn cursor(is_named: bool, row: &Row) -> Outcome<Cursor> {
-    Ok(Cursor(if is_named {
-        row.try_get("cursor")?
-    } else {
-        row.try_get::<_, i64>("cursor")?.to_string()
-    }))
-}
-
 /// See [`super::super::Backend::write`].
-pub(super) async fn write(transaction: &Transaction<'_>, records: &[Record]) -> Outcome<()> {
-    let of_turns = records.iter().filter_map(|record| match record {
-        Record::Message(message) => Some(message),
-        _ => None,
-    });
-    let of_turns: Vec<&StoredMessage> = of_turns.collect();
+pub(super) async fn write(call: &Call<'_>, records: &[Record]) -> Outcome<()> {
     if is_bulk(records) {
-        write_all(transaction).await?;
-        messages::write(transaction, &of_turns).await?;
+        let of_turns: Vec<_> = records.iter().filter_map(Record::message).collect();
+        write_all(call).await?;
+        messages::write(call, &of_turns).await?;
     }
     for record in records {
-        write_one(transaction, record).await?;
+        write_one(call, record).await?;
     }
     Ok(())
 }
@@ -124,39 +79,39 @@ pub(super) fn is_bulk(records: &[Record]) -> bool {
     records.iter().any(is_bulk)
 }
 
-async fn write_one(transaction: &Transaction<'_>, record: &Record) -> Outcome<()> {
+async fn write_one(call: &Call<'_>, record: &Record) -> Outcome<()> {
     match record {
         // Already written, all together.
         Record::Message(_) => Ok(()),
         // `Postgres::write` has written its row and file.
-        Record::Snapshot(snapshot) => snapshots::ready(transaction, &snapshot.info.id).await,
+        Record::Snapshot(snapshot) => snapshots::ready(call, &snapshot.info.id).await,
         Record::Fact(fact) => {
-            see(transaction, fact.subject).await?;
-            facts::put(transaction, fact).await
+            see(call, fact.subject).await?;
+            facts::put(call, fact).await
         }
-        Record::Receipt(receipt) => receipts::put(transaction, receipt).await,
+        Record::Receipt(receipt) => receipts::put(call, receipt).await,
         Record::Marker(..)
         | Record::OptOut(..)
         | Record::Settings(..)
         | Record::Agent(..)
-        | Record::Departure(..) => put(transaction, record).await,
+        | Record::Departure(..) => put(call, record).await,
     }
 }
 
 /// Writes a list's entry.
-async fn put(transaction: &Transaction<'_>, record: &Record) -> Outcome<()> {
+async fn put(call: &Call<'_>, record: &Record) -> Outcome<()> {
     if let (Some(table), Some(key)) = (table(record.kind()), record.key()) {
         let mut cells = key.cells();
         cells.extend(columns::list_value(record));
-        touched(transaction, &dollars(&table.put()), &borrowed(&cells)).await?;
+        touched(call, &dollars(&table.put()), &borrowed(&cells)).await?;
     }
     Ok(())
 }
 
 /// See [`super::super::Backend::remove`].
-pub(super) async fn remove(transaction: &Transaction<'_>, keys: &[RecordKey]) -> Outcome<u64> {
+pub(super) async fn remove(call: &Call<'_>, keys: &[RecordKey]) -> Outcome<u64> {
     if keys.iter().any(|key| matches!(key, RecordKey::Fact(_))) {
-        see_all(transaction).await?;
+        see_all(call).await?;
     }
     let mut gone = 0;
     for key in keys {
@@ -164,44 +119,35 @@ pub(super) async fn remove(transaction: &Transaction<'_>, keys: &[RecordKey]) ->
         let table = key.kinds().first().and_then(|kind| table(*kind));
         let Some(table) = table else { continue };
         let sql = dollars(&table.remove());
-        gone += touched(transaction, &sql, &borrowed(&key.cells())).await?;
+        gone += touched(call, &sql, &borrowed(&key.cells())).await?;
     }
     Ok(gone)
 }
 
 /// See [`super::super::Backend::stats`]. Logs of direct messages are counted
 /// elsewhere.
-pub(super) async fn stats(transaction: &Transaction<'_>) -> Outcome<Vec<KindStats>> {
-    see_all(transaction).await?;
+pub(super) async fn stats(call: &Call<'_>) -> Outcome<Vec<KindStats>> {
+    see_all(call).await?;
     let mut stats = Vec::with_capacity(Kind::ALL.len());
     for kind in Kind::ALL {
         let Some(table) = table(kind) else { continue };
-        if let Some(row) = rows(transaction, &table.count(), &[]).await?.first() {
-            stats.push(KindStats {
-                kind,
-                entries: count(row.try_get("entries")?),
-                bytes: count(row.try_get("bytes")?),
-                oldest: moment(row.try_get("oldest")?),
-                newest: moment(row.try_get("newest")?),
-            });
+        if let Some(row) = rows(call, &table.count(), &[]).await?.first() {
+            stats.push(columns::stats(kind, &PostgresRow::of(table.name, row))?);
         }
     }
     Ok(stats)
 }
 
-fn moment(read: Option<Moment>) -> Option<UnixMillis> {
-    read.map(|Moment(at)| at)
-}
-
 /// What the tables take, with their indexes.
-pub(super) async fn sizes(transaction: &Transaction<'_>) -> Outcome<Vec<PartSize>> {
+pub(super) async fn sizes(call: &Call<'_>) -> Outcome<Vec<PartSize>> {
     let sql = "SELECT 'clew.' || relname AS part, pg_total_relation_size(pg_class.oid) AS bytes \
          FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
          WHERE nspname = 'clew' AND relkind = 'r' ORDER BY 2 DESC, 1";
-    let found = rows(transaction, sql, &[]).await?;
+    let found = rows(call, sql, &[]).await?;
     let sizes = found.iter().map(|row| {
         let part: String = row.try_get("part")?;
-        Ok(PartSize::new(part, count(row.try_get("bytes")?)))
+        let bytes: i64 = row.try_get("bytes")?;
+        Ok(PartSize::new(part, bytes.cast_unsigned()))
     });
     sizes.collect()
 }

@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{IsolationLevel, Row};
 
-use super::super::Error;
+use super::super::{Error, SnapshotFiles};
 use super::hold;
 use crate::model::{Scope, Subject};
 
@@ -229,94 +229,108 @@ impl Drop for Lease {
     }
 }
 
+/// What carries out a call: its transaction, and what the store has beside the database.
+pub(super) struct Call<'a> {
+    pub(super) transaction: Transaction<'a>,
+    pub(super) files: &'a SnapshotFiles,
+    /// Host and database, for errors.
+    pub(super) place: &'a str,
+}
+
+impl Call<'_> {
+    pub(super) async fn commit(self) -> Outcome<()> {
+        Ok(self.transaction.commit().await?)
+    }
+}
+
 /// The rows of a statement, which is prepared once per connection.
 pub(super) async fn rows(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     sql: &str,
     parameters: Parameters<'_>,
 ) -> Outcome<Vec<Row>> {
-    let statement = transaction.prepare_cached(sql).await?;
-    Ok(transaction.query(&statement, parameters).await?)
+    let statement = call.transaction.prepare_cached(sql).await?;
+    Ok(call.transaction.query(&statement, parameters).await?)
 }
 
 /// The first column of the first row, if there is one.
 pub(super) async fn first<T: for<'a> FromSql<'a>>(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     sql: &str,
     parameters: Parameters<'_>,
 ) -> Outcome<Option<T>> {
-    let found = rows(transaction, sql, parameters).await?;
+    let found = rows(call, sql, parameters).await?;
     Ok(found.first().map(|row| row.try_get(0)).transpose()?)
 }
 
 /// The ids in the first column.
 pub(super) async fn ids<T>(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     sql: &str,
     parameters: Parameters<'_>,
     make: impl Fn(u64) -> T,
 ) -> Outcome<Vec<T>> {
-    let found = rows(transaction, sql, parameters).await?;
+    let found = rows(call, sql, parameters).await?;
     let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
     ids.map(|id| Ok(make(id?.cast_unsigned()))).collect()
 }
 
 /// How many rows a statement affected.
 pub(super) async fn touched(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     sql: &str,
     parameters: Parameters<'_>,
 ) -> Outcome<u64> {
-    let statement = transaction.prepare_cached(sql).await?;
-    Ok(transaction.execute(&statement, parameters).await?)
+    let statement = call.transaction.prepare_cached(sql).await?;
+    Ok(call.transaction.execute(&statement, parameters).await?)
 }
 
 /// Rows of one conversation. The statement that makes it visible and the one
 /// that reads it are sent together.
 pub(super) async fn scoped_rows(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     scope: Scope,
     sql: &str,
     parameters: Parameters<'_>,
 ) -> Outcome<Vec<Row>> {
-    let see = transaction.prepare_cached(SEE_SCOPE).await?;
-    let statement = transaction.prepare_cached(sql).await?;
+    let see = call.transaction.prepare_cached(SEE_SCOPE).await?;
+    let statement = call.transaction.prepare_cached(sql).await?;
     let scope = scope.to_string();
     let see_parameters: Parameters<'_> = &[&scope];
-    let seen = transaction.query(&see, see_parameters);
+    let seen = call.transaction.query(&see, see_parameters);
     // Polled in this order, hence sent in this order.
-    let (_, rows) = future::try_join(seen, transaction.query(&statement, parameters)).await?;
+    let (_, rows) = future::try_join(seen, call.transaction.query(&statement, parameters)).await?;
     Ok(rows)
 }
 
 /// From here on the transaction reads and writes one conversation.
-pub(super) async fn write_scope(transaction: &Transaction<'_>, scope: Scope) -> Outcome<()> {
+pub(super) async fn write_scope(call: &Call<'_>, scope: Scope) -> Outcome<()> {
     let scope = scope.to_string();
-    rows(transaction, WRITE_SCOPE, &[&scope, &WRITERS_LOCK]).await?;
+    rows(call, WRITE_SCOPE, &[&scope, &WRITERS_LOCK]).await?;
     Ok(())
 }
 
 /// From here on the transaction also reads and writes the facts about a user,
 /// with their snapshots, or those about a server.
-pub(super) async fn see(transaction: &Transaction<'_>, subject: Subject) -> Outcome<()> {
+pub(super) async fn see(call: &Call<'_>, subject: Subject) -> Outcome<()> {
     let (sql, id) = match subject {
         Subject::User(user) => (SEE_USER, user.to_string()),
         Subject::Server(guild) => (SEE_SERVER, guild.to_string()),
     };
-    rows(transaction, sql, &[&id]).await?;
+    rows(call, sql, &[&id]).await?;
     Ok(())
 }
 
 /// From here on the transaction reads everything.
-pub(super) async fn see_all(transaction: &Transaction<'_>) -> Outcome<()> {
+pub(super) async fn see_all(call: &Call<'_>) -> Outcome<()> {
     let timeout = LONG_PATIENCE.as_millis().to_string();
-    rows(transaction, SEE_ALL, &[&timeout]).await?;
+    rows(call, SEE_ALL, &[&timeout]).await?;
     Ok(())
 }
 
 /// From here on the transaction reads and writes everything, exclusively.
-pub(super) async fn write_all(transaction: &Transaction<'_>) -> Outcome<()> {
-    see_all(transaction).await?;
-    rows(transaction, WRITE_ALL, &[&WRITERS_LOCK]).await?;
+pub(super) async fn write_all(call: &Call<'_>) -> Outcome<()> {
+    see_all(call).await?;
+    rows(call, WRITE_ALL, &[&WRITERS_LOCK]).await?;
     Ok(())
 }

@@ -5,10 +5,8 @@
 //! to remove. Removals change the file before they are committed: after a kill
 //! in between, a file holds less than its row says, never more.
 
-use deadpool_postgres::Transaction;
-
 use super::super::{Error, SnapshotFiles, with_edit};
-use super::session::{Failure, Outcome, Parameters, rows, see, see_all, touched};
+use super::session::{Call, Failure, Outcome, Parameters, rows, see, see_all, touched};
 use super::tables::SNAPSHOT;
 use super::values::{Moment, PostgresRow, SourceIds, limit, maybe_text, text};
 use crate::columns;
@@ -58,30 +56,26 @@ pub(super) async fn at_files<T: Send + 'static>(
 
 /// What is known of snapshots; `which` starts with the condition.
 pub(super) async fn select(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     which: &str,
     parameters: Parameters<'_>,
 ) -> Outcome<Vec<ContextSnapshotInfo>> {
     let sql = format!("SELECT {SNAPSHOT} FROM clew.snapshots {which}");
-    let found = rows(transaction, &sql, parameters).await?;
+    let found = rows(call, &sql, parameters).await?;
     let found = found.iter().map(|row| PostgresRow::of("snapshots", row));
     found.map(|row| columns::snapshot(&row)).collect()
 }
 
 /// Announces snapshots: writes their rows as not ready, and removes old ones
 /// with the same ids.
-pub(super) async fn announce(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    snapshots: &[&ContextSnapshot],
-) -> Outcome<()> {
-    see_all(transaction).await?;
+pub(super) async fn announce(call: &Call<'_>, snapshots: &[&ContextSnapshot]) -> Outcome<()> {
+    see_all(call).await?;
     for snapshot in snapshots {
         let sql = "WHERE snapshot_id = $1 FOR UPDATE";
-        for old in select(transaction, sql, &[&snapshot.info.id.as_str()]).await? {
-            remove(transaction, files, old).await?;
+        for old in select(call, sql, &[&snapshot.info.id.as_str()]).await? {
+            remove(call, old).await?;
         }
-        put_row(transaction, snapshot).await?;
+        put_row(call, snapshot).await?;
     }
     Ok(())
 }
@@ -99,9 +93,9 @@ pub(super) async fn write_files(
 }
 
 /// Makes a snapshot visible once its file is written.
-pub(super) async fn ready(transaction: &Transaction<'_>, id: &SnapshotId) -> Outcome<()> {
+pub(super) async fn ready(call: &Call<'_>, id: &SnapshotId) -> Outcome<()> {
     let sql = "UPDATE clew.snapshots SET ready = true WHERE snapshot_id = $1";
-    match touched(transaction, sql, &[&id.as_str()]).await? {
+    match touched(call, sql, &[&id.as_str()]).await? {
         0 => Err(Failure::Refused("it was purged meanwhile")),
         _ => Ok(()),
     }
@@ -109,41 +103,36 @@ pub(super) async fn ready(transaction: &Transaction<'_>, id: &SnapshotId) -> Out
 
 /// Removes announced snapshots: these, or all that a kill left behind.
 pub(super) async fn take_back(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
+    call: &Call<'_>,
     snapshots: Option<&[&ContextSnapshot]>,
 ) -> Outcome<()> {
-    see_all(transaction).await?;
+    see_all(call).await?;
     let sql = "WHERE NOT ready FOR UPDATE";
-    for info in select(transaction, sql, &[]).await? {
+    for info in select(call, sql, &[]).await? {
         let is_ours = |ours: &[&ContextSnapshot]| ours.iter().any(|one| one.info.id == info.id);
         if snapshots.is_none_or(is_ours) {
-            remove(transaction, files, info).await?;
+            remove(call, info).await?;
         }
     }
     // A purge may have removed the row already.
     for snapshot in snapshots.unwrap_or_default() {
         let sql = "SELECT FROM clew.snapshots WHERE snapshot_id = $1";
         let id = snapshot.info.id.as_str();
-        if rows(transaction, sql, &[&id]).await?.is_empty() {
+        if rows(call, sql, &[&id]).await?.is_empty() {
             let info = snapshot.info.clone();
-            at_files(files, move |files| files.remove(&info)).await?;
+            at_files(call.files, move |files| files.remove(&info)).await?;
         }
     }
     Ok(())
 }
 
 /// Rewrites a snapshot that lost rows or changed: its row, then its file.
-pub(super) async fn rewrite(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    snapshot: &ContextSnapshot,
-) -> Outcome<()> {
-    put_row(transaction, snapshot).await?;
-    write_files(files, &[snapshot]).await
+pub(super) async fn rewrite(call: &Call<'_>, snapshot: &ContextSnapshot) -> Outcome<()> {
+    put_row(call, snapshot).await?;
+    write_files(call.files, &[snapshot]).await
 }
 
-async fn put_row(transaction: &Transaction<'_>, snapshot: &ContextSnapshot) -> Outcome<()> {
+async fn put_row(call: &Call<'_>, snapshot: &ContextSnapshot) -> Outcome<()> {
     let info = &snapshot.info;
     let (id, owner) = (info.id.as_str(), info.owner.get().cast_signed());
     let guild = info.guild.map(|guild| guild.get().cast_signed());
@@ -163,28 +152,24 @@ async fn put_row(transaction: &Transaction<'_>, snapshot: &ContextSnapshot) -> O
         &snapshot.oldest().map(Moment),
         &limit(bytes),
     ];
-    touched(transaction, PUT, parameters).await?;
+    touched(call, PUT, parameters).await?;
     for table in ["snapshot_messages", "snapshot_sources"] {
         let forget = format!("DELETE FROM clew.{table} WHERE snapshot_id = $1");
-        touched(transaction, &forget, &[&id]).await?;
+        touched(call, &forget, &[&id]).await?;
     }
-    put_messages(transaction, id, &snapshot.messages).await?;
+    put_messages(call, id, &snapshot.messages).await?;
     let sources = SourceIds::of(&held_sources(&snapshot.messages));
-    touched(transaction, PUT_SOURCES, &sources.after(&id)).await?;
+    touched(call, PUT_SOURCES, &sources.after(&id)).await?;
     Ok(())
 }
 
-async fn put_messages(
-    transaction: &Transaction<'_>,
-    id: &str,
-    messages: &[StoredMessage],
-) -> Outcome<()> {
+async fn put_messages(call: &Call<'_>, id: &str, messages: &[StoredMessage]) -> Outcome<()> {
     let held = held_messages(messages);
     let channels: Vec<i64> = held.iter().map(|(channel, _, _)| *channel).collect();
     let ids: Vec<i64> = held.iter().map(|(_, id, _)| *id).collect();
     let guilds: Vec<Option<i64>> = held.iter().map(|(_, _, guild)| *guild).collect();
     let parameters: Parameters<'_> = &[&id, &guilds, &channels, &ids];
-    touched(transaction, PUT_MESSAGES, parameters).await?;
+    touched(call, PUT_MESSAGES, parameters).await?;
     Ok(())
 }
 
@@ -193,70 +178,64 @@ fn text_bytes(row: &StoredMessage) -> usize {
 }
 
 /// Removes a snapshot's row, then its file.
-pub(super) async fn remove(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
-    info: ContextSnapshotInfo,
-) -> Outcome<()> {
+pub(super) async fn remove(call: &Call<'_>, info: ContextSnapshotInfo) -> Outcome<()> {
     let sql = "DELETE FROM clew.snapshots WHERE snapshot_id = $1";
-    touched(transaction, sql, &[&info.id.as_str()]).await?;
-    at_files(files, move |files| files.remove(&info)).await?;
+    touched(call, sql, &[&info.id.as_str()]).await?;
+    at_files(call.files, move |files| files.remove(&info)).await?;
     Ok(())
 }
 
 /// See [`super::super::Backend::snapshots`].
 pub(super) async fn snapshots(
-    transaction: &Transaction<'_>,
+    call: &Call<'_>,
     owner: UserId,
     guild: Option<GuildId>,
     agent: Option<&AgentName>,
     most: usize,
 ) -> Outcome<Vec<ContextSnapshotInfo>> {
-    see(transaction, Subject::User(owner)).await?;
+    see(call, Subject::User(owner)).await?;
     let owner = owner.get().cast_signed();
     let guild = guild.map(|guild| guild.get().cast_signed());
     let agent = agent.map(AgentName::as_str);
     let parameters: Parameters<'_> = &[&owner, &guild, &agent, &limit(most)];
-    select(transaction, LIST, parameters).await
+    select(call, LIST, parameters).await
 }
 
 /// See [`super::super::Backend::snapshot`].
-pub(super) async fn one(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
+pub(super) async fn snapshot(
+    call: &Call<'_>,
     owner: UserId,
     id: &SnapshotId,
 ) -> Outcome<Option<ContextSnapshot>> {
-    see(transaction, Subject::User(owner)).await?;
+    see(call, Subject::User(owner)).await?;
     // Locks the row, so that the file is not removed before it is read.
     let sql = "WHERE snapshot_id = $1 AND owner_id = $2 AND ready FOR SHARE";
     let parameters: Parameters<'_> = &[&id.as_str(), &owner.get().cast_signed()];
-    match select(transaction, sql, parameters).await?.pop() {
-        Some(info) => Ok(Some(read(files, info).await??)),
+    match select(call, sql, parameters).await?.pop() {
+        Some(info) => Ok(Some(read(call, info).await??)),
         None => Ok(None),
     }
 }
 
 /// A snapshot with its file's rows, or why that cannot be read.
 pub(super) async fn read(
-    files: &SnapshotFiles,
+    call: &Call<'_>,
     info: ContextSnapshotInfo,
 ) -> Outcome<Result<ContextSnapshot, Error>> {
-    at_files(files, move |files| Ok(files.read(&info))).await
+    at_files(call.files, move |files| Ok(files.read(&info))).await
 }
 
 /// The same for a list of everything, without its rows if the file is missing.
 pub(super) async fn what_is_left(
-    files: &SnapshotFiles,
+    call: &Call<'_>,
     info: ContextSnapshotInfo,
 ) -> Outcome<ContextSnapshot> {
-    at_files(files, move |files| files.read_what_is_left(&info)).await
+    at_files(call.files, move |files| files.read_what_is_left(&info)).await
 }
 
 /// Gives an edited message its new text in all snapshots.
 pub(super) async fn edit(
-    transaction: &Transaction<'_>,
-    files: &SnapshotFiles,
+    call: &Call<'_>,
     channel: ChannelId,
     message: MessageId,
     new_text: &str,
@@ -264,10 +243,10 @@ pub(super) async fn edit(
     let sql = "WHERE snapshot_id IN (SELECT snapshot_id \
                FROM clew.snapshot_messages WHERE channel_id = $1 AND message_id = $2) FOR UPDATE";
     let ids: Parameters<'_> = &[&channel.get().cast_signed(), &message.get().cast_signed()];
-    for info in select(transaction, sql, ids).await? {
-        let snapshot = read(files, info).await??;
+    for info in select(call, sql, ids).await? {
+        let snapshot = read(call, info).await??;
         if let Some(edited) = with_edit(&snapshot, channel, message, new_text) {
-            rewrite(transaction, files, &edited).await?;
+            rewrite(call, &edited).await?;
         }
     }
     Ok(())

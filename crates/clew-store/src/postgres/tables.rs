@@ -1,10 +1,10 @@
 //! Where each kind is kept.
 
 use crate::Kind;
-use crate::table::{SourceMessages, Sources, Table};
+use crate::table::{Sources, Table};
 
 /// What stands before every table's name.
-const SCHEMA: &str = "clew.";
+pub(super) const SCHEMA: &str = "clew.";
 /// The columns of a row of a turn.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
      thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
@@ -21,7 +21,6 @@ const FACTS: Table = Table {
     columns: FACT,
     of_guild: Some("server_id = ? OR origin_guild = ?"),
     of_user: Some("user_id = ? OR by_user = ?"),
-    of_message: Some("link_channel = ?1 AND link_message = ANY (?2)"),
     ..Table::FACTS
 };
 
@@ -39,9 +38,6 @@ const ROWS_OF_MESSAGES: &str = "id IN (
         AND turn.agent_name = hits.agent_name AND turn.turn_id = hits.turn_id
     WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
         AND turn.role IN ('tool_use', 'tool_result')))";
-
-/// Sources that are these messages.
-const OF_IDS: &str = "channel_id = ?1 AND message_id = ANY (?2)";
 
 /// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
@@ -74,10 +70,7 @@ const MESSAGES: Table = Table {
     sources: Some(Sources {
         table: "message_sources",
         entry: "row_id",
-        messages: Some(SourceMessages {
-            deleted: OF_IDS,
-            edited: EDITED_ROWS,
-        }),
+        edited: Some(EDITED_ROWS),
     }),
     ..Table::MESSAGES
 };
@@ -87,35 +80,12 @@ const SNAPSHOTS: Table = Table {
     key: &["snapshot_id"],
     is_named: true,
     bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
-    of_guild: Some(
-        "guild_id = ? OR snapshot_id IN
-             (SELECT snapshot_id FROM clew.snapshot_messages WHERE guild_id = ?)",
-    ),
-    of_channel: Some(
-        "snapshot_id IN
-             (SELECT snapshot_id FROM clew.snapshot_messages WHERE channel_id = ?)",
-    ),
-    of_message: Some(
-        "snapshot_id IN (SELECT snapshot_id FROM clew.snapshot_messages
-             WHERE channel_id = ?1 AND message_id = ANY (?2))",
-    ),
     sources: Some(Sources {
         table: "snapshot_sources",
         entry: "snapshot_id",
-        messages: Some(SourceMessages {
-            deleted: OF_IDS,
-            edited: EDITED_SNAPSHOTS,
-        }),
+        edited: Some(EDITED_SNAPSHOTS),
     }),
     ..Table::SNAPSHOTS
-};
-
-const RECEIPTS: Table = Table {
-    of_message: Some(
-        "turn_id IN (SELECT turn_id FROM clew.receipt_ids
-             WHERE channel_id = ?1 AND message_id = ANY (?2))",
-    ),
-    ..Table::RECEIPTS
 };
 
 /// The table of a kind; `None` for logs, which are files.
@@ -124,7 +94,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
         Kind::Messages => MESSAGES,
         Kind::Markers => Table::MARKERS,
         Kind::Snapshots => SNAPSHOTS,
-        Kind::Receipts => RECEIPTS,
+        Kind::Receipts => Table::RECEIPTS,
         Kind::UserFacts => Table {
             only: "user_id IS NOT NULL",
             ..FACTS
@@ -141,6 +111,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
     };
     Some(Table {
         schema: SCHEMA,
+        ids: "= ANY (?2)",
         ..table
     })
 }

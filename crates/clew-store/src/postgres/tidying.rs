@@ -5,10 +5,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::Transaction;
 use tokio::time::Instant;
 
-use super::session::{Outcome, rows};
+use super::session::{Call, Outcome, rows};
 
 /// After a vacuum, pause for this many times its duration.
 const REST: u32 = 20;
@@ -39,9 +38,9 @@ impl Tidying {
 }
 
 /// Tables with texts that have dead rows, as far as the server knows.
-pub(super) async fn dirty(transaction: &Transaction<'_>) -> Outcome<Vec<&'static str>> {
+pub(super) async fn dirty(call: &Call<'_>) -> Outcome<Vec<&'static str>> {
     let mut dirty = Vec::new();
-    for row in rows(transaction, DIRTY, &[]).await? {
+    for row in rows(call, DIRTY, &[]).await? {
         let name: String = row.try_get(0)?;
         dirty.extend(TABLES.iter().filter(|table| **table == name));
     }

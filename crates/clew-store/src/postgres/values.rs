@@ -69,11 +69,6 @@ pub(super) fn limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-/// A count from SQL.
-pub(super) fn count(rows: i64) -> u64 {
-    u64::try_from(rows).unwrap_or(0)
-}
-
 /// A statement with PostgreSQL's way to write parameters.
 pub(super) fn dollars(sql: &str) -> String {
     sql.replace('?', "$")
@@ -106,8 +101,8 @@ impl Columns for PostgresRow<'_> {
         self.get(column)
     }
 
-    fn time(&self, column: &'static str) -> Outcome<UnixMillis> {
-        Ok(self.get::<Moment>(column)?.0)
+    fn maybe_time(&self, column: &'static str) -> Outcome<Option<UnixMillis>> {
+        Ok(self.get::<Option<Moment>>(column)?.map(|at| at.0))
     }
 
     fn flag(&self, column: &'static str) -> Outcome<bool> {
@@ -135,6 +130,8 @@ impl ToSql for Cell<'_> {
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
         match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Flag(flag) => flag.to_sql_checked(kind, out),
             Self::Number(number) => number.to_sql_checked(kind, out),
             Self::Numbers(numbers) => numbers.to_sql_checked(kind, out),
             Self::Text(value) => text(value).to_sql_checked(kind, out),
@@ -143,7 +140,8 @@ impl ToSql for Cell<'_> {
     }
 
     fn accepts(kind: &Type) -> bool {
-        [Type::INT8, Type::INT8_ARRAY, Type::TEXT, Type::TIMESTAMPTZ].contains(kind)
+        let numbers = [Type::INT8, Type::INT8_ARRAY];
+        numbers.contains(kind) || [Type::BOOL, Type::TEXT, Type::TIMESTAMPTZ].contains(kind)
     }
 
     to_sql_checked!();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::ErrorCode;
 use rusqlite::config::DbConfig;
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::schema;
 use super::session::Session;
 use crate::{Checked, Error};
@@ -21,7 +21,7 @@ const INTERRUPT_PAUSE: Duration = Duration::from_millis(1);
 impl Session {
     /// Looks at a file that the last process did not close. A damaged one stays as it is,
     /// and so does its log.
-    pub(super) fn check_left(&self) -> Result<(), Fault> {
+    pub(super) fn check_left(&self) -> Outcome<()> {
         let keeps_log = |keeps| {
             let setting = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
             self.connection.set_db_config(setting, keeps)
@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// Looks for damage, for at most this long.
-    pub(super) fn check(&self, most: Duration) -> Result<Checked, Fault> {
+    pub(super) fn check(&self, most: Duration) -> Outcome<Checked> {
         let interrupt = self.connection.get_interrupt_handle();
         let (done, waits) = channel::<()>();
         let watch = move || {
@@ -70,7 +70,7 @@ impl Session {
     }
 
     /// Looks for damage, however long it takes.
-    pub(super) fn check_whole(&self) -> Result<(), Fault> {
+    pub(super) fn check_whole(&self) -> Outcome<()> {
         let sql = "PRAGMA quick_check(1)";
         let found = self
             .connection

@@ -1,14 +1,15 @@
 //! Facts about users and servers, and searching those of a server.
 
-use rusqlite::{Params, params};
+use rusqlite::{Params, params_from_iter};
 
-use super::fault::Fault;
-use super::row::{SqliteRow, number, time_text};
+use super::fault::Outcome;
+use super::row::{SqliteRow, number};
 use super::session::Session;
-use super::statement::{all, first};
+use super::statement::{all, first, run};
 use super::texts;
-use crate::columns;
+use crate::columns::{self, Cell, FACT_REST};
 use crate::model::{Fact, FactId, MAX_FACT_BYTES, MAX_MATCHED, Subject};
+use crate::table::upsert;
 use clew_context::model::GuildId;
 
 /// The columns of a fact, in the order they are read.
@@ -16,7 +17,7 @@ pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_
      subject, text, origin, by_user, at, pinned, last_used";
 
 /// See [`super::super::Backend::facts`].
-pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Result<Vec<Fact>, Fault> {
+pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Outcome<Vec<Fact>> {
     let sql = format!(
         "SELECT {FACT} FROM facts
          WHERE subject = ?1 AND subject_id = ?2 AND octet_length(text) <= {MAX_FACT_BYTES}
@@ -31,38 +32,22 @@ pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Result<
 }
 
 /// Writes a fact, replacing the one with the same id.
-pub(super) fn put(session: &Session, fact: &Fact) -> Result<(), Fault> {
-    let connection = &session.connection;
-    let mut put = connection.prepare_cached(
-        "INSERT INTO fact_rows (id, subject, subject_id, text_id, origin, origin_guild, by_user,
-             at, link_channel, link_message, pinned, seen, last_used)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-         ON CONFLICT DO UPDATE SET subject = ?2, subject_id = ?3, text_id = ?4, origin = ?5,
-             origin_guild = ?6, by_user = ?7, at = ?8, link_channel = ?9, link_message = ?10,
-             pinned = ?11, seen = ?12, last_used = ?13",
-    )?;
+pub(super) fn put(session: &Session, fact: &Fact) -> Outcome<()> {
     let (subject, about) = subject_key(fact.subject);
-    let (origin, guild) = columns::origin(fact.origin);
-    put.execute(params![
-        number(fact.id.0),
-        subject,
-        about,
-        put_text(session, fact)?,
-        origin,
-        guild,
-        number(fact.by.get()),
-        time_text(fact.at),
-        fact.link.map(|(channel, _)| number(channel.get())),
-        fact.link.map(|(_, message)| number(message.get())),
-        fact.pinned,
-        fact.seen,
-        time_text(fact.last_used),
-    ])?;
-    Ok(())
+    let subject = [
+        Cell::id(fact.id.0),
+        Cell::text(subject),
+        Cell::Number(about),
+        Cell::Number(put_text(session, fact)?),
+    ];
+    let others = ["subject", "subject_id", "text_id"];
+    let sql = upsert("fact_rows", &["id"], &[&others[..], &FACT_REST].concat());
+    let values = subject.into_iter().chain(columns::fact_rest(fact));
+    run(&session.connection, &sql, params_from_iter(values)).map(drop)
 }
 
 /// Keeps a fact's text if it is the same, else writes a new one.
-fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
+fn put_text(session: &Session, fact: &Fact) -> Outcome<i64> {
     let connection = &session.connection;
     let sql = "SELECT t.id, t.text = ?2 FROM fact_rows r JOIN fact_texts t ON t.id = r.text_id
          WHERE r.id = ?1";
@@ -76,7 +61,7 @@ fn put_text(session: &Session, fact: &Fact) -> Result<i64, Fault> {
 }
 
 /// Removes facts by a condition on `fact_rows`. Returns how many were removed.
-pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Result<u64, Fault> {
+pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Outcome<u64> {
     let sql = format!("DELETE FROM fact_rows WHERE {which} RETURNING text_id");
     // Read to the end, or rows would remain.
     let gone: Vec<i64> = all(&session.connection, &sql, key, |row| Ok(row.get(0)?))?;
@@ -92,7 +77,7 @@ pub(super) fn matching_facts(
     guild: GuildId,
     words: &str,
     limit: usize,
-) -> Result<Vec<FactId>, Fault> {
+) -> Outcome<Vec<FactId>> {
     let facts = facts(session, Subject::Server(guild), MAX_MATCHED)?;
     let facts: Vec<_> = facts
         .iter()

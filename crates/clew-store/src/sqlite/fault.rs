@@ -6,6 +6,8 @@ use rusqlite::ErrorCode;
 
 use crate::Error;
 
+pub(super) type Outcome<T> = Result<T, Fault>;
+
 /// What went wrong. Never contains message text, since our statements take
 /// their values as parameters.
 #[derive(Debug)]

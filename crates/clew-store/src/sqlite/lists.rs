@@ -1,7 +1,7 @@
 //! Small tables: whose store it is, markers, agents; and which servers and users
 //! there are.
 
-use super::fault::Fault;
+use super::fault::Outcome;
 use super::row::{SqliteRow, number, time_text};
 use super::session::Session;
 use super::statement::{first, ids, run};
@@ -15,7 +15,7 @@ use clew_context::model::{ApplicationId, ChannelId, GuildId, UnixMillis, UserId}
 const NONE: i64 = 0;
 
 /// See [`super::super::Backend::claim`].
-pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(), Fault> {
+pub(super) fn claim(session: &Session, application: ApplicationId) -> Outcome<()> {
     session.transact(|connection| {
         connection.execute(
             "INSERT INTO owner (application_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM owner)",
@@ -29,7 +29,7 @@ pub(super) fn claim(session: &Session, application: ApplicationId) -> Result<(),
 }
 
 /// See [`super::super::Backend::try_writing`]: a row that is taken back writes its page.
-pub(super) fn try_writing(session: &Session) -> Result<(), Fault> {
+pub(super) fn try_writing(session: &Session) -> Outcome<()> {
     let connection = &session.connection;
     connection.execute(
         "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES ('', 0, 0, '')",
@@ -40,7 +40,7 @@ pub(super) fn try_writing(session: &Session) -> Result<(), Fault> {
 }
 
 /// Moves a marker forward.
-pub(super) fn clear(session: &Session, key: &ClearKey, at: UnixMillis) -> Result<(), Fault> {
+pub(super) fn clear(session: &Session, key: &ClearKey, at: UnixMillis) -> Outcome<()> {
     let sql =
         "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET cleared_at = max(cleared_at, ?4)";
@@ -55,7 +55,7 @@ pub(super) fn cleared_at(
     agent: &AgentName,
     guild: Option<GuildId>,
     user: UserId,
-) -> Result<Option<UnixMillis>, Fault> {
+) -> Outcome<Option<UnixMillis>> {
     let sql = "SELECT agent_name, cleared_at FROM markers
          WHERE agent_name = ?1 AND guild_id = ?2 AND user_id IN (?3, ?4)
          ORDER BY cleared_at DESC LIMIT 1";
@@ -66,10 +66,7 @@ pub(super) fn cleared_at(
 }
 
 /// When an agent was first seen, if it was.
-pub(super) fn agent_seen(
-    session: &Session,
-    agent: &AgentName,
-) -> Result<Option<UnixMillis>, Fault> {
+pub(super) fn agent_seen(session: &Session, agent: &AgentName) -> Outcome<Option<UnixMillis>> {
     let sql = "SELECT name, created_at FROM agents WHERE name = ?1";
     first(&session.connection, sql, [agent.as_str()], |row| {
         SqliteRow::of("agents", row).time("created_at")
@@ -81,7 +78,7 @@ pub(super) fn agent_created(
     session: &Session,
     agent: &AgentName,
     now: UnixMillis,
-) -> Result<UnixMillis, Fault> {
+) -> Outcome<UnixMillis> {
     session.connection.execute(
         "INSERT OR IGNORE INTO agents (name, created_at) VALUES (?1, ?2)",
         (agent.as_str(), time_text(now)),
@@ -90,7 +87,7 @@ pub(super) fn agent_created(
 }
 
 /// Users with anything stored from a server: rows, markers, snapshots, facts.
-pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, Fault> {
+pub(super) fn members(session: &Session, guild: GuildId) -> Outcome<Vec<UserId>> {
     let sql = "SELECT owner_id FROM message_rows WHERE guild_id = ?1 AND NOT gone
          UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> ?2
          UNION SELECT owner_id FROM receipts WHERE guild_id = ?1
@@ -111,7 +108,7 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Result<Vec<UserId>, 
 
 /// See [`super::super::Backend::guilds`]. Steps from server to server along the
 /// index, reading each one's rows only up to the first that is not deleted.
-pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
+pub(super) fn guilds(session: &Session) -> Outcome<Vec<GuildId>> {
     let sql = "WITH RECURSIVE each(id) AS (
              SELECT min(guild_id) FROM message_rows
              UNION ALL
@@ -147,7 +144,7 @@ pub(super) fn guilds(session: &Session) -> Result<Vec<GuildId>, Fault> {
 }
 
 /// Channels of direct messages among the newest rows, newest first.
-pub(super) fn recent_direct(session: &Session, limit: usize) -> Result<Vec<ChannelId>, Fault> {
+pub(super) fn recent_direct(session: &Session, limit: usize) -> Outcome<Vec<ChannelId>> {
     let sql = "SELECT thread_id FROM
              (SELECT id, thread_id, guild_id, gone FROM message_rows ORDER BY id DESC LIMIT ?1)
          WHERE guild_id IS NULL AND NOT gone

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::row::{self, MESSAGE, SqliteRow, Stage, guild_number, number, time_text};
 use super::session::Session;
 use super::statement::{all, first, run};
@@ -14,7 +14,7 @@ use crate::{ConversationStats, ExchangeQuery, Exchanges, TurnKey, WindowQuery, a
 use clew_context::model::{GuildId, UnixMillis, UserId};
 
 /// Appends, replaces or confirms a turn (see `Backend::append`).
-pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, Fault> {
+pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Outcome<u64> {
     let first = append::first_of(turn).map_err(Fault::Unfit)?;
     match confirm(session, first, turn)? {
         Some(ordinal) => Ok(ordinal),
@@ -23,7 +23,7 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Result<u64, F
 }
 
 /// See `Backend::append_early`.
-pub(super) fn append_early(session: &Session, turn: &[StoredMessage]) -> Result<(), Fault> {
+pub(super) fn append_early(session: &Session, turn: &[StoredMessage]) -> Outcome<()> {
     let first = append::first_of(turn).map_err(Fault::Unfit)?;
     put(session, first, turn, Stage::Early).map(drop)
 }
@@ -35,7 +35,7 @@ fn put(
     first: &StoredMessage,
     turn: &[StoredMessage],
     stage: Stage,
-) -> Result<u64, Fault> {
+) -> Outcome<u64> {
     let connection = &session.connection;
     let mut state = State::of(connection, first.scope, &first.agent)?;
     let newest = state.newest()?;
@@ -65,7 +65,7 @@ fn confirm(
     session: &Session,
     first: &StoredMessage,
     turn: &[StoredMessage],
-) -> Result<Option<u64>, Fault> {
+) -> Outcome<Option<u64>> {
     let connection = &session.connection;
     let early = early_of(session, first)?;
     let Some((_, earliest)) = early.first().filter(|_| append::confirms(&early, turn)) else {
@@ -85,7 +85,7 @@ fn confirm(
 }
 
 /// The early rows of a row's turn, in order, with their numbers.
-fn early_of(session: &Session, row: &StoredMessage) -> Result<Vec<(i64, StoredMessage)>, Fault> {
+fn early_of(session: &Session, row: &StoredMessage) -> Outcome<Vec<(i64, StoredMessage)>> {
     let sql = format!("SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position");
     let key = TurnKey::of(row);
     all(&session.connection, &sql, params_of(&key), |row| {
@@ -95,12 +95,12 @@ fn early_of(session: &Session, row: &StoredMessage) -> Result<Vec<(i64, StoredMe
 }
 
 /// See `Backend::take_back`.
-pub(super) fn take_back(session: &Session, key: &TurnKey) -> Result<u64, Fault> {
+pub(super) fn take_back(session: &Session, key: &TurnKey) -> Outcome<u64> {
     remove_turn(session, key, true)
 }
 
 /// See `Backend::early`. Unreadable rows are left out.
-pub(super) fn early(session: &Session, limit: usize) -> Result<Vec<StoredMessage>, Fault> {
+pub(super) fn early(session: &Session, limit: usize) -> Outcome<Vec<StoredMessage>> {
     let sql = format!(
         "SELECT {MESSAGE} FROM early_messages ORDER BY scope, agent_name, turn_id, position"
     );
@@ -128,7 +128,7 @@ impl<'a> State<'a> {
         connection: &'a Connection,
         scope: Scope,
         agent: &'a AgentName,
-    ) -> Result<Self, Fault> {
+    ) -> Outcome<Self> {
         let sql = "SELECT last_ordinal, disordered FROM conversations
              WHERE scope = ?1 AND agent_name = ?2";
         let (scope, agent) = (scope.to_string(), agent.as_str());
@@ -146,7 +146,7 @@ impl<'a> State<'a> {
     }
 
     /// Stores the state.
-    pub(super) fn keep(&self) -> Result<(), Fault> {
+    pub(super) fn keep(&self) -> Outcome<()> {
         let sql = "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
              VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4";
@@ -156,7 +156,7 @@ impl<'a> State<'a> {
     }
 
     /// The highest ordinal present, and the latest time.
-    pub(super) fn newest(&self) -> Result<Option<(u64, UnixMillis)>, Fault> {
+    pub(super) fn newest(&self) -> Outcome<Option<(u64, UnixMillis)>> {
         let sql = if self.disordered {
             "SELECT max(ordinal), max(timestamp) FROM message_rows
              WHERE scope = ?1 AND agent_name = ?2 AND NOT gone"
@@ -178,7 +178,7 @@ impl<'a> State<'a> {
 }
 
 /// A turn's ordinal, if it has any rows, early or not.
-fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Result<Option<u64>, Fault> {
+fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Outcome<Option<u64>> {
     let sql = format!("SELECT ordinal FROM message_rows WHERE NOT gone AND {OF_TURN} LIMIT 1");
     let key = TurnKey::of(row);
     first(connection, &sql, params_of(&key), |row| {
@@ -187,7 +187,7 @@ fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Result<Option<u64
 }
 
 /// Removes a turn's rows, or only its early ones. Returns how many there were.
-fn remove_turn(session: &Session, key: &TurnKey, only_early: bool) -> Result<u64, Fault> {
+fn remove_turn(session: &Session, key: &TurnKey, only_early: bool) -> Outcome<u64> {
     let which = if only_early { "early AND " } else { "" };
     texts::remove_messages(session, &format!("{which}{OF_TURN}"), params_of(key))
 }
@@ -208,10 +208,7 @@ pub(super) const OF_TURN: &str = "turn_id = ?1 AND +scope = ?2 AND +agent_name =
 /// A conversation's newest rows, oldest first. If times increase with ordinals,
 /// it stops at the first row that is too old, so older rows cost nothing.
 /// Unreadable rows are left out.
-pub(super) fn read_window(
-    session: &Session,
-    query: &WindowQuery,
-) -> Result<Vec<StoredMessage>, Fault> {
+pub(super) fn read_window(session: &Session, query: &WindowQuery) -> Outcome<Vec<StoredMessage>> {
     let connection = &session.connection;
     // One snapshot of the data, and one lock, for all statements.
     let reading = connection.unchecked_transaction()?;
@@ -220,7 +217,7 @@ pub(super) fn read_window(
     Ok(window)
 }
 
-fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage>, Fault> {
+fn window_of(session: &Session, query: &WindowQuery) -> Outcome<Vec<StoredMessage>> {
     let connection = &session.connection;
     let cleared = match query.cleared {
         Some(asker) => lists::cleared_at(session, &query.agent, asker.guild, asker.user)?,
@@ -259,7 +256,7 @@ fn window_of(session: &Session, query: &WindowQuery) -> Result<Vec<StoredMessage
 }
 
 /// A row of `messages`; `None` if it cannot be read.
-fn readable(session: &Session, row: &Row<'_>) -> Result<Option<StoredMessage>, Fault> {
+fn readable(session: &Session, row: &Row<'_>) -> Outcome<Option<StoredMessage>> {
     match columns::message(&SqliteRow::of("messages", row)) {
         Ok(message) => Ok(Some(message)),
         Err(Fault::Row { key, column, .. }) => {
@@ -277,14 +274,14 @@ fn readable(session: &Session, row: &Row<'_>) -> Result<Option<StoredMessage>, F
 pub(super) fn read_exchanges(
     session: &Session,
     query: &ExchangeQuery,
-) -> Result<Vec<StoredMessage>, Fault> {
+) -> Outcome<Vec<StoredMessage>> {
     let reading = session.connection.unchecked_transaction()?;
     let found = exchanges_of(session, query)?;
     reading.commit()?;
     Ok(found)
 }
 
-fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Result<Vec<StoredMessage>, Fault> {
+fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Outcome<Vec<StoredMessage>> {
     let connection = &session.connection;
     let bound = |ordinal: u64| Cell::Number(i64::try_from(ordinal).unwrap_or(i64::MAX));
     let in_order = "scope = ?1 AND agent_name = ?2";
@@ -327,7 +324,7 @@ pub(super) fn conversation(
     session: &Session,
     scope: Scope,
     _now: UnixMillis,
-) -> Result<ConversationStats, Fault> {
+) -> Outcome<ConversationStats> {
     let mut count = session.connection.prepare_cached(
         "SELECT count(*) FROM message_rows WHERE scope = ?1 AND NOT gone AND NOT early",
     )?;
@@ -340,7 +337,7 @@ pub(super) fn conversation(
 }
 
 /// Deletes a conversation for all agents. Its ordinals are not reused.
-pub(super) fn delete_conversation(session: &Session, scope: Scope) -> Result<u64, Fault> {
+pub(super) fn delete_conversation(session: &Session, scope: Scope) -> Outcome<u64> {
     session.transact(|connection| {
         let gone = texts::remove_messages(session, "scope = ?1", [scope.to_string()])?;
         connection.execute(
@@ -358,7 +355,7 @@ pub(super) fn own_messages(
     agent: &AgentName,
     guild: Option<GuildId>,
     since: UnixMillis,
-) -> Result<Vec<StoredMessage>, Fault> {
+) -> Outcome<Vec<StoredMessage>> {
     let sql = format!(
         "SELECT {MESSAGE} FROM messages
          WHERE owner_id = ?1 AND agent_name = ?2 AND guild_id IS ?3 AND timestamp > ?4

@@ -1,17 +1,18 @@
 //! Receipts of answers.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params_from_iter};
 
-use super::fault::Fault;
-use super::row::{SqliteRow, guild_number, number, time_text};
+use super::fault::Outcome;
+use super::row::{SqliteRow, number};
 use super::session::Session;
 use super::statement::{first, run};
 use crate::columns::{self, RECEIPT, guild_key, user_key};
 use crate::model::{ReceiptLimits, StoredReceipt};
+use crate::table::{Table, receipts_beyond};
 use clew_context::model::{ChannelId, MessageId, UserId};
 
 /// Writes a receipt, replacing the one of its turn.
-pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<(), Fault> {
+pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Outcome<()> {
     let turn = number(receipt.turn.0);
     run(
         connection,
@@ -21,19 +22,7 @@ pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Result<()
     let sql = format!(
         "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
     );
-    let values = params![
-        turn,
-        receipt.scope.to_string(),
-        guild_number(receipt.guild),
-        number(receipt.channel.get()),
-        number(receipt.owner.get()),
-        receipt.is_private,
-        receipt.trigger.map(|id| number(id.get())),
-        columns::write_ids(&receipt.messages),
-        time_text(receipt.at),
-        columns::sources(&receipt.sources),
-        receipt.body,
-    ];
+    let values = params_from_iter(columns::receipt_cells(receipt));
     run(connection, &sql, values)?;
     let mut held =
         connection.prepare_cached("INSERT OR IGNORE INTO receipt_ids VALUES (?1, ?2, ?3)")?;
@@ -52,7 +41,7 @@ pub(super) fn receipt_of(
     session: &Session,
     channel: ChannelId,
     message: MessageId,
-) -> Result<Option<StoredReceipt>, Fault> {
+) -> Outcome<Option<StoredReceipt>> {
     let which = "turn_id = (SELECT max(turn_id) FROM receipt_ids
          WHERE channel_id = ?1 AND message_id = ?2)";
     one(
@@ -67,7 +56,7 @@ pub(super) fn last_receipt(
     session: &Session,
     channel: ChannelId,
     reader: UserId,
-) -> Result<Option<StoredReceipt>, Fault> {
+) -> Outcome<Option<StoredReceipt>> {
     let which = "channel_id = ?1 AND (NOT is_private OR owner_id = ?2)
          ORDER BY at DESC, turn_id DESC LIMIT 1";
     one(
@@ -81,7 +70,7 @@ fn one(
     session: &Session,
     which: &str,
     key: impl rusqlite::Params,
-) -> Result<Option<StoredReceipt>, Fault> {
+) -> Outcome<Option<StoredReceipt>> {
     let sql = format!("SELECT {RECEIPT} FROM receipts WHERE {which}");
     first(&session.connection, &sql, key, |row| {
         columns::receipt(&SqliteRow::of("receipts", row))
@@ -89,27 +78,11 @@ fn one(
 }
 
 /// See [`super::super::Backend::expire_receipts`].
-pub(super) fn expire_receipts(session: &Session, limits: ReceiptLimits) -> Result<u64, Fault> {
+pub(super) fn expire_receipts(session: &Session, limits: ReceiptLimits) -> Outcome<u64> {
     session.transact(|connection| {
-        let sql = "DELETE FROM receipts WHERE at < ?1";
-        let mut gone = run(connection, sql, [time_text(limits.since)])?;
-        for (sql, most) in [
-            (BEYOND_OF_PERSON, limits.of_person),
-            (BEYOND_OF_GUILD, limits.of_guild),
-        ] {
-            gone += run(connection, sql, [most])?;
-        }
-        Ok(gone)
+        let beyond = receipts_beyond("", limits).into_iter();
+        let gone =
+            beyond.map(|(which, value)| run(connection, &Table::RECEIPTS.delete(&which), [value]));
+        gone.sum()
     })
 }
-
-const BEYOND_OF_PERSON: &str = "DELETE FROM receipts WHERE turn_id IN (
-    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
-        PARTITION BY guild_id, owner_id ORDER BY at DESC, turn_id DESC) AS nth FROM receipts)
-    WHERE nth > ?1)";
-
-const BEYOND_OF_GUILD: &str = "DELETE FROM receipts WHERE turn_id IN (
-    SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
-        PARTITION BY guild_id ORDER BY at DESC, turn_id DESC) AS nth FROM receipts
-        WHERE guild_id IS NOT NULL)
-    WHERE nth > ?1)";

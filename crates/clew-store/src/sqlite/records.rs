@@ -2,19 +2,19 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, ToSql, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::messages::{OF_TURN, State};
 use super::row::{self, SqliteRow, Stage, number};
 use super::session::Session;
-use super::statement::{all, run};
+use super::statement::{all, first, run};
 use super::tables::table;
 use super::{facts, receipts, saved, texts};
-use crate::columns::{self, Columns};
+use crate::columns;
 use crate::model::StoredMessage;
 use crate::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records};
-use clew_context::model::{UnixMillis, UserId};
+use clew_context::model::UserId;
 
 /// Entries of a kind, continuing from a cursor.
 pub(super) fn records(
@@ -23,54 +23,28 @@ pub(super) fn records(
     owner: Option<UserId>,
     after: Option<&Cursor>,
     limit: usize,
-) -> Result<Records, Fault> {
-    let table = table(kind).filter(|_| limit > 0);
-    let Some((table, sql)) = table.and_then(|table| Some((table, table.page(owner.is_some())?)))
-    else {
+) -> Outcome<Records> {
+    let Some(table) = table(kind) else {
         return Ok(Records::default());
     };
-    let after = after.map_or("", |cursor| cursor.0.as_str());
-    let numbered = after.parse().unwrap_or(i64::MIN);
-    // One extra entry is where the next page starts.
-    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-    let owner = owner.map(|owner| number(owner.get()));
-    let mut key: Vec<&dyn ToSql> = vec![&numbered, &most];
-    if table.is_named {
-        key[0] = &after;
-    }
-    key.extend(owner.as_ref().map(|owner| -> &dyn ToSql { owner }));
-    let mut select = session.connection.prepare_cached(&sql)?;
-    let mut rows = select.query(&*key)?;
-    let mut page = Records::default();
-    while let Some(row) = rows.next()? {
-        let row = SqliteRow::of(table.name, row);
-        if page.records.len() == limit {
-            page.next = Some(Cursor(if table.is_named {
-                row.whole("cursor")?
-            } else {
-                row.id("cursor", |key| key.cast_signed().to_string())?
-            }));
-            break;
-        }
-        let found = columns::record(kind, &row)?;
-        page.records.extend(match found {
-            Some(Record::Snapshot(found)) => {
-                Some(Record::Snapshot(saved::what_is_left(session, found.info)?))
-            }
-            found => found,
-        });
+    let page = table.page(owner, after, limit).map_err(Fault::Unfit)?;
+    let Some((sql, values)) = page else {
+        return Ok(Records::default());
+    };
+    let found = all(&session.connection, &sql, params_from_iter(values), |row| {
+        columns::entry(kind, &table, &SqliteRow::of(table.name, row))
+    });
+    let mut page = Records::first(limit, found?);
+    for snapshot in page.records.iter_mut().filter_map(Record::snapshot_mut) {
+        *snapshot = saved::what_is_left(session, snapshot.info.clone())?;
     }
     Ok(page)
 }
 
 /// Writes entries unchanged, replacing those with the same key. In the caller's
 /// transaction, unless there are snapshots among them.
-pub(super) fn write(session: &Session, records: &[Record]) -> Result<(), Fault> {
-    let snapshots = records.iter().filter_map(|record| match record {
-        Record::Snapshot(snapshot) => Some(snapshot),
-        _ => None,
-    });
-    let snapshots: Vec<_> = snapshots.collect();
+pub(super) fn write(session: &Session, records: &[Record]) -> Outcome<()> {
+    let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
     let write_rows = || {
         let mut written = HashSet::new();
         let mut rows = records.iter();
@@ -82,7 +56,7 @@ pub(super) fn write(session: &Session, records: &[Record]) -> Result<(), Fault> 
     saved::save(session, &snapshots, write_rows)
 }
 
-fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> Result<(), Fault> {
+fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> Outcome<()> {
     match record {
         Record::Message(message) => write_message(session, message, written),
         // Its row is written together with its file.
@@ -98,7 +72,7 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
 }
 
 /// Writes a list's entry.
-fn put(session: &Session, record: &Record) -> Result<(), Fault> {
+fn put(session: &Session, record: &Record) -> Outcome<()> {
     if let (Some(table), Some(key)) = (table(record.kind()), record.key()) {
         let cells = key.cells().into_iter().chain(columns::list_value(record));
         run(&session.connection, &table.put(), params_from_iter(cells))?;
@@ -107,7 +81,7 @@ fn put(session: &Session, record: &Record) -> Result<(), Fault> {
 }
 
 /// Removes entries by their keys. Returns how many there were.
-pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault> {
+pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Outcome<u64> {
     session.transact(|_| {
         let gone = keys.iter().map(|key| match key {
             RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)]),
@@ -122,7 +96,7 @@ pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Result<u64, Fault
     })
 }
 
-fn remove_entry(session: &Session, key: &RecordKey) -> Result<u64, Fault> {
+fn remove_entry(session: &Session, key: &RecordKey) -> Outcome<u64> {
     let tables = key.kinds().iter().filter_map(|kind| table(*kind));
     let gone = tables.map(|table| {
         let cells = params_from_iter(key.cells());
@@ -138,7 +112,7 @@ fn write_message(
     session: &Session,
     message: &StoredMessage,
     written: &mut HashSet<i64>,
-) -> Result<(), Fault> {
+) -> Outcome<()> {
     let connection = &session.connection;
     let mut state = State::of(connection, message.scope, &message.agent)?;
     let newest = state.newest()?;
@@ -176,7 +150,7 @@ fn write_message(
 
 /// Whether this turn's rows are still the conversation's last, in order of
 /// time.
-fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Result<bool, Fault> {
+fn is_last_turn(connection: &Connection, message: &StoredMessage) -> Outcome<bool> {
     let sql = "SELECT turn_id, timestamp FROM message_rows
          WHERE scope = ?1 AND agent_name = ?2 AND NOT gone
          ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT 2";
@@ -194,7 +168,7 @@ fn place_of(
     connection: &Connection,
     message: &StoredMessage,
     written: &HashSet<i64>,
-) -> Result<Option<(i64, i64)>, Fault> {
+) -> Outcome<Option<(i64, i64)>> {
     let sql = format!(
         "SELECT id, position FROM messages
          WHERE {OF_TURN} AND role = ?4
@@ -215,30 +189,21 @@ fn place_of(
 }
 
 /// How much is stored of each kind. The bytes of snapshots' files are not counted.
-pub(super) fn stats(session: &Session) -> Result<Vec<KindStats>, Fault> {
+pub(super) fn stats(session: &Session) -> Outcome<Vec<KindStats>> {
     let tables = Kind::ALL
         .into_iter()
         .filter_map(|kind| Some((kind, table(kind)?)));
     let counted = tables.map(|(kind, table)| {
-        let mut count = session.connection.prepare_cached(&table.count())?;
-        let mut rows = count.query([])?;
-        let Some(row) = rows.next()? else {
-            return Ok(KindStats::none(kind));
-        };
-        let row = SqliteRow::of(table.name, row);
-        Ok(KindStats {
-            kind,
-            entries: row.id("entries", |entries| entries)?,
-            bytes: row.id("bytes", |bytes| bytes)?,
-            oldest: row.maybe_read("oldest", UnixMillis::parse)?,
-            newest: row.maybe_read("newest", UnixMillis::parse)?,
-        })
+        let found = first(&session.connection, &table.count(), [], |row| {
+            columns::stats(kind, &SqliteRow::of(table.name, row))
+        });
+        Ok(found?.unwrap_or(KindStats::none(kind)))
     });
     counted.collect()
 }
 
 /// What the database and the files of snapshots take on disk.
-pub(super) fn sizes(session: &Session) -> Result<Vec<PartSize>, Fault> {
+pub(super) fn sizes(session: &Session) -> Outcome<Vec<PartSize>> {
     let pragma = |name| {
         let value = session
             .connection

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 
-use super::fault::Fault;
+use super::fault::Outcome;
 use super::texts;
 
 /// One part in this many is freed at a time, so that it serves many turns.
@@ -33,7 +33,7 @@ struct Talk {
 
 /// Frees space if more than `most` bytes are in use, within the current
 /// transaction.
-pub(super) fn make(connection: &Connection, most: i64) -> Result<(), Fault> {
+pub(super) fn make(connection: &Connection, most: i64) -> Outcome<()> {
     if used(connection)? <= most {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(super) fn make(connection: &Connection, most: i64) -> Result<(), Fault> {
 }
 
 /// In memory a receipt stays as long as something of its turn.
-fn drop_receipts(connection: &Connection) -> Result<(), Fault> {
+fn drop_receipts(connection: &Connection) -> Outcome<()> {
     connection.execute(
         "DELETE FROM receipts WHERE NOT EXISTS
              (SELECT 1 FROM message_rows r WHERE r.turn_id = receipts.turn_id)",
@@ -66,7 +66,7 @@ fn drop_receipts(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Bytes in use.
-fn used(connection: &Connection) -> Result<i64, Fault> {
+fn used(connection: &Connection) -> Outcome<i64> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
 }
@@ -82,7 +82,7 @@ fn receipt_bytes(row: &str) -> String {
 }
 
 /// All talks, the most recently extended last.
-fn talks(connection: &Connection) -> Result<Vec<Talk>, Fault> {
+fn talks(connection: &Connection) -> Outcome<Vec<Talk>> {
     let mut select = connection.prepare_cached(&format!(
         "SELECT guild_id, owner_id, scope, agent_name,
              sum({ROW_BYTES} + octet_length(content) + coalesce(octet_length(tool_calls), 0)
@@ -106,7 +106,7 @@ fn talks(connection: &Connection) -> Result<Vec<Talk>, Fault> {
 /// Frees space until about `wanted` bytes are left. While there are more, some
 /// server exceeds its share, and somebody in it theirs. Excess only shrinks, so
 /// one pass is enough.
-fn free(connection: &Connection, talks: Vec<Talk>, wanted: i64) -> Result<(), Fault> {
+fn free(connection: &Connection, talks: Vec<Talk>, wanted: i64) -> Outcome<()> {
     let mut servers = BTreeMap::<Server, i64>::new();
     let mut people = BTreeMap::<(Server, i64), i64>::new();
     let mut members = BTreeMap::<Server, BTreeSet<i64>>::new();
@@ -130,7 +130,7 @@ fn free(connection: &Connection, talks: Vec<Talk>, wanted: i64) -> Result<(), Fa
 
 /// Removes a talk's oldest turns until `bytes` are freed, or all are gone.
 /// Returns the bytes freed.
-fn remove_oldest(connection: &Connection, talk: &Talk, bytes: i64) -> Result<i64, Fault> {
+fn remove_oldest(connection: &Connection, talk: &Talk, bytes: i64) -> Outcome<i64> {
     if bytes <= 0 {
         return Ok(0);
     }

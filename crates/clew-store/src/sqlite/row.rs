@@ -5,7 +5,7 @@ use std::cell::Cell;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, ToSql};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::statement::run;
 use super::texts;
 use crate::columns::{self, Columns};
@@ -54,7 +54,7 @@ impl<'row> SqliteRow<'row> {
         }
     }
 
-    fn value(&self, column: &'static str) -> Result<ValueRef<'row>, Fault> {
+    fn value(&self, column: &'static str) -> Outcome<ValueRef<'row>> {
         let index = self.index(column).ok_or_else(|| self.unfit(column))?;
         self.next.set(index + 1);
         self.row.get_ref(index).map_err(|_| self.unfit(column))
@@ -75,21 +75,21 @@ impl<'row> SqliteRow<'row> {
 impl Columns for SqliteRow<'_> {
     type Fault = Fault;
 
-    fn number(&self, column: &'static str) -> Result<Option<i64>, Fault> {
+    fn number(&self, column: &'static str) -> Outcome<Option<i64>> {
         let number = self.value(column)?.as_i64_or_null();
         number.map_err(|_| self.unfit(column))
     }
 
-    fn text(&self, column: &'static str) -> Result<Option<&str>, Fault> {
+    fn text(&self, column: &'static str) -> Outcome<Option<&str>> {
         let text = self.value(column)?.as_str_or_null();
         text.map_err(|_| self.unfit(column))
     }
 
-    fn time(&self, column: &'static str) -> Result<UnixMillis, Fault> {
-        self.read(column, UnixMillis::parse)
+    fn maybe_time(&self, column: &'static str) -> Outcome<Option<UnixMillis>> {
+        self.maybe_read(column, UnixMillis::parse)
     }
 
-    fn flag(&self, column: &'static str) -> Result<bool, Fault> {
+    fn flag(&self, column: &'static str) -> Outcome<bool> {
         self.id(column, |flag| flag != 0)
     }
 
@@ -111,6 +111,8 @@ impl Columns for SqliteRow<'_> {
 impl ToSql for columns::Cell<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         match self {
+            Self::Null => Ok(rusqlite::types::Null.into()),
+            Self::Flag(flag) => flag.to_sql(),
             Self::Number(number) => number.to_sql(),
             Self::Numbers(numbers) => {
                 let texts: Vec<_> = numbers.iter().map(ToString::to_string).collect();
@@ -138,7 +140,7 @@ pub(super) fn insert_message(
     message: &StoredMessage,
     position: i64,
     stage: Stage,
-) -> Result<i64, Fault> {
+) -> Outcome<i64> {
     let text = texts::add_message(connection, message)?;
     let mut insert = connection.prepare_cached(
         "INSERT INTO message_rows (text_id, gone, scope, agent_name, turn_id, ordinal, position,
@@ -175,7 +177,7 @@ pub(super) fn confirm_message(
     connection: &Connection,
     row: i64,
     message: &StoredMessage,
-) -> Result<(), Fault> {
+) -> Outcome<()> {
     let sql = "UPDATE message_rows SET early = 0, discord_message_id = ?2, parts = ?3,
          target_id = ?4 WHERE id = ?1";
     let first = message.message.map(|id| number(id.get()));
@@ -186,7 +188,7 @@ pub(super) fn confirm_message(
 }
 
 /// Notes the messages that a row is made of.
-fn hold_messages(connection: &Connection, row: i64, message: &StoredMessage) -> Result<(), Fault> {
+fn hold_messages(connection: &Connection, row: i64, message: &StoredMessage) -> Outcome<()> {
     let mut held = connection.prepare_cached(
         "INSERT OR IGNORE INTO message_ids (channel_id, message_id, row_id) VALUES (?1, ?2, ?3)",
     )?;
@@ -202,7 +204,7 @@ pub(super) fn insert_sources<'a>(
     table: &str,
     entry: i64,
     sources: impl IntoIterator<Item = &'a ContentSource>,
-) -> Result<(), Fault> {
+) -> Outcome<()> {
     for (position, source) in (0_i64..).zip(sources) {
         let sql = format!("INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
         let (guild, channel, message, author) = columns::source_ids(source);

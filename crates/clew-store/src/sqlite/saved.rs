@@ -5,86 +5,25 @@
 //! to remove. Removals change the file first: after a kill in between, a file
 //! holds less than its row says, never more.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-
 use rusqlite::{Connection, Row, params};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::row::{self, SqliteRow, guild_number, number, time_text};
 use super::session::Session;
 use super::statement::{all, first, run};
 use super::texts;
-use super::worker::lock;
+use crate::Error;
 use crate::columns::{self, Columns};
 use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
 use crate::snapshots::{held_messages, held_sources};
-use crate::{Error, PartSize, SnapshotFiles};
 use clew_context::model::{GuildId, UserId};
-
-/// Where snapshots' messages are stored.
-#[derive(Debug)]
-pub(super) enum SnapshotPlace {
-    /// In files.
-    Files(SnapshotFiles),
-    /// In memory, for a database in memory.
-    Memory(Mutex<BTreeMap<SnapshotId, ContextSnapshot>>),
-}
-
-impl SnapshotPlace {
-    fn write(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
-        match self {
-            Self::Files(files) => files.write(snapshot),
-            Self::Memory(held) => {
-                lock(held).insert(snapshot.info.id.clone(), snapshot.clone());
-                Ok(())
-            }
-        }
-    }
-
-    fn read(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
-        match self {
-            Self::Files(files) => files.read(info),
-            Self::Memory(held) => lock(held).get(&info.id).cloned().ok_or(Error::Corrupt {
-                operation: "read a snapshot",
-                place: "memory".to_owned(),
-                source: None,
-            }),
-        }
-    }
-
-    fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
-        match self {
-            Self::Files(files) => files.read_what_is_left(info),
-            Self::Memory(_) => self.read(info),
-        }
-    }
-
-    /// What the files take; `None` in memory.
-    pub(super) fn size(&self) -> Result<Option<PartSize>, Error> {
-        match self {
-            Self::Files(files) => files.size().map(Some),
-            Self::Memory(_) => Ok(None),
-        }
-    }
-
-    fn remove(&self, info: &ContextSnapshotInfo) -> Result<(), Error> {
-        match self {
-            Self::Files(files) => files.remove(info).map(drop),
-            Self::Memory(held) => {
-                lock(held).remove(&info.id);
-                Ok(())
-            }
-        }
-    }
-}
 
 /// The columns [`info`] reads.
 pub(super) const INFO: &str = "seq, message_count, id, agent_name, owner_id, guild_id, timestamp, \
      description, summary, window_start, window_end";
 
 /// Reads a row of `snapshots` with the columns of [`INFO`], and its number.
-fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
+fn info(row: &Row<'_>) -> Outcome<(i64, ContextSnapshotInfo)> {
     let row = SqliteRow::of("snapshots", row);
     let seq = row.id("seq", u64::cast_signed)?;
     Ok((seq, columns::snapshot(&row)?))
@@ -96,8 +35,8 @@ fn info(row: &Row<'_>) -> Result<(i64, ContextSnapshotInfo), Fault> {
 pub(super) fn save(
     session: &Session,
     snapshots: &[&ContextSnapshot],
-    finish: impl Fn() -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    finish: impl Fn() -> Outcome<()>,
+) -> Outcome<()> {
     if !snapshots.is_empty() {
         forget(session, snapshots)?;
         session.transact(|connection| {
@@ -126,7 +65,7 @@ pub(super) fn save(
 }
 
 /// Removes snapshots with these ids, files first.
-fn forget(session: &Session, snapshots: &[&ContextSnapshot]) -> Result<(), Fault> {
+fn forget(session: &Session, snapshots: &[&ContextSnapshot]) -> Outcome<()> {
     for snapshot in snapshots {
         let old = select(session, "id = ?1", [snapshot.info.id.as_str()])?;
         for (seq, info) in old {
@@ -138,7 +77,7 @@ fn forget(session: &Session, snapshots: &[&ContextSnapshot]) -> Result<(), Fault
 }
 
 /// Removes what a kill left half saved.
-pub(super) fn remove_pending(session: &Session) -> Result<(), Fault> {
+pub(super) fn remove_pending(session: &Session) -> Outcome<()> {
     for (seq, info) in select(session, "ready = 0", [])? {
         session.snapshots.remove(&info)?;
         session.transact(|_| remove_row(session, seq))?;
@@ -146,13 +85,13 @@ pub(super) fn remove_pending(session: &Session) -> Result<(), Fault> {
     Ok(())
 }
 
-fn remove_row(session: &Session, seq: i64) -> Result<(), Fault> {
+fn remove_row(session: &Session, seq: i64) -> Outcome<()> {
     let sql = "DELETE FROM snapshot_rows WHERE seq = ?1 RETURNING text_id";
     let text = first(&session.connection, sql, [seq], |row| Ok(row.get(0)?))?;
     text.map_or(Ok(()), |text| texts::SNAPSHOTS.blank(session, text))
 }
 
-fn insert_pending(connection: &Connection, snapshot: &ContextSnapshot) -> Result<(), Fault> {
+fn insert_pending(connection: &Connection, snapshot: &ContextSnapshot) -> Outcome<()> {
     let info = &snapshot.info;
     let mut insert = connection.prepare_cached(
         "INSERT INTO snapshot_rows (text_id, id, agent_name, owner_id, guild_id, timestamp,
@@ -177,11 +116,7 @@ fn insert_pending(connection: &Connection, snapshot: &ContextSnapshot) -> Result
 
 /// Stores which messages and channels are in a snapshot, and what it was made
 /// from.
-fn insert_contents(
-    connection: &Connection,
-    seq: i64,
-    messages: &[StoredMessage],
-) -> Result<(), Fault> {
+fn insert_contents(connection: &Connection, seq: i64, messages: &[StoredMessage]) -> Outcome<()> {
     let mut insert = connection.prepare_cached(
         "INSERT OR IGNORE INTO snapshot_messages (channel_id, message_id, guild_id, snapshot)
          VALUES (?1, ?2, ?3, ?4)",
@@ -197,7 +132,7 @@ pub(super) fn select(
     session: &Session,
     which: &str,
     key: impl rusqlite::Params,
-) -> Result<Vec<(i64, ContextSnapshotInfo)>, Fault> {
+) -> Outcome<Vec<(i64, ContextSnapshotInfo)>> {
     let order = "ORDER BY timestamp DESC, seq DESC";
     let sql = format!("SELECT {INFO} FROM snapshots WHERE {which} {order}");
     all(&session.connection, &sql, key, info)
@@ -210,7 +145,7 @@ pub(super) fn snapshots(
     guild: Option<GuildId>,
     agent: Option<&AgentName>,
     limit: usize,
-) -> Result<Vec<ContextSnapshotInfo>, Fault> {
+) -> Outcome<Vec<ContextSnapshotInfo>> {
     let sql = format!(
         "SELECT {INFO} FROM snapshots
          WHERE ready AND owner_id = ?1 AND guild_id IS ?2 AND (?3 IS NULL OR agent_name = ?3)
@@ -227,7 +162,7 @@ pub(super) fn snapshot(
     session: &Session,
     owner: UserId,
     id: &SnapshotId,
-) -> Result<Option<ContextSnapshot>, Fault> {
+) -> Outcome<Option<ContextSnapshot>> {
     let which = "ready AND id = ?1 AND owner_id = ?2";
     let find = || select(session, which, (id.as_str(), number(owner.get())));
     let Some((_, info)) = find()?.pop() else {
@@ -257,7 +192,7 @@ pub(super) fn whole(
 pub(super) fn what_is_left(
     session: &Session,
     info: ContextSnapshotInfo,
-) -> Result<ContextSnapshot, Fault> {
+) -> Outcome<ContextSnapshot> {
     let messages = session.snapshots.read_what_is_left(&info)?.messages;
     Ok(ContextSnapshot { info, messages })
 }
@@ -271,10 +206,10 @@ pub(super) enum SnapshotChange {
 }
 
 /// Changes files first (see above), then rows by [`change_rows`].
-pub(super) fn change_files(session: &Session, changes: &[SnapshotChange]) -> Result<(), Fault> {
+pub(super) fn change_files(session: &Session, changes: &[SnapshotChange]) -> Outcome<()> {
     for change in changes {
         match change {
-            SnapshotChange::Removed(_, info) => session.snapshots.remove(info)?,
+            SnapshotChange::Removed(_, info) => drop(session.snapshots.remove(info)?),
             SnapshotChange::Rewritten(_, snapshot) => session.snapshots.write(snapshot)?,
         }
     }
@@ -282,7 +217,7 @@ pub(super) fn change_files(session: &Session, changes: &[SnapshotChange]) -> Res
 }
 
 /// Updates the rows of what [`change_files`] changed.
-pub(super) fn change_rows(session: &Session, changes: &[SnapshotChange]) -> Result<(), Fault> {
+pub(super) fn change_rows(session: &Session, changes: &[SnapshotChange]) -> Outcome<()> {
     let connection = &session.connection;
     for change in changes {
         match change {
@@ -306,7 +241,7 @@ pub(super) fn change_rows(session: &Session, changes: &[SnapshotChange]) -> Resu
 }
 
 /// Replaces a snapshot's summary and description.
-fn replace_text(session: &Session, seq: i64, info: &ContextSnapshotInfo) -> Result<i64, Fault> {
+fn replace_text(session: &Session, seq: i64, info: &ContextSnapshotInfo) -> Outcome<i64> {
     let connection = &session.connection;
     let mut old = connection.prepare_cached("SELECT text_id FROM snapshot_rows WHERE seq = ?1")?;
     let old: i64 = old.query_row([seq], |row| row.get(0))?;

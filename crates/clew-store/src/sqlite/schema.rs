@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use crate::Error;
 
 /// Marks the file as ours in its header: `Clew` in ASCII.
@@ -21,7 +21,7 @@ const MIGRATIONS: [&str; 5] = [
 
 /// Migrates a file to the newest version, each step in its own transaction. A
 /// file that is not empty and not ours is refused before anything is written.
-pub(super) fn migrate(connection: &Connection, place: &str) -> Result<(), Fault> {
+pub(super) fn migrate(connection: &Connection, place: &str) -> Outcome<()> {
     let found = version(connection, place)?;
     for (at, step) in MIGRATIONS.iter().enumerate().skip(found) {
         let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
@@ -42,7 +42,7 @@ pub(super) fn migrate(connection: &Connection, place: &str) -> Result<(), Fault>
 }
 
 /// The version of our file; 0 for an empty one.
-pub(super) fn version(connection: &Connection, place: &str) -> Result<usize, Fault> {
+pub(super) fn version(connection: &Connection, place: &str) -> Outcome<usize> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (owner, version) = (pragma("application_id")?, pragma("user_version")?);
     let tables: i64 =

@@ -10,11 +10,10 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use super::fault::{Fault, is_passing};
-use super::saved::SnapshotPlace;
+use super::fault::{Fault, Outcome, is_passing};
 use super::{file, schema, texts};
-use crate::Error;
 use crate::rank::Ranker;
+use crate::{Error, SnapshotFiles};
 
 /// Prepared statements cached per connection: about all that we have.
 const STATEMENTS: usize = 128;
@@ -104,7 +103,7 @@ pub(super) struct Session {
     /// The file's path, for errors.
     pub(super) place: Arc<str>,
     /// Where snapshots' messages are stored.
-    pub(super) snapshots: Arc<SnapshotPlace>,
+    pub(super) snapshots: SnapshotFiles,
     /// How long to wait for another process that is writing.
     busy_timeout: Duration,
     /// Ranks facts for searches.
@@ -126,7 +125,7 @@ impl Session {
     /// Opens the one write connection and migrates the file.
     pub(super) fn writer(
         path: &Path,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
         let is_left = file::has_log(path);
@@ -144,7 +143,7 @@ impl Session {
     /// cleaning up are up to that process.
     pub(super) fn beside(
         path: &Path,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
         Self::first(path, snapshots, settings, |session| {
@@ -163,9 +162,9 @@ impl Session {
 
     fn first(
         path: &Path,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         settings: &SqliteSettings,
-        set_up: impl FnOnce(&Self) -> Result<(), Fault>,
+        set_up: impl FnOnce(&Self) -> Outcome<()>,
     ) -> Result<Self, Error> {
         let place: Arc<str> = path.display().to_string().into();
         let connection = Connection::open(path).map_err(|error| unopened(&place, error))?;
@@ -188,7 +187,7 @@ impl Session {
 
     /// A copy of the whole database as of now, in a temporary file without a name,
     /// which goes with it. Reading it keeps nobody waiting.
-    pub(super) fn copied(&self) -> Result<Self, Fault> {
+    pub(super) fn copied(&self) -> Outcome<Self> {
         let mut connection = Connection::open("")?;
         let copying = Backup::new(&self.connection, &mut connection)?;
         // At once: between steps each write elsewhere would have it begin again.
@@ -207,7 +206,7 @@ impl Session {
                 source: why.into(),
             }));
         }
-        let snapshots = Arc::clone(&self.snapshots);
+        let snapshots = self.snapshots.clone();
         let copy = Self::on(connection, &self.place, snapshots, self.busy_timeout);
         copy.set_up_any(self.busy_timeout, READER_CACHE_KIB)?;
         copy.check_whole()?;
@@ -220,9 +219,9 @@ impl Session {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(path, flags).map_err(|error| unopened(&place, error))?;
-        let snapshots = Arc::clone(&writer.snapshots);
+        let snapshots = writer.snapshots.clone();
         let session = Self::on(connection, &place, snapshots, writer.busy_timeout);
-        let set_up = || -> Result<(), Fault> {
+        let set_up = || -> Outcome<()> {
             session.set_up_any(session.busy_timeout, READER_CACHE_KIB)?;
             Ok(session.connection.pragma_update(None, "query_only", true)?)
         };
@@ -234,7 +233,7 @@ impl Session {
     fn on(
         connection: Connection,
         place: &Arc<str>,
-        snapshots: Arc<SnapshotPlace>,
+        snapshots: SnapshotFiles,
         busy_timeout: Duration,
     ) -> Self {
         Self {
@@ -251,7 +250,7 @@ impl Session {
         }
     }
 
-    fn set_up_any(&self, wait: Duration, cache_kib: i32) -> Result<(), Fault> {
+    fn set_up_any(&self, wait: Duration, cache_kib: i32) -> Outcome<()> {
         self.connection.busy_timeout(wait)?;
         // Otherwise a statement would be planned again for each value it is run
         // with.
@@ -268,7 +267,7 @@ impl Session {
 
     /// Checks first that the file is ours, since setting the journal mode
     /// writes.
-    fn set_up_writer(&self, settings: &SqliteSettings) -> Result<(), Fault> {
+    fn set_up_writer(&self, settings: &SqliteSettings) -> Outcome<()> {
         let connection = &self.connection;
         self.set_up_any(settings.busy_timeout, WRITER_CACHE_KIB)?;
         schema::version(connection, &self.place)?;
@@ -290,7 +289,7 @@ impl Session {
 
     /// Opens the checkpointer. A checkpoint waits for the disk; on its own
     /// connection it blocks nobody, and writers keep appending to the log.
-    fn open_checkpointer(&self, path: &Path) -> Result<(), Fault> {
+    fn open_checkpointer(&self, path: &Path) -> Outcome<()> {
         if self.is_in_memory() {
             return Ok(());
         }
@@ -313,10 +312,7 @@ impl Session {
     }
 
     /// Runs work in its own transaction, rolled back on failure.
-    pub(super) fn transact<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    pub(super) fn transact<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
         let immediate = TransactionBehavior::Immediate;
         let transaction = Transaction::new_unchecked(&self.connection, immediate)?;
         let done = work(&transaction)?;
@@ -370,7 +366,7 @@ impl Session {
     /// Has a purge confirmed only when the log is empty and the file is written again, since
     /// rows that moved between pages left copies of their ids. A large file is not written
     /// again: that would keep other writers waiting.
-    pub(super) fn clear_ids(&self) -> Result<(), Fault> {
+    pub(super) fn clear_ids(&self) -> Outcome<()> {
         if self.pages()? <= PAGES_REWRITTEN && !self.is_in_memory() {
             texts::owe_rewrite(&self.connection)?;
             self.rewrite_owed.set(true);
@@ -386,7 +382,7 @@ impl Session {
 
     /// Finishes what a killed process left undone: the log may hold pages with
     /// deleted texts, the file copies of texts that moved.
-    fn pay_debts(&self) -> Result<(), Fault> {
+    fn pay_debts(&self) -> Outcome<()> {
         if self.is_in_memory() {
             return Ok(());
         }
@@ -400,7 +396,7 @@ impl Session {
     }
 
     /// Drops overwritten texts and rewrites the whole file without gaps.
-    pub(super) fn compact(&self) -> Result<(), Fault> {
+    pub(super) fn compact(&self) -> Outcome<()> {
         texts::drop_blank(self)?;
         if self.is_in_memory() {
             return Ok(());
@@ -496,9 +492,6 @@ fn unopened(place: &str, error: rusqlite::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Mutex;
-
     use rusqlite::StatementStatus;
 
     use super::*;
@@ -508,7 +501,7 @@ mod tests {
     fn a_statement_is_planned_once_whatever_it_is_asked_with() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clew.db");
-        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
+        let snapshots = SnapshotFiles::in_memory();
         let writer = Session::writer(&path, snapshots, &SqliteSettings::default()).unwrap();
         let reader = Session::reader(&writer, &path).unwrap();
         for session in [&writer, &reader] {

@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, Params, Row};
 
-use super::fault::Fault;
+use super::fault::Outcome;
 
 /// Runs a statement. Returns how many rows it changed.
-pub(super) fn run(connection: &Connection, sql: &str, values: impl Params) -> Result<u64, Fault> {
+pub(super) fn run(connection: &Connection, sql: &str, values: impl Params) -> Outcome<u64> {
     Ok(connection.prepare_cached(sql)?.execute(values)? as u64)
 }
 
@@ -14,8 +14,8 @@ pub(super) fn all<T>(
     connection: &Connection,
     sql: &str,
     values: impl Params,
-    read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
+    read: impl FnMut(&Row<'_>) -> Outcome<T>,
+) -> Outcome<Vec<T>> {
     let mut select = connection.prepare_cached(sql)?;
     select.query_and_then(values, read)?.collect()
 }
@@ -25,8 +25,8 @@ pub(super) fn first<T>(
     connection: &Connection,
     sql: &str,
     values: impl Params,
-    read: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
-) -> Result<Option<T>, Fault> {
+    read: impl FnOnce(&Row<'_>) -> Outcome<T>,
+) -> Outcome<Option<T>> {
     let mut select = connection.prepare_cached(sql)?;
     select.query(values)?.next()?.map(read).transpose()
 }
@@ -37,7 +37,7 @@ pub(super) fn ids<T>(
     sql: &str,
     values: impl Params,
     make: impl Fn(u64) -> T,
-) -> Result<Vec<T>, Fault> {
+) -> Outcome<Vec<T>> {
     all(connection, sql, values, |row| {
         Ok(make(row.get::<_, i64>(0)?.cast_unsigned()))
     })

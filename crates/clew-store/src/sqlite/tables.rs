@@ -4,31 +4,62 @@ use super::facts::FACT;
 use super::row::MESSAGE;
 use super::saved::INFO;
 use crate::Kind;
-use crate::table::{SourceMessages, Sources, Table};
+use crate::table::{Sources, Table};
 
 const FACTS: Table = Table {
     columns: FACT,
     of_guild: Some("origin_guild = ? OR (subject = 'server' AND subject_id = ?)"),
     of_user: Some("by_user = ? OR (subject = 'user' AND subject_id = ?)"),
-    of_message: Some("link_channel = ?1 AND link_message IN (SELECT value FROM json_each(?2))"),
     ..Table::FACTS
+};
+
+/// A trigger takes its whole turn along, a tool call all of its turn's calls
+/// and results; an answer goes alone. `+` as in [`OF_TURN`](super::messages::OF_TURN).
+const ROWS_OF_MESSAGES: &str = "id IN (
+    WITH hits AS MATERIALIZED (
+        SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
+        FROM message_ids held CROSS JOIN message_rows row ON row.id = held.row_id
+        WHERE held.channel_id = ?1 AND NOT row.gone
+            AND held.message_id IN (SELECT value FROM json_each(?2))
+    )
+    SELECT id FROM hits
+    UNION
+    SELECT turn.id FROM hits CROSS JOIN message_rows turn ON turn.turn_id = hits.turn_id
+        AND +turn.scope = hits.scope AND +turn.agent_name = hits.agent_name
+    WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
+        AND turn.role IN ('tool_use', 'tool_result')))";
+
+/// Agent by agent, to use the index.
+const OLD_ROWS: &str = "timestamp < ? AND agent_name IN (
+    WITH RECURSIVE agent(name) AS (
+        SELECT min(agent_name) FROM message_rows
+        UNION ALL
+        SELECT (SELECT min(agent_name) FROM message_rows WHERE agent_name > agent.name)
+            FROM agent WHERE agent.name IS NOT NULL
+    )
+    SELECT name FROM agent)";
+
+/// Counters of conversations that cannot go on: their keys name what is purged. `_` in
+/// `discord_conv` is no pattern here.
+pub(super) const COUNTERS: Table = Table {
+    name: "conversations",
+    of_guild: Some("scope LIKE 'member/' || ? || '/%' OR scope LIKE 'thread/' || ? || '/%'"),
+    of_user: Some("scope LIKE 'member/%/' || ? OR scope IN ('dm/' || ?, 'discord_conv:' || ?)"),
+    of_channel: Some("scope LIKE 'member/%/' || ? || '/%' OR scope LIKE 'thread/%/' || ?"),
+    ..Table::EMPTY
 };
 
 const MESSAGES: Table = Table {
     columns: MESSAGE,
+    of_message: Some(ROWS_OF_MESSAGES),
+    before: Some(OLD_ROWS),
     sources: Some(Sources {
         table: "message_sources",
         entry: "row_id",
-        messages: Some(SourceMessages {
-            deleted: OF_IDS,
-            edited: EDITED_ROWS,
-        }),
+        edited: Some(EDITED_ROWS),
     }),
     ..Table::MESSAGES
 };
-
-/// Sources that are these messages.
-const OF_IDS: &str = "channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))";
 
 /// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
@@ -47,37 +78,17 @@ const SNAPSHOTS: Table = Table {
     columns: INFO,
     key: &["seq"],
     bytes: "octet_length(summary) + coalesce(octet_length(description), 0)",
-    of_guild: Some(
-        "guild_id = ? OR seq IN
-             (SELECT snapshot FROM snapshot_messages WHERE guild_id = ?)",
-    ),
-    of_channel: Some("seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?)"),
-    of_message: Some(
-        "seq IN (SELECT snapshot FROM snapshot_messages WHERE channel_id = ?1
-             AND message_id IN (SELECT value FROM json_each(?2)))",
-    ),
     sources: Some(Sources {
         table: "snapshot_sources",
         entry: "snapshot",
-        messages: Some(SourceMessages {
-            deleted: OF_IDS,
-            edited: EDITED_SNAPSHOTS,
-        }),
+        edited: Some(EDITED_SNAPSHOTS),
     }),
     ..Table::SNAPSHOTS
 };
 
-const RECEIPTS: Table = Table {
-    of_message: Some(
-        "turn_id IN (SELECT turn_id FROM receipt_ids
-             WHERE channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2)))",
-    ),
-    ..Table::RECEIPTS
-};
-
 /// The table of a kind; `None` for logs, which are files.
 pub(super) const fn table(kind: Kind) -> Option<Table> {
-    Some(match kind {
+    let table = match kind {
         Kind::Messages => MESSAGES,
         Kind::Markers => Table {
             columns: "agent_name, guild_id, user_id, cleared_at AS at",
@@ -86,7 +97,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             ..Table::MARKERS
         },
         Kind::Snapshots => SNAPSHOTS,
-        Kind::Receipts => RECEIPTS,
+        Kind::Receipts => Table::RECEIPTS,
         Kind::UserFacts => Table {
             only: "subject = 'user'",
             ..FACTS
@@ -104,5 +115,9 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
         },
         Kind::Departures => Table::DEPARTURES,
         Kind::Transcripts | Kind::Outputs => return None,
+    };
+    Some(Table {
+        ids: "IN (SELECT value FROM json_each(?2))",
+        ..table
     })
 }

@@ -13,7 +13,7 @@
 
 use rusqlite::{Connection, Params, params};
 
-use super::fault::Fault;
+use super::fault::Outcome;
 use super::session::Session;
 use super::statement::{all, run};
 use crate::model::StoredMessage;
@@ -55,7 +55,7 @@ const ALL: [Texts; 3] = [MESSAGES, FACTS, SNAPSHOTS];
 
 impl Texts {
     /// Appends a text and returns its number. Takes one value per column.
-    pub(super) fn add(&self, connection: &Connection, values: impl Params) -> Result<i64, Fault> {
+    pub(super) fn add(&self, connection: &Connection, values: impl Params) -> Outcome<i64> {
         let places: Vec<_> = (1..=self.columns.len())
             .map(|at| format!("?{at}"))
             .collect();
@@ -70,7 +70,7 @@ impl Texts {
 
     /// Overwrites a text with as many spaces. Nothing may refer to it any more
     /// when the transaction ends.
-    pub(super) fn blank(&self, session: &Session, text: i64) -> Result<(), Fault> {
+    pub(super) fn blank(&self, session: &Session, text: i64) -> Outcome<()> {
         let connection = &session.connection;
         self.overwrite(session, text)?;
         let sql = format!(
@@ -81,7 +81,7 @@ impl Texts {
         run(connection, &sql, [text]).map(drop)
     }
 
-    fn overwrite(&self, session: &Session, text: i64) -> Result<(), Fault> {
+    fn overwrite(&self, session: &Session, text: i64) -> Outcome<()> {
         let blanks = self.columns.iter().map(|column| {
             format!(
                 "{column} = CASE WHEN {column} IS NOT NULL
@@ -107,7 +107,7 @@ impl Texts {
     }
 
     /// Removes texts that nothing refers to.
-    fn drop_blank(&self, connection: &Connection) -> Result<(), Fault> {
+    fn drop_blank(&self, connection: &Connection) -> Outcome<()> {
         let sql = format!(
             "DELETE FROM {} WHERE id NOT IN (SELECT text_id FROM {})",
             self.table, self.rows
@@ -118,7 +118,7 @@ impl Texts {
 }
 
 /// Appends the texts of a turn's row. `parts` is of rows from before they had it.
-pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> Result<i64, Fault> {
+pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> Outcome<i64> {
     MESSAGES.add(
         connection,
         params![
@@ -133,11 +133,7 @@ pub(super) fn add_message(connection: &Connection, message: &StoredMessage) -> R
 
 /// Overwrites the texts of turns' rows and marks the rows as gone, which hides
 /// them. `which` is a condition on `message_rows`. Returns how many there were.
-pub(super) fn remove_messages(
-    session: &Session,
-    which: &str,
-    key: impl Params,
-) -> Result<u64, Fault> {
+pub(super) fn remove_messages(session: &Session, which: &str, key: impl Params) -> Outcome<u64> {
     remove_some_messages(session, which, key, u64::MAX)
 }
 
@@ -147,7 +143,7 @@ pub(super) fn remove_some_messages(
     which: &str,
     key: impl Params,
     most: u64,
-) -> Result<u64, Fault> {
+) -> Outcome<u64> {
     let connection = &session.connection;
     let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let sql = format!(
@@ -164,7 +160,7 @@ pub(super) fn remove_some_messages(
 }
 
 /// Gives a turn's row a new text.
-pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<(), Fault> {
+pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Outcome<()> {
     let connection = &session.connection;
     let mut old = connection.prepare_cached("SELECT text_id FROM message_rows WHERE id = ?1")?;
     let old: i64 = old.query_row([row], |row| row.get(0))?;
@@ -180,7 +176,7 @@ pub(super) fn edit_message(session: &Session, row: i64, text: &str) -> Result<()
 
 /// Sweeps at most `most` deleted rows of turns, in one short transaction.
 /// Returns how many.
-pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<usize, Fault> {
+pub(super) fn sweep_rows(session: &Session, most: usize) -> Outcome<usize> {
     session.transact(|connection| {
         let sql = "SELECT id, text_id FROM message_rows INDEXED BY messages_gone WHERE gone
              ORDER BY id LIMIT ?1";
@@ -206,7 +202,7 @@ pub(super) fn sweep_rows(session: &Session, most: usize) -> Result<usize, Fault>
 }
 
 /// Drops deleted rows and texts. Only in memory, where texts may move.
-pub(super) fn clear(connection: &Connection) -> Result<(), Fault> {
+pub(super) fn clear(connection: &Connection) -> Outcome<()> {
     connection.execute("DELETE FROM message_rows WHERE gone", [])?;
     for texts in ALL {
         texts.drop_blank(connection)?;
@@ -216,7 +212,7 @@ pub(super) fn clear(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Drops turns' rows with their texts. Only in memory, as [`clear`].
-pub(super) fn drop_rows(connection: &Connection, rows: &[(i64, i64)]) -> Result<(), Fault> {
+pub(super) fn drop_rows(connection: &Connection, rows: &[(i64, i64)]) -> Outcome<()> {
     let mut row = connection.prepare_cached("DELETE FROM message_rows WHERE id = ?1")?;
     let mut text = connection.prepare_cached("DELETE FROM message_texts WHERE id = ?1")?;
     for (id, text_id) in rows {
@@ -228,7 +224,7 @@ pub(super) fn drop_rows(connection: &Connection, rows: &[(i64, i64)]) -> Result<
 
 /// Whether enough rows are deleted to make sweeping cheap per row: one in
 /// [`SWEPT_SHARE`], so that they share index pages.
-pub(super) fn is_sweep_due(session: &Session) -> Result<bool, Fault> {
+pub(super) fn is_sweep_due(session: &Session) -> Outcome<bool> {
     let sql = "SELECT (SELECT count(*) FROM message_rows INDEXED BY messages_gone WHERE gone),
              coalesce((SELECT max(id) FROM message_rows) - (SELECT min(id) FROM message_rows), 0)";
     let (gone, all): (i64, i64) = session
@@ -242,7 +238,7 @@ const SWEPT_SHARE: i64 = 16;
 
 /// Whether more than half of the file is overwritten texts and rewriting pays:
 /// each byte rewritten is matched by one deleted.
-pub(super) fn is_rewrite_due(session: &Session) -> Result<bool, Fault> {
+pub(super) fn is_rewrite_due(session: &Session) -> Outcome<bool> {
     let pragma = |name| {
         let value = session
             .connection
@@ -260,7 +256,7 @@ const LEAST_REWRITTEN: i64 = 1 << 20;
 
 /// Removes overwritten texts. This moves others and leaves copies of them, so
 /// the same transaction records that the file must be rewritten.
-pub(super) fn drop_blank(session: &Session) -> Result<(), Fault> {
+pub(super) fn drop_blank(session: &Session) -> Outcome<()> {
     session.transact(|connection| {
         for texts in ALL {
             texts.drop_blank(connection)?;

@@ -8,7 +8,7 @@ use std::thread;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::fault::Fault;
+use super::fault::{Fault, Outcome};
 use super::session::Session;
 use crate::Error;
 use clew_context::outside::has_threads;
@@ -40,7 +40,7 @@ struct Task<T, W> {
     alone: bool,
     place: Arc<str>,
     work: W,
-    outcome: Option<Result<T, Fault>>,
+    outcome: Option<Outcome<T>>,
     answer: oneshot::Sender<Result<T, Error>>,
     /// Counts as pending on its thread.
     pending: Pending,
@@ -49,7 +49,7 @@ struct Task<T, W> {
 impl<T, W> Job for Task<T, W>
 where
     T: Send,
-    W: FnMut(&Session) -> Result<T, Fault> + Send,
+    W: FnMut(&Session) -> Outcome<T> + Send,
 {
     fn run(&mut self, session: &Session) -> bool {
         let outcome = self.outcome.insert((self.work)(session));
@@ -179,7 +179,7 @@ impl Queue {
     ) -> impl Future<Output = Result<T, Error>> + Send + use<T, W>
     where
         T: Send + 'static,
-        W: FnMut(&Session) -> Result<T, Fault> + Send + 'static,
+        W: FnMut(&Session) -> Outcome<T> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
         let place = Arc::clone(&self.place);
@@ -359,7 +359,7 @@ fn commit_one(session: &Session, job: &mut dyn Job) {
 
 /// Runs each job in a savepoint of one transaction. On error the whole
 /// transaction was lost.
-fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Outcome<()> {
     let connection = &session.connection;
     let began = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
     let transaction = match began {
@@ -392,11 +392,10 @@ fn commit_together(session: &Session, group: &mut [Box<dyn Job>]) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::sqlite::saved::SnapshotPlace;
+    use crate::SnapshotFiles;
     use crate::sqlite::session::SqliteSettings;
 
     /// A second thread would cache its own pages, and be woken for nothing.
@@ -404,7 +403,7 @@ mod tests {
     async fn a_second_thread_reads_only_while_the_first_is_at_work() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clew.db");
-        let snapshots = Arc::new(SnapshotPlace::Memory(Mutex::new(BTreeMap::new())));
+        let snapshots = SnapshotFiles::in_memory();
         let writer = Session::writer(&path, snapshots, &SqliteSettings::default()).unwrap();
         let readers = [(); 2].map(|()| Session::reader(&writer, &path).unwrap());
         let queue = Queue::to_readers(readers.into()).unwrap();

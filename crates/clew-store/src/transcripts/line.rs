@@ -11,70 +11,54 @@ use super::super::Error;
 use super::super::json::{
     self, Fields, Form, FormError, Object, ROLE, TEXT, TIME, TURN, Time, id, ids,
 };
-use crate::model::{StoredMessage, StoredRole};
-use clew_context::model::{ChannelId, MessageId, TurnId, UnixMillis, UserId};
+use crate::model::{AgentName, Scope, StoredMessage};
 
-/// One line of a log.
-pub(super) struct LogLine {
-    pub(super) at: UnixMillis,
-    pub(super) role: StoredRole,
-    pub(super) user: UserId,
-    pub(super) channel: ChannelId,
-    pub(super) turn: TurnId,
-    pub(super) message: Option<MessageId>,
-    pub(super) parts: Vec<MessageId>,
-    pub(super) text: String,
-}
+/// A row as a line of a log.
+struct LogLine<'a>(&'a StoredMessage);
 
-impl Form for LogLine {
+impl Form for LogLine<'_> {
     fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
-        object.field("ts", Time(self.at))?;
-        object.field("role", self.role.as_str())?;
-        object.field("user", self.user)?;
-        object.field("channel", self.channel)?;
-        object.field("turn", self.turn.to_string())?;
-        object.maybe("message", self.message)?;
-        object.list("parts", &self.parts)?;
-        object.field("text", &self.text)
+        let Self(row) = self;
+        object.field("ts", Time(row.timestamp))?;
+        object.field("role", row.role.as_str())?;
+        object.field("user", row.owner)?;
+        object.field("channel", row.channel)?;
+        object.field("turn", row.turn.to_string())?;
+        object.maybe("message", row.message)?;
+        object.list("parts", &row.parts)?;
+        object.field("text", &row.content)
     }
 }
 
-impl LogLine {
-    pub(super) fn of(row: &StoredMessage) -> Self {
-        Self {
-            at: row.timestamp,
-            role: row.role,
-            user: row.owner,
-            channel: row.channel,
-            turn: row.turn,
-            message: row.message,
-            parts: row.parts.clone(),
-            text: row.content.clone(),
-        }
-    }
+/// Encodes a row's line, with a line break.
+pub(super) fn to_line(row: &StoredMessage) -> String {
+    json::line(&LogLine(row)) + "\n"
+}
 
-    pub(super) fn read(text: &str) -> Result<Self, FormError> {
-        let fields = Fields::parse(text.as_bytes())?;
-        Ok(Self {
-            at: fields.need("ts", TIME)?,
-            role: fields.need("role", ROLE)?,
-            user: fields.need("user", id())?,
-            channel: fields.need("channel", id())?,
-            turn: fields.need("turn", TURN)?,
-            message: fields.maybe("message", id())?,
-            parts: fields.maybe("parts", ids())?.unwrap_or_default(),
-            text: fields.need("text", TEXT)?,
-        })
-    }
-
-    /// Encodes it, with a line break.
-    pub(super) fn to_text(&self) -> String {
-        json::line(self) + "\n"
-    }
-
-    pub(super) fn messages(&self) -> impl Iterator<Item = MessageId> {
-        self.message.into_iter().chain(self.parts.iter().copied())
-    }
+/// The row of a line, as far as a log holds it.
+pub(super) fn read_line(text: &str) -> Result<StoredMessage, FormError> {
+    let fields = Fields::parse(text.as_bytes())?;
+    let owner = fields.need("user", id())?;
+    Ok(StoredMessage {
+        scope: Scope::Direct(owner),
+        agent: AgentName::default_agent(),
+        turn: fields.need("turn", TURN)?,
+        ordinal: 0,
+        role: fields.need("role", ROLE)?,
+        guild: None,
+        channel: fields.need("channel", id())?,
+        owner,
+        author_name: None,
+        content: fields.need("text", TEXT)?,
+        tool_calls: None,
+        tool_call_id: None,
+        timestamp: fields.need("ts", TIME)?,
+        message: fields.maybe("message", id())?,
+        parts: fields.maybe("parts", ids())?.unwrap_or_default(),
+        target: None,
+        restored_from: None,
+        sources: Vec::new(),
+    })
 }
 
 /// A file's lines as bytes, since a kill may split a character. `None` if there

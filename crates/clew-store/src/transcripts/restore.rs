@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::line::{LogLine, lines_of};
+use super::line::{lines_of, read_line, to_line};
 use super::{LogFolder, disk};
 use crate::Error;
+use crate::model::StoredMessage;
 use clew_context::model::{TurnId, UnixMillis, UserId};
 
 /// What became of lines to restore. The others were there already.
@@ -48,17 +49,17 @@ impl LogFolder {
         for (path, origin) in paths.iter().zip([Origin::Rotated, Origin::Current]) {
             for text in lines_of(path)?.into_iter().flatten() {
                 let text = text.map_err(Error::io("read", path))?;
-                if let Ok(line) = LogLine::read(&String::from_utf8_lossy(&text)) {
-                    known.insert(hasher.hash_one(line.to_text()));
-                    push(&mut there, &line, origin);
+                if let Ok(row) = read_line(&String::from_utf8_lossy(&text)) {
+                    known.insert(hasher.hash_one(to_line(&row)));
+                    push(&mut there, &row, origin);
                 }
             }
         }
         let mut new = Vec::new();
-        for line in lines.iter().filter_map(|line| LogLine::read(line).ok()) {
-            if line.user == user && known.insert(hasher.hash_one(line.to_text())) {
-                push(&mut new, &line, Origin::Import);
-                users.insert(line.channel, user);
+        for row in lines.iter().filter_map(|line| read_line(line).ok()) {
+            if row.owner == user && known.insert(hasher.hash_one(to_line(&row))) {
+                push(&mut new, &row, Origin::Import);
+                users.insert(row.channel, user);
             }
         }
         let imported = new.len();
@@ -92,18 +93,18 @@ impl LogFolder {
     }
 }
 
-fn push(turns: &mut Vec<LoggedTurn>, line: &LogLine, origin: Origin) {
+fn push(turns: &mut Vec<LoggedTurn>, row: &StoredMessage, origin: Origin) {
     match turns.last_mut() {
-        Some(last) if (last.turn, last.origin) == (line.turn, origin) => {
+        Some(last) if (last.turn, last.origin) == (row.turn, origin) => {
             last.lines += 1;
-            last.text.push_str(&line.to_text());
+            last.text.push_str(&to_line(row));
         }
         _ => turns.push(LoggedTurn {
-            turn: line.turn,
-            at: line.at,
+            turn: row.turn,
+            at: row.timestamp,
             origin,
             lines: 1,
-            text: line.to_text(),
+            text: to_line(row),
         }),
     }
 }
