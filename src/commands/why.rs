@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::call::Call;
-use super::definition::{Button, run};
+use super::call::{Call, run};
+use super::definition::Button;
 use super::done::{Done, Stop};
 use super::{CommandServices, readable, words};
 use crate::model::{CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage};
