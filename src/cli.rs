@@ -6,6 +6,7 @@
 
 mod demo;
 mod doctor;
+mod exit;
 mod health;
 mod init;
 mod playground;
@@ -18,27 +19,18 @@ mod signals;
 mod store;
 pub mod tune;
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use rustix::fs::Mode;
-use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use crate::app::system_clock;
-use crate::config::{Config, ConfigErrors, LogFormat};
+use crate::config::{Config, LogFormat};
 use crate::telemetry::init_log;
 
-/// The exit code for settings and input that only a person can fix.
-const CANNOT: u8 = 2;
-/// The exit code for failures while running.
-const FAILED: u8 = 1;
-/// The exit code for work that was refused without consent.
-const NEEDS_CONSENT: u8 = 3;
+use exit::fail;
 
 /// A Discord bot that answers with the right context
 ///
@@ -152,60 +144,4 @@ fn is_for_demo(config: &Config) -> bool {
 fn connect(runtime: &Runtime, config: Config) -> ExitCode {
     init_log(config.log.level, config.log.format);
     runtime.block_on(run::run(config))
-}
-
-/// Reports an error that only a person can fix, before the process ends.
-fn fail(error: &(dyn Error + 'static)) -> ExitCode {
-    fail_with(CANNOT, error)
-}
-
-/// Reports an error, before the process ends.
-fn fail_with(code: u8, error: &(dyn Error + 'static)) -> ExitCode {
-    let mut because = Vec::new();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        because.push(cause.to_string());
-        source = cause.source();
-    }
-    match Config::log_format_of_process() {
-        LogFormat::Text => tell_failure(error, &because),
-        LogFormat::Json => match error.downcast_ref::<ConfigErrors>() {
-            Some(ConfigErrors {
-                problems, warnings, ..
-            }) => {
-                let fields = json!({"problems": problems, "notes": warnings});
-                log_object(Level::ERROR, "the settings cannot be used", fields);
-            }
-            None => log_object(
-                Level::ERROR,
-                &error.to_string(),
-                json!({"because": because}),
-            ),
-        },
-    }
-    ExitCode::from(code)
-}
-
-#[expect(clippy::print_stderr, reason = "there may be no log")]
-fn tell_failure(error: &dyn Error, because: &[String]) {
-    eprintln!("clew: {error}");
-    for cause in because {
-        eprintln!("  because: {cause}");
-    }
-}
-
-/// Writes an object with these fields, as the log in JSON writes lines, whose fields are
-/// texts and numbers only.
-#[expect(clippy::print_stderr, reason = "the log's writer takes no objects")]
-fn log_object(level: Level, message: &str, fields: Value) {
-    let mut line = json!({
-        "timestamp": system_clock()().rfc3339(),
-        "level": level.as_str(),
-        "message": message,
-        "target": "clew",
-    });
-    if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
-        line.extend(fields);
-    }
-    eprintln!("{line}");
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing::level_filters::LevelFilter;
 
-use super::{CANNOT, FAILED, fail_with};
+use super::exit::{CANNOT, FAILED, fail_with};
 use crate::config::{Config, LogFormat};
 use crate::demo::{self, DemoOptions, Error};
 use crate::sandbox;

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
-use super::{FAILED, fail_with};
+use super::exit::{FAILED, fail_with};
 use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{CANNOT, FAILED, fail_with};
+use super::exit::{CANNOT, FAILED, fail_with};
 use crate::config::Config;
 
 /// How long connecting, and each part of the answer, may take.

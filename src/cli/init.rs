@@ -14,7 +14,7 @@ use clap::Args;
 use tempfile::NamedTempFile;
 use tracing::level_filters::LevelFilter;
 
-use super::{CANNOT, FAILED, fail_with};
+use super::exit::{CANNOT, FAILED, fail_with};
 use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;

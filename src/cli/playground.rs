@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing::level_filters::LevelFilter;
 
+use super::exit::{CANNOT, FAILED, fail_with};
 use super::signals::Signals;
-use super::{CANNOT, FAILED, fail_with};
 use crate::config::{Config, LogFormat};
 use crate::playground::{Error, Playground, PlaygroundOptions};
 use crate::sandbox;

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::{CANNOT, Cli, FAILED, fail_with};
+use super::Cli;
+use super::exit::{CANNOT, FAILED, fail_with};
 
 /// All settings with their defaults.
 const SETTINGS: &str = include_str!("../../.env.example");

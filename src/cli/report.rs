@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::{CANNOT, FAILED, fail_with};
+use super::exit::{CANNOT, FAILED, fail_with};
 use crate::app::system_clock;
 use crate::config::Config;
 use crate::report::{self, End, Guild, Options, Report};

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
+use super::exit::{FAILED, fail, log_object};
 use super::signals::Signals;
-use super::{FAILED, fail, log_object};
 use crate::app::{self, system_clock};
 use crate::config::{Config, Effective, LogFormat};
 

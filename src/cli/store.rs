@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
+use super::exit::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
 use crate::app::{self, system_clock};
 use crate::config::{Config, MemoryConfig};
 use crate::report::grouped;

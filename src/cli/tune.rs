@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::exit::{CANNOT, FAILED, fail, fail_with};
 use super::progress::bar;
 use super::replay::{show, tell_left_out};
-use super::{CANNOT, FAILED, fail, fail_with};
 use crate::config::Config;
 use crate::replay::{RecordedFiles, Start, SweepSettings, Triggers};
 use crate::tune::{self, Reason, TuneSettings, Tuned};
