@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::export::{self, Export, ExportPass, FileKind};
 use super::index::{self, IndexEntry, KEPT};
-use super::scenario::{self, Scenario};
+use super::scenario;
+use super::staged::Scenario;
 use super::{ArchiveError, RecordedChannel, Recording};
 use clew_context::model::{Channel, ChannelId, ChannelKind, MessageKind};
 

@@ -6,12 +6,24 @@ use super::ops::{
     Op, ScenarioChannel, ScenarioGuild, ScenarioMessage, ScenarioReference, ScenarioThread,
     ScenarioUser,
 };
-use super::scenario::{Scenario, holds_messages};
 use super::wire::mentioned_roles;
 use clew_context::model::{
     Author, Channel, ChannelId, ChannelKind, GuildId, Mention, Message, MessageFlags, MessageId,
     MessageKind, Referenced, ThreadState, UnixMillis, UserId,
 };
+
+/// A scenario after its last operation.
+pub(super) struct Scenario {
+    pub(super) channels: Vec<Channel>,
+    /// Channels that the bot cannot see.
+    pub(super) hidden: BTreeSet<ChannelId>,
+    /// By channel, then id.
+    pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
+    pub(super) bot: Option<UserId>,
+    pub(super) trigger: Option<MessageId>,
+    /// Everyone, including the bot: id, name, bot flag.
+    pub(super) users: Vec<(UserId, String, bool)>,
+}
 
 /// The recording after the operations so far.
 pub(super) struct StagedScenario {
@@ -259,4 +271,12 @@ impl StagedScenario {
         }
         mentions
     }
+}
+
+/// Whether a channel of this kind can hold messages at all.
+const fn holds_messages(kind: ChannelKind) -> bool {
+    !matches!(
+        kind,
+        ChannelKind::Category | ChannelKind::Forum | ChannelKind::Media
+    )
 }

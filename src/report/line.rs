@@ -128,6 +128,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// A name, if there is one.
+pub(super) fn maybe<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
+    text.map(|text| &*text.0).filter(|text| !text.is_empty())
+}
+
+/// A name that older versions may not have written.
+pub(super) fn always<'a>(text: Option<&'a Text<'_>>) -> &'a str {
+    text.map_or("unknown", |text| &*text.0)
+}
+
 /// An id: a decimal number in a string.
 fn id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     parsed(from, "an id", |text| text.parse().ok())

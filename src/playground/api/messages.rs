@@ -8,7 +8,8 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, ApiError, Body, id};
+use super::{Answer, Body, id};
+use crate::playground::error::ApiError;
 use crate::playground::{Shared, shown};
 use clew_simulator::{ChannelKind, Draft, File, Id, Permissions, World};
 

@@ -6,8 +6,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 
-use super::{Answer, ApiError, Body, id, messages};
+use super::{Answer, Body, id, messages};
 use crate::playground::Shared;
+use crate::playground::error::ApiError;
 use clew_simulator::{Channel, ChannelKind, Id, Permissions, World};
 
 /// The longest name of a thread, in characters, as on Discord.
