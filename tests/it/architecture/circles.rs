@@ -1,5 +1,5 @@
-//! Circles: the top-level modules of the bot, and the children of each, import one another in one
-//! direction only. Tests may import as they like.
+//! Circles: the bot's modules that have one parent import one another in one direction only. Tests may
+//! import as they like.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,17 +128,16 @@ fn circles(mut imports: Imports) -> Imports {
     }
 }
 
-/// The circles among the top-level modules, and among the children of each.
+/// The circles among the top-level modules, and among the children of every module.
 fn found_in(sources: &[Source]) -> Vec<String> {
     let production = sources.iter().filter(|source| !source.is_test());
     let files: Vec<(Names, String)> = production
         .map(|source| (module_of(source), source.production().to_owned()))
         .collect();
     let modules: BTreeSet<Names> = files.iter().map(|(module, _)| module.clone()).collect();
-    let parents = modules.iter().filter(|module| module.len() < 2);
-    let found = parents.flat_map(|parent| {
+    let found = modules.iter().flat_map(|parent| {
         let circles = circles(imports_among(parent, &files, &modules));
-        let place = parent.concat();
+        let place = parent.join("::");
         circles
             .into_iter()
             .map(move |(from, to)| format!("{place}: {from} imports {to}"))
