@@ -30,7 +30,7 @@ use tracing::level_filters::LevelFilter;
 use crate::config::{Config, LogFormat};
 use crate::telemetry::init_log;
 
-use exit::fail;
+use exit::{Ended, Failure, cannot};
 
 /// A Discord bot that answers with the right context
 ///
@@ -93,19 +93,21 @@ pub fn main() -> ExitCode {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return fail(&error),
+        Err(error) => return cannot(error).told(),
     };
-    match cli.command {
-        Some(CliCommand::Replay(args)) => match runtime.block_on(replay::run(*args)) {
-            Ok(code) => code,
-            Err(error) => fail(error.as_ref()),
-        },
+    run(cli.command, &runtime).unwrap_or_else(Failure::told)
+}
+
+fn run(command: Option<CliCommand>, runtime: &Runtime) -> Ended {
+    match command {
+        Some(CliCommand::Replay(args)) => runtime.block_on(replay::run(*args)).map_err(cannot),
         Some(CliCommand::Tune(args)) => tune::run(*args),
-        Some(CliCommand::Report(args)) => configured(|config| report::run(&args, &config)),
-        Some(CliCommand::Store(command)) => configured(|config| {
+        Some(CliCommand::Report(args)) => report::run(&args, &configured()?),
+        Some(CliCommand::Store(command)) => {
+            let config = configured()?;
             init_log(LevelFilter::WARN, LogFormat::Text);
             runtime.block_on(store::run(command, &config))
-        }),
+        }
         Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
         Some(CliCommand::Playground(args)) => runtime.block_on(playground::run(args)),
         Some(CliCommand::Settings) => print::settings(),
@@ -116,24 +118,20 @@ pub fn main() -> ExitCode {
         Some(CliCommand::Doctor(args)) => {
             runtime.block_on(doctor::run(&args, Config::of_process()))
         }
-        Some(CliCommand::Health) => configured(|config| health::run(&config)),
-        Some(CliCommand::Run) => configured(|config| connect(&runtime, config)),
-        None => configured(|config| {
-            if is_for_demo(&config) {
+        Some(CliCommand::Health) => health::run(&configured()?),
+        Some(CliCommand::Run) => connect(runtime, configured()?),
+        None => match configured()? {
+            config if is_for_demo(&config) => {
                 runtime.block_on(demo::run(demo::DemoArgs::default()))
-            } else {
-                connect(&runtime, config)
             }
-        }),
+            config => connect(runtime, config),
+        },
     }
 }
 
-/// Does something with the settings of the process, if they can be used.
-fn configured(work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
-    match Config::of_process() {
-        Ok(config) => work(config),
-        Err(errors) => fail(&errors),
-    }
+/// The settings of the process, if they can be used.
+fn configured() -> Result<Config, Failure> {
+    Config::of_process().map_err(cannot)
 }
 
 /// Whether nothing suggests that a bot is wanted.
@@ -141,7 +139,7 @@ fn is_for_demo(config: &Config) -> bool {
     config.discord.token.is_none() && config.meant_as_token().is_none()
 }
 
-fn connect(runtime: &Runtime, config: Config) -> ExitCode {
+fn connect(runtime: &Runtime, config: Config) -> Ended {
     init_log(config.log.level, config.log.format);
     runtime.block_on(run::run(config))
 }
