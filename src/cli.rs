@@ -21,7 +21,7 @@ pub mod tune;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use rustix::fs::Mode;
 use tokio::runtime::Runtime;
@@ -78,6 +78,15 @@ enum CliCommand {
     },
     /// Print the manual page
     Man,
+}
+
+/// `--format` of what is told at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Text for people.
+    Text,
+    /// One JSON object.
+    Json,
 }
 
 /// Parses the arguments and does what they say.

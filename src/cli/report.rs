@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::FormatArg;
 use super::exit::{Ended, FAILED, Failure, cannot, failed, unprinted};
 use crate::app::system_clock;
 use crate::config::Config;
@@ -43,15 +44,6 @@ pub(super) struct ReportArgs {
     /// Also write a page with plots to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-}
-
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatArg {
-    /// Text for people.
-    Text,
-    /// One JSON object.
-    Json,
 }
 
 /// Reads the telemetry and prints the report.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::FormatArg;
 use super::exit::{Ended, FAILED, cannot, failed, printed};
 use super::progress::bar;
 use super::replay::{show, tell_left_out};
@@ -75,15 +76,6 @@ pub enum TriggerArg {
     Replies,
     /// Every message by a person.
     All,
-}
-
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// Text for people.
-    Text,
-    /// One JSON object.
-    Json,
 }
 
 /// Runs the command on the process's environment, standard output and error.
