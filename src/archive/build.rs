@@ -76,7 +76,6 @@ impl Recording {
         }
         self.hidden.extend(scenario.hidden);
         self.bot = self.bot.or(scenario.bot);
-        self.trigger = self.trigger.or(scenario.trigger);
     }
 
     fn record(&mut self, channel: Channel) -> &mut RecordedChannel {

@@ -52,13 +52,8 @@ pub(super) fn read(
         report.note(|| place, &problem);
     }
     let mut stage = StagedScenario::new(wire.bot, wire.users, wire.guilds, wire.dms);
-    for (raw, trigger) in wire
-        .timeline
-        .into_iter()
-        .map(|raw| (raw, false))
-        .chain(wire.trigger.map(|raw| (raw, true)))
-    {
-        if let Err((place, problem)) = step(path, &text, raw, trigger, &mut stage) {
+    for raw in wire.timeline.into_iter().chain(wire.trigger) {
+        if let Err((place, problem)) = step(path, &text, raw, &mut stage) {
             if !lenient {
                 return Err(ArchiveError::Bad { place, problem });
             }
@@ -74,7 +69,6 @@ fn step(
     path: &Path,
     text: &str,
     raw: &RawValue,
-    trigger: bool,
     stage: &mut StagedScenario,
 ) -> Result<(), (super::FilePlace, String)> {
     // `raw` is a slice of `text`.
@@ -85,7 +79,7 @@ fn step(
         (at(offset, None), plain(&error))
     })?;
     let id = op.message().map(|id| id.to_string());
-    let applied = stage.apply(op, trigger);
+    let applied = stage.apply(op);
     applied.map_err(|problem| (at(0, id.as_deref()), problem))
 }
 

@@ -20,7 +20,6 @@ pub(super) struct Scenario {
     /// By channel, then id.
     pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
     pub(super) bot: Option<UserId>,
-    pub(super) trigger: Option<MessageId>,
     /// Everyone, including the bot: id, name, bot flag.
     pub(super) users: Vec<(UserId, String, bool)>,
 }
@@ -35,7 +34,6 @@ pub(super) struct StagedScenario {
     tags: HashMap<String, String>,
     messages: BTreeMap<(ChannelId, MessageId), Message>,
     deleted: BTreeSet<MessageId>,
-    trigger: Option<MessageId>,
 }
 
 impl StagedScenario {
@@ -56,7 +54,6 @@ impl StagedScenario {
             tags: HashMap::new(),
             messages: BTreeMap::new(),
             deleted: BTreeSet::new(),
-            trigger: None,
         };
         for dm in dms {
             let kind = ChannelKind::Dm.number();
@@ -74,15 +71,9 @@ impl StagedScenario {
     }
 
     /// Applies one operation; the error says what is wrong with it.
-    pub(super) fn apply(&mut self, op: Op, trigger: bool) -> Result<(), String> {
+    pub(super) fn apply(&mut self, op: Op) -> Result<(), String> {
         match op {
-            Op::Create { message } => {
-                let id = message.id;
-                self.create(*message)?;
-                if trigger {
-                    self.trigger = Some(id);
-                }
-            }
+            Op::Create { message } => self.create(*message)?,
             Op::Thread { thread, starter_id } => self.open_thread(thread, starter_id)?,
             Op::Edit {
                 channel_id,
@@ -132,7 +123,6 @@ impl StagedScenario {
             hidden: self.hidden,
             messages: self.messages,
             bot: self.bot,
-            trigger: self.trigger,
         }
     }
 
