@@ -85,10 +85,9 @@ impl Failure {
             return ExitCode::SUCCESS;
         };
         let because: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
-        match (
-            Config::log_format_of_process(),
-            error.downcast_ref::<ConfigErrors>(),
-        ) {
+        let top = error.chain().next();
+        let settings = top.and_then(|top| top.downcast_ref::<ConfigErrors>());
+        match (Config::log_format_of_process(), settings) {
             (LogFormat::Text, _) => tell_failure(&error, &because),
             (LogFormat::Json, Some(errors)) => {
                 let fields = json!({"problems": errors.problems, "notes": errors.warnings});

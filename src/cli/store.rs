@@ -24,7 +24,7 @@ use super::exit::{Ended, Failure, cannot, failed};
 use crate::app::{self, system_clock};
 use crate::config::{Config, MemoryConfig};
 use crate::report::grouped;
-use clew_discord::session::{LockError, SessionLock};
+use clew_discord::session::LockError;
 use clew_store::model::StoreAddress;
 use clew_store::outputs::OutputFolder;
 use clew_store::{Kind, Store, Transcripts};
@@ -192,7 +192,7 @@ async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Failure
 }
 
 async fn migrate(config: &Config) -> Ended {
-    let _alone = claim(config)?;
+    let _alone = app::claim(config)?;
     let address = &config.memory.store;
     let before = Store::version(address).await?;
     let folders = app::folders(&config.memory);
@@ -216,11 +216,6 @@ async fn vacuum(config: &Config) -> Ended {
     opened.store.close().await?;
     writeln!(io::stdout(), "{}: done", opened.place)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Makes sure that no bot with these settings runs meanwhile.
-fn claim(config: &Config) -> Result<SessionLock, Failure> {
-    Ok(app::claim(config)?)
 }
 
 /// Of a column of numbers, in characters.

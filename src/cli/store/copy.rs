@@ -41,7 +41,7 @@ pub(super) async fn run(config: &Config, args: &CopyArgs) -> Ended {
     check_pair(&from_address, &to_address)?;
     let configured = &config.memory.store;
     let is_ours = is_same(&from_address, configured) || is_same(&to_address, configured);
-    let _alone = is_ours.then(|| super::claim(config)).transpose()?;
+    let _alone = is_ours.then(|| app::claim(config)).transpose()?;
     let from = super::there(&from_address, config).await?;
     let folders = app::folders(&config.memory);
     let to = Store::open_beside(&to_address, &folders, system_clock()).await?;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{OpenedStore, Table};
+use crate::app;
 use crate::cli::exit::{Ended, Failure, NEEDS_CONSENT};
 use crate::config::Config;
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
@@ -45,7 +46,7 @@ pub(super) async fn run(config: &Config, args: &EraseArgs) -> Ended {
         return Ok(ExitCode::SUCCESS);
     };
     if args.yes {
-        let _alone = super::claim(config)?;
+        let _alone = app::claim(config)?;
         let opened = OpenedStore::of(config).await?;
         let done = erase(&opened, erasure).await;
         opened.store.close().await?;

@@ -58,7 +58,7 @@ struct OtherLines {
 }
 
 pub(super) async fn run(config: &Config, args: &ImportArgs) -> Ended {
-    let _alone = super::claim(config)?;
+    let _alone = app::claim(config)?;
     let opted_out = check(args)?;
     let memory = &config.memory;
     let transcripts = match &memory.dm_logs_dir {
@@ -159,7 +159,7 @@ async fn write(
                 }
             },
             Line::Output => others.outputs += 1,
-            Line::End => {}
+            Line::End { .. } => {}
         }
         bar.inc(bytes as u64);
     }

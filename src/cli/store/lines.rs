@@ -92,8 +92,11 @@ pub(super) enum Line {
     Log { user: UserId, text: String },
     /// A result of a tool.
     Output,
-    /// The end of a file.
-    End,
+    /// The end of a file: how many entries stand before it, and their checksum.
+    End {
+        entries: u64,
+        sha256: Option<String>,
+    },
 }
 
 /// Why a line was refused; holds none of its text.
@@ -183,14 +186,14 @@ impl Lines {
         let is_whole = self.text.ends_with(b"\n");
         let text = std::str::from_utf8(&self.text).map_err(|_| LineError::NotText);
         match text.and_then(parse) {
-            Ok(Parsed::Line(line)) => {
-                self.sum.add(&self.text);
-                Ok(line)
-            }
-            Ok(Parsed::End { entries, sha256 }) => {
+            Ok(Line::End { entries, sha256 }) => {
                 self.check(entries, sha256.as_deref())?;
                 self.is_ended = true;
-                Ok(Line::End)
+                Ok(Line::End { entries, sha256 })
+            }
+            Ok(line) => {
+                self.sum.add(&self.text);
+                Ok(line)
             }
             Err(_) if !is_whole => Err(LineError::Torn),
             Err(error) => Err(error),
@@ -212,26 +215,18 @@ impl Lines {
     }
 }
 
-enum Parsed {
-    Line(Line),
-    End {
-        entries: u64,
-        sha256: Option<String>,
-    },
-}
-
-fn parse(text: &str) -> Result<Parsed, LineError> {
+fn parse(text: &str) -> Result<Line, LineError> {
     let error = match Record::from_line(text) {
-        Ok(record) => return Ok(Parsed::Line(Line::Entry(Box::new(record)))),
+        Ok(record) => return Ok(Line::Entry(Box::new(record))),
         Err(error) => error,
     };
     match serde_json::from_str(text) {
-        Ok(OtherLine::DirectMessageLog) => Ok(Parsed::Line(Line::Log {
+        Ok(OtherLine::DirectMessageLog) => Ok(Line::Log {
             user: Transcripts::owner_of(text)?,
             text: text.to_owned(),
-        })),
-        Ok(OtherLine::ToolOutput) => Ok(Parsed::Line(Line::Output)),
-        Ok(OtherLine::End { entries, sha256 }) => Ok(Parsed::End { entries, sha256 }),
+        }),
+        Ok(OtherLine::ToolOutput) => Ok(Line::Output),
+        Ok(OtherLine::End { entries, sha256 }) => Ok(Line::End { entries, sha256 }),
         Err(_) => Err(error.into()),
     }
 }
