@@ -121,7 +121,7 @@ impl Playground {
         })?;
         let address = listener.local_addr().map_err(Error::Serve)?;
         let (world, suggestion) = world::build();
-        let own_model = options.settings.iter().any(is_model);
+        let own_model = sandbox::name_model(&options.settings);
         let scripted = if own_model {
             None
         } else {
@@ -220,8 +220,4 @@ impl Playground {
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
-}
-
-fn is_model((name, value): &(String, String)) -> bool {
-    name == "LLM_BASE_URL" && !value.is_empty()
 }

@@ -95,12 +95,19 @@ pub(super) fn object(shared: &Shared, channel: Id, message: Id) -> Value {
     message
 }
 
+/// Whether there is such a person; a bot is none.
+pub(super) fn person(world: &World, id: Id) -> Result<(), ApiError> {
+    match world.get_user(id) {
+        Some(user) if !user.bot => Ok(()),
+        _ => Err(ApiError::missing("there is no such person")),
+    }
+}
+
 /// Whether a person may write in a channel.
 pub(super) fn may_write(world: &World, channel: Id, author: Id) -> Result<(), ApiError> {
     let found = world.get_channel(channel);
     let found = found.ok_or_else(|| ApiError::missing("this channel is gone"))?;
-    let person = world.get_user(author).filter(|user| !user.bot);
-    person.ok_or_else(|| ApiError::missing("there is no such person"))?;
+    person(world, author)?;
     if found.kind.is_forum() {
         return Err(ApiError::bad("a forum has posts only: open one"));
     }
