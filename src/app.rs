@@ -45,10 +45,9 @@ use clew_context::model::{ApplicationId, Clock, Secret, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
-use clew_discord::session::{
-    self as session_files, LockError, SessionLock, ShardProgress, ShardSession,
-};
+use clew_discord::session::{self as session_files, LockError, ShardProgress, ShardSession};
 
+pub use begin::claim;
 pub use clock::system_clock;
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
@@ -248,14 +247,6 @@ fn export_traces(
     let (traces, exporter) = Traces::export(traces, config.llm.as_ref())?;
     *telemetry = telemetry.clone().traced(traces);
     Ok(Some(exporter))
-}
-
-/// Claims `STATE_DIR`: no other bot can run from it while the lock is held.
-///
-/// # Errors
-/// If a bot is running from it already, or the folder cannot be written to.
-pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
-    SessionLock::take(&config.state_dir.join(SESSION_FILE))
 }
 
 /// Has the next process begin a new session, after which what is stored counts as

@@ -86,7 +86,6 @@ pub struct Recording {
     participants: Participants,
     hidden: BTreeSet<ChannelId>,
     bot: Option<UserId>,
-    trigger: Option<MessageId>,
     report: Report,
 }
 
@@ -266,12 +265,6 @@ impl Recording {
     /// The scenario's bot; with several scenarios, the first one's.
     pub fn bot(&self) -> Option<UserId> {
         self.bot
-    }
-
-    /// The scenario's trigger; with several scenarios, the first one's.
-    #[cfg(feature = "test-util")]
-    pub fn trigger(&self) -> Option<MessageId> {
-        self.trigger
     }
 
     /// What was read and what was left out.

@@ -6,6 +6,7 @@
 
 mod demo;
 mod doctor;
+mod exit;
 mod health;
 mod init;
 mod playground;
@@ -18,27 +19,18 @@ mod signals;
 mod store;
 pub mod tune;
 
-use std::error::Error;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use rustix::fs::Mode;
-use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use crate::app::system_clock;
-use crate::config::{Config, ConfigErrors, LogFormat};
+use crate::config::{Config, LogFormat};
 use crate::telemetry::init_log;
 
-/// The exit code for settings and input that only a person can fix.
-const CANNOT: u8 = 2;
-/// The exit code for failures while running.
-const FAILED: u8 = 1;
-/// The exit code for work that was refused without consent.
-const NEEDS_CONSENT: u8 = 3;
+use exit::{Ended, Failure, cannot};
 
 /// A Discord bot that answers with the right context
 ///
@@ -88,6 +80,15 @@ enum CliCommand {
     Man,
 }
 
+/// `--format` of what is told at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Text for people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -101,19 +102,21 @@ pub fn main() -> ExitCode {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return fail(&error),
+        Err(error) => return cannot(error).told(),
     };
-    match cli.command {
-        Some(CliCommand::Replay(args)) => match runtime.block_on(replay::run(*args)) {
-            Ok(code) => code,
-            Err(error) => fail(error.as_ref()),
-        },
+    run(cli.command, &runtime).unwrap_or_else(Failure::told)
+}
+
+fn run(command: Option<CliCommand>, runtime: &Runtime) -> Ended {
+    match command {
+        Some(CliCommand::Replay(args)) => runtime.block_on(replay::run(*args)).map_err(cannot),
         Some(CliCommand::Tune(args)) => tune::run(*args),
-        Some(CliCommand::Report(args)) => configured(|config| report::run(&args, &config)),
-        Some(CliCommand::Store(command)) => configured(|config| {
+        Some(CliCommand::Report(args)) => report::run(&args, &configured()?),
+        Some(CliCommand::Store(command)) => {
+            let config = configured()?;
             init_log(LevelFilter::WARN, LogFormat::Text);
             runtime.block_on(store::run(command, &config))
-        }),
+        }
         Some(CliCommand::Demo(args)) => runtime.block_on(demo::run(args)),
         Some(CliCommand::Playground(args)) => runtime.block_on(playground::run(args)),
         Some(CliCommand::Settings) => print::settings(),
@@ -124,24 +127,20 @@ pub fn main() -> ExitCode {
         Some(CliCommand::Doctor(args)) => {
             runtime.block_on(doctor::run(&args, Config::of_process()))
         }
-        Some(CliCommand::Health) => configured(|config| health::run(&config)),
-        Some(CliCommand::Run) => configured(|config| connect(&runtime, config)),
-        None => configured(|config| {
-            if is_for_demo(&config) {
+        Some(CliCommand::Health) => health::run(&configured()?),
+        Some(CliCommand::Run) => connect(runtime, configured()?),
+        None => match configured()? {
+            config if is_for_demo(&config) => {
                 runtime.block_on(demo::run(demo::DemoArgs::default()))
-            } else {
-                connect(&runtime, config)
             }
-        }),
+            config => connect(runtime, config),
+        },
     }
 }
 
-/// Does something with the settings of the process, if they can be used.
-fn configured(work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
-    match Config::of_process() {
-        Ok(config) => work(config),
-        Err(errors) => fail(&errors),
-    }
+/// The settings of the process, if they can be used.
+fn configured() -> Result<Config, Failure> {
+    Config::of_process().map_err(cannot)
 }
 
 /// Whether nothing suggests that a bot is wanted.
@@ -149,63 +148,7 @@ fn is_for_demo(config: &Config) -> bool {
     config.discord.token.is_none() && config.meant_as_token().is_none()
 }
 
-fn connect(runtime: &Runtime, config: Config) -> ExitCode {
+fn connect(runtime: &Runtime, config: Config) -> Ended {
     init_log(config.log.level, config.log.format);
     runtime.block_on(run::run(config))
-}
-
-/// Reports an error that only a person can fix, before the process ends.
-fn fail(error: &(dyn Error + 'static)) -> ExitCode {
-    fail_with(CANNOT, error)
-}
-
-/// Reports an error, before the process ends.
-fn fail_with(code: u8, error: &(dyn Error + 'static)) -> ExitCode {
-    let mut because = Vec::new();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        because.push(cause.to_string());
-        source = cause.source();
-    }
-    match Config::log_format_of_process() {
-        LogFormat::Text => tell_failure(error, &because),
-        LogFormat::Json => match error.downcast_ref::<ConfigErrors>() {
-            Some(ConfigErrors {
-                problems, warnings, ..
-            }) => {
-                let fields = json!({"problems": problems, "notes": warnings});
-                log_object(Level::ERROR, "the settings cannot be used", fields);
-            }
-            None => log_object(
-                Level::ERROR,
-                &error.to_string(),
-                json!({"because": because}),
-            ),
-        },
-    }
-    ExitCode::from(code)
-}
-
-#[expect(clippy::print_stderr, reason = "there may be no log")]
-fn tell_failure(error: &dyn Error, because: &[String]) {
-    eprintln!("clew: {error}");
-    for cause in because {
-        eprintln!("  because: {cause}");
-    }
-}
-
-/// Writes an object with these fields, as the log in JSON writes lines, whose fields are
-/// texts and numbers only.
-#[expect(clippy::print_stderr, reason = "the log's writer takes no objects")]
-fn log_object(level: Level, message: &str, fields: Value) {
-    let mut line = json!({
-        "timestamp": system_clock()().rfc3339(),
-        "level": level.as_str(),
-        "message": message,
-        "target": "clew",
-    });
-    if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
-        line.extend(fields);
-    }
-    eprintln!("{line}");
 }

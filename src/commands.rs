@@ -43,8 +43,8 @@ use clew_discord::model::{CommandSpec, InteractionData};
 use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 
-pub use call::{Call, Deferral};
-pub use done::{BeginningRun, Done, Effect, Reply};
+pub use call::Call;
+pub use done::{BeginningRun, Deferral, Done, Effect, Reply};
 
 use definition::{Button, Command, Handler, find};
 use done::{Stop, finished};
@@ -178,7 +178,7 @@ fn plan_admitted(
         Handler::Turn(_) if mode == ChannelMode::Off => Err(Refused::SwitchedOff),
         Handler::Turn(request) => Ok(Planned::Turn(Box::new(request(incoming)?))),
         Handler::Answer(run) => {
-            let call = Call::new(incoming, channel, mode, found, run);
+            let call = Call::new(incoming, channel, mode, found.called, run);
             Ok(Planned::Run(Box::new(call)))
         }
     }
@@ -191,5 +191,5 @@ pub async fn run(services: &CommandServices<'_>, call: &Call) -> Done {
     if let Err(Stop::Store(error)) = &done {
         services.memory.note_failed_request(error);
     }
-    finished(call, done)
+    finished(call.deferral(), done)
 }

@@ -24,6 +24,7 @@ mod prices;
 mod problem;
 mod prompt;
 mod runs;
+mod server;
 mod store;
 mod telemetry;
 mod tools;

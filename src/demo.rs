@@ -102,8 +102,7 @@ pub struct DemoOptions {
 impl DemoOptions {
     /// Whether a model of the person's own answers.
     fn has_model(&self) -> bool {
-        let mut names = self.settings.iter();
-        names.any(|(name, value)| name == "LLM_BASE_URL" && !value.is_empty())
+        sandbox::name_model(&self.settings)
     }
 
     /// Whether the person changes what is collected.

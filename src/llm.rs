@@ -13,6 +13,7 @@ mod calls;
 mod capabilities;
 mod dialect;
 mod error;
+mod estimate;
 mod meter;
 mod redact;
 mod request;
@@ -39,18 +40,12 @@ use clew_context::outside::Http;
 
 use self::capabilities::Capabilities;
 pub use self::error::{Error, SetupError};
+pub use self::estimate::{IMAGE_TOKENS, estimated, tokens};
 use self::meter::TokenAccount;
 pub use self::meter::TokenMeter;
 use self::redact::Redactor;
 use self::request::{ModelRequest, RequestLimits};
 pub use self::servers::{ModelServers, ServerAttempts};
-
-/// How many bytes of UTF-8 count as one token. Plain English has four or more per
-/// token; other scripts, code and numbers have fewer.
-const BYTES_A_TOKEN: usize = 3;
-
-/// An estimate of the tokens of an image: most models make between 250 and 1,600 of one.
-pub const IMAGE_TOKENS: usize = 1_000;
 
 /// The longest time to wait for a connection.
 const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -362,18 +357,6 @@ impl AnswerEnd {
         }
         Ok(self)
     }
-}
-
-/// An estimate of the tokens of a prompt: only the server knows exactly.
-pub fn tokens(prompt: &[ChatMessage]) -> usize {
-    let texts = prompt.iter().flat_map(ChatMessage::texts);
-    let images = prompt.iter().flat_map(ChatMessage::images);
-    estimated(texts.map(str::len).sum()) + IMAGE_TOKENS * images.count()
-}
-
-/// An estimate of the tokens of so many bytes of UTF-8.
-pub const fn estimated(bytes: usize) -> usize {
-    bytes.div_ceil(BYTES_A_TOKEN)
 }
 
 fn endpoint(base_url: &str) -> Result<Url, SetupError> {

@@ -7,8 +7,10 @@
 
 mod api;
 mod context;
+mod error;
 mod events;
 mod export;
+mod faults;
 mod guard;
 mod html;
 mod model;
@@ -38,6 +40,7 @@ use clew_simulator::{Id, ScriptedModel, Simulator};
 pub use html::{Names, to_html};
 
 use events::EventHub;
+use faults::FaultState;
 use guard::PageToken;
 use turns::KeptTurns;
 
@@ -100,7 +103,7 @@ struct Shared {
     model: String,
     /// Where a newcomer may ask, and what.
     suggestion: (Id, String),
-    faults: Mutex<api::FaultState>,
+    faults: Mutex<FaultState>,
     /// How many exports are open.
     opened: tokio::sync::Mutex<usize>,
 }
@@ -118,7 +121,7 @@ impl Playground {
         })?;
         let address = listener.local_addr().map_err(Error::Serve)?;
         let (world, suggestion) = world::build();
-        let own_model = options.settings.iter().any(is_model);
+        let own_model = sandbox::name_model(&options.settings);
         let scripted = if own_model {
             None
         } else {
@@ -217,8 +220,4 @@ impl Playground {
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
-}
-
-fn is_model((name, value): &(String, String)) -> bool {
-    name == "LLM_BASE_URL" && !value.is_empty()
 }

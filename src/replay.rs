@@ -17,6 +17,7 @@
 mod bot;
 mod figures;
 mod names;
+mod pass;
 mod recall;
 mod recorded;
 mod report;
@@ -34,7 +35,7 @@ use crate::archive::{ArchiveError, ReadOptions, Recording, Report};
 use crate::config::Config;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::WindowLimits;
-use clew_context::model::{Cause, Limits, Message, MessageId, ReplyTarget, TriggerRules};
+use clew_context::model::{Limits, Message, MessageId, ReplyTarget, TriggerRules};
 
 #[cfg(feature = "test-util")]
 pub use figures::{ByCap, Labelled, Spread};
@@ -49,13 +50,11 @@ pub use table::{LABELS_LEGEND, LEGEND, cells, head, heads, row, scene_name, shar
 
 pub use timeline::timeline;
 
+use pass::pass;
 use recall::Recalls;
 use report::Reporter;
 use router::Router;
-use turn::{ReplayOutcome, ReplayTurns, Warm};
-
-/// The number of messages between two calls of the progress function.
-const PROGRESS_EVERY: u64 = 1_000;
+use turn::{ReplayOutcome, ReplayTurns};
 
 /// What to replay, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -374,43 +373,4 @@ fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> Result<Message, ReplayError
     }
     turns.recording.carry(&mut message)?;
     Ok(message)
-}
-
-/// Replays all messages in order, as the gateway would deliver them, until `take` of a
-/// trigger's outcome says that it was the last.
-async fn pass(
-    turns: ReplayTurns<'_>,
-    start: Start,
-    mut cause: impl FnMut(&Message) -> Result<Option<Cause>, ReplayError>,
-    mut take: impl FnMut(&ReplayOutcome) -> Result<bool, ReplayError>,
-    progress: &dyn Fn(ReplayProgress),
-) -> Result<(), ReplayError> {
-    let total = turns.recording.report().messages;
-    let mut warm = Warm::new(turns);
-    let mut done = 0;
-    for event in timeline(turns.recording) {
-        let event = event?;
-        let cause = cause(&event.message)?;
-        let outcome = match (start, cause) {
-            (Start::Cold, None) => None,
-            (Start::Cold, Some(cause)) => Some(turns.cold(event.message, cause).await?),
-            (Start::Warm, cause) => {
-                let trigger = warm.feed(event)?;
-                match cause {
-                    Some(cause) => Some(warm.turn(trigger, cause).await?),
-                    None => None,
-                }
-            }
-        };
-        if let Some(outcome) = outcome
-            && take(&outcome)?
-        {
-            break;
-        }
-        done += 1;
-        if done % PROGRESS_EVERY == 0 {
-            progress(ReplayProgress::Replaying { done, total });
-        }
-    }
-    Ok(())
 }

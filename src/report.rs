@@ -23,9 +23,6 @@ mod turns;
 mod usage;
 mod words;
 
-use std::io;
-use std::path::PathBuf;
-
 use crate::model::Prices;
 use clew_context::model::UnixMillis;
 
@@ -58,35 +55,4 @@ pub enum Guild {
     Server(u64),
     /// Those outside of servers.
     DirectMessages,
-}
-
-/// There is nothing to report about.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A path cannot be read.
-    #[error("cannot read `{}`", .path.display())]
-    Open {
-        /// The path.
-        path: PathBuf,
-        /// The system's error.
-        #[source]
-        source: io::Error,
-    },
-    /// A folder holds no telemetry.
-    #[error(
-        "no telemetry in the folder `{}`: name the folder that TELEMETRY_DIR names where the bot runs, or files",
-        .dir.display()
-    )]
-    NoFiles {
-        /// The folder.
-        dir: PathBuf,
-    },
-    /// No line is one of telemetry.
-    #[error("no line of telemetry in the {files} files, {place}: are these the bot's files?")]
-    NoLines {
-        /// How many files were read.
-        files: usize,
-        /// The first line that could not be read, and why.
-        place: String,
-    },
 }

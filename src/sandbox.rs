@@ -125,7 +125,7 @@ impl Sandbox {
 /// working directory.
 fn own_settings(discord: &Simulator, folder: &Path) -> Vec<(String, String)> {
     let path = |name: &str| folder.join(name).display().to_string();
-    [
+    settings([
         ("DISCORD_TOKEN", discord.token()),
         ("DISCORD_API_URL", discord.url()),
         ("DISCORD_GATEWAY_URL", discord.gateway_url()),
@@ -135,9 +135,19 @@ fn own_settings(discord: &Simulator, folder: &Path) -> Vec<(String, String)> {
         ("AGENTS_DIR", path("agents")),
         ("TOOL_OUTPUT_DIR", path("tool_outputs")),
         ("IN_MEMORY_CONTEXT_ONLY", "true".to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    ])
+}
+
+/// Settings as names and values.
+pub fn settings<const N: usize>(settings: [(&str, String); N]) -> Vec<(String, String)> {
+    let settings = settings.map(|(name, value)| (name.to_owned(), value));
+    settings.into()
+}
+
+/// Whether settings name a model that is asked.
+pub fn name_model(settings: &[(String, String)]) -> bool {
+    let is_model = |(name, value): &(String, String)| name == "LLM_BASE_URL" && !value.is_empty();
+    settings.iter().any(is_model)
 }
 
 fn stopped(ended: Option<Result<(), app::Error>>) -> Error {

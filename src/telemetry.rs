@@ -4,6 +4,7 @@
 //! Invariant: `telemetry` imports only words (`model`, `config`, clew-context's `model`);
 //! emitting never waits, and no line is lost without being counted.
 
+mod duration;
 pub mod event;
 mod line;
 mod log;
@@ -26,9 +27,10 @@ use clew_context::model::{Clock, MessageId};
 use clew_context::model::{UnixMillis, fixed_clock};
 use clew_store::model::Scope;
 
+pub use duration::{Ms, Seconds};
 pub use event::Event;
 use event::TurnDone;
-pub use line::{IdStyle, Ids, Ms, Seconds};
+pub use line::{IdStyle, Ids};
 #[cfg(feature = "test-util")]
 pub use log::log_filter;
 pub use log::{init_log, with_sources};

@@ -19,9 +19,9 @@ mod totals;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::config::{Config, ConfigErrors, Variable};
+use crate::config::Config;
 use crate::model::ModelPrice;
-use crate::replay::{Figures, ReplayError, ReplayProgress, Sweep, SweepSettings, sweep};
+use crate::replay::{Figures, ReplayProgress, Sweep, SweepSettings, sweep};
 use clew_context::model::Scene;
 
 pub use choose::{Choice, Reason};
@@ -31,7 +31,6 @@ pub use env::{lines, suggestions};
 pub use grid::Point;
 pub use grid::{Axis, Grid};
 pub use json::json;
-pub use labels::LabelError;
 pub use page::page;
 pub use text::text;
 
@@ -63,51 +62,15 @@ pub struct Tuned {
     pub price: Option<ModelPrice>,
 }
 
-/// Nothing could be tuned.
-#[derive(Debug, thiserror::Error)]
-pub enum TuneError {
-    /// `--sweep` cannot be understood.
-    #[error("--sweep {0}: accepted: NAME=VALUE,VALUE, such as MEM_MAX_MSGS=10,20,40")]
-    Sweep(String),
-    /// `--sweep` names no cap.
-    #[error("--sweep {0}: it is no cap; those are {caps}", caps = caps())]
-    NoCap(String),
-    /// `--sweep` names a setting twice.
-    #[error("--sweep {0} is there twice: name all of its values in one")]
-    Twice(&'static str),
-    /// A value is not accepted.
-    #[error(
-        "a value of --sweep is not accepted (where values have commas in them, part them by semicolons)"
-    )]
-    Value(#[source] ConfigErrors),
-    /// Too many combinations.
-    #[error(
-        "the values make {0} combinations, and {most} is the most: sweep fewer at once",
-        most = grid::MOST_POINTS
-    )]
-    TooManyPoints(usize),
-    /// The labels cannot be used.
-    #[error(transparent)]
-    Labels(#[from] LabelError),
-    /// The recording cannot be used.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-}
-
-fn caps() -> String {
-    let names: Vec<&str> = Variable::caps().map(|one| one.name).collect();
-    names.join(", ")
-}
-
 /// Replays, blocking on the disk, and chooses. `config` is what is set now.
 ///
 /// # Errors
-/// See [`TuneError`].
+/// A sentence for the person at the terminal: about `--sweep`, the labels or the recording.
 pub fn tune(
     settings: TuneSettings,
     config: &Config,
     progress: &dyn Fn(ReplayProgress),
-) -> Result<Tuned, TuneError> {
+) -> anyhow::Result<Tuned> {
     let grid = Grid::new(&settings.sweeps, config)?;
     let labels = settings.labels.as_deref().map(labels::read).transpose()?;
     let caps: Vec<_> = grid.points.iter().map(|point| point.caps).collect();

@@ -8,7 +8,9 @@
 //! Invariant: `turn` starts no task and keeps no state of its own; a turn is one
 //! future that listens for orders.
 
+mod answer;
 mod ask;
+mod background;
 mod control;
 mod deliver;
 mod extract;
@@ -16,6 +18,7 @@ mod gather;
 mod image_room;
 mod left;
 mod line;
+mod news;
 mod observe;
 pub mod patience;
 mod progress;
@@ -46,16 +49,17 @@ pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
 pub use line::{INTERRUPTED, refusal};
-pub use observe::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver, preview};
+pub use news::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver};
+pub use observe::preview;
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
 
-use ask::{Asked, TurnAnswer, ask};
+use answer::TurnAnswer;
+use ask::{Asked, ask};
 use deliver::{PostedAnswer, deliver};
-use gather::{TurnMaterial, gather};
-use observe::NotedCalls;
+use gather::{NotedCalls, TurnMaterial, gather};
 use record::{TurnReport, record};
-use roles::LatestRoles;
+use roles::{LatestRoles, answer_place};
 
 /// How often typing is sent. Discord shows it for ten seconds.
 const TYPING_EVERY: Duration = Duration::from_secs(8);
@@ -221,15 +225,6 @@ impl Turn<'_> {
     /// The call to answer, if the trigger is a command.
     fn interaction(&self) -> Option<&Interaction> {
         self.job.request.cause.interaction()
-    }
-}
-
-fn answer_place(request: &TurnRequest) -> AnswerPlace<'_> {
-    AnswerPlace {
-        asker: request.asker(),
-        roles: request.asker_roles.as_deref(),
-        channel: request.trigger.channel,
-        is_private: request.is_private,
     }
 }
 

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{CLAIM_FILE, Error, SESSION_FILE, claim, run_file, secret, token_file, wiring};
+use super::secret::{self, Keys};
+use super::{CLAIM_FILE, Error, SESSION_FILE, run_file, token_file, wiring};
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::{self, Guard, IdStyle, Telemetry, with_sources};
 use clew_context::model::Clock;
-use clew_discord::session::SessionLock;
+use clew_discord::session::{LockError, SessionLock};
 use clew_store::close_files;
 
 /// What the bot keeps in `STATE_DIR`.
@@ -37,14 +38,6 @@ pub(super) struct Begun {
     pub(super) guard: Guard,
 }
 
-/// Keys of `STATE_DIR`.
-pub(super) struct Keys {
-    /// For the nonces of frames.
-    pub(super) frames: Vec<u8>,
-    /// For what was answered.
-    pub(super) claims: Vec<u8>,
-}
-
 pub(super) fn begin(config: &Config, clock: &Clock) -> Result<Begun, Error> {
     let lock = claim(config)?;
     close_to_others(config);
@@ -64,6 +57,14 @@ pub(super) fn begin(config: &Config, clock: &Clock) -> Result<Begun, Error> {
         telemetry,
         guard,
     })
+}
+
+/// Claims `STATE_DIR`: no other bot can run from it while the lock is held.
+///
+/// # Errors
+/// If a bot is running from it already, or the folder cannot be written to.
+pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
+    SessionLock::take(&config.state_dir.join(SESSION_FILE))
 }
 
 /// Closes to other accounts what was made while they could open it. The stores see to theirs.

@@ -16,6 +16,14 @@ pub(super) const PSEUDONYM_KEY: &str = "telemetry.key";
 /// The length of a key in bytes.
 const BYTES: usize = 32;
 
+/// Keys of `STATE_DIR`.
+pub(super) struct Keys {
+    /// For the nonces of frames.
+    pub(super) frames: Vec<u8>,
+    /// For what was answered.
+    pub(super) claims: Vec<u8>,
+}
+
 /// Reads a key, or creates one that only its owner can read.
 pub(super) fn load(state_dir: &Path, file: &str) -> io::Result<Vec<u8>> {
     let path = state_dir.join(file);

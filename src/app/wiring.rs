@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::begin::Keys;
+use super::secret::Keys;
 use super::{CLAIM_FILE, Outside, run_file, token_file};
 
 use crate::agents::Agents;

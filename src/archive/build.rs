@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::export::{self, Export, ExportPass, FileKind};
 use super::index::{self, IndexEntry, KEPT};
-use super::scenario::{self, Scenario};
+use super::scenario;
+use super::staged::Scenario;
 use super::{ArchiveError, RecordedChannel, Recording};
 use clew_context::model::{Channel, ChannelId, ChannelKind, MessageKind};
 
@@ -75,7 +76,6 @@ impl Recording {
         }
         self.hidden.extend(scenario.hidden);
         self.bot = self.bot.or(scenario.bot);
-        self.trigger = self.trigger.or(scenario.trigger);
     }
 
     fn record(&mut self, channel: Channel) -> &mut RecordedChannel {

@@ -1,6 +1,8 @@
 //! The names that exports use instead of Discord's numbers. For a type that it
 //! does not know, an exporter writes the number as a string.
 
+use std::str::FromStr;
+
 use clew_context::model::{ChannelKind, MessageKind};
 
 /// Message types by the exporter's names (numbers from Discord's documentation,
@@ -54,22 +56,17 @@ const CHANNEL_KINDS: [(&str, u8); 16] = [
 
 /// A message type; an unknown name counts as a system message.
 pub(super) fn message_kind(name: &str) -> MessageKind {
-    let known = MESSAGE_KINDS.iter().find(|(known, _)| *known == name);
-    let number = match known {
-        Some((_, number)) => *number,
-        None => name.parse().unwrap_or(u16::MAX),
-    };
-    MessageKind::from_number(number)
+    MessageKind::from_number(number(&MESSAGE_KINDS, name).unwrap_or(u16::MAX))
 }
 
 /// A channel type; an unknown name gives a type that no rule applies to.
 pub(super) fn channel_kind(name: &str) -> ChannelKind {
-    let known = CHANNEL_KINDS.iter().find(|(known, _)| *known == name);
-    let number = match known {
-        Some((_, number)) => *number,
-        None => name.parse().unwrap_or(u8::MAX),
-    };
-    ChannelKind::from_number(number)
+    ChannelKind::from_number(number(&CHANNEL_KINDS, name).unwrap_or(u8::MAX))
+}
+
+fn number<N: Copy + FromStr>(kinds: &[(&str, N)], name: &str) -> Option<N> {
+    let known = kinds.iter().find(|(known, _)| *known == name);
+    known.map_or_else(|| name.parse().ok(), |(_, number)| Some(*number))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Scenario files: a small world written by hand, and what happened in it.
 //! [`archive`](super) describes the format.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -11,24 +10,10 @@ use serde_json::value::RawValue;
 use super::error::{ArchiveError, Report, place, plain};
 use super::export::position;
 use super::ops::{Op, ScenarioChannel, ScenarioGuild, ScenarioUser};
-use super::staged::StagedScenario;
-use clew_context::model::{Channel, ChannelId, ChannelKind, Message, MessageId, UserId};
+use super::staged::{Scenario, StagedScenario};
 
 /// The largest scenario, in bytes: unlike an export it is kept in memory.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-
-/// A scenario after its last operation.
-pub(super) struct Scenario {
-    pub(super) channels: Vec<Channel>,
-    /// Channels that the bot cannot see.
-    pub(super) hidden: BTreeSet<ChannelId>,
-    /// By channel, then id.
-    pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
-    pub(super) bot: Option<UserId>,
-    pub(super) trigger: Option<MessageId>,
-    /// Everyone, including the bot: id, name, bot flag.
-    pub(super) users: Vec<(UserId, String, bool)>,
-}
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -67,13 +52,8 @@ pub(super) fn read(
         report.note(|| place, &problem);
     }
     let mut stage = StagedScenario::new(wire.bot, wire.users, wire.guilds, wire.dms);
-    for (raw, trigger) in wire
-        .timeline
-        .into_iter()
-        .map(|raw| (raw, false))
-        .chain(wire.trigger.map(|raw| (raw, true)))
-    {
-        if let Err((place, problem)) = step(path, &text, raw, trigger, &mut stage) {
+    for raw in wire.timeline.into_iter().chain(wire.trigger) {
+        if let Err((place, problem)) = step(path, &text, raw, &mut stage) {
             if !lenient {
                 return Err(ArchiveError::Bad { place, problem });
             }
@@ -89,7 +69,6 @@ fn step(
     path: &Path,
     text: &str,
     raw: &RawValue,
-    trigger: bool,
     stage: &mut StagedScenario,
 ) -> Result<(), (super::FilePlace, String)> {
     // `raw` is a slice of `text`.
@@ -100,7 +79,7 @@ fn step(
         (at(offset, None), plain(&error))
     })?;
     let id = op.message().map(|id| id.to_string());
-    let applied = stage.apply(op, trigger);
+    let applied = stage.apply(op);
     applied.map_err(|problem| (at(0, id.as_deref()), problem))
 }
 
@@ -130,12 +109,4 @@ fn refused(path: &Path, text: &str, error: &serde_json::Error) -> ArchiveError {
         place,
         problem: plain(error),
     }
-}
-
-/// Whether a channel of this kind can hold messages at all.
-pub(super) const fn holds_messages(kind: ChannelKind) -> bool {
-    !matches!(
-        kind,
-        ChannelKind::Category | ChannelKind::Forum | ChannelKind::Media
-    )
 }

@@ -6,12 +6,23 @@ use super::ops::{
     Op, ScenarioChannel, ScenarioGuild, ScenarioMessage, ScenarioReference, ScenarioThread,
     ScenarioUser,
 };
-use super::scenario::{Scenario, holds_messages};
 use super::wire::mentioned_roles;
 use clew_context::model::{
     Author, Channel, ChannelId, ChannelKind, GuildId, Mention, Message, MessageFlags, MessageId,
     MessageKind, Referenced, ThreadState, UnixMillis, UserId,
 };
+
+/// A scenario after its last operation.
+pub(super) struct Scenario {
+    pub(super) channels: Vec<Channel>,
+    /// Channels that the bot cannot see.
+    pub(super) hidden: BTreeSet<ChannelId>,
+    /// By channel, then id.
+    pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
+    pub(super) bot: Option<UserId>,
+    /// Everyone, including the bot: id, name, bot flag.
+    pub(super) users: Vec<(UserId, String, bool)>,
+}
 
 /// The recording after the operations so far.
 pub(super) struct StagedScenario {
@@ -23,7 +34,6 @@ pub(super) struct StagedScenario {
     tags: HashMap<String, String>,
     messages: BTreeMap<(ChannelId, MessageId), Message>,
     deleted: BTreeSet<MessageId>,
-    trigger: Option<MessageId>,
 }
 
 impl StagedScenario {
@@ -44,7 +54,6 @@ impl StagedScenario {
             tags: HashMap::new(),
             messages: BTreeMap::new(),
             deleted: BTreeSet::new(),
-            trigger: None,
         };
         for dm in dms {
             let kind = ChannelKind::Dm.number();
@@ -62,15 +71,9 @@ impl StagedScenario {
     }
 
     /// Applies one operation; the error says what is wrong with it.
-    pub(super) fn apply(&mut self, op: Op, trigger: bool) -> Result<(), String> {
+    pub(super) fn apply(&mut self, op: Op) -> Result<(), String> {
         match op {
-            Op::Create { message } => {
-                let id = message.id;
-                self.create(*message)?;
-                if trigger {
-                    self.trigger = Some(id);
-                }
-            }
+            Op::Create { message } => self.create(*message)?,
             Op::Thread { thread, starter_id } => self.open_thread(thread, starter_id)?,
             Op::Edit {
                 channel_id,
@@ -120,7 +123,6 @@ impl StagedScenario {
             hidden: self.hidden,
             messages: self.messages,
             bot: self.bot,
-            trigger: self.trigger,
         }
     }
 
@@ -259,4 +261,12 @@ impl StagedScenario {
         }
         mentions
     }
+}
+
+/// Whether a channel of this kind can hold messages at all.
+const fn holds_messages(kind: ChannelKind) -> bool {
+    !matches!(
+        kind,
+        ChannelKind::Category | ChannelKind::Forum | ChannelKind::Media
+    )
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing::level_filters::LevelFilter;
 
-use super::{CANNOT, FAILED, fail_with};
+use super::exit::{Ended, FAILED, Failure, cannot, failed};
 use crate::config::{Config, LogFormat};
 use crate::demo::{self, DemoOptions, Error};
 use crate::sandbox;
@@ -30,7 +30,7 @@ pub(super) struct DemoArgs {
 }
 
 /// Plays the demo.
-pub(super) async fn run(args: DemoArgs) -> ExitCode {
+pub(super) async fn run(args: DemoArgs) -> Ended {
     init_log(LevelFilter::WARN, LogFormat::Text);
     let stdout = io::stdout();
     let options = DemoOptions {
@@ -45,16 +45,18 @@ pub(super) async fn run(args: DemoArgs) -> ExitCode {
     let played = tokio::select! {
         played = demo::run(options, &mut out) => played,
         // The demo's temporary folder is removed with it.
-        _ = tokio::signal::ctrl_c() => return ExitCode::from(FAILED),
+        _ = tokio::signal::ctrl_c() => return Ok(ExitCode::from(FAILED)),
     };
     match played {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(Failure::ReaderGone)
+        }
         Err(
             error @ (Error::Sandbox(sandbox::Error::Settings(_))
             | Error::NoScene { .. }
             | Error::NoQuestion { .. }),
-        ) => fail_with(CANNOT, &error),
-        Err(error) => fail_with(FAILED, &error),
+        ) => Err(cannot(error)),
+        Err(error) => Err(failed(error)),
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
-use super::{FAILED, fail_with};
+use super::exit::{Ended, FAILED, printed};
 use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;
@@ -23,7 +23,7 @@ pub(super) struct DoctorArgs {
 
 /// Tries everything. Exit codes: 0 all works; 1 something does not, or the output
 /// cannot be written.
-pub(super) async fn run(args: &DoctorArgs, config: Result<Config, ConfigErrors>) -> ExitCode {
+pub(super) async fn run(args: &DoctorArgs, config: Result<Config, ConfigErrors>) -> Ended {
     init_log(LevelFilter::ERROR, LogFormat::Text);
     let mut findings = Vec::new();
     let mut out = io::stdout().lock();
@@ -45,11 +45,11 @@ pub(super) async fn run(args: &DoctorArgs, config: Result<Config, ConfigErrors>)
             writeln!(out, "{failed} failed, {warnings} to look at")
         }
     });
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail_with(FAILED, &error),
-        _ if failed > 0 => ExitCode::from(FAILED),
-        _ => ExitCode::SUCCESS,
-    }
+    printed(written)?;
+    Ok(match failed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(FAILED),
+    })
 }
 
 /// One line, and one for the remedy.

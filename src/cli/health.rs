@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{CANNOT, FAILED, fail_with};
+use anyhow::anyhow;
+
+use super::exit::{Ended, cannot, failed};
 use crate::config::Config;
 
 /// How long connecting, and each part of the answer, may take.
@@ -14,37 +16,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer read, in bytes.
 const LONGEST: u64 = 4096;
 
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("METRICS_ADDR is not set: the bot answers health checks there")]
-    NoAddress,
-    #[error("no answer at METRICS_ADDR={address}")]
-    Silent {
-        address: SocketAddr,
-        #[source]
-        source: io::Error,
-    },
-    #[error("{0}")]
-    Unwell(String),
-}
-
-pub(super) fn run(config: &Config) -> ExitCode {
-    match check(config.telemetry.metrics) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ Error::NoAddress) => fail_with(CANNOT, &error),
-        Err(error) => fail_with(FAILED, &error),
-    }
-}
-
-fn check(address: Option<SocketAddr>) -> Result<(), Error> {
-    let address = address.ok_or(Error::NoAddress)?;
-    let answer = ask(reachable(address)).map_err(|source| Error::Silent { address, source })?;
+pub(super) fn run(config: &Config) -> Ended {
+    let no_address = "METRICS_ADDR is not set: the bot answers health checks there";
+    let address = config.telemetry.metrics;
+    let address = address.ok_or_else(|| cannot(anyhow!(no_address)))?;
+    let answer = ask(reachable(address))
+        .map_err(|error| failed(error).context(format!("no answer at METRICS_ADDR={address}")))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     if head.starts_with("HTTP/1.1 200 ") {
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     let said = if body.trim().is_empty() { head } else { body };
-    Err(Error::Unwell(said.trim().to_owned()))
+    Err(failed(anyhow!("{}", said.trim())))
 }
 
 fn ask(address: SocketAddr) -> io::Result<String> {

@@ -14,7 +14,7 @@ use clap::Args;
 use tempfile::NamedTempFile;
 use tracing::level_filters::LevelFilter;
 
-use super::{CANNOT, FAILED, fail_with};
+use super::exit::{Ended, cannot, failed};
 use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;
@@ -82,13 +82,14 @@ enum Error {
 }
 
 /// Sets the bot up. Exit codes: 0 written; 1 failed while running; 2 cannot be done so.
-pub(super) async fn run(args: InitArgs) -> ExitCode {
+pub(super) async fn run(args: InitArgs) -> Ended {
     init_log(LevelFilter::ERROR, LogFormat::Text);
-    match Setup::new(args).run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ (Error::Write(_) | Error::Terminal(_))) => fail_with(FAILED, &error),
-        Err(error) => fail_with(CANNOT, &error),
-    }
+    let done = Setup::new(args).run().await;
+    done.map_err(|error| match error {
+        Error::Write(_) | Error::Terminal(_) => failed(error),
+        error => cannot(error),
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 struct Setup {

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing::level_filters::LevelFilter;
 
+use super::exit::{Ended, FAILED, cannot, failed};
 use super::signals::Signals;
-use super::{CANNOT, FAILED, fail_with};
 use crate::config::{Config, LogFormat};
 use crate::playground::{Error, Playground, PlaygroundOptions};
 use crate::sandbox;
@@ -30,23 +30,18 @@ pub(super) struct PlaygroundArgs {
 }
 
 /// Runs the playground until Ctrl+C, or another signal that asks it to stop.
-pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
+pub(super) async fn run(args: PlaygroundArgs) -> Ended {
     init_log(LevelFilter::WARN, LogFormat::Text);
     let options = PlaygroundOptions {
         settings: Config::demo_of_process(),
         listen: SocketAddr::new(args.listen, args.port),
     };
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return fail_with(FAILED, &error),
-    };
-    let mut playground = match Box::pin(Playground::start(options)).await {
-        Ok(playground) => playground,
-        Err(error @ (Error::Listen { .. } | Error::Sandbox(sandbox::Error::Settings(_)))) => {
-            return fail_with(CANNOT, &error);
-        }
-        Err(error) => return fail_with(FAILED, &error),
-    };
+    let mut signals = Signals::listen().map_err(failed)?;
+    let started = Box::pin(Playground::start(options)).await;
+    let mut playground = started.map_err(|error| match error {
+        Error::Listen { .. } | Error::Sandbox(sandbox::Error::Settings(_)) => cannot(error),
+        error => failed(error),
+    })?;
     let link = playground.link();
     let elsewhere = if args.listen.is_unspecified() {
         "On other machines, use this one's address instead of the first part of the link.\n"
@@ -59,17 +54,15 @@ pub(super) async fn run(args: PlaygroundArgs) -> ExitCode {
          nothing is kept."
     );
     if told.is_err() {
-        return ExitCode::from(FAILED);
+        return Ok(ExitCode::from(FAILED));
     }
     let broken = tokio::select! {
         broken = playground.broken() => Some(broken),
         () = signals.next() => None,
     };
     match broken {
-        Some(error) => fail_with(FAILED, &error),
-        None => match playground.stop().await {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail_with(FAILED, &error),
-        },
-    }
+        Some(error) => Err(failed(error)),
+        None => playground.stop().await.map_err(failed),
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

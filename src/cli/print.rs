@@ -4,10 +4,12 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::{CANNOT, Cli, FAILED, fail_with};
+use super::Cli;
+use super::exit::{Ended, cannot, failed, printed};
 
 /// All settings with their defaults.
 const SETTINGS: &str = include_str!("../../.env.example");
@@ -48,46 +50,41 @@ pub(super) struct QueriesArgs {
     name: Option<String>,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("no query `{0}`: `clew queries` lists them")]
-struct NoQuery(String);
-
 /// Prints the completions of a shell.
-pub(super) fn completions(shell: Shell) -> ExitCode {
+pub(super) fn completions(shell: Shell) -> Ended {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "clew", &mut text);
     print(&text)
 }
 
 /// Prints the manual page, as `man` reads it.
-pub(super) fn man() -> ExitCode {
+pub(super) fn man() -> Ended {
     let mut text = Vec::new();
-    match clap_mangen::Man::new(Cli::command()).render(&mut text) {
-        Ok(()) => print(&text),
-        Err(error) => fail_with(FAILED, &error),
-    }
+    let rendered = clap_mangen::Man::new(Cli::command()).render(&mut text);
+    rendered.map_err(failed)?;
+    print(&text)
 }
 
 /// Prints the example settings.
-pub(super) fn settings() -> ExitCode {
+pub(super) fn settings() -> Ended {
     print(SETTINGS.as_bytes())
 }
 
 /// Prints a query, or their names.
-pub(super) fn queries(args: &QueriesArgs) -> ExitCode {
+pub(super) fn queries(args: &QueriesArgs) -> Ended {
     let Some(name) = &args.name else {
         let names: Vec<&str> = QUERIES.iter().map(|(name, _)| *name).collect();
         return print(format!("{}\n", names.join("\n")).as_bytes());
     };
     match QUERIES.iter().find(|(known, _)| known == name) {
         Some((_, text)) => print(text.as_bytes()),
-        None => fail_with(CANNOT, &NoQuery(name.clone())),
+        None => Err(cannot(anyhow!(
+            "no query `{name}`: `clew queries` lists them"
+        ))),
     }
 }
 
-fn print(text: &[u8]) -> ExitCode {
-    match io::stdout().write_all(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail_with(FAILED, &error),
-        _ => ExitCode::SUCCESS,
-    }
+fn print(text: &[u8]) -> Ended {
+    printed(io::stdout().write_all(text))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use anyhow::anyhow;
+use clap::Args;
 
-use super::{CANNOT, FAILED, fail_with};
+use super::FormatArg;
+use super::exit::{Ended, FAILED, Failure, cannot, failed, unprinted};
 use crate::app::system_clock;
 use crate::config::Config;
 use crate::report::{self, End, Guild, Options, Report};
@@ -44,63 +46,33 @@ pub(super) struct ReportArgs {
     html: Option<PathBuf>,
 }
 
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatArg {
-    /// Text for people.
-    Text,
-    /// One JSON object.
-    Json,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(
-        "`{flag} {text}` is no time: name a date (2026-01-02), a time (2026-01-02T03:04:05Z), or how long ago (12h, 7d)"
-    )]
-    Time { flag: &'static str, text: String },
-    #[error("cannot write the page to `{}`", .path.display())]
-    Page {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("cannot write the report")]
-    Output(#[source] io::Error),
-}
-
 /// Reads the telemetry and prints the report.
-pub(super) fn run(args: &ReportArgs, config: &Config) -> ExitCode {
-    let options = match options(args, config) {
-        Ok(options) => options,
-        Err(error) => return fail_with(CANNOT, &error),
-    };
+pub(super) fn run(args: &ReportArgs, config: &Config) -> Ended {
+    let options = options(args, config)?;
     let of_settings = [config.telemetry.dir.clone()];
     let paths = if args.paths.is_empty() {
         &of_settings[..]
     } else {
         &args.paths
     };
-    let report = match report::read(paths, &options) {
-        Ok(report) => report,
-        Err(error) => return fail_with(CANNOT, &error),
-    };
-    match print(args, &report) {
-        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => fail_with(FAILED, &error),
-        Ok(()) if report.is_complete() => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::from(FAILED),
-    }
+    let report = report::read(paths, &options).map_err(cannot)?;
+    print(args, &report)?;
+    Ok(if report.is_complete() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(FAILED)
+    })
 }
 
-fn options(args: &ReportArgs, config: &Config) -> Result<Options, Error> {
+fn options(args: &ReportArgs, config: &Config) -> Result<Options, Failure> {
     let now = system_clock()();
     let time = |flag, text: &Option<String>, end| {
         let parse = |text: &String| {
-            let time = report::parse_time(text, now, end);
-            time.ok_or_else(|| Error::Time {
-                flag,
-                text: text.clone(),
+            report::parse_time(text, now, end).ok_or_else(|| {
+                cannot(anyhow!(
+                    "`{flag} {text}` is no time: name a date (2026-01-02), a time \
+                     (2026-01-02T03:04:05Z), or how long ago (12h, 7d)"
+                ))
             })
         };
         text.as_ref().map(parse).transpose()
@@ -114,24 +86,20 @@ fn options(args: &ReportArgs, config: &Config) -> Result<Options, Error> {
     })
 }
 
-fn print(args: &ReportArgs, report: &Report) -> Result<(), Error> {
+fn print(args: &ReportArgs, report: &Report) -> Result<(), Failure> {
     if let Some(path) = &args.html {
-        let page = report::page(report).html();
-        fs::write(path, page).map_err(|source| Error::Page {
-            path: path.clone(),
-            source,
+        fs::write(path, report::page(report).html()).map_err(|error| {
+            failed(error).context(format!("cannot write the page to `{}`", path.display()))
         })?;
     }
     let text = match args.format {
-        FormatArg::Text => report::text(report),
-        FormatArg::Json => {
-            let json = serde_json::to_string_pretty(report);
-            json.map_err(|error| Error::Output(error.into()))? + "\n"
-        }
+        FormatArg::Text => Ok(report::text(report)),
+        FormatArg::Json => serde_json::to_string_pretty(report).map(|json| json + "\n"),
     };
-    io::stdout()
-        .write_all(text.as_bytes())
-        .map_err(Error::Output)
+    let printed = text
+        .map_err(io::Error::from)
+        .and_then(|text| io::stdout().write_all(text.as_bytes()));
+    printed.map_err(|error| unprinted(error).context("cannot write the report"))
 }
 
 fn guild(text: &str) -> Result<Guild, String> {

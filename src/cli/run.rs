@@ -9,32 +9,25 @@ use tokio_util::sync::CancellationToken;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
+use super::exit::{Ended, FAILED, cannot, log_object};
 use super::signals::Signals;
-use super::{FAILED, fail, log_object};
 use crate::app::{self, system_clock};
 use crate::config::{Config, Effective, LogFormat};
 
 /// Runs the bot until a signal ends it.
-pub(super) async fn run(config: Config) -> ExitCode {
-    if let Err(error) = app::token(&config) {
-        return fail(&error);
-    }
+pub(super) async fn run(config: Config) -> Ended {
+    app::token(&config).map_err(cannot)?;
     log_settings(&config);
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
     let shutdown = CancellationToken::new();
-    let signals = match stop_on_signals(shutdown.clone()) {
-        Ok(signals) => signals,
-        Err(error) => return fail(&error),
-    };
+    let signals = stop_on_signals(shutdown.clone()).map_err(cannot)?;
     // Boxed: the future is large, and there is only one.
     let ended = Box::pin(app::run(config, system_clock(), shutdown)).await;
     signals.abort();
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
-    }
+    ended.map_err(cannot)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// As JSON, or in a line of JSON.

@@ -17,16 +17,17 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::Subcommand;
 
-use super::{CANNOT, FAILED, NEEDS_CONSENT, fail_with};
+use super::exit::{Ended, Failure, cannot, failed};
 use crate::app::{self, system_clock};
 use crate::config::{Config, MemoryConfig};
 use crate::report::grouped;
-use clew_discord::session::{LockError, SessionLock};
+use clew_discord::session::LockError;
 use clew_store::model::StoreAddress;
 use clew_store::outputs::OutputFolder;
-use clew_store::{CopyError, Kind, Store, Transcripts};
+use clew_store::{Kind, Store, Transcripts};
 
 /// Inspect and maintain the store named by `CONTEXT_STORE`, the direct message logs in
 /// `DM_LOGS_DIR` and the results of tools in `TOOL_OUTPUT_DIR`. Commands that change
@@ -83,8 +84,8 @@ pub(super) enum StoreCommand {
 }
 
 /// Runs a command on the process's standard output and error.
-pub(super) async fn run(command: StoreCommand, config: &Config) -> ExitCode {
-    let done = match command {
+pub(super) async fn run(command: StoreCommand, config: &Config) -> Ended {
+    match command {
         StoreCommand::Stats { json } => stats::run(config, json).await,
         StoreCommand::Export(args) => export::run(config, &args).await,
         StoreCommand::Backup(args) => backup::run(config, &args).await,
@@ -93,115 +94,23 @@ pub(super) async fn run(command: StoreCommand, config: &Config) -> ExitCode {
         StoreCommand::Migrate => migrate(config).await,
         StoreCommand::Copy(args) => copy::run(config, &args).await,
         StoreCommand::Vacuum => vacuum(config).await,
-    };
-    match done {
-        Ok(CommandEnd::All) => ExitCode::SUCCESS,
-        Ok(CommandEnd::Asked) => ExitCode::from(NEEDS_CONSENT),
-        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => fail_with(error.code(), &error),
     }
 }
 
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CommandEnd {
-    /// It did what was requested.
-    All,
-    /// It said what it would do, and requires consent.
-    Asked,
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        cannot(error)
+    }
 }
 
-/// Why a command did not do what was requested.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(
-        "there is nothing at {0} yet: CONTEXT_STORE names another place, or nothing was stored so far"
-    )]
-    Absent(String),
-    #[error("{0} is no store's address; accepted: `configured`, {forms}", forms = StoreAddress::FORMS)]
-    Address(&'static str),
-    #[error("FROM and TO are the same store")]
-    Same,
-    #[error(
-        "two stores of files would share USER_PROFILE_DIR and SERVER_PROFILE_DIR: copy the folder \
-         itself while the bot is stopped"
-    )]
-    TwoFiles,
-    #[error(transparent)]
-    Running(#[from] LockError),
-    #[error(transparent)]
-    Store(#[from] clew_store::Error),
-    #[error("nothing was copied")]
-    Copy(#[source] CopyError),
-    #[error("copied in part only: remove what the store to copy to holds, and copy again")]
-    Halfway(#[source] CopyError),
-    #[error("cannot write {path}", path = .path.display())]
-    File {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("cannot read {path}", path = .path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error(
-        "line {number} of {path} cannot be imported: write the file again, or correct it, remove the \
-         last line and say --unchecked",
-        path = .path.display()
-    )]
-    Line {
-        path: PathBuf,
-        number: u64,
-        #[source]
-        source: lines::LineError,
-    },
-    #[error("cannot end the session in {path}: make the folder writable", path = .path.display())]
-    Session {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error(
-        "nothing was imported: {path} ends without the line that tells that it is whole, so entries \
-         may be missing, opt-outs among them. Write it again; what an earlier version exported, or \
-         lines that you chose, are imported with --unchecked",
-        path = .0.display()
-    )]
-    Cut(PathBuf),
-    #[error("{path} does not hold what was written to it: the disk lost some", path = .0.display())]
-    ReadAgain(PathBuf, #[source] Box<Self>),
-    #[error("cannot write the output")]
-    Output(#[from] io::Error),
-}
-
-impl Error {
-    fn code(&self) -> u8 {
-        match self {
-            Self::Absent(_)
-            | Self::Address(_)
-            | Self::Same
-            | Self::TwoFiles
-            | Self::Running(_)
-            | Self::File { .. }
-            | Self::Read { .. }
-            | Self::Line { .. }
-            | Self::Cut(_)
-            | Self::Session { .. }
-            | Self::Store(
-                clew_store::Error::Open { .. }
-                | clew_store::Error::Held { .. }
-                | clew_store::Error::Newer { .. }
-                | clew_store::Error::Damaged { .. },
-            )
-            | Self::Copy(CopyError::NotEmpty { .. }) => CANNOT,
-            Self::Store(_)
-            | Self::Copy(_)
-            | Self::Halfway(_)
-            | Self::ReadAgain(..)
-            | Self::Output(_) => FAILED,
+impl From<clew_store::Error> for Failure {
+    fn from(error: clew_store::Error) -> Self {
+        match error {
+            clew_store::Error::Open { .. }
+            | clew_store::Error::Held { .. }
+            | clew_store::Error::Newer { .. }
+            | clew_store::Error::Damaged { .. } => cannot(error),
+            error => failed(error),
         }
     }
 }
@@ -217,7 +126,7 @@ struct OpenedStore {
 
 impl OpenedStore {
     /// Opens it for changes, all that may be changed; refused while the bot runs.
-    async fn of(config: &Config) -> Result<Self, Error> {
+    async fn of(config: &Config) -> Result<Self, Failure> {
         let store = there(&config.memory.store, config).await?;
         let memory = &config.memory;
         let transcripts = match logs(memory) {
@@ -230,7 +139,7 @@ impl OpenedStore {
     }
 
     /// Opens it for reading, even while the bot runs.
-    async fn look(config: &Config) -> Result<Self, Error> {
+    async fn look(config: &Config) -> Result<Self, Failure> {
         let address = &config.memory.store;
         check_there(address).await?;
         let folders = app::folders(&config.memory);
@@ -246,7 +155,7 @@ impl OpenedStore {
         config: &Config,
         store: Store,
         transcripts: Option<Transcripts>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Failure> {
         let memory = &config.memory;
         Ok(Self {
             store,
@@ -265,22 +174,25 @@ fn logs(memory: &MemoryConfig) -> Option<PathBuf> {
 }
 
 /// Reading must never create a store.
-async fn check_there(address: &StoreAddress) -> Result<(), Error> {
+async fn check_there(address: &StoreAddress) -> Result<(), Failure> {
     match Store::version(address).await? {
         Some(_) => Ok(()),
-        None => Err(Error::Absent(address.to_string())),
+        None => Err(cannot(anyhow!(
+            "there is nothing at {address} yet: CONTEXT_STORE names another place, or nothing was \
+             stored so far"
+        ))),
     }
 }
 
 /// Opens a store that exists.
-async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Error> {
+async fn there(address: &StoreAddress, config: &Config) -> Result<Store, Failure> {
     check_there(address).await?;
     let folders = app::folders(&config.memory);
     Ok(Store::open(address, &folders, system_clock()).await?)
 }
 
-async fn migrate(config: &Config) -> Result<CommandEnd, Error> {
-    let _alone = claim(config)?;
+async fn migrate(config: &Config) -> Ended {
+    let _alone = app::claim(config)?;
     let address = &config.memory.store;
     let before = Store::version(address).await?;
     let folders = app::folders(&config.memory);
@@ -295,20 +207,15 @@ async fn migrate(config: &Config) -> Result<CommandEnd, Error> {
         Some(before) => writeln!(out, "{address}: from version {before} to {after}")?,
         None => writeln!(out, "{address} was made, of version {after}")?,
     }
-    Ok(CommandEnd::All)
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn vacuum(config: &Config) -> Result<CommandEnd, Error> {
+async fn vacuum(config: &Config) -> Ended {
     let opened = OpenedStore::of(config).await?;
     opened.store.vacuum().await?;
     opened.store.close().await?;
     writeln!(io::stdout(), "{}: done", opened.place)?;
-    Ok(CommandEnd::All)
-}
-
-/// Makes sure that no bot with these settings runs meanwhile.
-fn claim(config: &Config) -> Result<SessionLock, Error> {
-    Ok(app::claim(config)?)
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Of a column of numbers, in characters.

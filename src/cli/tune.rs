@@ -7,9 +7,10 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::FormatArg;
+use super::exit::{Ended, FAILED, cannot, failed, printed};
 use super::progress::bar;
 use super::replay::{show, tell_left_out};
-use super::{CANNOT, FAILED, fail, fail_with};
 use crate::config::Config;
 use crate::replay::{RecordedFiles, Start, SweepSettings, Triggers};
 use crate::tune::{self, Reason, TuneSettings, Tuned};
@@ -77,42 +78,26 @@ pub enum TriggerArg {
     All,
 }
 
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// Text for people.
-    Text,
-    /// One JSON object.
-    Json,
-}
-
 /// Runs the command on the process's environment, standard output and error.
-pub(super) fn run(args: TuneArgs) -> ExitCode {
-    let config = match Config::of_process_with(args.pairs()) {
-        Ok(config) => config,
-        Err(errors) => return fail(&errors),
-    };
+pub(super) fn run(args: TuneArgs) -> Ended {
+    let config = Config::of_process_with(args.pairs()).map_err(cannot)?;
     let (format, html) = (args.format, args.html.clone());
     let bar = bar();
     let tuned = tune::tune(args.settings(&config), &config, &|progress| {
         show(&bar, progress);
     });
     bar.finish_and_clear();
-    let tuned = match tuned {
-        Ok(tuned) => tuned,
-        Err(error) => return fail_with(CANNOT, &error),
-    };
-    if let Some(path) = html
-        && let Err(error) = std::fs::write(&path, tune::page(&tuned).html())
-    {
-        let error = anyhow::Error::from(error).context(format!("cannot write {}", path.display()));
-        return fail_with(FAILED, error.as_ref());
+    let tuned = tuned.map_err(cannot)?;
+    if let Some(path) = html {
+        let written = std::fs::write(&path, tune::page(&tuned).html());
+        let what = || format!("cannot write {}", path.display());
+        written.map_err(|error| failed(error).context(what()))?;
     }
-    match write(&tuned, format) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail_with(FAILED, &error),
-        _ if matches!(tuned.choice.reason, Reason::OverBudget { .. }) => ExitCode::from(FAILED),
+    printed(write(&tuned, format))?;
+    Ok(match tuned.choice.reason {
+        Reason::OverBudget { .. } => ExitCode::from(FAILED),
         _ => ExitCode::SUCCESS,
-    }
+    })
 }
 
 fn write(tuned: &Tuned, format: FormatArg) -> io::Result<()> {

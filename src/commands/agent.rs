@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::ask::question_as_message;
-use super::call::Call;
-use super::definition::{Action, Button, Command, Work, run};
+use super::call::{Call, Work, run};
+use super::definition::{Action, Button, Command, Section};
 use super::done::{BeginningRun, Done, Effect, Stop};
-use super::help::Section;
 use super::{CommandServices, Refused, choices, words};
 use crate::model::{Agent, STOP_RUN};
 use crate::runs::{Full, NewRun, Run};

@@ -1,10 +1,10 @@
 //! The call of a command that does not start a turn.
 
+use std::pin::Pin;
 use std::str::FromStr;
 
-use super::definition::{Found, Run, Work};
-use super::done::Stop;
-use super::words;
+use super::done::{Deferral, Done, Stop};
+use super::{CommandServices, words};
 use crate::model::{Payer, Spender};
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{
@@ -21,7 +21,7 @@ pub struct Call {
     pub interaction: Interaction,
     /// The options; none for a button.
     pub(super) data: CommandData,
-    found: Found,
+    called: Called,
     pub(super) run: Run,
     /// The caller, as the call names them.
     pub(super) asker: Author,
@@ -37,23 +37,45 @@ pub struct Call {
     pub(super) mode: ChannelMode,
 }
 
-/// What is shown if the work takes long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deferral {
-    /// "... is thinking", for the caller alone.
-    Thinking,
-    /// Nothing; the message with the button changes later.
-    Update,
-    /// Nothing; there are no choices then.
-    NoChoices,
+/// What is called, and how.
+#[derive(Debug)]
+pub(super) struct Called {
+    pub(super) word: CommandWord,
+    pub(super) work: Work,
+    pub(super) deferral: Deferral,
+    /// What the button carries; empty for a command.
+    pub(super) argument: String,
 }
+
+/// How long it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Usually no time at all.
+    Short,
+    /// It goes through every store.
+    Long,
+    /// It asks the model, as a turn does.
+    Model,
+}
+
+/// Does what is asked for: an async function in a box, so that all are of one type.
+pub(super) type Run = for<'a> fn(&'a CommandServices<'a>, &'a Call) -> Running<'a>;
+pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Done, Stop>> + Send + 'a>>;
+
+/// A [`Run`] from an async function.
+macro_rules! run {
+    ($function:path) => {
+        |services, call| Box::pin($function(services, call))
+    };
+}
+pub(super) use run;
 
 impl Call {
     pub(super) fn new(
         incoming: IncomingInteraction,
         channel: Option<Channel>,
         mode: ChannelMode,
-        found: Found,
+        called: Called,
         run: Run,
     ) -> Self {
         let data = match incoming.data {
@@ -63,7 +85,7 @@ impl Call {
         Self {
             interaction: incoming.interaction,
             data,
-            found,
+            called,
             run,
             asker: incoming.asker,
             roles: incoming.roles,
@@ -76,22 +98,22 @@ impl Call {
 
     /// Its name in telemetry.
     pub const fn word(&self) -> &CommandWord {
-        &self.found.word
+        &self.called.word
     }
 
     /// What to show if the work takes long, and where the answer goes.
     pub const fn deferral(&self) -> Deferral {
-        self.found.deferral
+        self.called.deferral
     }
 
     /// Whether the work is known to take long.
     pub fn takes_long(&self) -> bool {
-        self.found.work != Work::Short
+        self.called.work != Work::Short
     }
 
     /// Whether it asks the model, as a turn does.
     pub fn asks_model(&self) -> bool {
-        self.found.work == Work::Model
+        self.called.work == Work::Model
     }
 
     /// An option that takes a text.
@@ -101,13 +123,13 @@ impl Call {
 
     /// What the button carries.
     pub(super) fn argument<T: FromStr>(&self) -> Result<T, Stop> {
-        let argument = self.found.argument.parse();
+        let argument = self.called.argument.parse();
         argument.map_err(|_| Stop::refused(words::GONE))
     }
 
     /// The page that the button leads to; a command shows the first.
     pub(super) fn page(&self) -> Result<u16, Stop> {
-        if self.found.argument.is_empty() {
+        if self.called.argument.is_empty() {
             Ok(0)
         } else {
             self.argument()

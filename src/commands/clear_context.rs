@@ -1,10 +1,9 @@
 //! `/clear-context`: deletes a conversation, after asking for confirmation.
 
-use super::call::Call;
+use super::call::{Call, run};
 use super::context::whose;
-use super::definition::{Action, Button, Command, run};
+use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Stop};
-use super::help::Section;
 use super::{CommandServices, confirm, words};
 use crate::memory::Place;
 use clew_store::model::{AgentName, Scope};

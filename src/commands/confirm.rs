@@ -1,8 +1,8 @@
 //! Asking before something that cannot be taken back.
 
 use super::CommandServices;
-use super::call::Call;
-use super::definition::{Button, run};
+use super::call::{Call, run};
+use super::definition::Button;
 use super::done::{Done, Stop};
 use clew_discord::model::{Answer, ButtonStyle};
 

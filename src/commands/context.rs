@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::call::Call;
-use super::definition::{Action, Button, Command, Work, run};
+use super::call::{Call, Work, run};
+use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Stop};
-use super::help::Section;
 use super::pages::Page;
 use super::{CommandServices, choices, readable, why, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};

@@ -2,12 +2,10 @@
 //! `/help` says. The file of each command has one such value; [`COMMANDS`] lists them.
 
 use std::fmt::Display;
-use std::pin::Pin;
 
-use super::call::{Call, Deferral};
-use super::done::{Done, Stop};
-use super::help::Section;
-use super::{BUTTONS, COMMANDS, CommandServices, Refused};
+use super::call::{Called, Run, Work};
+use super::done::Deferral;
+use super::{BUTTONS, COMMANDS, Refused};
 use crate::telemetry::event::CommandWord;
 use clew_context::model::TurnRequest;
 use clew_discord::event::IncomingInteraction;
@@ -72,18 +70,6 @@ pub(super) struct Button {
     pub(super) run: Run,
 }
 
-/// Does what is asked for: an async function in a box, so that all are of one type.
-pub(super) type Run = for<'a> fn(&'a CommandServices<'a>, &'a Call) -> Running<'a>;
-pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Done, Stop>> + Send + 'a>>;
-
-/// A [`Run`] from an async function.
-macro_rules! run {
-    ($function:path) => {
-        |services, call| Box::pin($function(services, call))
-    };
-}
-pub(super) use run;
-
 /// What a call leads to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Handler {
@@ -91,15 +77,26 @@ pub(super) enum Handler {
     Turn(fn(IncomingInteraction) -> Result<TurnRequest, Refused>),
 }
 
-/// How long it takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
-    /// Usually no time at all.
-    Short,
-    /// It goes through every store.
-    Long,
-    /// It asks the model, as a turn does.
-    Model,
+/// The sections of `/help`, in the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Section {
+    Runs,
+    Conversation,
+    Caller,
+    Server,
+    Privacy,
+}
+
+impl Section {
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Runs => "**Longer tasks**",
+            Self::Conversation => "**What I remember of our conversation**",
+            Self::Caller => "**What I remember about you**",
+            Self::Server => "**About this server** (changes need Manage Server)",
+            Self::Privacy => "**Your data**",
+        }
+    }
 }
 
 impl Command {
@@ -232,13 +229,9 @@ impl Button {
 /// What a call asks for.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) word: CommandWord,
     pub(super) for_everybody: bool,
     pub(super) handler: Handler,
-    pub(super) work: Work,
-    pub(super) deferral: Deferral,
-    /// What the button carries; empty for a command.
-    pub(super) argument: String,
+    pub(super) called: Called,
 }
 
 /// Finds out what a call asks for. None if this version does not know it, or cannot use
@@ -256,12 +249,14 @@ fn find_action(data: &CommandData) -> Option<Found> {
     let command = named(&data.name)?;
     let (word, action) = command.called(data.sub.as_deref())?;
     data.fits(action.options).then(|| Found {
-        word,
         for_everybody: command.for_everybody,
         handler: action.handler,
-        work: action.work,
-        deferral: Deferral::Thinking,
-        argument: String::new(),
+        called: Called {
+            word,
+            work: action.work,
+            deferral: Deferral::Thinking,
+            argument: String::new(),
+        },
     })
 }
 
@@ -271,12 +266,14 @@ fn find_completion(data: &CommandData) -> Option<Found> {
     let option = options.find(|option| Some(option.name) == data.focused.as_deref())?;
     let complete = action.complete?;
     matches!(option.kind, OptionKind::Completed).then(|| Found {
-        word: CommandWord::COMPLETE,
         for_everybody: false,
         handler: Handler::Answer(complete),
-        work: Work::Short,
-        deferral: Deferral::NoChoices,
-        argument: String::new(),
+        called: Called {
+            word: CommandWord::COMPLETE,
+            work: Work::Short,
+            deferral: Deferral::NoChoices,
+            argument: String::new(),
+        },
     })
 }
 
@@ -284,15 +281,17 @@ fn find_button(custom_id: &str) -> Option<Found> {
     let of_commands = COMMANDS.iter().flat_map(|command| command.buttons);
     of_commands.chain(BUTTONS).find_map(|button| {
         Some(Found {
-            argument: button.argument(custom_id)?.to_owned(),
-            word: CommandWord::BUTTON,
             for_everybody: button.for_everybody,
             handler: Handler::Answer(button.run),
-            work: button.work,
-            deferral: if button.keeps_message {
-                Deferral::Thinking
-            } else {
-                Deferral::Update
+            called: Called {
+                argument: button.argument(custom_id)?.to_owned(),
+                word: CommandWord::BUTTON,
+                work: button.work,
+                deferral: if button.keeps_message {
+                    Deferral::Thinking
+                } else {
+                    Deferral::Update
+                },
             },
         })
     })

@@ -1,6 +1,5 @@
 //! The result of a call.
 
-use super::call::{Call, Deferral};
 use super::words;
 use crate::runs::RunSlot;
 use crate::telemetry::event::CommandOutcome;
@@ -17,6 +16,17 @@ pub struct Done {
     pub outcome: CommandOutcome,
     /// What `app` has to do before it sends the reply.
     pub effect: Option<Effect>,
+}
+
+/// What is shown if the work takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deferral {
+    /// "... is thinking", for the caller alone.
+    Thinking,
+    /// Nothing; the message with the button changes later.
+    Update,
+    /// Nothing; there are no choices then.
+    NoChoices,
 }
 
 /// What the caller sees.
@@ -87,8 +97,8 @@ impl Done {
     }
 
     /// Of a call that the end of the process broke off.
-    pub fn unfinished(call: &Call) -> Self {
-        finished(call, Err(Stop::Unfinished))
+    pub fn unfinished(deferral: Deferral) -> Self {
+        finished(deferral, Err(Stop::Unfinished))
     }
 
     pub(super) fn with(mut self, effect: Effect) -> Self {
@@ -126,8 +136,7 @@ impl From<clew_store::Error> for Stop {
 }
 
 /// Turns a refusal into one small line, and puts the answer where it belongs.
-pub(super) fn finished(call: &Call, done: Result<Done, Stop>) -> Done {
-    let deferral = call.deferral();
+pub(super) fn finished(deferral: Deferral, done: Result<Done, Stop>) -> Done {
     let done = match done {
         Ok(done) => done,
         // There is no other answer to somebody who types.

@@ -1,7 +1,7 @@
 //! `/help`.
 
-use super::call::Call;
-use super::definition::{Action, Command, run};
+use super::call::{Call, run};
+use super::definition::{Action, Command};
 use super::done::{Done, Stop};
 use super::{COMMANDS, CommandServices};
 
@@ -13,28 +13,6 @@ pub(super) const HELP: Command = Command {
         run!(help),
     ))
 };
-
-/// The sections, in the order in which they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Section {
-    Runs,
-    Conversation,
-    Caller,
-    Server,
-    Privacy,
-}
-
-impl Section {
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Runs => "**Longer tasks**",
-            Self::Conversation => "**What I remember of our conversation**",
-            Self::Caller => "**What I remember about you**",
-            Self::Server => "**About this server** (changes need Manage Server)",
-            Self::Privacy => "**Your data**",
-        }
-    }
-}
 
 /// What the bot does, on one screen.
 async fn help(services: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {

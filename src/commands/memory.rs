@@ -1,11 +1,10 @@
 //! `/memory show|remember|forget`: facts about the caller.
 
 use super::CommandServices;
-use super::call::Call;
-use super::definition::{Action, Button, Command, run};
+use super::call::{Call, run};
+use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Stop};
 use super::facts::{self, About, FACT, TEXT};
-use super::help::Section;
 use clew_discord::model::OptionSpec;
 use clew_store::model::Origin;
 

@@ -1,8 +1,8 @@
 //! The button under "Noted 1 thing": shows what was learnt to the person it is
 //! about, and to nobody else.
 
-use super::call::Call;
-use super::definition::{Button, run};
+use super::call::{Call, run};
+use super::definition::Button;
 use super::done::{Done, Stop};
 use super::{CommandServices, facts, memory, server_memory};
 use crate::model::Noted;

@@ -3,10 +3,9 @@
 
 mod export;
 
-use super::call::Call;
-use super::definition::{Action, Button, Command, Work, run};
+use super::call::{Call, Work, run};
+use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Effect, Stop};
-use super::help::Section;
 use super::{CommandServices, confirm, words};
 use crate::memory::Settings;
 use crate::telemetry::Telemetry;

@@ -1,11 +1,10 @@
 //! `/server-memory show|remember|forget`: facts about the server. Everyone can see
 //! them; changing them takes Manage Server.
 
-use super::call::Call;
-use super::definition::{Action, Button, Command, run};
+use super::call::{Call, run};
+use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Stop};
 use super::facts::{self, About, FACT, TEXT};
-use super::help::Section;
 use super::{CommandServices, words};
 use clew_context::model::GuildId;
 use clew_store::model::{Origin, Subject};

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::call::Call;
-use super::definition::{Action, Command, run};
+use super::call::{Call, run};
+use super::definition::{Action, Command, Section};
 use super::done::{Done, Stop};
-use super::help::Section;
 use super::server_memory::managed;
 use super::{CommandServices, words};
 use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, ReplyTarget};

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::call::Call;
-use super::definition::{Button, run};
+use super::call::{Call, run};
+use super::definition::Button;
 use super::done::{Done, Stop};
 use super::{CommandServices, readable, words};
 use crate::model::{CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage};
@@ -221,13 +221,7 @@ fn shown(links: &Links, prompt: &PromptReceipt) -> String {
     });
     let mut numbered: Vec<(&ShownMessage, String)> = numbered.collect();
     numbered.sort_by_key(|(message, _)| (!message.place.is_named(), std::cmp::Reverse(message.id)));
-    let mut room = LINKS_CHARS;
-    let fitting = numbered.iter().take_while(|(_, link)| {
-        let fits = link.len() < room;
-        room = room.saturating_sub(link.len() + 1);
-        fits
-    });
-    let fitting = fitting.count();
+    let fitting = fitting(LINKS_CHARS, numbered.iter().map(|(_, link)| link));
     let rest = numbered.len() - fitting;
     numbered.truncate(fitting);
     numbered.sort_by_key(|(message, _)| message.id);
@@ -298,20 +292,23 @@ fn read(links: &Links, receipt: &Receipt) -> String {
         Some(message) => links.to(&number.to_string(), source.channel, message),
         None => format!("[{number}]({})", links.channel(source.channel)),
     });
-    let mut room = READ_CHARS;
-    let fitting = linked.take_while(|link| {
+    let linked: Vec<String> = linked.collect();
+    let shown = &linked[..fitting(READ_CHARS, &linked)];
+    let more = match linked.len() - shown.len() {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    format!("\n**Read by tools** {}{more}", shown.join(" "))
+}
+
+/// How many of the links fit, with a space after each.
+fn fitting<'a>(mut room: usize, links: impl IntoIterator<Item = &'a String>) -> usize {
+    let fits = |link: &&String| {
         let fits = link.len() < room;
         room = room.saturating_sub(link.len() + 1);
         fits
-    });
-    let fitting: Vec<String> = fitting.collect();
-    let rest = receipt.read.len() - fitting.len();
-    let rest = (rest > 0).then(|| format!(" and {rest} more"));
-    format!(
-        "\n**Read by tools** {}{}",
-        fitting.join(" "),
-        rest.unwrap_or_default()
-    )
+    };
+    links.into_iter().take_while(fits).count()
 }
 
 fn why_left_out(reason: OmitReason, in_chain: bool) -> String {

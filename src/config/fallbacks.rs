@@ -1,8 +1,8 @@
 //! `LLM_FALLBACKS`: the servers that stand in for the first one.
 
 use super::check::Checker;
-use super::llm::{base_url, key, warn_about_path};
 use super::problem::Problem;
+use super::server::{base_url, key, warn_about_path};
 use super::{Endpoint, Variable, variable as var};
 use clew_context::model::Secret;
 

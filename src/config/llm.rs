@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::fallbacks::{self, FallbackConfig};
 use super::problem::Problem;
-use super::{Endpoint, Variable, variable as var};
+use super::server::{base_url, key, warn_about_path};
+use super::{Endpoint, variable as var};
 use crate::model::Vision;
 use clew_context::model::Secret;
 
@@ -134,29 +135,4 @@ fn warn_about_form(check: &mut Checker, asked: bool, base_url: Option<&Endpoint>
             ));
         }
     }
-}
-
-pub(super) fn warn_about_path(check: &mut Checker, variable: &Variable, base_url: &Endpoint) {
-    if !base_url.path().ends_with("/v1") {
-        check.warn(format!(
-            "{} does not end in /v1; requests go to {base_url}/chat/completions",
-            variable.name
-        ));
-    }
-}
-
-/// A bare host gets `/v1`, where every server of the kind has its API.
-pub(super) fn base_url(text: &str) -> Option<Endpoint> {
-    let endpoint = Endpoint::parse(text, &["http", "https"])?;
-    match endpoint.path() {
-        "" => Some(endpoint.with_path("/v1")),
-        path if path.ends_with("/completions") => None,
-        _ => Some(endpoint),
-    }
-}
-
-/// The key is sent in a header, which cannot carry other characters.
-pub(super) fn key(text: &str) -> Option<Secret> {
-    let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
-    printable.then(|| Secret::new(text))
 }

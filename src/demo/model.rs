@@ -4,6 +4,7 @@ use std::io;
 
 use serde_json::{Value, json};
 
+use crate::sandbox;
 use clew_simulator::{ModelReply, ScriptedModel};
 
 /// Starts it.
@@ -13,13 +14,10 @@ pub(super) async fn start() -> io::Result<ScriptedModel> {
 
 /// The settings with which the bot asks it.
 pub(super) fn settings(model: &ScriptedModel) -> Vec<(String, String)> {
-    let settings = [
+    sandbox::settings([
         ("LLM_BASE_URL", model.url()),
         ("LLM_MODEL", "script".to_owned()),
-    ];
-    settings
-        .map(|(name, value)| (name.to_owned(), value))
-        .to_vec()
+    ])
 }
 
 fn reply(request: &Value) -> ModelReply {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Finding, Outcome};
 use crate::app::{self, system_clock};
 use crate::config::Config;
+use crate::telemetry::with_sources;
 use clew_context::model::GuildId;
 use clew_discord::session::LockError;
 use clew_store::{Checked, Error, Store};
@@ -112,12 +113,7 @@ async fn write_and_read(store: &Store) -> Result<bool, Error> {
 }
 
 fn failed(error: &Error) -> Finding {
-    let mut found = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        found = format!("{found}: {cause}");
-        source = cause.source();
-    }
+    let found = with_sources(error);
     if let Error::Damaged { place, .. } = error {
         let remedy = format!(
             "stop the bot, mv {place} {place}.damaged, and restore a backup: clew store import FILE"

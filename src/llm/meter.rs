@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Usage, estimated, tokens};
+use super::Usage;
+use super::estimate::{estimated, tokens};
 use crate::engine::daily_tokens::{DailyTokens, SpentBy, UsedTokens};
 use crate::model::{Payer, TokenLimits};
 use clew_context::model::{ChatMessage, Clock};

@@ -13,24 +13,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
-use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
-use axum::http::{StatusCode, Uri};
+use axum::http::Uri;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post, put};
 use axum::{Json, Router};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::error::ApiError;
 use super::page::PageFile;
 use super::{Shared, guard};
 use crate::http::{self, Bounds};
 use clew_context::model::MessageId;
 use clew_simulator::Id;
-
-pub(super) use faults::FaultState;
 
 /// The largest body that is read, in bytes.
 const MOST_BODY_BYTES: usize = 4 << 20;
@@ -44,53 +43,6 @@ const BOUNDS: Bounds = Bounds {
 
 /// What a route answers.
 type Answer = Result<Json<Value>, ApiError>;
-
-/// A request that is refused, with a sentence for the person at the page.
-#[derive(Debug)]
-pub(super) struct ApiError {
-    status: StatusCode,
-    sentence: String,
-}
-
-impl ApiError {
-    fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
-        let sentence = sentence.into();
-        Self { status, sentence }
-    }
-
-    /// What was sent cannot be used.
-    pub(super) fn bad(sentence: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, sentence)
-    }
-
-    /// Who sent it may not.
-    pub(super) fn forbidden(sentence: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, sentence)
-    }
-
-    /// There is no such thing.
-    pub(super) fn missing(sentence: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, sentence)
-    }
-
-    /// Not now.
-    pub(super) fn busy(sentence: impl Into<String>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence)
-    }
-}
-
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let body = Json(json!({"error": self.sentence}));
-        let mut response = (self.status, body).into_response();
-        if self.status == StatusCode::PAYLOAD_TOO_LARGE {
-            // The rest of the body is not read, so no request can follow on this connection.
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
-        }
-        response
-    }
-}
 
 /// A JSON body; what is wrong with it is told like any error.
 struct Body<T>(T);

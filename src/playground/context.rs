@@ -1,8 +1,9 @@
 //! A turn's context as the page shows it.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use super::turns::millis;
 use crate::model::OmittedMessage;
 use crate::turn::TurnContext;
 use clew_context::discord::ReadCall;
@@ -84,4 +85,9 @@ const fn why(reason: OmitReason) -> &'static str {
             "It seems to belong to another conversation, or others belong more surely to this one."
         }
     }
+}
+
+/// With one decimal.
+pub(super) fn millis(took: Duration) -> f64 {
+    (took.as_secs_f64() * 10_000.0).round() / 10.0
 }

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::api::ApiError;
+use super::error::ApiError;
 
 /// How many pages may listen at once.
 const MOST_LISTENERS: usize = 16;

@@ -10,7 +10,7 @@ use axum::http::{Method, Uri};
 use axum::response::Response;
 use uuid::Uuid;
 
-use super::api::ApiError;
+use super::error::ApiError;
 use super::page::PageFile;
 
 /// The header with the token.

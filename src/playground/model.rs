@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::sandbox;
 use clew_simulator::{ModelReply, ScriptedModel};
 
 /// Between two words, so that one sees an answer grow.
@@ -19,14 +20,11 @@ pub(super) async fn start() -> io::Result<ScriptedModel> {
 
 /// The settings with which the bot asks it.
 pub(super) fn settings(model: &ScriptedModel) -> Vec<(String, String)> {
-    let settings = [
+    sandbox::settings([
         ("LLM_BASE_URL", model.url()),
         ("LLM_MODEL", "scripted".to_owned()),
         ("LLM_VISION", "off".to_owned()),
-    ];
-    settings
-        .map(|(name, value)| (name.to_owned(), value))
-        .to_vec()
+    ])
 }
 
 /// Tells what stands in the prompt: how many messages, the first, the last, the question.

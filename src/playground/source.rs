@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use reqwest::{Request, Response};
 use tokio::time::sleep;
 
-use super::api::FaultState;
+use super::faults::FaultState;
 use clew_context::discord::error::ConnectError;
 use clew_context::discord::rest::RestReader;
 use clew_context::outside::{SendError, Transport};

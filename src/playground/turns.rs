@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::context;
+use super::context::{self, millis};
 use crate::model::Receipt;
 use crate::telemetry::TappedLine;
 use crate::telemetry::event::Outcome;
@@ -280,9 +280,4 @@ fn stored(message: &HistoryMessage) -> Value {
 
 fn ids(messages: &[MessageId]) -> Vec<String> {
     messages.iter().map(ToString::to_string).collect()
-}
-
-/// With one decimal.
-pub(super) fn millis(took: Duration) -> f64 {
-    (took.as_secs_f64() * 10_000.0).round() / 10.0
 }

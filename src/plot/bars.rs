@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::axis::{Scale, Span};
-use super::{escape, svg_head};
+use super::markup::{escape, svg_head};
 
 const WIDTH: f64 = 720.0;
 /// Where bars begin: names stand before it.

@@ -3,8 +3,9 @@
 
 use std::fmt::Write;
 
+use super::Axis;
 use super::axis::Span;
-use super::{Axis, escape, svg_head};
+use super::markup::{escape, svg_head};
 
 /// Of the whole figure, in its own units.
 const SIZE: (f64, f64) = (720.0, 300.0);

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Bars, Chart, Table, escape};
+use super::markup::escape;
+use super::{Bars, Chart, Table};
 
 /// Of all pages. Contrasts are 4.5 to 1 and more for texts, 3 to 1 for lines.
 const STYLE: &str = include_str!("page.css");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::escape;
+use super::markup::escape;
 
 /// A table. Its leading columns are names, the others figures, which stand to the
 /// right of their columns.

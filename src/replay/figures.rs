@@ -81,18 +81,14 @@ pub struct Labelled {
     pub found: u64,
 }
 
-/// What one trigger adds to the figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What one trigger adds.
+#[derive(Debug)]
 pub(super) struct Tally {
     scene: Scene,
-    messages: u32,
     chars: u32,
     tokens: u32,
-    fetches: u32,
-    dropped: [u32; 3],
-    shortened: bool,
-    fell_back: bool,
-    labels: Option<(u32, u32)>,
+    /// All but the spreads of those.
+    figures: Figures,
 }
 
 /// Adds up triggers, in any order: 8 bytes per trigger.
@@ -110,20 +106,32 @@ impl Tally {
     /// `belonging` are the messages that labels name, ascending, if there are labels.
     pub(super) fn of(outcome: &ReplayOutcome, belonging: Option<&[MessageId]>) -> Self {
         let block = &outcome.block;
+        let fetches = outcome.fetches as u64;
+        let dropped = CAPS.map(|cap| block.dropped_for(cap) as u64);
+        let labels = belonging.map(|ids| {
+            let shown = block.items().map(|item| item.message.id);
+            let found = shown.filter(|id| ids.binary_search(id).is_ok());
+            Labelled {
+                belonging: ids.len() as u64,
+                found: found.count() as u64,
+            }
+        });
         Self {
             scene: outcome.scene,
-            messages: number(block.items().count()),
             chars: number(block.chars),
             tokens: number(llm::estimated(framed(outcome).len())),
-            fetches: number(outcome.fetches),
-            dropped: CAPS.map(|cap| number(block.dropped_for(cap))),
-            shortened: block.items().any(|item| item.cut.is_some()),
-            fell_back: !outcome.fallbacks.is_empty(),
-            labels: belonging.map(|ids| {
-                let shown = block.items().map(|item| item.message.id);
-                let found = shown.filter(|id| ids.binary_search(id).is_ok()).count();
-                (number(ids.len()), number(found))
-            }),
+            figures: Figures {
+                triggers: 1,
+                messages: block.items().count() as u64,
+                fetches,
+                most_fetches: fetches,
+                dropped: ByCap::of(dropped),
+                truncated: ByCap::of(dropped.map(|dropped| u64::from(dropped > 0))),
+                shortened: u64::from(block.items().any(|item| item.cut.is_some())),
+                fallbacks: u64::from(!outcome.fallbacks.is_empty()),
+                labels,
+                ..Figures::default()
+            },
         }
     }
 }
@@ -155,22 +163,7 @@ impl Counted {
     fn add(&mut self, tally: &Tally) {
         self.chars.push(tally.chars);
         self.tokens.push(tally.tokens);
-        let labels = tally.labels.map(|(belonging, found)| Labelled {
-            belonging: belonging.into(),
-            found: found.into(),
-        });
-        self.figures.join(&Figures {
-            triggers: 1,
-            messages: tally.messages.into(),
-            fetches: tally.fetches.into(),
-            most_fetches: tally.fetches.into(),
-            dropped: ByCap::of(tally.dropped.map(u64::from)),
-            truncated: ByCap::of(tally.dropped.map(|dropped| u64::from(dropped > 0))),
-            shortened: tally.shortened.into(),
-            fallbacks: tally.fell_back.into(),
-            labels,
-            ..Figures::default()
-        });
+        self.figures.join(&tally.figures);
     }
 
     fn join(&mut self, other: &Self) {

@@ -18,12 +18,13 @@ use std::thread;
 use tokio::runtime::{Builder, Runtime};
 
 use super::figures::{Counter, FiguresByScene, Tally};
+use super::pass::{PROGRESS_EVERY, pass};
 use super::recorded::RecordedSource;
 use super::router::Router;
 use super::turn::{ReplayOutcome, ReplayTurns};
 use super::{
-    Caps, PROGRESS_EVERY, Questions, RecordedFiles, ReplayError, ReplayProgress, Report, Start,
-    Triggers, Us, bot, pass, timeline,
+    Caps, Questions, RecordedFiles, ReplayError, ReplayProgress, Report, Start, Triggers, Us, bot,
+    timeline,
 };
 use crate::archive::Recording;
 use clew_context::model::{Cause, ChannelId, Message, MessageId, TriggerRules};

@@ -5,31 +5,31 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Error;
+use anyhow::{Context, ensure};
 
 /// Where a file of telemetry's name ends, except for what rotating it adds.
 const ENDING: &str = ".jsonl";
 
 /// The files of the given paths: a file is itself, whatever its name; a folder is the
 /// telemetry in it, oldest first. None twice.
-pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+pub(super) fn find(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
-        let cannot = |source| Error::Open {
-            path: path.clone(),
-            source,
-        };
-        let kind = fs::metadata(path).map_err(cannot)?;
+        let shown = path.display();
+        let cannot = || format!("cannot read `{shown}`");
+        let kind = fs::metadata(path).with_context(cannot)?;
         if kind.is_dir() {
-            let files = in_folder(path).map_err(cannot)?;
-            if files.is_empty() {
-                return Err(Error::NoFiles { dir: path.clone() });
-            }
+            let files = in_folder(path).with_context(cannot)?;
+            ensure!(
+                !files.is_empty(),
+                "no telemetry in the folder `{shown}`: name the folder that TELEMETRY_DIR names where \
+                 the bot runs, or files"
+            );
             found.extend(files);
         } else {
             if kind.is_file() {
                 // What stands at a pipe's beginning could not be read again.
-                fs::File::open(path).map_err(cannot)?;
+                fs::File::open(path).with_context(cannot)?;
             }
             found.push(path.clone());
         }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::hash::Hash;
 
 use super::summary::{
-    Cap, CappedChannel, CountRow, DayRow, Fallback, Filter, LimitedPerson, Limits, Report, Stage,
-    TimedRow, Truncation, Turns, UsageList, UsageLists, UsageRow, VERSION, id,
+    Cap, Capped, CappedChannel, CountRow, DayRow, Fallback, Filter, LimitedPerson, Limits, Report,
+    Stage, TimedRow, Truncation, Turns, UsageList, UsageLists, UsageRow, VERSION, id,
 };
 use super::tally::{self, FALLBACKS, Stages, Tally, Timed, Truncated, Words};
 use super::top::{Count, Row, Top};
@@ -121,7 +121,7 @@ fn fallbacks(lists: [Words<tally::Fallbacks>; FALLBACKS.len()], began: u64) -> V
 fn truncation<const CAPS: usize, const CHANNELS: usize>(
     blocks: u64,
     caps: Top<(String, Option<&'static str>), Truncated, CAPS>,
-    channels: Top<(Option<u64>, Option<u64>), tally::Capped, CHANNELS>,
+    channels: Top<(Option<u64>, Option<u64>), Capped, CHANNELS>,
     top: usize,
 ) -> Truncation {
     let (caps, other_caps) = caps.first(ALL);

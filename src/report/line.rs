@@ -106,26 +106,28 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
+/// A string as it stands in the line.
+#[derive(Deserialize)]
+struct RawText<'a>(#[serde(borrow)] Cow<'a, str>);
+
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Borrowing;
-        impl<'de> Visitor<'de> for Borrowing {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(printable(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(printable(text).into_owned())))
-            }
-        }
-        from.deserialize_str(Borrowing)
+        let RawText(text) = RawText::deserialize(from)?;
+        Ok(Self(match text {
+            Cow::Borrowed(text) => printable(text),
+            Cow::Owned(text) => Cow::Owned(printable(&text).into_owned()),
+        }))
     }
+}
+
+/// A name, if there is one.
+pub(super) fn maybe<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
+    text.map(|text| &*text.0).filter(|text| !text.is_empty())
+}
+
+/// A name that older versions may not have written.
+pub(super) fn always<'a>(text: Option<&'a Text<'_>>) -> &'a str {
+    text.map_or("unknown", |text| &*text.0)
 }
 
 /// An id: a decimal number in a string.

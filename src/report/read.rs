@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
+
 use clew_context::model::UnixMillis;
 
 use super::line::{Line, printable};
 use super::lines::{LONGEST_LINE, Lines, RawLine};
 use super::summary::{BrokenFile, Report, UnreadableLine};
 use super::tally::Tally;
-use super::{Error, Guild, Options, files, finish};
+use super::{Guild, Options, files, finish};
 
 /// The most unreadable lines that are named.
 const NAMED: usize = 5;
@@ -24,7 +26,7 @@ const PASSED_OVER: [&[u8]; 5] = [b"merge_ok", b"tail_ok", b"sent", b"learnt", b"
 /// # Errors
 /// If one of them cannot be opened, or none has a line of telemetry. A file that
 /// breaks off later is named in the report.
-pub fn read(paths: &[PathBuf], options: &Options) -> Result<Report, Error> {
+pub fn read(paths: &[PathBuf], options: &Options) -> anyhow::Result<Report> {
     let files = files::find(paths)?;
     let mut tally = Tally::default();
     for path in &files {
@@ -33,13 +35,12 @@ pub fn read(paths: &[PathBuf], options: &Options) -> Result<Report, Error> {
     let input = &mut tally.input;
     input.files = files.len();
     if input.lines > 0 && input.lines == input.unreadable + input.cut_off {
-        return Err(Error::NoLines {
-            files: input.files,
-            place: input.unreadable_at.first().map_or_else(
-                || "all are cut off".to_owned(),
-                |UnreadableLine { file, line, why }| format!("{file}:{line}: {why}"),
-            ),
-        });
+        let place = input.unreadable_at.first().map_or_else(
+            || "all are cut off".to_owned(),
+            |UnreadableLine { file, line, why }| format!("{file}:{line}: {why}"),
+        );
+        let files = input.files;
+        bail!("no line of telemetry in the {files} files, {place}: are these the bot's files?");
     }
     Ok(finish::report(tally, options))
 }

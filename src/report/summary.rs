@@ -3,10 +3,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::line::Line;
-use super::tally::{Capped, LimitCounts, always, maybe};
+use super::line::{Line, always, maybe};
 use super::times::{Percentiles, millis};
-use super::top::Others;
+use super::top::{Others, Row, add_fields};
 use super::turns::OpenTurn;
 use super::usage::Usage;
 use clew_context::model::UnixMillis;
@@ -160,6 +159,30 @@ pub(super) struct CappedChannel {
     pub(super) caps: Capped,
 }
 
+/// How often caps left something out in a channel, or shortened it: by `MEM_MAX_MSGS`,
+/// `MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`, and either setting of an age.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Capped {
+    pub(super) msgs: u64,
+    pub(super) chars: u64,
+    pub(super) msg_chars: u64,
+    pub(super) age: u64,
+    /// Messages left out, by all caps.
+    pub(super) dropped: u64,
+}
+
+/// How often limits turned somebody away.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct LimitCounts {
+    /// By any of them.
+    pub(super) refused: u64,
+    pub(super) user_rate: u64,
+    pub(super) user_tokens: u64,
+    pub(super) guild_tokens: u64,
+    pub(super) queue_full: u64,
+    pub(super) busy: u64,
+}
+
 /// How long a stage took.
 #[derive(Debug, Serialize)]
 pub(super) struct Stage {
@@ -308,6 +331,41 @@ impl SlowTurn {
         ];
         parts.sort_by(|one, other| other.1.total_cmp(&one.1));
         parts
+    }
+}
+
+impl Row for Capped {
+    fn weight(&self) -> [u64; 2] {
+        let blocks = self.msgs + self.chars + self.msg_chars + self.age;
+        [blocks, self.dropped]
+    }
+
+    fn add(&mut self, other: &Self) {
+        add_fields!(self, other; msgs, chars, msg_chars, age, dropped);
+    }
+}
+
+impl Row for LimitCounts {
+    fn weight(&self) -> [u64; 2] {
+        [self.refused, 0]
+    }
+
+    fn add(&mut self, other: &Self) {
+        add_fields!(self, other; refused, user_rate, user_tokens, guild_tokens, queue_full, busy);
+    }
+}
+
+impl LimitCounts {
+    /// The count of a limit; none if the reason is another.
+    pub(super) fn of(&mut self, reason: &str) -> Option<&mut u64> {
+        match reason {
+            "user_rate" => Some(&mut self.user_rate),
+            "user_tokens" => Some(&mut self.user_tokens),
+            "guild_tokens" => Some(&mut self.guild_tokens),
+            "queue_full" => Some(&mut self.queue_full),
+            "busy" => Some(&mut self.busy),
+            _ => None,
+        }
     }
 }
 

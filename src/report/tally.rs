@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::Options;
-use super::line::{Line, Number, Text};
-use super::summary::{Input, SlowTurn};
+use super::line::{Line, Number, always, maybe};
+use super::summary::{Capped, Input, LimitCounts, SlowTurn};
 use super::times::Times;
 use super::top::{Count, Row, Top, add_fields};
 use super::turns::OpenTurns;
@@ -104,30 +102,6 @@ pub(super) struct Truncated {
     pub(super) shortened: u64,
 }
 
-/// How often caps left something out in a channel, or shortened it: by `MEM_MAX_MSGS`,
-/// `MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`, and either setting of an age.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Capped {
-    pub(super) msgs: u64,
-    pub(super) chars: u64,
-    pub(super) msg_chars: u64,
-    pub(super) age: u64,
-    /// Messages left out, by all caps.
-    pub(super) dropped: u64,
-}
-
-/// How often limits turned somebody away.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct LimitCounts {
-    /// By any of them.
-    pub(super) refused: u64,
-    pub(super) user_rate: u64,
-    pub(super) user_tokens: u64,
-    pub(super) guild_tokens: u64,
-    pub(super) queue_full: u64,
-    pub(super) busy: u64,
-}
-
 impl Timed {
     fn record(&mut self, took: Option<u64>) {
         self.count += 1;
@@ -163,41 +137,6 @@ impl Row for Truncated {
 
     fn add(&mut self, other: &Self) {
         add_fields!(self, other; blocks, kept, dropped, shortened);
-    }
-}
-
-impl Row for Capped {
-    fn weight(&self) -> [u64; 2] {
-        let blocks = self.msgs + self.chars + self.msg_chars + self.age;
-        [blocks, self.dropped]
-    }
-
-    fn add(&mut self, other: &Self) {
-        add_fields!(self, other; msgs, chars, msg_chars, age, dropped);
-    }
-}
-
-impl Row for LimitCounts {
-    fn weight(&self) -> [u64; 2] {
-        [self.refused, 0]
-    }
-
-    fn add(&mut self, other: &Self) {
-        add_fields!(self, other; refused, user_rate, user_tokens, guild_tokens, queue_full, busy);
-    }
-}
-
-impl LimitCounts {
-    /// The count of a limit; none if the reason is another.
-    fn of(&mut self, reason: &str) -> Option<&mut u64> {
-        match reason {
-            "user_rate" => Some(&mut self.user_rate),
-            "user_tokens" => Some(&mut self.user_tokens),
-            "guild_tokens" => Some(&mut self.guild_tokens),
-            "queue_full" => Some(&mut self.queue_full),
-            "busy" => Some(&mut self.busy),
-            _ => None,
-        }
     }
 }
 
@@ -393,16 +332,6 @@ impl Tally {
             self.people.at(&user).add(&limits);
         }
     }
-}
-
-/// A name, if there is one.
-pub(super) fn maybe<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
-    text.map(|text| &*text.0).filter(|text| !text.is_empty())
-}
-
-/// A name that older versions may not have written.
-pub(super) fn always<'a>(text: Option<&'a Text<'_>>) -> &'a str {
-    text.map_or("unknown", |text| &*text.0)
 }
 
 fn scene<'a>(line: &'a Line<'_>) -> Option<&'a str> {

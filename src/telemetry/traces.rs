@@ -17,8 +17,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::duration::Ms;
 use super::event::{Event, LlmFailure, Outcome, RequestFailed, RequestOk, ToolCalled, TurnDone};
-use super::line::{Ids, Ms};
+use super::line::Ids;
 use super::stages::{StageTime, StageTimes, TurnStage};
 use clew_context::model::{Scene, TurnId, UnixMillis};
 use clew_store::model::Scope;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::TuneError;
+use anyhow::{Context, bail};
+
 use crate::config::{Config, Variable};
 use crate::replay::Caps;
 
@@ -10,6 +11,9 @@ use crate::replay::Caps;
 pub(super) const MOST_POINTS: usize = 10_000;
 /// What is tried if nobody says what: values around the defaults, and those in effect.
 /// The age of reply chains is named because it would follow `MEM_MAX_AGE_MIN` otherwise;
+/// Why a value is refused; the cause names what is accepted.
+const VALUE: &str = "a value of --sweep is not accepted (where values have commas in them, part them by \
+    semicolons)";
 /// `LONE_CONTEXT` because without it nothing makes a difference to plain mentions.
 const DEFAULT: [(&str, &[&str]); 6] = [
     ("MEM_MAX_MSGS", &["10", "20", "40", "80"]),
@@ -59,11 +63,11 @@ impl Grid {
     /// # Errors
     /// A sweep that cannot be understood, values that the setting does not accept, and
     /// more than 10,000 combinations.
-    pub fn new(sweeps: &[String], config: &Config) -> Result<Self, TuneError> {
+    pub fn new(sweeps: &[String], config: &Config) -> anyhow::Result<Self> {
         let axes = if sweeps.is_empty() {
             default_axes(config)?
         } else {
-            let axes: Result<Vec<Axis>, TuneError> = sweeps
+            let axes: anyhow::Result<Vec<Axis>> = sweeps
                 .iter()
                 .map(|sweep| Axis::parse(sweep, config))
                 .collect();
@@ -71,12 +75,16 @@ impl Grid {
         };
         let mut names = BTreeSet::new();
         if let Some(twice) = axes.iter().find(|axis| !names.insert(axis.variable.name)) {
-            return Err(TuneError::Twice(twice.variable.name));
+            let name = twice.variable.name;
+            bail!("--sweep {name} is there twice: name all of its values in one");
         }
         let sizes = axes.iter().map(|axis| axis.values.len());
         let count = sizes.fold(1_usize, usize::saturating_mul);
         if count > MOST_POINTS {
-            return Err(TuneError::TooManyPoints(count));
+            bail!(
+                "the values make {count} combinations, and {MOST_POINTS} is the most: sweep fewer at \
+                 once"
+            );
         }
         let mut points = Vec::with_capacity(count + 1);
         for number in 0..count {
@@ -129,7 +137,7 @@ impl Grid {
 }
 
 impl Point {
-    fn numbered(number: usize, axes: &[Axis], config: &Config) -> Result<Self, TuneError> {
+    fn numbered(number: usize, axes: &[Axis], config: &Config) -> anyhow::Result<Self> {
         let mut rest = number;
         let mut values = vec![0; axes.len()];
         for (value, axis) in values.iter_mut().zip(axes).rev() {
@@ -138,7 +146,7 @@ impl Point {
         }
         let pairs = axes.iter().zip(&values);
         let pairs = pairs.map(|(axis, value)| (axis.variable, axis.values[*value].as_str()));
-        let config = config.changed(pairs).map_err(TuneError::Value)?;
+        let config = config.changed(pairs).context(VALUE)?;
         Ok(Self {
             values: Some(values),
             caps: Caps::of(&config),
@@ -148,13 +156,12 @@ impl Point {
 
 impl Axis {
     /// `NAME=VALUE,VALUE`; with a semicolon in it, that parts the values.
-    fn parse(sweep: &str, config: &Config) -> Result<Self, TuneError> {
-        let (name, values) = sweep
-            .split_once('=')
-            .ok_or_else(|| TuneError::Sweep(sweep.to_owned()))?;
-        let name = name.trim();
-        let variable = Variable::caps().find(|one| one.name == name);
-        let variable = variable.ok_or_else(|| TuneError::NoCap(name.to_owned()))?;
+    fn parse(sweep: &str, config: &Config) -> anyhow::Result<Self> {
+        let form = || {
+            format!("--sweep {sweep}: accepted: NAME=VALUE,VALUE, such as MEM_MAX_MSGS=10,20,40")
+        };
+        let (name, values) = sweep.split_once('=').with_context(form)?;
+        let variable = cap(name.trim())?;
         let separator = if values.contains(';') { ';' } else { ',' };
         let mut seen: Vec<String> = Vec::new();
         for value in values.split(separator).map(str::trim) {
@@ -163,7 +170,7 @@ impl Axis {
             }
         }
         if seen.is_empty() {
-            return Err(TuneError::Sweep(sweep.to_owned()));
+            bail!(form());
         }
         Self::checked(variable, seen, config)
     }
@@ -173,10 +180,10 @@ impl Axis {
         variable: &'static Variable,
         values: Vec<String>,
         config: &Config,
-    ) -> Result<Self, TuneError> {
+    ) -> anyhow::Result<Self> {
         for value in &values {
             let pair = [(variable, value.as_str())];
-            config.changed(pair).map_err(TuneError::Value)?;
+            config.changed(pair).context(VALUE)?;
         }
         let now = config.effective().find(|one| one.name == variable.name);
         Ok(Self {
@@ -187,11 +194,19 @@ impl Axis {
     }
 }
 
-fn default_axes(config: &Config) -> Result<Vec<Axis>, TuneError> {
+fn cap(name: &str) -> anyhow::Result<&'static Variable> {
+    let found = Variable::caps().find(|one| one.name == name);
+    found.with_context(|| {
+        let names: Vec<&str> = Variable::caps().map(|one| one.name).collect();
+        let caps = names.join(", ");
+        format!("--sweep {name}: it is no cap; those are {caps}")
+    })
+}
+
+fn default_axes(config: &Config) -> anyhow::Result<Vec<Axis>> {
     let mut axes = Vec::with_capacity(DEFAULT.len());
     for (name, values) in DEFAULT {
-        let variable = Variable::caps().find(|one| one.name == name);
-        let variable = variable.ok_or_else(|| TuneError::NoCap(name.to_owned()))?;
+        let variable = cap(name)?;
         let values = values.iter().map(|value| (*value).to_owned()).collect();
         let mut axis = Axis::checked(variable, values, config)?;
         if !axis.values.contains(&axis.now) {

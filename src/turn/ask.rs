@@ -8,17 +8,17 @@ mod tools;
 use std::borrow::Cow;
 use std::mem;
 
+use super::answer::TurnAnswer;
 use super::control::{Control, Order};
 use super::deliver::PostedAnswer;
 use super::gather::TurnMaterial;
 use super::gather::prompt::{self, FittedPrompt};
-use super::observe::{SentMessage, TurnNews};
+use super::news::{SentMessage, TurnNews};
 use super::{Turn, line};
 use crate::llm::{self, AnswerEnd, Completion};
 use crate::model::ImagesSent;
 use crate::telemetry::event::{LlmFailure, Outcome};
 use crate::telemetry::with_sources;
-use clew_context::discord::error::RestError;
 use clew_context::engine::images;
 use clew_context::engine::prepare::Prepared;
 use clew_context::model::{ChatMessage, Scene, ToolCall};
@@ -37,23 +37,6 @@ const MAX_CHANGES: u32 = 3;
 pub(super) struct Asked {
     pub(super) answer: TurnAnswer,
     pub(super) tools: ToolsUsed,
-}
-
-/// The words of a turn, to be delivered.
-pub(super) enum TurnAnswer {
-    /// One line instead of an answer, and how the turn ends with it.
-    Line(Cow<'static, str>, Outcome),
-    /// The inspector's answer.
-    Inspected(String),
-    /// The model's whole answer.
-    Whole(Completion),
-    /// What the model said before it failed or could not be asked again, and the line that
-    /// says so.
-    BrokenOff(String, Cow<'static, str>),
-    /// What an agent run had said when this order ended it.
-    PartOfRun(String, Order),
-    /// Discord refused, for good, what was shown so far.
-    Unpostable(RestError),
 }
 
 impl From<TurnAnswer> for Asked {

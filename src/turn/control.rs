@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::deliver::Tries;
+use super::patience::Tries;
 use clew_context::model::Message;
 
 /// What a turn is told to do.

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::ask::TurnAnswer;
+use super::answer::TurnAnswer;
 use super::control::Order;
-use super::{Turn, TurnMaterial, line};
+use super::gather::TurnMaterial;
+use super::{Turn, line};
 use crate::llm::{Completion, FinishReason};
 use crate::telemetry::event::Outcome;
 use clew_context::discord::error::RestError;
 use clew_context::model::{Cause, Message, MessageFlags, MessageKind, Referenced};
 
-pub(super) use persist::{Tries, insist};
 pub(super) use posted::{PostedAnswer, delete};
 pub(super) use refused::cannot_write;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::gather::Background;
+use super::background::Background;
 use super::gather::TurnMaterial;
 use super::{Services, Turn, line};
 use crate::engine::extract::{own, without_others};

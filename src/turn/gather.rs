@@ -1,13 +1,14 @@
 //! Gathering: collects the conversation around the trigger, reads what is remembered,
 //! and makes the prompt of both.
 
-mod background;
+mod calls;
 mod channels;
 mod confirm;
 mod images;
 mod names;
 pub(super) mod prompt;
 mod recheck;
+mod remember;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Turn;
-use super::observe::NotedCalls;
+use super::background::Background;
 use crate::llm;
 use crate::memory::Confirming;
 use clew_context::collect::{collect, reads_last_messages};
@@ -29,7 +30,7 @@ use clew_context::model::{
     Access, Block, ChannelId, ContentSource, Fallback, Limits, Message, MessageId, Stage,
 };
 
-pub(super) use background::Background;
+pub(super) use calls::NotedCalls;
 pub(super) use channels::TurnChannels;
 pub use channels::is_for_asker_only;
 pub(super) use images::TurnImages;
@@ -131,7 +132,7 @@ pub(super) async fn gather(
         (collected, began.elapsed())
     };
     let remembering = async {
-        let mut background = background::remembered(turn, kind, parent).await;
+        let mut background = remember::remembered(turn, kind, parent).await;
         if let Some(background) = &mut background {
             confirm::beside(turn, background, reads_pages, &mut confirming).await;
         }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Turn;
-use super::deliver::{self, Tries, insist};
+use super::deliver;
+use super::patience::{Tries, insist};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::discord::error::RestError;
 use clew_context::model::{Fallback, Message, MessageId, MessageKind};

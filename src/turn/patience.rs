@@ -1,8 +1,11 @@
 //! Asking again after what may pass.
 
+use std::iter::repeat_n;
 use std::time::Duration;
 
 use tokio::time::sleep;
+
+use clew_context::discord::error::RestError;
 
 /// Asks until there is an answer.
 ///
@@ -24,4 +27,30 @@ pub async fn patiently<T, E, F: Future<Output = Result<T, E>>>(
         };
         sleep(pause).await;
     }
+}
+
+/// How often a request is made that Discord does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tries {
+    /// There is no time for more.
+    One,
+    /// Whether a question gets one answer depends on it.
+    All,
+}
+
+/// The tries of [`Tries::All`], and the pause between two.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// Makes a call again while Discord does not answer.
+pub(super) async fn insist<T, F: Future<Output = Result<T, RestError>>>(
+    tries: Tries,
+    call: impl Fn() -> F,
+) -> Result<T, RestError> {
+    let more = match tries {
+        Tries::One => 0,
+        Tries::All => TRIES - 1,
+    };
+    let is_unanswered = |error: &RestError| error.reason.is_unanswered();
+    patiently(repeat_n(PAUSE, more), call, is_unanswered).await
 }

@@ -5,10 +5,12 @@
 mod gathered;
 mod report;
 
-use super::ask::{ToolsUsed, TurnAnswer};
+use super::answer::TurnAnswer;
+use super::ask::ToolsUsed;
 use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
-use super::{EndedTurn, Turn, TurnMaterial};
+use super::gather::TurnMaterial;
+use super::{EndedTurn, Turn};
 use crate::memory::{EarlyTurn, Exchange};
 use crate::model::{ReadSource, Receipt};
 use crate::telemetry::event::Outcome;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::Turn;
 use clew_context::model::{RoleId, TurnRequest, UnixMillis};
+use clew_discord::guild_state::AnswerPlace;
 
 /// After this time they are read again, before tools run.
 const MAX_AGE: Duration = Duration::from_mins(1);
@@ -30,6 +31,16 @@ impl LatestRoles {
             roles: request.asker_roles.clone(),
             at: now,
         }))
+    }
+}
+
+/// Where the answer will be read, by the roles that came with the trigger.
+pub(super) fn answer_place(request: &TurnRequest) -> AnswerPlace<'_> {
+    AnswerPlace {
+        asker: request.asker(),
+        roles: request.asker_roles.as_deref(),
+        channel: request.trigger.channel,
+        is_private: request.is_private,
     }
 }
 

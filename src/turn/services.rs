@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::image_room::ImageRoom;
-use super::observe::TurnObserver;
+use super::news::TurnObserver;
 use crate::agents::Agents;
 use crate::config::ToolConfig;
 use crate::engine::daily_tokens::SpentBy;

@@ -11,6 +11,7 @@
     reason = "what fails in a helper fails the test"
 )]
 
+mod circles;
 mod time_and_chance;
 
 use std::fmt::Write;
@@ -129,6 +130,18 @@ impl Source {
             .map(|(at, line)| (at + 1, line))
     }
 
+    /// Whether it holds nothing but tests.
+    fn is_test(&self) -> bool {
+        self.inside()
+            .any(|part| part.trim_end_matches(".rs") == "tests")
+    }
+
+    /// The code up to its tests.
+    fn production(&self) -> &str {
+        let start = self.code.find("\n#[cfg(test)]");
+        start.map_or(&self.code, |start| &self.code[..start])
+    }
+
     /// The places of a text in the code, whole words only.
     fn find_all<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = String> + 'a {
         self.lines()
@@ -175,20 +188,10 @@ pub(crate) fn production_lines() -> usize {
     let sources = built_on.flat_map(|package| sources(package.folder));
     let mut lines = 0;
     for source in sources {
-        if source
-            .inside()
-            .any(|part| part.trim_end_matches(".rs") == "tests")
-        {
-            continue;
+        if !source.is_test() {
+            let code = source.production().lines();
+            lines += code.filter(|line| !line.trim().is_empty()).count();
         }
-        let tests = source
-            .lines()
-            .find(|(_, line)| line.starts_with("#[cfg(test)]"));
-        let end = tests.map_or(usize::MAX, |(number, _)| number);
-        let code = source
-            .lines()
-            .filter(|(number, line)| *number < end && !line.trim().is_empty());
-        lines += code.count();
     }
     lines
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use clew::cli::tune::TuneArgs;
 use clew::config::Config;
-use clew::tune::{TuneError, TuneSettings, Tuned, tune};
+use clew::tune::{TuneSettings, Tuned, tune};
 
 use crate::replay::run::{CHANNEL, Place, Row, export, row};
 
@@ -40,7 +40,7 @@ fn settings(files: &[PathBuf], flags: &str) -> TuneSettings {
         .settings(&config(&[]))
 }
 
-fn tuned(files: &[PathBuf], flags: &str) -> Result<Tuned, TuneError> {
+fn tuned(files: &[PathBuf], flags: &str) -> anyhow::Result<Tuned> {
     tune(settings(files, flags), &config(&[]), &|_| ())
 }
 

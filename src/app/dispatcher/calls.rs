@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::super::loop_event::LoopEvent;
 use super::Dispatcher;
-use super::carry_out::carry_out;
+use super::carry_out::{CALL_TIMEOUT, carry_out};
 use crate::commands::{self, Planned, Refused};
 use crate::model::Payer;
 use crate::telemetry::event::Refusal;
@@ -22,8 +22,6 @@ use clew_discord::event::IncomingInteraction;
 use clew_discord::model::Answer;
 use clew_discord::send::{Callback, MessageText};
 
-/// Discord gives a call up that has no first response after this time.
-pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long fetching the parts of a server that its event lacked may take, all tries together.
 const FILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause before the second try; doubled for each further one.

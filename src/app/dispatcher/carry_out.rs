@@ -17,8 +17,9 @@ use clew_discord::send::Callback;
 
 use super::super::loop_event::LoopEvent;
 use super::begin_run::begin_run;
-use super::calls::CALL_TIMEOUT;
 
+/// Discord gives a call up that has no first response after this time.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 /// What is done within this time is answered at once. After it "thinking" is sent, which has the
 /// other half of [`CALL_TIMEOUT`] to reach Discord.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
@@ -52,7 +53,7 @@ pub(super) async fn carry_out(
     let work = Box::pin(async {
         let work = commands::run(&for_commands, &call);
         let done = stopped.run_until_cancelled(work).await;
-        done.unwrap_or_else(|| Done::unfinished(&call))
+        done.unwrap_or_else(|| Done::unfinished(call.deferral()))
     });
     let (done, deferred) = in_time(services, &call, work).await;
     let Done {

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 
 use super::new_file::NewFile;
-use super::{CommandEnd, Error, OpenedStore, export};
+use super::{OpenedStore, export};
+use crate::cli::exit::{Ended, Failure};
 use crate::config::Config;
 
 /// Where to.
@@ -16,7 +18,7 @@ pub(in crate::cli) struct BackupArgs {
     path: PathBuf,
 }
 
-pub(super) async fn run(config: &Config, args: &BackupArgs) -> Result<CommandEnd, Error> {
+pub(super) async fn run(config: &Config, args: &BackupArgs) -> Ended {
     let mut file = NewFile::create(&args.path)?;
     let opened = OpenedStore::look(config).await?;
     let written = write(&opened, &mut file).await;
@@ -29,10 +31,10 @@ pub(super) async fn run(config: &Config, args: &BackupArgs) -> Result<CommandEnd
         "{entries} entries in {path}, written and read again. To restore them: clew store import \
          {path}"
     )?;
-    Ok(CommandEnd::All)
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn write(opened: &OpenedStore, file: &mut NewFile) -> Result<(), Error> {
+async fn write(opened: &OpenedStore, file: &mut NewFile) -> Result<(), Failure> {
     opened
         .store
         .each_record(&mut |record| file.line(&record.to_line()))

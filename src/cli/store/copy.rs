@@ -1,16 +1,19 @@
 //! `clew store copy`: from one store to another, with consent to what is lost.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::Args;
 
-use super::{CommandEnd, Error, Table};
+use super::Table;
 use crate::app::{self, system_clock};
+use crate::cli::exit::{Ended, Failure, NEEDS_CONSENT, cannot, failed};
 use crate::cli::progress;
 use crate::config::Config;
 use crate::report::grouped;
 use clew_store::model::StoreAddress;
-use clew_store::{Copied, CopyPlan, CopyProgress, Kind, Loss, Store};
+use clew_store::{Copied, CopyError, CopyPlan, CopyProgress, Kind, Loss, Store};
 
 /// Stands for `CONTEXT_STORE`, so that no password has to be typed.
 const CONFIGURED: &str = "configured";
@@ -32,13 +35,13 @@ pub(in crate::cli) struct CopyArgs {
     lossy: bool,
 }
 
-pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<CommandEnd, Error> {
+pub(super) async fn run(config: &Config, args: &CopyArgs) -> Ended {
     let from_address = address("FROM", &args.from, config)?;
     let to_address = address("TO", &args.to, config)?;
     check_pair(&from_address, &to_address)?;
     let configured = &config.memory.store;
     let is_ours = is_same(&from_address, configured) || is_same(&to_address, configured);
-    let _alone = is_ours.then(|| super::claim(config)).transpose()?;
+    let _alone = is_ours.then(|| app::claim(config)).transpose()?;
     let from = super::there(&from_address, config).await?;
     let folders = app::folders(&config.memory);
     let to = Store::open_beside(&to_address, &folders, system_clock()).await?;
@@ -49,11 +52,11 @@ pub(super) async fn run(config: &Config, args: &CopyArgs) -> Result<CommandEnd, 
     if let Some(copied) = &done {
         tell(&from_address, &to_address, copied)?;
     }
-    Ok(done.map_or(CommandEnd::Asked, |_| CommandEnd::All))
+    Ok(done.map_or(ExitCode::from(NEEDS_CONSENT), |_| ExitCode::SUCCESS))
 }
 
 /// None if there is no consent to what would be lost.
-async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, Error> {
+async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, Failure> {
     let held = from.stats().await?;
     let total = held.iter().map(|stats| stats.entries).sum();
     let bar = progress::bar();
@@ -63,7 +66,13 @@ async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, E
     };
     let plan = CopyPlan::new(from, to, &notice).await;
     bar.finish_and_clear();
-    let plan = plan.map_err(Error::Copy)?;
+    let plan = plan.map_err(|error| {
+        let failure = match error {
+            CopyError::NotEmpty { .. } => cannot(error),
+            error => failed(error),
+        };
+        failure.context("nothing was copied")
+    })?;
     let losses = plan.losses();
     if !losses.is_empty() {
         tell_losses(&losses)?;
@@ -76,22 +85,34 @@ async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, E
     bar.reset();
     let copied = plan.copy(&notice).await;
     bar.finish_and_clear();
-    Ok(Some(copied.map_err(Error::Halfway)?))
+    let copied = copied.map_err(|error| {
+        failed(error)
+            .context("copied in part only: remove what the store to copy to holds, and copy again")
+    })?;
+    Ok(Some(copied))
 }
 
-fn address(which: &'static str, text: &str, config: &Config) -> Result<StoreAddress, Error> {
+fn address(which: &'static str, text: &str, config: &Config) -> Result<StoreAddress, Failure> {
     if text == CONFIGURED {
         return Ok(config.memory.store.clone());
     }
-    text.parse().map_err(|_| Error::Address(which))
+    text.parse().map_err(|_| {
+        let forms = StoreAddress::FORMS;
+        cannot(anyhow!(
+            "{which} is no store's address; accepted: `{CONFIGURED}`, {forms}"
+        ))
+    })
 }
 
-fn check_pair(from: &StoreAddress, to: &StoreAddress) -> Result<(), Error> {
+fn check_pair(from: &StoreAddress, to: &StoreAddress) -> Result<(), Failure> {
     if is_same(from, to) {
-        return Err(Error::Same);
+        return Err(cannot(anyhow!("FROM and TO are the same store")));
     }
     match (from, to) {
-        (StoreAddress::Files(_), StoreAddress::Files(_)) => Err(Error::TwoFiles),
+        (StoreAddress::Files(_), StoreAddress::Files(_)) => Err(cannot(anyhow!(
+            "two stores of files would share USER_PROFILE_DIR and SERVER_PROFILE_DIR: copy the \
+             folder itself while the bot is stopped"
+        ))),
         _ => Ok(()),
     }
 }

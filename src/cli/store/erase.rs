@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandEnd, Error, OpenedStore, Table};
+use super::{OpenedStore, Table};
+use crate::app;
+use crate::cli::exit::{Ended, Failure, NEEDS_CONSENT};
 use crate::config::Config;
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
 use clew_store::{Erasure, Kind, Purged};
@@ -37,13 +40,13 @@ struct EraseTarget {
     before: Option<UnixMillis>,
 }
 
-pub(super) async fn run(config: &Config, args: &EraseArgs) -> Result<CommandEnd, Error> {
+pub(super) async fn run(config: &Config, args: &EraseArgs) -> Ended {
     let Some(erasure) = args.target.erasure() else {
         // The command line requires one of them.
-        return Ok(CommandEnd::All);
+        return Ok(ExitCode::SUCCESS);
     };
     if args.yes {
-        let _alone = super::claim(config)?;
+        let _alone = app::claim(config)?;
         let opened = OpenedStore::of(config).await?;
         let done = erase(&opened, erasure).await;
         opened.store.close().await?;
@@ -55,7 +58,7 @@ pub(super) async fn run(config: &Config, args: &EraseArgs) -> Result<CommandEnd,
     done
 }
 
-async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Error> {
+async fn preview(opened: &OpenedStore, erasure: Erasure) -> Ended {
     let mut going = erasure.would_go(&opened.store).await?;
     if let Some(transcripts) = &opened.transcripts {
         going.add(Kind::Transcripts, transcripts.would_go(erasure).await?);
@@ -65,7 +68,7 @@ async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, E
     if going.total() == 0 {
         writeln!(out, "There is nothing {}.", Of(erasure))?;
         tell_opt_out(opened, erasure).await?;
-        return Ok(CommandEnd::All);
+        return Ok(ExitCode::SUCCESS);
     }
     writeln!(out, "Would erase {}:", Of(erasure))?;
     write!(out, "{}", Table::of_kinds(going.iter()))?;
@@ -74,10 +77,10 @@ async fn preview(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, E
         out,
         "Nothing was changed. Stop the bot and say --yes to erase it."
     )?;
-    Ok(CommandEnd::Asked)
+    Ok(ExitCode::from(NEEDS_CONSENT))
 }
 
-async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Error> {
+async fn erase(opened: &OpenedStore, erasure: Erasure) -> Ended {
     let purge = erasure.purge();
     // If one fails the others are purged all the same.
     let from_store = opened.store.purge(&purge).await;
@@ -104,11 +107,11 @@ async fn erase(opened: &OpenedStore, erasure: Erasure) -> Result<CommandEnd, Err
     write!(out, "{}", Table::of_kinds(gone.iter()))?;
     all?;
     tell_opt_out(opened, erasure).await?;
-    Ok(CommandEnd::All)
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reports the user's opt-out, which outlives every erasure.
-async fn tell_opt_out(opened: &OpenedStore, erasure: Erasure) -> Result<(), Error> {
+async fn tell_opt_out(opened: &OpenedStore, erasure: Erasure) -> Result<(), Failure> {
     let Erasure::User(user) = erasure else {
         return Ok(());
     };

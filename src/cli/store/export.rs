@@ -2,12 +2,14 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 
+use super::OpenedStore;
 use super::lines::{LOG_LINE, LinesWriter};
 use super::new_file::NewFile;
-use super::{CommandEnd, Error, OpenedStore};
+use crate::cli::exit::{Ended, Failure};
 use crate::config::Config;
 use clew_context::model::UserId;
 use clew_store::{Cursor, Kind};
@@ -26,29 +28,29 @@ pub(in crate::cli) struct ExportArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) async fn run(config: &Config, args: &ExportArgs) -> Result<CommandEnd, Error> {
+pub(super) async fn run(config: &Config, args: &ExportArgs) -> Ended {
     let Some(path) = &args.out else {
         let opened = OpenedStore::look(config).await?;
         let mut lines = LinesWriter::new(BufWriter::new(io::stdout()));
         export(&opened, args.user, &mut |line| Ok(lines.line(line)?)).await?;
         let (mut out, _) = lines.finish()?;
         out.flush()?;
-        return Ok(CommandEnd::All);
+        return Ok(ExitCode::SUCCESS);
     };
     let mut file = NewFile::create(path)?;
     let opened = OpenedStore::look(config).await?;
     export(&opened, args.user, &mut |line| Ok(file.line(line)?)).await?;
     let entries = file.finish()?;
     writeln!(io::stdout(), "{entries} entries in {}", path.display())?;
-    Ok(CommandEnd::All)
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes the entries, line by line.
 async fn export(
     opened: &OpenedStore,
     user: Option<UserId>,
-    write: &mut impl FnMut(&str) -> Result<(), Error>,
-) -> Result<(), Error> {
+    write: &mut impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     for kind in Kind::ALL {
         let mut after: Option<Cursor> = None;
         loop {
@@ -80,7 +82,7 @@ async fn export(
 pub(super) async fn logged_users(
     opened: &OpenedStore,
     user: Option<UserId>,
-) -> Result<Vec<UserId>, Error> {
+) -> Result<Vec<UserId>, Failure> {
     match (&opened.transcripts, user) {
         (None, _) => Ok(Vec::new()),
         (Some(_), Some(user)) => Ok(vec![user]),
@@ -89,7 +91,7 @@ pub(super) async fn logged_users(
 }
 
 /// A user's log, as lines of an export.
-pub(super) async fn log_lines(opened: &OpenedStore, user: UserId) -> Result<Vec<String>, Error> {
+pub(super) async fn log_lines(opened: &OpenedStore, user: UserId) -> Result<Vec<String>, Failure> {
     let Some(transcripts) = &opened.transcripts else {
         return Ok(Vec::new());
     };

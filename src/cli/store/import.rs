@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::ProgressBar;
 
 use super::lines::{LastLine, Line, Lines};
-use super::{CommandEnd, Error, Table, copy};
+use super::{Table, copy};
 use crate::app::{self, system_clock};
+use crate::cli::exit::{Ended, Failure, NEEDS_CONSENT, cannot};
 use crate::cli::progress;
 use crate::config::Config;
 use crate::report::grouped;
@@ -32,7 +34,7 @@ pub(in crate::cli) struct ImportArgs {
 }
 
 impl ImportArgs {
-    fn lines(&self) -> Result<Lines, Error> {
+    fn lines(&self) -> Result<Lines, Failure> {
         let last_line = if self.unchecked {
             LastLine::Optional
         } else {
@@ -55,8 +57,8 @@ struct OtherLines {
     outputs: u64,
 }
 
-pub(super) async fn run(config: &Config, args: &ImportArgs) -> Result<CommandEnd, Error> {
-    let _alone = super::claim(config)?;
+pub(super) async fn run(config: &Config, args: &ImportArgs) -> Ended {
+    let _alone = app::claim(config)?;
     let opted_out = check(args)?;
     let memory = &config.memory;
     let transcripts = match &memory.dm_logs_dir {
@@ -68,14 +70,14 @@ pub(super) async fn run(config: &Config, args: &ImportArgs) -> Result<CommandEnd
     let done = import(&store, transcripts.as_ref(), args, opted_out, config).await;
     store.close().await?;
     let Some((imported, others)) = done? else {
-        return Ok(CommandEnd::Asked);
+        return Ok(ExitCode::from(NEEDS_CONSENT));
     };
     tell(&memory.store, &imported, &others)?;
-    Ok(CommandEnd::All)
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads every line before anything is changed. Returns who opted out.
-fn check(args: &ImportArgs) -> Result<HashSet<UserId>, Error> {
+fn check(args: &ImportArgs) -> Result<HashSet<UserId>, Failure> {
     let mut lines = args.lines()?;
     let mut opted_out = HashSet::new();
     while let Some((line, _)) = lines.next()? {
@@ -95,7 +97,7 @@ async fn import(
     args: &ImportArgs,
     opted_out: HashSet<UserId>,
     config: &Config,
-) -> Result<Option<(Imported, OtherLines)>, Error> {
+) -> Result<Option<(Imported, OtherLines)>, Failure> {
     let mut import = Import::into(store, opted_out).await?;
     let mut lines = args.lines()?;
     while let Some((line, _)) = lines.next()? {
@@ -114,9 +116,11 @@ async fn import(
     }
     // Messages may have been deleted since the export. A bot that went on with its
     // session would not ask for them.
-    app::forget_session(config, &system_clock()).map_err(|source| Error::Session {
-        path: config.state_dir.clone(),
-        source,
+    app::forget_session(config, &system_clock()).map_err(|error| {
+        let folder = config.state_dir.display();
+        cannot(error).context(format!(
+            "cannot end the session in {folder}: make the folder writable"
+        ))
     })?;
     let bar = progress::bar();
     let bytes = args.file.metadata().map_or(0, |about| about.len());
@@ -136,7 +140,7 @@ async fn write(
     transcripts: Option<&Transcripts>,
     args: &ImportArgs,
     bar: &ProgressBar,
-) -> Result<(Imported, OtherLines), Error> {
+) -> Result<(Imported, OtherLines), Failure> {
     let mut others = OtherLines::default();
     let mut log: Option<(UserId, Vec<String>)> = None;
     let mut lines = args.lines()?;
@@ -155,7 +159,7 @@ async fn write(
                 }
             },
             Line::Output => others.outputs += 1,
-            Line::End => {}
+            Line::End { .. } => {}
         }
         bar.inc(bytes as u64);
     }
@@ -167,7 +171,7 @@ async fn write_log(
     transcripts: Option<&Transcripts>,
     log: Option<(UserId, Vec<String>)>,
     others: &mut OtherLines,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     let (Some(transcripts), Some((user, lines))) = (transcripts, log) else {
         return Ok(());
     };

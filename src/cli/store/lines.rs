@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Error;
+use crate::cli::exit::{Failure, cannot};
 use clew_context::model::UserId;
 use clew_store::{FormError, Record, Transcripts};
 
@@ -91,8 +92,11 @@ pub(super) enum Line {
     Log { user: UserId, text: String },
     /// A result of a tool.
     Output,
-    /// The end of a file.
-    End,
+    /// The end of a file: how many entries stand before it, and their checksum.
+    End {
+        entries: u64,
+        sha256: Option<String>,
+    },
 }
 
 /// Why a line was refused; holds none of its text.
@@ -129,7 +133,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn open(path: &Path, last_line: LastLine) -> Result<Self, Error> {
+    pub(super) fn open(path: &Path, last_line: LastLine) -> Result<Self, Failure> {
         let file = File::open(path).map_err(|source| unread(path, source))?;
         Ok(Self {
             path: path.to_owned(),
@@ -144,25 +148,31 @@ impl Lines {
 
     /// The next line and its length in bytes; none after the last one, of a file that is
     /// whole.
-    pub(super) fn next(&mut self) -> Result<Option<(Line, usize)>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<(Line, usize)>, Failure> {
         self.text.clear();
         self.number += 1;
         let mut limited = (&mut self.file).take(LONGEST + 1);
         let read = limited.read_until(b'\n', &mut self.text);
         let read = read.map_err(|source| unread(&self.path, source))?;
         if read == 0 && !self.is_ended && self.last_line == LastLine::Required {
-            return Err(Error::Cut(self.path.clone()));
+            let path = self.path.display();
+            return Err(cannot(anyhow!(
+                "nothing was imported: {path} ends without the line that tells that it is whole, \
+                 so entries may be missing, opt-outs among them. Write it again; what an earlier \
+                 version exported, or lines that you chose, are imported with --unchecked"
+            )));
         }
         if read == 0 {
             return Ok(None);
         }
         match self.line() {
             Ok(line) => Ok(Some((line, read))),
-            Err(source) => Err(Error::Line {
-                path: self.path.clone(),
-                number: self.number,
-                source,
-            }),
+            Err(error) => Err(cannot(error).context(format!(
+                "line {} of {} cannot be imported: write the file again, or correct it, remove \
+                 the last line and say --unchecked",
+                self.number,
+                self.path.display()
+            ))),
         }
     }
 
@@ -176,14 +186,14 @@ impl Lines {
         let is_whole = self.text.ends_with(b"\n");
         let text = std::str::from_utf8(&self.text).map_err(|_| LineError::NotText);
         match text.and_then(parse) {
-            Ok(Parsed::Line(line)) => {
-                self.sum.add(&self.text);
-                Ok(line)
-            }
-            Ok(Parsed::End { entries, sha256 }) => {
+            Ok(Line::End { entries, sha256 }) => {
                 self.check(entries, sha256.as_deref())?;
                 self.is_ended = true;
-                Ok(Line::End)
+                Ok(Line::End { entries, sha256 })
+            }
+            Ok(line) => {
+                self.sum.add(&self.text);
+                Ok(line)
             }
             Err(_) if !is_whole => Err(LineError::Torn),
             Err(error) => Err(error),
@@ -205,26 +215,18 @@ impl Lines {
     }
 }
 
-enum Parsed {
-    Line(Line),
-    End {
-        entries: u64,
-        sha256: Option<String>,
-    },
-}
-
-fn parse(text: &str) -> Result<Parsed, LineError> {
+fn parse(text: &str) -> Result<Line, LineError> {
     let error = match Record::from_line(text) {
-        Ok(record) => return Ok(Parsed::Line(Line::Entry(Box::new(record)))),
+        Ok(record) => return Ok(Line::Entry(Box::new(record))),
         Err(error) => error,
     };
     match serde_json::from_str(text) {
-        Ok(OtherLine::DirectMessageLog) => Ok(Parsed::Line(Line::Log {
+        Ok(OtherLine::DirectMessageLog) => Ok(Line::Log {
             user: Transcripts::owner_of(text)?,
             text: text.to_owned(),
-        })),
-        Ok(OtherLine::ToolOutput) => Ok(Parsed::Line(Line::Output)),
-        Ok(OtherLine::End { entries, sha256 }) => Ok(Parsed::End { entries, sha256 }),
+        }),
+        Ok(OtherLine::ToolOutput) => Ok(Line::Output),
+        Ok(OtherLine::End { entries, sha256 }) => Ok(Line::End { entries, sha256 }),
         Err(_) => Err(error.into()),
     }
 }
@@ -241,9 +243,6 @@ enum OtherLine {
     },
 }
 
-fn unread(path: &Path, source: io::Error) -> Error {
-    Error::Read {
-        path: path.to_owned(),
-        source,
-    }
+fn unread(path: &Path, error: io::Error) -> Failure {
+    cannot(error).context(format!("cannot read {}", path.display()))
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use super::Error;
 use super::lines::{LastLine, Lines, LinesWriter};
+use crate::cli::exit::{Failure, cannot};
 use tempfile::NamedTempFile;
 
 /// A file beside its place, readable only by its owner.
@@ -16,11 +16,8 @@ pub(super) struct NewFile {
 
 impl NewFile {
     /// Nothing may have its name yet.
-    pub(super) fn create(path: &Path) -> Result<Self, Error> {
-        let failed = |source| Error::File {
-            path: path.to_owned(),
-            source,
-        };
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        let failed = |error| unwritable(path, error);
         if path.symlink_metadata().is_ok() {
             return Err(failed(io::ErrorKind::AlreadyExists.into()));
         }
@@ -48,22 +45,23 @@ impl NewFile {
 
     /// Ends it, reads it again as an import would, and puts it in its place, without
     /// replacing another. Returns how many entries it has.
-    pub(super) fn finish(self) -> Result<u64, Error> {
+    pub(super) fn finish(self) -> Result<u64, Failure> {
         let Self { lines, path } = self;
         let unwritten = |source| clew_store::Error::Io {
             operation: "write",
             path: path.clone(),
             source,
         };
-        let failed = |source| Error::File {
-            path: path.clone(),
-            source,
-        };
+        let failed = |error| unwritable(&path, error);
         let (out, entries) = lines.finish().map_err(unwritten)?;
         let file = out.into_inner();
         let file = file.map_err(|error| unwritten(error.into_error()))?;
         file.as_file().sync_all().map_err(failed)?;
-        check(file.path()).map_err(|error| Error::ReadAgain(path.clone(), error.into()))?;
+        check(file.path()).map_err(|failure| {
+            let path = path.display();
+            let lost = format!("{path} does not hold what was written to it: the disk lost some");
+            failure.context(lost).while_running()
+        })?;
         file.persist_noclobber(&path)
             .map_err(|refused| failed(refused.error))?;
         let synced = File::open(folder_of(&path)).and_then(|folder| folder.sync_all());
@@ -79,8 +77,12 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn check(path: &Path) -> Result<(), Error> {
+fn check(path: &Path) -> Result<(), Failure> {
     let mut lines = Lines::open(path, LastLine::Required)?;
     while lines.next()?.is_some() {}
     Ok(())
+}
+
+fn unwritable(path: &Path, error: io::Error) -> Failure {
+    cannot(error).context(format!("cannot write {}", path.display()))
 }

@@ -1,16 +1,18 @@
 //! `clew store stats`: how much there is, how old it is, and what it takes on disk.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{CommandEnd, Error, OpenedStore, Table};
+use super::{OpenedStore, Table};
+use crate::cli::exit::Ended;
 use crate::config::Config;
 use crate::report::grouped;
 use clew_context::model::UnixMillis;
 use clew_store::{Kind, KindStats};
 
-pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error> {
+pub(super) async fn run(config: &Config, json: bool) -> Ended {
     let opened = OpenedStore::look(config).await?;
     let mut found = opened.store.stats().await?;
     // No store keeps these two.
@@ -44,7 +46,7 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
         let (place, version) = (&opened.place, opened.version);
         let line = json!({"store": place, "version": version, "kinds": kinds, "disk": sizes});
         writeln!(out, "{line}")?;
-        return Ok(CommandEnd::All);
+        return Ok(ExitCode::SUCCESS);
     }
     writeln!(out, "{}, version {}", opened.place, opened.version)?;
     let rows = all.map(|stats| {
@@ -68,5 +70,5 @@ pub(super) async fn run(config: &Config, json: bool) -> Result<CommandEnd, Error
         rows: rows.collect(),
     };
     write!(out, "{table}")?;
-    Ok(CommandEnd::All)
+    Ok(ExitCode::SUCCESS)
 }

@@ -88,14 +88,14 @@ fn a_call_leads_to_its_command() {
     #[track_caller]
     fn check(call: CommandData, expected: &str) {
         let found = find(&InteractionData::Command(call)).unwrap();
-        assert_eq!(found.word.to_string(), expected);
+        assert_eq!(found.called.word.to_string(), expected);
         assert_eq!(
             found.for_everybody,
             expected.starts_with("privacy") || expected == "help"
         );
         let long = ["context_save", "privacy_export"].contains(&expected);
-        assert_eq!(found.work != Work::Short, long);
-        assert_eq!(found.work == Work::Model, expected == "context_save");
+        assert_eq!(found.called.work != Work::Short, long);
+        assert_eq!(found.called.work == Work::Model, expected == "context_save");
     }
     let pump = || [("text", text("pump"))];
     check(call("help", None, &[]), "help");
@@ -147,7 +147,7 @@ fn options_are_completed_where_that_was_promised() {
         };
         let found = find(&InteractionData::Autocomplete(typed));
         assert_eq!(found.is_some(), expected);
-        assert!(found.is_none_or(|found| found.deferral == Deferral::NoChoices));
+        assert!(found.is_none_or(|found| found.called.deferral == Deferral::NoChoices));
     }
     check("memory", "forget", "fact", true);
     check("server-memory", "forget", "fact", true);
@@ -167,13 +167,13 @@ fn a_button_that_was_posted_once_keeps_working() {
         assert!(custom_id.is_ascii() && custom_id.len() <= 100);
         let found = find(&InteractionData::Button(custom_id.to_owned())).unwrap();
         assert_eq!(
-            (&*found.argument, found.for_everybody),
+            (&*found.called.argument, found.for_everybody),
             (argument, for_everybody)
         );
         let stays = custom_id.starts_with("noted:");
-        assert_eq!(found.deferral == Deferral::Thinking, stays);
+        assert_eq!(found.called.deferral == Deferral::Thinking, stays);
         let long = ["erase", "opt-out"].contains(&custom_id);
-        assert_eq!(found.work == Work::Long, long);
+        assert_eq!(found.called.work == Work::Long, long);
     }
     check("page:facts:0", "0", false);
     check("page:server-facts:65535", "65535", false);

@@ -7,8 +7,9 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Answer, ApiError, Body, id, messages};
+use super::{Answer, Body, id, messages};
 use crate::playground::Shared;
+use crate::playground::error::ApiError;
 use clew_simulator::{Draft, Id, Message, World};
 
 /// The longest emoji, in bytes: some are a family of people.

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Answer, ApiError, Body, id, messages};
+use super::{Answer, Body, id, messages};
 use crate::playground::Shared;
+use crate::playground::error::ApiError;
 use clew_simulator::{Id, Invocation, Permissions, WaitError};
 
 /// How long the bot may take to respond, as on Discord.

@@ -8,7 +8,8 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, ApiError, Body, id};
+use super::{Answer, Body, id};
+use crate::playground::error::ApiError;
 use crate::playground::{Shared, shown};
 use clew_simulator::{ChannelKind, Draft, File, Id, Permissions, World};
 
@@ -94,12 +95,19 @@ pub(super) fn object(shared: &Shared, channel: Id, message: Id) -> Value {
     message
 }
 
+/// Whether there is such a person; a bot is none.
+pub(super) fn person(world: &World, id: Id) -> Result<(), ApiError> {
+    match world.get_user(id) {
+        Some(user) if !user.bot => Ok(()),
+        _ => Err(ApiError::missing("there is no such person")),
+    }
+}
+
 /// Whether a person may write in a channel.
 pub(super) fn may_write(world: &World, channel: Id, author: Id) -> Result<(), ApiError> {
     let found = world.get_channel(channel);
     let found = found.ok_or_else(|| ApiError::missing("this channel is gone"))?;
-    let person = world.get_user(author).filter(|user| !user.bot);
-    person.ok_or_else(|| ApiError::missing("there is no such person"))?;
+    person(world, author)?;
     if found.kind.is_forum() {
         return Err(ApiError::bad("a forum has posts only: open one"));
     }

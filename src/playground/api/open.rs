@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use super::{Answer, ApiError, Body};
+use super::{Answer, Body};
 use crate::playground::Shared;
+use crate::playground::error::ApiError;
 use crate::playground::export::{MOST_MESSAGES, OpenedExport};
 use crate::telemetry::with_sources;
 

@@ -8,8 +8,9 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, ApiError, Body, not_kept, trigger_id};
+use super::{Answer, Body, not_kept, trigger_id};
 use crate::config::{Config, ContextSetting};
+use crate::playground::error::ApiError;
 use crate::playground::{Shared, context, source};
 use crate::turn::{self, GatheredTurn};
 use clew_context::model::{Limits, ReplyTarget};

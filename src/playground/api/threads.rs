@@ -6,8 +6,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 
-use super::{Answer, ApiError, Body, id, messages};
+use super::{Answer, Body, id, messages};
 use crate::playground::Shared;
+use crate::playground::error::ApiError;
 use clew_simulator::{Channel, ChannelKind, Id, Permissions, World};
 
 /// The longest name of a thread, in characters, as on Discord.
@@ -73,8 +74,7 @@ pub(super) async fn open(
 fn plan(world: &World, parent: Id, author: Id, thread: &NewThread) -> Result<Opened, ApiError> {
     let found = world.get_channel(parent);
     let found = found.ok_or_else(|| ApiError::missing("this channel is gone"))?;
-    let person = world.get_user(author).filter(|user| !user.bot);
-    person.ok_or_else(|| ApiError::missing("there is no such person"))?;
+    messages::person(world, author)?;
     let held = world.permissions(author, parent);
     if !world.sees(author, parent) || !held.contains(Permissions::CREATE_PUBLIC_THREADS) {
         return Err(ApiError::forbidden("this person may not open threads here"));
@@ -125,8 +125,7 @@ pub(super) async fn direct(
 ) -> Answer {
     let author = id(&direct.author)?;
     let channel = shared.discord.world(|world| {
-        let person = world.get_user(author).filter(|user| !user.bot);
-        person.ok_or_else(|| ApiError::missing("there is no such person"))?;
+        messages::person(world, author)?;
         Ok::<_, ApiError>(world.direct(author))
     })?;
     Ok(Json(shared.discord.channel_object(channel)))

@@ -1,7 +1,6 @@
 //! The sections and their tables; `plots` makes their figures.
 
-use super::super::summary::{Report, SlowTurn, Stage, UsageList};
-use super::super::tally::{Capped, LimitCounts};
+use super::super::summary::{Capped, LimitCounts, Report, SlowTurn, Stage, UsageList};
 use super::super::usage::Usage;
 use super::super::words::{cost, grouped, many, percent, stage, time};
 use super::{Medium, counts, filled, plots, section};

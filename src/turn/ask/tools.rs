@@ -16,8 +16,9 @@ use clew_context::discord::Live;
 use clew_context::engine::frame::{self, FrameKind};
 use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, ToolCall};
 
+use crate::turn::background::Background;
 use crate::turn::control::{Control, Order};
-use crate::turn::gather::{Background, Judged, TurnMaterial, TurnNames};
+use crate::turn::gather::{Judged, TurnMaterial, TurnNames};
 use crate::turn::{Turn, extract};
 
 /// Calls of one answer that are run; models that mean it make a few.

@@ -1,12 +1,10 @@
 //! Keeps trying: to show a whole answer, and to take one back.
 
-use std::iter::repeat_n;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use super::PostedAnswer;
-use crate::turn::patience::patiently;
 use clew_context::discord::error::RestError;
 use clew_context::model::Fallback;
 
@@ -18,32 +16,6 @@ const SHOWS: u32 = 3;
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The pause after a limit that does not say how long it lasts.
 const UNTOLD_LIMIT: Duration = Duration::from_secs(30);
-
-/// How often a request is made that Discord does not answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::turn) enum Tries {
-    /// There is no time for more.
-    One,
-    /// Whether a question gets one answer depends on it.
-    All,
-}
-
-/// The tries of [`Tries::All`], and the pause between two.
-const TRIES: usize = 3;
-const PAUSE: Duration = Duration::from_secs(3);
-
-/// Makes a call again while Discord does not answer.
-pub(in crate::turn) async fn insist<T, F: Future<Output = Result<T, RestError>>>(
-    tries: Tries,
-    call: impl Fn() -> F,
-) -> Result<T, RestError> {
-    let more = match tries {
-        Tries::One => 0,
-        Tries::All => TRIES - 1,
-    };
-    let is_unanswered = |error: &RestError| error.reason.is_unanswered();
-    patiently(repeat_n(PAUSE, more), call, is_unanswered).await
-}
 
 /// Shows a whole answer; without its file if only the file fails.
 pub(super) async fn show(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestError> {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::persist::{Tries, insist};
 use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
 use crate::model::RECEIPT_BUTTON;
 use clew_context::discord::error::RestError;
@@ -16,8 +15,9 @@ use clew_discord::send::{FileUpload, MessageText, NewMessage};
 use clew_discord::session::Claims;
 
 use crate::turn::Turn;
-use crate::turn::TurnNews;
 use crate::turn::line::{INTERRUPTED, RECEIPT};
+use crate::turn::news::TurnNews;
+use crate::turn::patience::{Tries, insist};
 
 /// How long one delivering call may take, including retries and limits.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,6 +1,7 @@
 //! What a turn may know of channels other than its own, for links into them.
 
-use crate::turn::{Services, answer_place};
+use crate::turn::Services;
+use crate::turn::roles::answer_place;
 use clew_context::collect::{self, OtherChannels};
 use clew_context::engine::window::View;
 use clew_context::model::{Channel, ChannelId, Readers, TurnRequest};

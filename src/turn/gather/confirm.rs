@@ -1,7 +1,7 @@
 //! Confirms that what a prompt takes from the stores still stands on Discord.
 
-use super::background::Background;
 use crate::memory::{Confirming, DiscordChange, Fetched};
+use crate::turn::background::Background;
 use crate::turn::{Services, Turn};
 use clew_context::engine::turn::{Collected, MessageRange};
 use clew_context::model::{ChannelId, Message, MessageId};

@@ -1,10 +1,10 @@
 //! The prompt, shortened until it fits the model.
 
 use super::TurnMaterial;
-use super::background::Background;
 use super::names::TurnNames;
 use crate::llm;
 use crate::turn::Turn;
+use crate::turn::background::Background;
 use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
 use clew_context::engine::turn::Collected;
 

@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::{Background, TurnChannels, TurnMaterial, asker_access, prompt};
+use super::{TurnChannels, TurnMaterial, asker_access, prompt};
 use crate::llm;
 use crate::memory::Became;
+use crate::turn::background::Background;
 use crate::turn::{Services, Turn};
 use clew_context::collect::OtherChannels;
 use clew_context::engine::links::GatheredLink;

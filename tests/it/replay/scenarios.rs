@@ -13,7 +13,6 @@ use super::{GENERAL, POST, THREAD, at, contents, message, world};
 fn a_scenario_gives_its_final_state() {
     let world = world(&["scenario.json"]);
     assert_eq!(world.bot(), Some(UserId::new(900)));
-    assert_eq!(world.trigger(), Some(at(2000)));
     let general: Vec<Message> = world.messages(GENERAL).map(Result::unwrap).collect();
     let expected = [
         "first, corrected",

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clew::report::{self, Error};
+use clew::report;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
@@ -105,7 +105,6 @@ fn what_cannot_be_read_is_an_error_that_names_it() {
     let missing = PathBuf::from("no/such/file");
     let read = |path: PathBuf| report::read(&[path], &options()).unwrap_err();
     let error = read(missing);
-    assert!(matches!(error, Error::Open { .. }), "{error}");
     assert_eq!(error.to_string(), "cannot read `no/such/file`");
     let error = read(empty.path().to_owned()).to_string();
     assert!(error.contains("no telemetry in the folder"), "{error}");

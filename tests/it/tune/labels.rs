@@ -97,7 +97,7 @@ fn a_message_that_is_not_recorded_counts_as_not_found_and_is_told() {
 fn check_refused(files: &[PathBuf], folder: &Path, labels: &str, expected: &str) {
     let path = write(folder, labels);
     let error = tuned(files, &format!("--labels {path}")).unwrap_err();
-    let error = format!("{:#}", anyhow::Error::from(error));
+    let error = format!("{error:#}");
     assert_eq!(error.replace(&path, "L"), expected);
 }
 

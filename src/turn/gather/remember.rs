@@ -1,5 +1,4 @@
-//! What the agent that answers knows from before: the conversation's history, facts,
-//! and what it does elsewhere.
+//! Picks the agent that answers and reads what it knows from before.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,16 +6,16 @@ use std::sync::Arc;
 use super::names::{TurnNames, access_to};
 use super::recheck::Judged;
 use crate::engine::sources::{Inherited, elsewhere, place_of, retain_readable};
-use crate::memory::{Memory, Place, PromptFacts, Readable, Words};
+use crate::memory::{Memory, PromptFacts, Words};
 use crate::model::{Agent, ToolName};
 use crate::runs::RunSlot;
 use crate::tools;
+use crate::turn::background::Background;
 use crate::turn::{Elsewhere, Services, Turn};
 use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
-use clew_context::model::{ChannelId, ChannelKind, ContentSource, Profiles, TurnId};
-use clew_store::model::{Scope, StoredMessage};
+use clew_context::model::{ChannelId, ChannelKind, ContentSource, TurnId};
 
 /// How many results of earlier turns that match the question a prompt names, a line each.
 const MAX_OFFERS: usize = 8;
@@ -25,54 +24,7 @@ const MAX_OFFERS: usize = 8;
 /// match facts, in bytes. Matching looks at a few hundred words at most.
 const MATCHED_BYTES: usize = 8_000;
 
-/// The agent that answers, and what it knows.
-#[derive(Debug, Clone)]
-pub(in crate::turn) struct Background {
-    pub(in crate::turn) agent: Arc<Agent>,
-    pub(in crate::turn) place: Place,
-    /// Which facts could be read; none in an agent run, or for who asks through an app.
-    facts: Option<Readable>,
-    /// The asker's and the server's facts.
-    shown_facts: PromptFacts,
-    /// What was said before, oldest first: what is recalled, then the history.
-    pub(in crate::turn) rows: Vec<StoredMessage>,
-    /// The number of what was noted of deletions and edits when the rows were last judged
-    /// by it.
-    noted: u64,
-    /// The turns of what is recalled.
-    recalled: BTreeSet<TurnId>,
-    /// What the answer is made from because earlier texts are.
-    pub(in crate::turn) inherited: Inherited,
-    /// What the agent does elsewhere.
-    pub(super) status: String,
-    /// Results of tools from earlier that match the question, a line each.
-    pub(super) offers: Vec<String>,
-}
-
 impl Background {
-    /// Drops the history of a shared thread for an asker who may not read the thread.
-    pub(super) fn leave_out_shared(&mut self) {
-        if matches!(self.place.scope, Scope::Thread { .. }) {
-            self.rows.clear();
-        }
-    }
-
-    /// Leaves out the turns of rows whose messages changed since they were read into something
-    /// that they do not say.
-    pub(super) fn confirmed(&mut self, memory: &Memory, says: &Words) {
-        let noted = memory.noted_after(self.noted);
-        self.leave_out_turns(|row| noted.changed_row(row, says));
-        drop(noted);
-        self.noted = memory.noted_revision();
-    }
-
-    /// Leaves out the whole turns of such rows.
-    fn leave_out_turns(&mut self, is_meant: impl Fn(&StoredMessage) -> bool) {
-        let rows = self.rows.iter().filter(|row| is_meant(row));
-        let turns: BTreeSet<TurnId> = rows.map(|row| row.turn).collect();
-        self.rows.retain(|row| !turns.contains(&row.turn));
-    }
-
     /// Leaves out what was said before and may not be shown any more, whole turns. Returns
     /// whether there was any, or a fact.
     pub(super) fn leave_out_changed(
@@ -132,35 +84,6 @@ impl Background {
             add_profiles(turn, self, collected).await;
             add_offers(turn, self).await;
         }
-    }
-
-    /// The facts in the prompt.
-    pub(in crate::turn) const fn profiles(&self) -> &Profiles {
-        &self.shown_facts.profiles
-    }
-
-    /// All rows, and the turns of those that are recalled.
-    pub(super) const fn rows_and_recalled(
-        &mut self,
-    ) -> (&mut Vec<StoredMessage>, &BTreeSet<TurnId>) {
-        (&mut self.rows, &self.recalled)
-    }
-
-    /// What is recalled, and the history.
-    pub(in crate::turn) fn parts(&self) -> (&[StoredMessage], &[StoredMessage]) {
-        let is_recalled = |row: &StoredMessage| self.recalled.contains(&row.turn);
-        self.rows.split_at(self.rows.partition_point(is_recalled))
-    }
-
-    /// The same after the older half of each has been dropped this often.
-    pub(super) fn newest(&self, halvings: u32) -> (&[StoredMessage], &[StoredMessage]) {
-        let newest = |rows| {
-            (0..halvings).fold(rows, |rows: &[StoredMessage], _| {
-                &rows[rows.len().div_ceil(2)..]
-            })
-        };
-        let (recalled, history) = self.parts();
-        (newest(recalled), newest(history))
     }
 }
 

@@ -1,0 +1,54 @@
+//! What the page is told of a request that is refused.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// A request that is refused, with a sentence for the person at the page.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    sentence: String,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
+        let sentence = sentence.into();
+        Self { status, sentence }
+    }
+
+    /// What was sent cannot be used.
+    pub(super) fn bad(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, sentence)
+    }
+
+    /// Who sent it may not.
+    pub(super) fn forbidden(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, sentence)
+    }
+
+    /// There is no such thing.
+    pub(super) fn missing(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, sentence)
+    }
+
+    /// Not now.
+    pub(super) fn busy(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = Json(json!({"error": self.sentence}));
+        let mut response = (self.status, body).into_response();
+        if self.status == StatusCode::PAYLOAD_TOO_LARGE {
+            // The rest of the body is not read, so no request can follow on this connection.
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        response
+    }
+}
