@@ -280,7 +280,7 @@ impl StoreFolder {
         Ok(())
     }
 
-    pub(super) fn guilds_in(&self, place: ConversationsIn) -> Result<Vec<GuildId>, Error> {
+    fn guilds_in(&self, place: ConversationsIn) -> Result<Vec<GuildId>, Error> {
         match place {
             ConversationsIn::Guild(guild) => Ok(vec![guild]),
             ConversationsIn::Direct => Ok(Vec::new()),

@@ -109,8 +109,12 @@ impl StoreFolder {
     }
 
     pub(super) fn guilds(&self) -> Result<Vec<GuildId>, Error> {
-        let in_use = self.guilds_in(ConversationsIn::Everywhere)?;
-        let mut guilds = BTreeSet::from_iter(in_use);
+        let mut guilds = BTreeSet::new();
+        // A folder may be left without a conversation.
+        self.conversations(ConversationsIn::Everywhere, None, &mut |scope| {
+            guilds.extend(scope.guild());
+            Ok(())
+        })?;
         guilds.extend(self.sources().iter().filter_map(|source| source.guild));
         self.each_entry(&mut |entry| guilds.extend(entry.guilds()))?;
         Ok(guilds.into_iter().collect())

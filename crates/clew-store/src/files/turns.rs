@@ -300,7 +300,12 @@ impl StoreFolder {
                 self.drop_file(scope, path)?;
                 Ok((None, conversation.rows.len() as u64))
             }
-            found => Ok((found, 0)),
+            Some(conversation) => Ok((Some(conversation), 0)),
+            None => {
+                // It may have become unreadable.
+                self.note(scope, &[]);
+                Ok((None, 0))
+            }
         }
     }
 

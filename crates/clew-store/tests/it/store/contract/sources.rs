@@ -242,6 +242,13 @@ async fn sources_name_servers_and_members<F: Fixture>(place: &F) {
     store.purge(&Purge::User(user(9))).await.unwrap();
     assert_eq!(store.guilds().await.unwrap(), []);
     assert_eq!(store.members(guild(1)).await.unwrap(), []);
+    let rows = turn(member(2, 3, 4), 20, at(0));
+    store.append(&rows).await.unwrap();
+    assert_eq!(store.guilds().await.unwrap(), [guild(2)]);
+    let (channel, ids) = (channel(3), vec![message(20)]);
+    let deleted = Purge::Messages { channel, ids };
+    store.purge(&deleted).await.unwrap();
+    assert_eq!(store.guilds().await.unwrap(), [], "nothing is left there");
 }
 
 async fn an_owner_exports_no_rows_of_others_made_from_their_messages<F: Fixture>(place: &F) {
