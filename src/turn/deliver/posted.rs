@@ -60,6 +60,8 @@ pub(in crate::turn) struct PostedAnswer<'a> {
     turn: &'a Turn<'a>,
     destination: Destination<'a>,
     parts: Vec<PostedPart>,
+    /// What may stand in the channel as well: Discord did not tell.
+    unsure: Option<Box<NewMessage>>,
     /// Why no file may be attached, if so.
     no_file: Option<Fallback>,
     /// Whether the last file was refused or could not be sent.
@@ -94,6 +96,7 @@ impl<'a> PostedAnswer<'a> {
             turn,
             destination,
             parts: Vec::new(),
+            unsure: None,
             no_file: no_file.then_some(Fallback::Forbidden),
             file_failed: false,
             cut_at: None,
@@ -239,10 +242,14 @@ impl<'a> PostedAnswer<'a> {
     /// the command again; it says that we were interrupted. Returns whether it is gone.
     pub(in crate::turn) async fn remove(&mut self, tries: Tries) -> bool {
         let parts = std::mem::take(&mut self.parts);
+        let unsure = self.unsure.take();
         let removed = match &self.destination {
             Destination::Channel { channel, .. } => {
-                let parts = parts.iter().map(|part| part.id);
-                delete(self.rest(), *channel, parts, tries).await
+                let known = parts.iter().map(|part| part.id);
+                match Box::pin(self.find(*channel, unsure, tries)).await {
+                    Ok(found) => delete(self.rest(), *channel, known.chain(found), tries).await,
+                    Err(error) => Err(error),
+                }
             }
             Destination::Interaction(interaction) => self
                 .rest()
@@ -370,10 +377,16 @@ impl<'a> PostedAnswer<'a> {
                 if index == 0 {
                     self.posting().await;
                 }
-                let sent = self
+                let create = self
                     .rest()
-                    .create_message(*channel, &message, self.deadline())
-                    .await?;
+                    .create_message(*channel, &message, self.deadline());
+                let sent = create.await;
+                let is_unsure = |error: &RestError| {
+                    error.reason.is_unanswered() && error.reason != Fallback::RateLimited
+                };
+                let unsure = sent.as_ref().is_err_and(is_unsure);
+                self.unsure = unsure.then(|| Box::new(message));
+                let sent = sent?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
                 self.note_posted(sent.id).await;
                 if sent.is_other_text && self.turn.is_sent_again {
@@ -395,6 +408,26 @@ impl<'a> PostedAnswer<'a> {
                         .await
                 }
             }
+        }
+    }
+
+    /// Finds a message that may stand there: under its nonce Discord posts it once, and tells its
+    /// id to whoever posts it again.
+    async fn find(
+        &self,
+        channel: ChannelId,
+        unsure: Option<Box<NewMessage>>,
+        tries: Tries,
+    ) -> Result<Option<MessageId>, RestError> {
+        let Some(message) = unsure else {
+            return Ok(None);
+        };
+        let again = || self.rest().create_message(channel, &message, deadline());
+        match insist(tries, again).await {
+            Ok(found) => Ok(Some(found.id)),
+            Err(error) if error.reason.is_unanswered() => Err(error),
+            // It was never posted, and may not be.
+            Err(_) => Ok(None),
         }
     }
 

@@ -214,6 +214,28 @@ async fn an_edit_cancels_the_request_while_a_part_is_being_posted() {
     assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
 }
 
+/// Discord posts a part and never tells its id: it is found by its nonce, to be taken back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_whose_id_was_not_told_is_taken_back() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let path = "/channels/*/messages";
+    let untold = Fault::new("POST", path, FaultKind::DroppedAfter).times(3);
+    p.stage.discord.fault(untold);
+    let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
+    p.stage.model.script(behaviour);
+    p.stage.model.script(Behaviour::text(&["Rome."]));
+    let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
+    gate.step(1);
+    p.stage.discord.wait_request("POST", path, 3).await.unwrap();
+    assert_eq!(p.stage.discord.answers(p.channel)[0].content, "Paris is");
+    let again = p.to_us("capital of Italy?");
+    p.stage.discord.edit(p.channel, trigger, &again);
+    p.wait_for(p.channel, "Rome.").await;
+    bot.stop().await;
+    assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
+}
+
 const TOO_MANY: &str = "-# That's a lot of questions. Try again in a minute.";
 
 /// Edits a running question whenever the model has been asked, until the question is
