@@ -246,7 +246,7 @@ impl Evidence {
                 && messages.contains(&message)
                 && (event != "MESSAGE_UPDATE"
                     || marks.iter().any(|is| is.number > mark.number))
-                && !self.is_asked_to_stop(*process, happened.at) =>
+                && !self.is_stopping(*process, happened.at) =>
             {
                 Some((happened.at, *process))
             }
@@ -270,11 +270,14 @@ impl Evidence {
         self.count(|what| matches!(what, What::Fault { name } if *name == fault)) > 0
     }
 
-    /// Whether a process was asked to stop by then.
-    pub(crate) fn is_asked_to_stop(&self, process: u32, by: i64) -> bool {
+    /// Whether a process was asked to stop by then, or ended by itself.
+    pub(crate) fn is_stopping(&self, process: u32, by: i64) -> bool {
         self.history.iter().any(|one| {
-            let asked = matches!(one.what, What::AskedToStop { process: of } if of == process);
-            asked && one.at <= by
+            let (What::AskedToStop { process: of } | What::Ended { process: of, .. }) = &one.what
+            else {
+                return false;
+            };
+            *of == process && one.at <= by
         })
     }
 

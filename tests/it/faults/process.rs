@@ -537,7 +537,8 @@ async fn neither_secrets_nor_words_are_written() {
         body: serde_json::from_str(echo).unwrap(),
         retry_after: None,
     };
-    discord.fault(Fault::new("POST", "/channels/*/messages", echo).times(1));
+    let path = format!("/channels/{}/messages", place.thread);
+    discord.fault(Fault::new("POST", &path, echo).times(1));
     place.ask(place.thread, "a xylophone again?");
     place.stage.model.wait_requests(6).await;
     discord.dispatch_raw("MESSAGE_CREATE", r#"{"content": "xylophone"}"#);

@@ -38,6 +38,7 @@ pub(super) fn to_line(row: &StoredMessage) -> String {
 /// The row of a line, as far as a log holds it.
 pub(super) fn read_line(text: &str) -> Result<StoredMessage, FormError> {
     let fields = Fields::parse(text.as_bytes())?;
+    let timestamp = fields.need("ts", TIME)?;
     let owner = fields.need("user", id())?;
     Ok(StoredMessage {
         scope: Scope::Direct(owner),
@@ -52,7 +53,7 @@ pub(super) fn read_line(text: &str) -> Result<StoredMessage, FormError> {
         content: fields.need("text", TEXT)?,
         tool_calls: None,
         tool_call_id: None,
-        timestamp: fields.need("ts", TIME)?,
+        timestamp,
         message: fields.maybe("message", id())?,
         parts: fields.maybe("parts", ids())?.unwrap_or_default(),
         target: None,

@@ -40,7 +40,7 @@ fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
         let is_known = told.any(|(at, process)| {
             let mut copied = told_of(said.message);
             copied.any(|(copied, by)| {
-                let is_stopping = evidence.is_asked_to_stop(by, copied);
+                let is_stopping = evidence.is_stopping(by, copied);
                 by == process && !is_stopping && copied - at < COPY_IS_KNOWN
             })
         });
