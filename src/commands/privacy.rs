@@ -169,12 +169,15 @@ async fn ask_to_opt_out(services: &CommandServices<'_>, call: &Call) -> Result<D
     Ok(confirm::ask(question, "Opt out and erase", OPT_OUT.id))
 }
 
+/// For the next process, before anything is erased.
+async fn note_erasure(services: &CommandServices<'_>, call: &Call) {
+    let at = call.interaction.id.created();
+    services.claims.erased(call.caller(), at).await;
+}
+
 /// "Opt out and erase" was pressed.
 async fn opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    services
-        .claims
-        .erased(call.caller(), call.interaction.id.created())
-        .await;
+    note_erasure(services, call).await;
     let gone = services.memory.opt_out(call.caller()).await?;
     let text = format!(
         "You have opted out. Erased:\n{}\nAfter `/privacy opt-in` I remember you again.",
@@ -204,10 +207,7 @@ async fn ask_to_erase(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
 
 /// "Erase everything" was pressed. An opt-out stays in force.
 async fn erase(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    services
-        .claims
-        .erased(call.caller(), call.interaction.id.created())
-        .await;
+    note_erasure(services, call).await;
     let erased = services.memory.erase(call.caller()).await?;
     let mut text = if erased.total() == 0 {
         "There was nothing to erase.".to_owned()

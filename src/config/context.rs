@@ -23,23 +23,6 @@ const LONE_MAX_CHARS: RangeInclusive<u64> = 100..=100_000;
 /// The deadlines that `MEM_FETCH_TIMEOUT_S` accepts, in seconds. Discord waits three
 /// seconds for the first response to an interaction; nobody waits for minutes.
 const FETCH_TIMEOUT_S: RangeInclusive<f64> = 0.05..=60.0;
-/// The words of `LONE_CONTEXT`.
-const LONE_CONTEXTS: [(&str, LoneContext); 3] = [
-    (LoneContext::Off.as_str(), LoneContext::Off),
-    (LoneContext::Recent.as_str(), LoneContext::Recent),
-    (
-        LoneContext::Conversation.as_str(),
-        LoneContext::Conversation,
-    ),
-];
-/// The words of `THREAD_SELECT`.
-const THREAD_SELECTS: [(&str, ThreadSelect); 2] = [
-    (ThreadSelect::Newest.as_str(), ThreadSelect::Newest),
-    (
-        ThreadSelect::Conversation.as_str(),
-        ThreadSelect::Conversation,
-    ),
-];
 /// The bytes in the unit of `WINDOW_MAX_MB`.
 const MEBIBYTE: usize = 1024 * 1024;
 
@@ -92,9 +75,9 @@ impl ContextSetting {
             (&var::MEM_MAX_FILE_BYTES, Takes::Whole(MAX_FILE_BYTES)),
             (&var::MEM_INCLUDE_POINTED_APPS, words(&SWITCHES[..2])),
             (&var::LINK_CONTEXT, Takes::Text),
-            (&var::LONE_CONTEXT, words(&LONE_CONTEXTS)),
+            (&var::LONE_CONTEXT, words(LoneContext::CHOICES)),
             (&var::LONE_MAX_CHARS, Takes::Whole(LONE_MAX_CHARS)),
-            (&var::THREAD_SELECT, words(&THREAD_SELECTS)),
+            (&var::THREAD_SELECT, words(ThreadSelect::CHOICES)),
             (&var::THREAD_REPLY_TARGET, words(&REPLY_TARGETS)),
         ]
         .map(|(variable, takes)| Self { variable, takes })
@@ -167,8 +150,12 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
         include_pointed_apps: check
             .switch(&var::MEM_INCLUDE_POINTED_APPS, raw.mem_include_pointed_apps),
         link_context: read_link_context(check, raw.link_context),
-        lone_context: check.one_of(&var::LONE_CONTEXT, raw.lone_context, &LONE_CONTEXTS),
-        thread_select: check.one_of(&var::THREAD_SELECT, raw.thread_select, &THREAD_SELECTS),
+        lone_context: check.one_of(&var::LONE_CONTEXT, raw.lone_context, LoneContext::CHOICES),
+        thread_select: check.one_of(
+            &var::THREAD_SELECT,
+            raw.thread_select,
+            ThreadSelect::CHOICES,
+        ),
     };
     if limits.tail > limits.max_msgs {
         check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use clew_simulator::{Simulator, World};
+use clew_simulator::{Id, Simulator, World};
 use tempfile::TempDir;
 
 use super::model::Model;
@@ -53,6 +53,17 @@ impl Bot {
     /// Where it runs: its store and its telemetry are below.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Has somebody ask, and waits for the answer.
+    pub(crate) async fn answer(&self, channel: Id, person: Id) {
+        let answered = self.discord.answers(channel).len();
+        let us = self.discord.bot();
+        let question = format!("<@{us}> what came of it?");
+        self.discord.post(channel, person, question);
+        self.model.arrival().await;
+        let answers = self.discord.wait_answers(channel, answered + 1);
+        answers.await.unwrap();
     }
 
     /// Waits until the bot has read every event and is idle.

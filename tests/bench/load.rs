@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use clew_simulator::{ChannelKind, Draft, Id, Permissions, World};
+use clew_simulator::{ChannelKind, Id, Permissions, World};
 
 use super::bot::{Bot, block_on};
 use super::events::{self, Place};
@@ -105,15 +105,7 @@ async fn turns(bot: &Bot, guild: &Guild) {
         } else {
             guild.channels[number / 2 % CHANNELS]
         };
-        let answered = bot.discord.answers(channel).len();
-        let us = bot.discord.bot();
-        let question = Draft::new(format!("<@{us}> what came of it?"));
-        bot.discord.post(channel, guild.person, question);
-        bot.model.arrival().await;
-        bot.discord
-            .wait_answers(channel, answered + 1)
-            .await
-            .unwrap();
+        bot.answer(channel, guild.person).await;
         bot.discord.wait_idle().await.unwrap();
     }
     bot.rest().await;

@@ -72,14 +72,8 @@ impl Cost {
 
 /// Questions one after the other, each from idle to idle.
 async fn ask(bot: &Bot, thread: Id, person: Id, times: usize) {
-    let us = bot.discord.bot();
     for _ in 0..times {
-        let answered = bot.discord.answers(thread).len();
-        bot.discord
-            .post(thread, person, format!("<@{us}> what came of it?"));
-        bot.model.arrival().await;
-        let answers = bot.discord.wait_answers(thread, answered + 1);
-        answers.await.unwrap();
+        bot.answer(thread, person).await;
         bot.rest().await;
     }
 }

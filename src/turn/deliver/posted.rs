@@ -377,15 +377,12 @@ impl<'a> PostedAnswer<'a> {
                 if index == 0 {
                     self.posting().await;
                 }
-                let create = self
+                let sent = self
                     .rest()
-                    .create_message(*channel, &message, self.deadline());
-                let sent = create.await;
-                let is_unsure = |error: &RestError| {
-                    error.reason.is_unanswered() && error.reason != Fallback::RateLimited
-                };
-                let unsure = sent.as_ref().is_err_and(is_unsure);
-                self.unsure = unsure.then(|| Box::new(message));
+                    .create_message(*channel, &message, self.deadline())
+                    .await;
+                let may_stand = sent.as_ref().is_err_and(may_be_done);
+                self.unsure = may_stand.then(|| Box::new(message));
                 let sent = sent?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
                 self.note_posted(sent.id).await;
@@ -450,6 +447,11 @@ const fn may_be_the_file(reason: Fallback) -> bool {
         reason,
         Fallback::Forbidden | Fallback::Malformed | Fallback::Unavailable | Fallback::Timeout
     )
+}
+
+/// Whether Discord may have done what it did not confirm.
+fn may_be_done(error: &RestError) -> bool {
+    error.reason.is_unanswered() && error.reason != Fallback::RateLimited
 }
 
 /// Deletes messages of ours, the newest first, up to the first that stays.

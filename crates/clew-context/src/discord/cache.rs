@@ -12,8 +12,7 @@ use crate::engine::render::Directory;
 use crate::engine::turn::TurnInput;
 use crate::engine::window::View;
 use crate::model::{
-    Access, Channel, ChannelId, Guild, GuildId, Limits, Missing, Proxies, RoleId, TurnRequest,
-    UserId,
+    Access, Channel, ChannelId, Guild, GuildId, Limits, Missing, RoleId, TurnRequest, UserId,
 };
 
 /// Nobody's id: what this user may do is what everybody may.
@@ -61,14 +60,11 @@ impl<'a> Cached<'a> {
 
     /// Who we are in a server; none before READY.
     pub fn us(&self, guild: Option<GuildId>) -> Option<Us> {
-        let us = self.0.current_user()?;
-        let user = UserId::new(us.id.get());
-        let roles = guild.and_then(|guild| self.roles_of(guild, user));
+        let us = convert::us(&self.0.current_user()?);
+        let roles = guild.and_then(|guild| self.roles_of(guild, us.user));
         Some(Us {
-            user,
-            name: us.name,
             roles: roles.unwrap_or_default(),
-            proxies: Proxies::default(),
+            ..us
         })
     }
 

@@ -8,7 +8,7 @@ use crate::model::{Message, MessageId, OptedOut, Referenced};
 
 use super::chain::ChainLink;
 use super::links::GatheredLink;
-use super::select::{Gathered, GatheredThread, NamedMessage};
+use super::select::{Gathered, NamedMessage};
 use super::turn::Collected;
 
 /// What became of a message.
@@ -122,19 +122,13 @@ impl Collected {
         }
         let is_gone = |message: &Arc<Message>| gone.contains(&message.id);
         match &mut self.gathered {
-            Gathered::Thread(GatheredThread {
-                messages,
-                starter,
-                pointed_at,
-                target,
-                reaches_start: _,
-                total: _,
-                history: _,
-            }) => {
+            Gathered::Thread(thread) => {
+                let (messages, named, target) = thread.parts_mut();
                 messages.retain(|one| !is_gone(one));
                 target.take_if(|one| is_gone(one));
-                forget(starter, gone);
-                forget(pointed_at, gone);
+                for one in named {
+                    forget(one, gone);
+                }
             }
             Gathered::Chain { links, .. } => {
                 let is_gone = |link: &ChainLink| link.message().is_some_and(is_gone);

@@ -113,17 +113,9 @@ impl Gathered {
 
     pub(crate) fn messages_mut(&mut self) -> Vec<&mut Arc<Message>> {
         match self {
-            Self::Thread(GatheredThread {
-                messages,
-                starter,
-                pointed_at,
-                target,
-                reaches_start: _,
-                total: _,
-                history: _,
-            }) => {
-                let found = [starter, pointed_at].into_iter();
-                let found = found.filter_map(NamedMessage::message_mut);
+            Self::Thread(thread) => {
+                let (messages, named, target) = thread.parts_mut();
+                let found = named.into_iter().filter_map(NamedMessage::message_mut);
                 found.chain(messages).chain(target).collect()
             }
             Self::Chain { links, .. } => links
@@ -158,6 +150,28 @@ pub struct GatheredThread {
     pub target: Option<Arc<Message>>,
     /// Whether the full history is wanted (for a mention), not only the tail.
     pub history: bool,
+}
+
+impl GatheredThread {
+    /// All that holds messages: its own, the starter and the pointed-at one, the target.
+    pub(crate) const fn parts_mut(
+        &mut self,
+    ) -> (
+        &mut Vec<Arc<Message>>,
+        [&mut NamedMessage; 2],
+        &mut Option<Arc<Message>>,
+    ) {
+        let Self {
+            messages,
+            starter,
+            pointed_at,
+            target,
+            reaches_start: _,
+            total: _,
+            history: _,
+        } = self;
+        (messages, [starter, pointed_at], target)
+    }
 }
 
 /// The chosen messages, oldest first.

@@ -1,7 +1,7 @@
 //! Closed sets of words: each variant stands in one list with the word that telemetry, settings
 //! and stores write for it.
 
-/// Declares such sets: enums with `ALL`, `as_str`, `words` and `from_word`, serialized as their words.
+/// Declares such sets: enums with `ALL`, `CHOICES`, `as_str`, `words` and `from_word`, serialized as their words.
 /// The calling crate needs serde.
 ///
 /// ```
@@ -33,6 +33,9 @@ macro_rules! words {
         impl $name {
             /// All of them, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Each with its word, in that order.
+            pub const CHOICES: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
 
             /// The word that is written.
             pub const fn as_str(self) -> &'static str {

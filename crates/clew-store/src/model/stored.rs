@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
 };
+use clew_context::words;
 
 use super::Scope;
 
@@ -126,41 +127,24 @@ impl StoredMessage {
     }
 }
 
-/// A row's role in its turn (the column `role`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum StoredRole {
-    /// The trigger.
-    User,
-    /// The answer.
-    Assistant,
-    /// The model's tool calls.
-    ToolUse,
-    /// A tool's result.
-    ToolResult,
+words! {
+    /// A row's role in its turn (the column `role`).
+    StoredRole {
+        /// The trigger.
+        User = "user",
+        /// The answer.
+        Assistant = "assistant",
+        /// The model's tool calls.
+        ToolUse = "tool_use",
+        /// A tool's result.
+        ToolResult = "tool_result",
+    }
 }
 
 impl StoredRole {
-    /// All roles.
-    pub const ALL: [Self; 4] = [Self::User, Self::Assistant, Self::ToolUse, Self::ToolResult];
-
     /// Whether it is a question or an answer, rather than what a tool was called with or gave.
     pub const fn is_spoken(self) -> bool {
         matches!(self, Self::User | Self::Assistant)
-    }
-
-    /// The word in the column.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::ToolUse => "tool_use",
-            Self::ToolResult => "tool_result",
-        }
-    }
-
-    /// Parses the word in the column.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == word)
     }
 }
 

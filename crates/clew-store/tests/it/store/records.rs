@@ -50,7 +50,7 @@ fn scope() -> impl Strategy<Value = Scope> {
 }
 
 fn role() -> impl Strategy<Value = StoredRole> {
-    proptest::sample::select(&StoredRole::ALL[..])
+    proptest::sample::select(StoredRole::ALL)
 }
 
 fn message() -> impl Strategy<Value = StoredMessage> {
