@@ -40,10 +40,31 @@ pub(crate) fn placed(
     rows.collect()
 }
 
+/// The rows of a turn that its early rows say, with their ordinal and times: they kept its place.
+/// `None` if it says something else, if its owner cleared since, or if they have no place.
+pub(crate) fn confirmed(
+    early: &[StoredMessage],
+    turn: &[StoredMessage],
+    cleared: Option<UnixMillis>,
+) -> Option<Vec<StoredMessage>> {
+    let earliest = early.first()?;
+    let is_cleared = cleared.is_some_and(|at| at >= earliest.timestamp);
+    // Earlier versions gave early rows no ordinal in files and PostgreSQL.
+    if is_cleared || earliest.ordinal == 0 || !is_said_by(early, turn) {
+        return None;
+    }
+    let rows = early.iter().zip(turn).map(|(early, row)| StoredMessage {
+        ordinal: early.ordinal,
+        timestamp: early.timestamp,
+        ..row.clone()
+    });
+    Some(rows.collect())
+}
+
 /// Whether a turn is what its early rows say: the same rows in order, whose messages it still
 /// has. Only what is known once it is posted may differ.
-pub(crate) fn confirms(early: &[(i64, StoredMessage)], turn: &[StoredMessage]) -> bool {
-    let is_same = |(_, early): &(i64, StoredMessage), row: &StoredMessage| {
+fn is_said_by(early: &[StoredMessage], turn: &[StoredMessage]) -> bool {
+    let is_same = |early: &StoredMessage, row: &StoredMessage| {
         let posted = StoredMessage {
             ordinal: early.ordinal,
             timestamp: early.timestamp,
@@ -56,11 +77,7 @@ pub(crate) fn confirms(early: &[(i64, StoredMessage)], turn: &[StoredMessage]) -
         let has = |id: &MessageId| row.message == Some(*id) || row.parts.contains(id);
         posted == *early && held.all(has)
     };
-    early.len() == turn.len()
-        && early
-            .iter()
-            .zip(turn)
-            .all(|(early, row)| is_same(early, row))
+    early.len() == turn.len() && early.iter().zip(turn).all(|(one, row)| is_same(one, row))
 }
 
 /// The rows of the first `limit` turns; rows of a turn stand together.

@@ -240,7 +240,7 @@ pub trait Backend: Send + Sync {
     /// that of the conversation's newest row, and past the clear markers that
     /// apply to the turn's owner.
     ///
-    /// Early rows of the turn become its rows.
+    /// Early rows of the turn become its rows, and keep their place and times.
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error>;
 
     /// Puts a turn into the store before its answer is wholly posted, in place of

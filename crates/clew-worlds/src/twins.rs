@@ -12,21 +12,11 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::plan::{Plan, StoreKind};
-use crate::postgres::Postgres;
+use crate::postgres::{Postgres, query_each};
 use crate::world::lock;
 
-/// What each kind of store answers in its own way: sizes on disk, what there is to tidy, the
-/// number of a turn's place, and what lies before or behind such a number. That these places are
-/// in order, rows show.
-const OWN: [&str; 7] = [
-    "sizes",
-    "stats",
-    "check",
-    "tidy",
-    "vacuum",
-    "append",
-    "read_exchanges",
-];
+/// What each kind of store answers in its own way: sizes on disk, and what there is to tidy.
+const OWN: [&str; 5] = ["sizes", "stats", "check", "tidy", "vacuum"];
 
 /// What files do as databases do.
 const OF_FILES: [&str; 5] = [
@@ -37,21 +27,14 @@ const OF_FILES: [&str; 5] = [
     "recent_direct",
 ];
 
-/// Comes before the place of a turn in its conversation.
-const ORDINAL: &str = "ordinal: ";
-/// Comes before the time of a row.
-const TIME: &str = "timestamp: UnixMillis(";
-/// Begins a row.
-const ROW: &str = "StoredMessage {";
-
 /// The twins of a world's store. They live on a runtime of their own, in real time, in which a
 /// world's time stands still.
 pub(crate) struct Twins {
     runtime: Runtime,
     of: StoreKind,
-    /// Whether the turns of a conversation run one after the other.
-    is_in_order: bool,
     stores: Vec<(&'static str, Store)>,
+    /// The database that PostgreSQL has for them.
+    database: String,
     differences: Mutex<Vec<String>>,
 }
 
@@ -61,9 +44,6 @@ impl Twins {
     /// # Errors
     /// What kept one from being opened.
     pub(crate) fn open(plan: &Plan, folder: &Path, clock: &Clock) -> Result<Self, String> {
-        let is_shared = |(name, scope): &(&str, &str)| {
-            *name == "CONTEXT_SCOPE" && ["thread", "user"].contains(scope)
-        };
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let mut addresses = Vec::new();
@@ -71,8 +51,8 @@ impl Twins {
             addresses.push(("sqlite", StoreAddress::Sqlite(folder.join("twin.db"))));
         }
         let database = on(&runtime, || Box::pin(Postgres::shared().fresh_database()));
-        let url = Secret::new(database.url);
-        addresses.push(("postgres", StoreAddress::Postgres(url)));
+        let postgres = StoreAddress::Postgres(Secret::new(database.url));
+        addresses.push(("postgres", postgres));
         let mut stores = Vec::new();
         for (name, address) in addresses {
             let folders = ["agents", "users", "servers"].map(|kind| folder.join(name).join(kind));
@@ -91,8 +71,8 @@ impl Twins {
         Ok(Self {
             runtime,
             of: plan.store,
-            is_in_order: !plan.settings.iter().any(is_shared),
             stores,
+            database: database.name,
             differences: Mutex::default(),
         })
     }
@@ -109,30 +89,12 @@ impl Twins {
             if !self.is_compared(operation) {
                 continue;
             }
-            let (answer, twin) = (self.text(answer), self.text(&twin));
+            let (answer, twin) = (format!("{answer:?}"), format!("{twin:?}"));
             if answer != twin {
                 let difference = format!("{operation}: {answer}, and {name}: {twin}");
                 lock(&self.differences).push(difference);
             }
         }
-    }
-
-    /// An answer as it is compared. Of turns that run at the same time in one conversation, one
-    /// store keeps the order in which answers were ready, another that in which they were
-    /// posted, and times follow the order.
-    fn text<T: Debug>(&self, answer: &Result<T, Error>) -> String {
-        let text = without(ORDINAL, &format!("{answer:?}"));
-        if self.is_in_order {
-            return text;
-        }
-        let rows = text.split(ROW).map(|row| without(TIME, row));
-        // The last one ends the list.
-        let ends = [' ', ',', ']', ')', '}'];
-        let mut rows: Vec<String> = rows
-            .map(|row| row.trim_end_matches(ends).to_owned())
-            .collect();
-        rows.sort_unstable();
-        rows.concat()
     }
 
     /// Whether the world's store and its twin do the same here: files hold the last few turns of a
@@ -148,20 +110,29 @@ impl Twins {
     }
 }
 
+impl Drop for Twins {
+    /// Thousands of databases would fill the disk.
+    fn drop(&mut self) {
+        let database = &self.database;
+        let gone = [
+            format!("DROP DATABASE {database} WITH (FORCE)"),
+            format!("DROP ROLE {database}"),
+        ];
+        let server = Postgres::shared().admin_url("postgres");
+        on(&self.runtime, || {
+            Box::pin(async move {
+                let [database, role] = &gone;
+                query_each(&server, &[database, role]).await;
+            })
+        });
+    }
+}
+
 /// Does something on the twins' runtime, which the world's own waits for.
 fn on<'a, T: Send>(runtime: &Runtime, call: impl FnOnce() -> BoxFuture<'a, T> + Send) -> T {
     thread::scope(|scope| {
         let done = scope.spawn(|| runtime.block_on(call()));
         done.join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-/// A text without the numbers that come after a word.
-fn without(word: &str, text: &str) -> String {
-    let mut parts = text.split(word);
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        text + part.trim_start_matches(|letter: char| letter.is_ascii_digit())
     })
 }

@@ -9,7 +9,7 @@ use super::super::json::{
     self, Fields, Form, NUMBER, Object, ROLE, SNAPSHOT_ID, SOURCES, TEXT, TIME, TURN, Written, id,
     ids,
 };
-use super::super::{Error, FormError};
+use super::super::{Error, FormError, TurnKey};
 use super::VERSION;
 use super::folder::Unread;
 use crate::append;
@@ -57,23 +57,35 @@ impl Conversation {
         Duration::from_millis(left.unsigned_abs())
     }
 
+    /// A turn's ordinal: that of its rows or early rows, or the next one, behind all that early
+    /// turns were given.
+    pub(super) fn ordinal_of(
+        &self,
+        first: &StoredMessage,
+        early: &[StoredMessage],
+        last_early: u64,
+    ) -> u64 {
+        let is_same = |row: &&StoredMessage| TurnKey::of(row) == TurnKey::of(first);
+        let stored = self.rows.iter().find(is_same).or(early.first());
+        let ordinal = stored.map(|row| row.ordinal).filter(|ordinal| *ordinal > 0);
+        ordinal.unwrap_or(self.last_ordinal.max(last_early) + 1)
+    }
+
     /// Adds or replaces a turn, and drops the oldest turns over the limit.
-    /// Returns its ordinal.
     pub(super) fn append(
         &mut self,
-        first: &StoredMessage,
         turn: &[StoredMessage],
+        ordinal: u64,
+        early: &[StoredMessage],
         now: UnixMillis,
-    ) -> u64 {
-        let same = |row: &&StoredMessage| row.turn == first.turn && row.agent == first.agent;
-        let known = self.rows.iter().find(same).map(|row| row.ordinal);
-        let ordinal = known.unwrap_or(self.last_ordinal + 1);
+    ) {
         let newest = self.rows.iter().map(|row| row.timestamp).max();
-        self.rows.retain(|row| !same(&row));
-        self.rows
-            .extend(append::placed(turn, ordinal, newest, self.cleared));
+        let key = turn.first().map(TurnKey::of);
+        self.rows.retain(|row| Some(TurnKey::of(row)) != key);
+        let rows = append::confirmed(early, turn, self.cleared)
+            .unwrap_or_else(|| append::placed(turn, ordinal, newest, self.cleared));
+        self.rows.extend(rows);
         self.settle(now);
-        ordinal
     }
 
     /// Stores a row unchanged, replacing one with the same turn, role and

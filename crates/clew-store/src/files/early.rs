@@ -2,17 +2,17 @@
 //! concerns them is looked for in all of them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::super::{Error, Record, TurnKey, append, disk};
-use super::conversation::check;
+use super::conversation::{Conversation, check};
 use super::folder::StoreFolder;
 use super::{check_agent, entries};
 use crate::model::{Scope, StoredMessage};
 
 impl StoreFolder {
     /// The file of an early turn.
-    fn early_file(&self, key: &TurnKey) -> Result<PathBuf, Error> {
+    pub(super) fn early_file(&self, key: &TurnKey) -> Result<PathBuf, Error> {
         check_agent(&key.agent)?;
         // Refuses scopes that no file is for.
         self.conversation_file(key.scope)?;
@@ -36,10 +36,35 @@ impl StoreFolder {
         })?;
         turn.iter().try_for_each(check)?;
         let path = self.early_file(&TurnKey::of(first))?;
-        let records: Vec<_> = turn.iter().cloned().map(Record::Message).collect();
+        let before = self.early_turn(&path)?;
+        let ordinal = self.ordinal(first, &before)?;
+        let rows = turn.iter().cloned();
+        let rows = rows.map(|row| Record::Message(StoredMessage { ordinal, ..row }));
+        let records: Vec<_> = rows.collect();
         self.alone(&path, || {
             disk::write_unsynced(&path, entries::write(&records).as_bytes())
         })
+    }
+
+    /// The place of a turn in its conversation: that of its rows or early rows, or a new one.
+    fn ordinal(&self, first: &StoredMessage, early: &[StoredMessage]) -> Result<u64, Error> {
+        let now = (self.clock)();
+        let path = self.conversation_file(first.scope)?;
+        self.alone(&path, || {
+            let (found, _) = self.find(first.scope, &path, now)?;
+            let conversation = found.unwrap_or_else(|| Conversation::fresh(now));
+            let mut index = self.index();
+            let last = index.early.entry(first.scope).or_default();
+            let ordinal = conversation.ordinal_of(first, early, *last);
+            *last = ordinal.max(*last);
+            Ok(ordinal)
+        })
+    }
+
+    /// The early rows of a turn, in order.
+    pub(super) fn early_turn(&self, path: &Path) -> Result<Vec<StoredMessage>, Error> {
+        let entries = self.entries(path)?.into_iter();
+        Ok(entries.filter_map(Record::into_message).collect())
     }
 
     /// Forgets the early rows of a turn that is stored by now. If they come back after
@@ -61,8 +86,7 @@ impl StoreFolder {
     pub(super) fn early(&self, limit: usize) -> Result<Vec<StoredMessage>, Error> {
         let mut found = Vec::new();
         for path in self.early_files()?.iter().take(limit) {
-            let entries = self.entries(path)?.into_iter();
-            found.extend(entries.filter_map(Record::into_message));
+            found.extend(self.early_turn(path)?);
         }
         Ok(found)
     }

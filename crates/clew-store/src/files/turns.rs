@@ -25,9 +25,17 @@ impl StoreFolder {
         turn.iter().try_for_each(check)?;
         let now = (self.clock)();
         let cleared = self.cleared_at(&first.agent, first.guild, first.owner)?;
+        let early = self.early_turn(&self.early_file(&TurnKey::of(first))?)?;
         let ordinal = self.extend(first.scope, now, |conversation| {
             conversation.cleared = conversation.cleared.max(cleared);
-            conversation.append(first, turn, now)
+            let mut index = self.index();
+            let last = index.early.get(&first.scope).copied().unwrap_or_default();
+            let ordinal = conversation.ordinal_of(first, &early, last);
+            if ordinal > last {
+                index.early.remove(&first.scope);
+            }
+            conversation.append(turn, ordinal, &early, now);
+            ordinal
         })?;
         self.confirmed(&TurnKey::of(first))?;
         Ok(ordinal)
@@ -289,7 +297,7 @@ impl StoreFolder {
     }
 
     /// Reads a file; removes it if it has expired. Also returns how many rows went so.
-    fn find(
+    pub(super) fn find(
         &self,
         scope: Scope,
         path: &Path,
@@ -319,7 +327,15 @@ impl StoreFolder {
             let rows = found.map(|found| found.rows).unwrap_or_default();
             self.note(scope, &rows);
             Ok(())
-        })
+        })?;
+        for path in self.early_files()? {
+            for row in self.early_turn(&path).unwrap_or_default() {
+                let mut index = self.index();
+                let last = index.early.entry(row.scope).or_default();
+                *last = row.ordinal.max(*last);
+            }
+        }
+        Ok(())
     }
 }
 

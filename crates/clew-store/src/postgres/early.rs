@@ -13,19 +13,31 @@ pub(super) const TABLE: &str = "early_messages";
 /// See [`super::super::Backend::append_early`].
 pub(super) async fn append_early(call: &Call<'_>, turn: &[StoredMessage]) -> Outcome<()> {
     let first = append::first_of(turn).map_err(super::session::Failure::Refused)?;
-    write_scope(call, first.scope).await?;
-    messages::delete_turn(call, TABLE, &TurnKey::of(first)).await?;
+    let (place, _) = messages::place(call, first).await?;
     let sql = format!("INSERT INTO clew.{TABLE} {VALUES}");
-    for placed in turn.iter().zip(0..) {
+    let rows = append::placed(turn, place.ordinal, place.newest, place.cleared);
+    for placed in rows.iter().zip(0..) {
         messages::insert_row(call, &sql, placed).await?;
     }
     Ok(())
 }
 
+/// Removes a turn's early rows, and returns them in order.
+pub(super) async fn take(call: &Call<'_>, key: &TurnKey) -> Outcome<Vec<StoredMessage>> {
+    let sql = format!(
+        "WITH gone AS (DELETE FROM clew.{TABLE}
+             WHERE scope = $1 AND turn_id = $2 AND agent_name = $3 RETURNING *)
+         SELECT {MESSAGE} FROM gone ORDER BY position"
+    );
+    let (scope, turn) = (key.scope.to_string(), key.turn.0.cast_signed());
+    let gone = rows(call, &sql, &[&scope, &turn, &key.agent.as_str()]).await?;
+    Ok(gone.iter().filter_map(readable).collect())
+}
+
 /// See [`super::super::Backend::take_back`].
 pub(super) async fn take_back(call: &Call<'_>, key: &TurnKey) -> Outcome<u64> {
     write_scope(call, key.scope).await?;
-    messages::delete_turn(call, TABLE, key).await
+    Ok(take(call, key).await?.len() as u64)
 }
 
 /// See [`super::super::Backend::early`].

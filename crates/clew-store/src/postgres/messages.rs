@@ -61,8 +61,10 @@ const BEFORE_TURN: &str = "
 SELECT
     (SELECT min(ordinal) FROM clew.messages
         WHERE scope = $1 AND agent_name = $2 AND turn_id = $3) AS ordinal,
-    (SELECT max(timestamp) FROM clew.messages
-        WHERE scope = $1 AND agent_name = $2) AS newest,
+    greatest(
+        (SELECT max(timestamp) FROM clew.messages WHERE scope = $1 AND agent_name = $2),
+        (SELECT max(timestamp) FROM clew.early_messages
+            WHERE scope = $1 AND agent_name = $2)) AS newest,
     (SELECT max(at) FROM clew.markers
         WHERE agent_name = $2 AND guild_id = $4 AND user_id IN (0, $5)) AS cleared";
 
@@ -133,52 +135,67 @@ SELECT thread_id FROM
     ((SELECT thread_id, guild_id, timestamp FROM clew.messages ORDER BY timestamp DESC LIMIT $1)
     UNION ALL SELECT thread_id, guild_id, timestamp FROM clew.early_messages) r
 WHERE guild_id IS NULL
-GROUP BY thread_id ORDER BY max(timestamp) DESC LIMIT $2";
+GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT $2";
 
 /// See [`super::super::Backend::append`].
 pub(super) async fn append(call: &Call<'_>, turn: &[StoredMessage]) -> Outcome<u64> {
     let first = append::first_of(turn).map_err(Failure::Refused)?;
+    let (place, early) = place(call, first).await?;
+    delete_turn(call, &TurnKey::of(first)).await?;
+    let rows = append::confirmed(&early, turn, place.cleared)
+        .unwrap_or_else(|| append::placed(turn, place.ordinal, place.newest, place.cleared));
+    insert(call, &rows.iter().zip(0..).collect::<Vec<_>>()).await?;
+    Ok(place.ordinal)
+}
+
+/// Where a turn stands in its conversation.
+#[derive(Default)]
+pub(super) struct Place {
+    pub(super) ordinal: u64,
+    /// The time of the newest row.
+    pub(super) newest: Option<UnixMillis>,
+    /// The latest clear marker.
+    pub(super) cleared: Option<UnixMillis>,
+}
+
+/// Locks a turn's conversation until the transaction ends, finds the turn's place, and removes its
+/// early rows, which it returns.
+pub(super) async fn place(
+    call: &Call<'_>,
+    first: &StoredMessage,
+) -> Outcome<(Place, Vec<StoredMessage>)> {
     write_scope(call, first.scope).await?;
     let last = raise_counter(call, first, 0).await?;
-    let before = before(call, first).await?;
-    let ordinal = before.ordinal.unwrap_or(last + 1);
-    if before.ordinal.is_none() {
-        raise_counter(call, first, ordinal).await?;
+    let (stored, mut place) = before(call, first).await?;
+    let early = early::take(call, &TurnKey::of(first)).await?;
+    let early_ordinal = early
+        .first()
+        .map(|row| row.ordinal)
+        .filter(|ordinal| *ordinal > 0);
+    match stored.or(early_ordinal) {
+        Some(ordinal) => place.ordinal = ordinal,
+        None => place.ordinal = raise_counter(call, first, last + 1).await?,
     }
-    let key = TurnKey::of(first);
-    delete_turn(call, "messages", &key).await?;
-    let placed = append::placed(turn, ordinal, before.newest, before.cleared);
-    insert(call, &placed.iter().zip(0..).collect::<Vec<_>>()).await?;
-    delete_turn(call, early::TABLE, &key).await?;
-    Ok(ordinal)
+    Ok((place, early))
 }
 
-/// What bounds a new turn.
-#[derive(Default)]
-struct BeforeTurn {
-    /// Its own ordinal, if it exists.
-    ordinal: Option<u64>,
-    /// The time of the newest row.
-    newest: Option<UnixMillis>,
-    /// The latest clear marker.
-    cleared: Option<UnixMillis>,
-}
-
-async fn before(call: &Call<'_>, first: &StoredMessage) -> Outcome<BeforeTurn> {
+/// What bounds a new turn, and its own ordinal, if it is stored.
+async fn before(call: &Call<'_>, first: &StoredMessage) -> Outcome<(Option<u64>, Place)> {
     let (scope, agent) = (first.scope.to_string(), first.agent.as_str());
     let turn = first.turn.0.cast_signed();
     let (guild, owner) = (guild_key(first.guild), user_key(Some(first.owner)));
     let parameters: Parameters<'_> = &[&scope, &agent, &turn, &guild, &owner];
     let found = rows(call, BEFORE_TURN, parameters).await?;
     let Some(row) = found.first() else {
-        return Ok(BeforeTurn::default());
+        return Ok((None, Place::default()));
     };
     let row = PostgresRow::of("messages", row);
-    Ok(BeforeTurn {
-        ordinal: row.maybe_id("ordinal", |ordinal| ordinal)?,
+    let place = Place {
+        ordinal: 0,
         newest: row.maybe_time("newest")?,
         cleared: row.maybe_time("cleared")?,
-    })
+    };
+    Ok((row.maybe_id("ordinal", |ordinal| ordinal)?, place))
 }
 
 /// Returns the conversation's last ordinal, which is then at least this.
@@ -194,13 +211,13 @@ async fn raise_counter(call: &Call<'_>, row: &StoredMessage, ordinal: u64) -> Ou
     Ok(last.unwrap_or(0).cast_unsigned())
 }
 
-/// Removes a turn's rows from a table. Returns how many there were.
-pub(super) async fn delete_turn(call: &Call<'_>, table: &str, key: &TurnKey) -> Outcome<u64> {
-    let sql =
-        format!("DELETE FROM clew.{table} WHERE scope = $1 AND turn_id = $2 AND agent_name = $3");
+/// Removes a turn's rows.
+async fn delete_turn(call: &Call<'_>, key: &TurnKey) -> Outcome<()> {
+    let sql = "DELETE FROM clew.messages WHERE scope = $1 AND turn_id = $2 AND agent_name = $3";
     let (scope, turn) = (key.scope.to_string(), key.turn.0.cast_signed());
-    let parameters: Parameters<'_> = &[&scope, &turn, &key.agent.as_str()];
-    touched(call, &sql, parameters).await
+    touched(call, sql, &[&scope, &turn, &key.agent.as_str()])
+        .await
+        .map(drop)
 }
 
 /// A row, and its position within the turn.

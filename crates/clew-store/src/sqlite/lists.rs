@@ -146,9 +146,10 @@ pub(super) fn guilds(session: &Session) -> Outcome<Vec<GuildId>> {
 /// Channels of direct messages among the newest rows, newest first.
 pub(super) fn recent_direct(session: &Session, limit: usize) -> Outcome<Vec<ChannelId>> {
     let sql = "SELECT thread_id FROM
-             (SELECT id, thread_id, guild_id, gone FROM message_rows ORDER BY id DESC LIMIT ?1)
+             (SELECT thread_id, guild_id, gone, timestamp FROM message_rows
+              ORDER BY id DESC LIMIT ?1)
          WHERE guild_id IS NULL AND NOT gone
-         GROUP BY thread_id ORDER BY max(id) DESC LIMIT ?2";
+         GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
     let limits = [RECENT_ROWS, limit].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
     ids(&session.connection, sql, limits, ChannelId::new)
 }

@@ -67,21 +67,18 @@ fn confirm(
     turn: &[StoredMessage],
 ) -> Outcome<Option<u64>> {
     let connection = &session.connection;
-    let early = early_of(session, first)?;
-    let Some((_, earliest)) = early.first().filter(|_| append::confirms(&early, turn)) else {
+    let (ids, early): (Vec<i64>, Vec<_>) = early_of(session, first)?.into_iter().unzip();
+    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
+    let Some(confirmed) = append::confirmed(&early, turn, cleared) else {
         return Ok(None);
     };
-    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
-    if cleared.is_some_and(|at| at >= earliest.timestamp) {
-        return Ok(None);
-    }
     let replaced = format!("NOT early AND {OF_TURN}");
     let key = TurnKey::of(first);
     texts::remove_messages(session, &replaced, params_of(&key))?;
-    for ((id, _), row) in early.iter().zip(turn) {
+    for (id, row) in ids.iter().zip(&confirmed) {
         row::confirm_message(connection, *id, row)?;
     }
-    Ok(Some(earliest.ordinal))
+    Ok(confirmed.first().map(|row| row.ordinal))
 }
 
 /// The early rows of a row's turn, in order, with their numbers.
