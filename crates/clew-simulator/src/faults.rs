@@ -36,6 +36,8 @@ pub enum FaultKind {
     Hang(Duration),
     /// The answer breaks off in the middle of its body.
     Truncated,
+    /// A list in the answer has only its first half.
+    Short,
     /// The connection is dropped before the call is processed.
     DroppedBefore,
     /// The call is processed, but the connection is dropped before the answer.

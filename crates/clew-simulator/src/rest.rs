@@ -161,6 +161,8 @@ impl InProgress {
                 None if standing.exceeded => Ok(Reply::too_many(&standing)),
                 None => state.authorise(&call).and_then(|()| state.route(&mut call)),
             };
+            let is_short = faults.iter().any(|f| matches!(f, FaultKind::Short));
+            let answer = answer.map(|reply| if is_short { reply.shortened() } else { reply });
             (answer, standing, state.world.now_ms())
         });
         if faults.iter().any(|f| matches!(f, FaultKind::DroppedAfter)) {

@@ -237,6 +237,21 @@ impl Claims {
         }
     }
 
+    /// Removes from the file what is kept no longer, once it is kept twice as long: a quiet bot
+    /// writes nothing that would shorten it.
+    pub async fn tidy(&self, now: UnixMillis) {
+        let Some(log) = &self.log else { return };
+        // Whoever writes has it.
+        if log.try_lock().is_ok_and(|log| log.is_old(now)) {
+            let log = Arc::clone(log);
+            let tidied = blocking(move || {
+                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                log.tidy(now);
+            });
+            drop(tidied.await);
+        }
+    }
+
     async fn change(&self, id: MessageId, now: UnixMillis, change: impl FnOnce(&mut Claim)) {
         let hash = self.keys.of_question(id);
         change(self.lock().keep(hash, now));

@@ -71,6 +71,14 @@ impl Reply {
         }
     }
 
+    /// Of a list, only its first half.
+    pub(super) fn shortened(mut self) -> Self {
+        if let Content::Json(Value::Array(list)) = &mut self.body {
+            list.truncate(list.len() / 2);
+        }
+        self
+    }
+
     /// The answer that a fault demands.
     pub(super) fn forced(status: u16, body: Value, retry_after: Option<f64>) -> Self {
         let body = if body.is_null() {

@@ -194,6 +194,8 @@ pub(super) struct Log {
     /// The lines in it, and the claims that they are about.
     lines: usize,
     claims: usize,
+    /// When the oldest of them was noted.
+    oldest: Option<UnixMillis>,
     has_failed: bool,
 }
 
@@ -205,6 +207,7 @@ impl Log {
             file: None,
             lines: 0,
             claims: 0,
+            oldest: None,
             has_failed: false,
         };
         let replaced = log.replace(|new| {
@@ -212,7 +215,7 @@ impl Log {
                 serde_json::to_writer(&mut *new, line)?;
                 new.write_all(b"\n")?;
             }
-            Ok(lines.len())
+            Ok((lines.len(), lines.iter().map(Line::at).min()))
         });
         log.told(replaced);
         log
@@ -236,7 +239,20 @@ impl Log {
         // One call, so that a kill leaves whole lines.
         file.write_all(&text)?;
         self.lines += 1;
+        self.oldest.get_or_insert(line.at());
         Ok(())
+    }
+
+    /// Whether it holds what was to be kept half as long.
+    pub(super) fn is_old(&self, now: UnixMillis) -> bool {
+        self.oldest
+            .is_some_and(|oldest| oldest < now.before(2 * KEPT))
+    }
+
+    /// Removes what is kept no longer.
+    pub(super) fn tidy(&mut self, now: UnixMillis) {
+        let shortened = self.shorten(now);
+        self.told(shortened);
     }
 
     /// Writes the file anew with the last line of each claim that is still kept: a line at a
@@ -251,30 +267,32 @@ impl Log {
             Ok(())
         })?;
         self.replace(|new| {
-            let (mut number, mut claims) = (0, 0);
+            let (mut number, mut claims, mut first) = (0, 0, None);
             each_line(&path, |line, text| {
                 if line.at() >= oldest && last.get(&line.claim) == Some(&number) {
                     new.write_all(text)?;
                     new.write_all(b"\n")?;
                     claims += 1;
+                    first = first.min(Some(line.at())).or(Some(line.at()));
                 }
                 number += 1;
                 Ok(())
             })?;
-            Ok(claims)
+            Ok((claims, first))
         })
     }
 
-    /// `write` returns how many claims the new file has, a line each.
+    /// `write` returns how many claims the new file has, a line each, and when the oldest was noted.
     fn replace(
         &mut self,
-        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<usize>,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<(usize, Option<UnixMillis>)>,
     ) -> io::Result<()> {
-        let mut claims = 0;
+        let (mut claims, mut oldest) = (0, None);
         replace(&self.path, Lasts::Process, |new| {
-            claims = write(new)?;
+            (claims, oldest) = write(new)?;
             Ok(())
         })?;
+        self.oldest = oldest;
         self.file = None;
         (self.lines, self.claims) = (claims, claims);
         Ok(())

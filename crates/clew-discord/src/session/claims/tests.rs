@@ -130,6 +130,22 @@ async fn claims_go_after_an_hour_and_older_questions_are_not_asked_again() {
     assert!(claims.claim(message(2), later(Duration::from_mins(40))));
 }
 
+/// A quiet process writes nothing, and keeps nothing longer all the same.
+#[tokio::test]
+async fn what_is_kept_no_longer_leaves_the_file() {
+    let place = Place::new();
+    let claims = place.open(NOW);
+    claims.over(message(1), NOW).await;
+    let hour = later(Duration::from_mins(61));
+    claims.over(message(2), hour).await;
+    let lines = || fs::read_to_string(place.path()).unwrap().lines().count();
+    claims.tidy(later(Duration::from_mins(119))).await;
+    assert_eq!(lines(), 2);
+    claims.tidy(later(Duration::from_mins(121))).await;
+    assert_eq!(lines(), 1);
+    assert!(place.open(hour).is_taken(message(2)));
+}
+
 #[tokio::test]
 async fn a_question_that_is_over_without_an_answer_was_given_up() {
     let place = Place::new();

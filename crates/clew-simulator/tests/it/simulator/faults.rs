@@ -112,6 +112,27 @@ async fn a_body_is_cut_off_in_the_middle() {
 }
 
 #[tokio::test]
+async fn a_list_is_short() {
+    let Small {
+        mut world,
+        channel,
+        alice,
+        ..
+    } = small();
+    let newest = ["one", "two", "three"].map(|text| world.seed(channel, alice, text))[2];
+    let simulator = Simulator::start(world).await.unwrap();
+    let rest = Rest::new(&simulator);
+    let path = format!("/channels/{channel}/messages");
+    simulator.fault(Fault::new("GET", "/messages", FaultKind::Short).times(2));
+    let page = rest.get(&path).await;
+    assert_eq!(page.as_array().unwrap().len(), 1);
+    assert_eq!(page[0]["id"], newest.to_string());
+    let one = rest.get(&format!("{path}/{newest}")).await;
+    assert_eq!(one["content"], "three");
+    assert_eq!(rest.get(&path).await.as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
 async fn a_dropped_connection_before_and_after_the_work() {
     let Small { world, channel, .. } = small();
     let simulator = Simulator::start(world).await.unwrap();

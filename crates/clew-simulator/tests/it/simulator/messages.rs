@@ -1,6 +1,9 @@
 //! Messages over REST: pages, permissions, replies, nonces, edits, deletions,
 //! files, and every type of message as twilight reads it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use clew_simulator::{
     ChannelKind, Draft, File, Id, OverwriteOf, Permissions, Reference, Referenced, Simulator,
 };
@@ -218,8 +221,13 @@ async fn replies_are_checked() {
 }
 
 #[tokio::test]
-async fn a_nonce_is_enforced_only_when_asked() {
-    let Small { world, channel, .. } = small();
+async fn a_nonce_is_enforced_only_when_asked_and_for_minutes() {
+    let Small {
+        mut world, channel, ..
+    } = small();
+    let time = Arc::new(AtomicI64::new(1_790_000_000_000));
+    let now = Arc::clone(&time);
+    world.follow_clock(Arc::new(move || now.load(Ordering::Relaxed)));
     let simulator = Simulator::start(world).await.unwrap();
     let rest = Rest::new(&simulator);
     let page = format!("/channels/{channel}/messages");
@@ -231,6 +239,12 @@ async fn a_nonce_is_enforced_only_when_asked() {
     let third = rest.post(&page, body(false)).await;
     assert_ne!(first["id"], third["id"]);
     assert_eq!(simulator.answers(channel).len(), 2);
+    let shown = rest.get(&page).await;
+    let shown = shown.as_array().unwrap().iter();
+    assert!(shown.clone().all(|message| message.get("nonce").is_none()));
+    time.fetch_add(181_000, Ordering::Relaxed);
+    let forgotten = rest.post(&page, body(true)).await;
+    assert_ne!(first["id"], forgotten["id"]);
     let long = json!({"content": "x", "nonce": "n".repeat(26)});
     assert_eq!(rest.refused("POST", &page, long).await, (400, 50035));
 }
