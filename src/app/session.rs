@@ -140,6 +140,8 @@ impl SessionKeeper {
     }
 
     async fn note(&mut self, lasts: Lasts) {
+        let services = &self.services;
+        services.claims.tidy(services.memory.now()).await;
         // In this order: what is written of servers and gaps is never behind the sequences.
         let sessions = {
             let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);

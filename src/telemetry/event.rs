@@ -27,9 +27,9 @@ pub use detail::{
     TurnsDropped, UnreadableInput,
 };
 pub use words::{
-    Answers, Cap, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason,
-    Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage,
-    SourceWord, StoreOperation, Subsys, ToolOutcome,
+    AnswerLeft, Answers, Cap, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
+    FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal,
+    RunEnd, SendStage, SourceWord, StoreOperation, Subsys, ToolOutcome,
 };
 
 macro_rules! events {

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::Turn;
 use super::deliver;
 use super::patience::{Tries, insist};
+use crate::telemetry::event::AnswerLeft;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::discord::error::RestError;
 use clew_context::model::{Fallback, Message, MessageId, MessageKind};
@@ -19,20 +20,6 @@ const NONCE: Duration = Duration::from_mins(2);
 /// How long one request may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is found of an earlier process's answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    /// It stands there.
-    Answer,
-    /// A part, which is taken back.
-    Part,
-    /// Maybe a message, which Discord knows under its nonce.
-    Nonce,
-    /// A message of ours that belongs to nothing else.
-    Unexplained,
-    Nothing,
-}
-
 /// Whether the question is answered already. Otherwise what was posted is taken back, or will
 /// be found under its nonce, and the question is to be asked.
 pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
@@ -42,14 +29,15 @@ pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
     let (services, question) = (turn.services, turn.trigger().id);
     let found = find(turn, &mut left).await;
     let channel = turn.trigger().channel;
-    tracing::info!(%channel, trigger = %question, ?found,
+    tracing::info!(%channel, trigger = %question, found = found.map(AnswerLeft::as_str),
         "an earlier process had begun to answer a question");
+    turn.report.left(found);
     match found {
-        Found::Answer | Found::Unexplained => {
+        Some(AnswerLeft::Answer | AnswerLeft::Unexplained) => {
             services.claims.over(question, services.memory.now()).await;
             return true;
         }
-        Found::Part => {
+        Some(AnswerLeft::Part) => {
             if !take_back(turn, &left).await {
                 // Rather a part of an answer than two answers.
                 services.claims.over(question, services.memory.now()).await;
@@ -57,11 +45,11 @@ pub(super) async fn is_answered(turn: &mut Turn<'_>) -> bool {
             }
             turn.restarts = left.restarts + 1;
         }
-        Found::Nonce => {
+        Some(AnswerLeft::Nonce) => {
             turn.restarts = left.restarts;
             turn.is_sent_again = true;
         }
-        Found::Nothing => turn.restarts = left.restarts + 1,
+        None => turn.restarts = left.restarts + 1,
     }
     false
 }
@@ -90,14 +78,14 @@ pub(super) async fn stands(turn: &mut Turn<'_>) -> bool {
     }
 }
 
-async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
+async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Option<AnswerLeft> {
     let (services, question) = (turn.services, turn.trigger().id);
     let us = services.us(None).user;
     let (rest, request) = (&services.rest, &turn.job.request);
     if services.memory.settle_left(rest, us, request.turn()).await {
-        Found::Answer
+        Some(AnswerLeft::Answer)
     } else if !left.posted.is_empty() {
-        Found::Part
+        Some(AnswerLeft::Part)
     } else if left.at > services.memory.now().before(NONCE) {
         // If our clock was set back, Discord may know the nonce no more: what stands there is
         // taken back.
@@ -105,15 +93,15 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Found {
         let ours = unexplained(turn).await.unwrap_or_default();
         left.posted = ours.iter().filter(is_reply).map(|one| one.id).collect();
         if left.posted.is_empty() {
-            Found::Nonce
+            Some(AnswerLeft::Nonce)
         } else {
-            Found::Part
+            Some(AnswerLeft::Part)
         }
     } else {
         match unexplained(turn).await {
-            Ok(ours) if !ours.iter().any(|one| may_answer(one, question)) => Found::Nothing,
+            Ok(ours) if !ours.iter().any(|one| may_answer(one, question)) => None,
             // If nobody knows: rather no answer than two.
-            _ => Found::Unexplained,
+            _ => Some(AnswerLeft::Unexplained),
         }
     }
 }

@@ -13,21 +13,24 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::bot::block_on;
-use super::killed::{KilledBot, folders, kill, life, setting};
+use super::killed::{KilledBot, UNREFUSED, folders, kill, life, setting};
 use super::model::Model;
+use super::postgres::Postgres;
 use super::process::Process;
 
-const STORES: [&str; 2] = ["sqlite", "files"];
+/// Of which writes are counted.
+const ON_DISK: [&str; 2] = ["sqlite", "files"];
 /// Turns whose writes are counted, after as many to warm up.
 const TURNS: u64 = 200;
 /// Answers a store, about.
 const ANSWERS: usize = 2_000;
 /// Channels in which somebody asks at the same time.
 const CHANNELS: usize = 32;
-/// Questions of one person in a channel: files keep the last seven turns of a conversation.
-const QUESTIONS: usize = 7;
+/// Questions of one person in a channel, before those that a kill adds: files keep the last seven turns
+/// of a conversation.
+const QUESTIONS: usize = 2;
 /// People of a channel, who ask in turn.
-const PEOPLE: usize = 40;
+const PEOPLE: usize = 120;
 /// The longest that one store takes.
 const LONGEST: Duration = Duration::from_mins(5);
 /// How long the last processes may take to settle what is left, and how long each of them: a
@@ -39,7 +42,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(crate) fn print() {
     println!("\nWhat a turn of two rows writes, on average of {TURNS}");
     println!("{:<10}{:<24}{:>9}{:>9}", "store", "stored", "writes", "KiB");
-    for name in STORES {
+    for name in ON_DISK {
         block_on(writes(name));
     }
     println!("\nAnswers lost to kill -9, {CHANNELS} people asking at once");
@@ -47,9 +50,16 @@ pub(crate) fn print() {
         "{:<10}{:>9}{:>9}{:>8}{:>12}{:>11}",
         "store", "kills", "posted", "lost", "not posted", "unsettled"
     );
-    for name in STORES {
-        block_on(run(name));
-    }
+    block_on(async {
+        let database = Postgres::shared().fresh_database().await;
+        for (name, store) in [
+            ("sqlite", "sqlite"),
+            ("files", "files"),
+            ("postgres", &database.url),
+        ] {
+            run(name, store).await;
+        }
+    });
 }
 
 /// The writes of a turn that is stored once it is posted, and of one that is early before.
@@ -136,7 +146,7 @@ struct Killed {
     people: Vec<Id>,
 }
 
-async fn run(name: &str) {
+async fn run(name: &str, store: &str) {
     let mut world = World::new();
     let guild = world.guild("Works");
     let people = (0..PEOPLE).map(|number| world.member(guild, &format!("Person {number}")));
@@ -145,7 +155,7 @@ async fn run(name: &str) {
         .map(|number| world.channel(guild, ChannelKind::Text, &format!("hall-{number}")));
     let channels: Vec<Id> = channels.collect();
     let killed = Killed {
-        bot: KilledBot::new(world, Model::start(Duration::ZERO).await, name).await,
+        bot: KilledBot::new(world, Model::start(Duration::ZERO).await, store).await,
         channels,
         people,
     };
@@ -171,7 +181,7 @@ async fn run(name: &str) {
 impl Killed {
     /// Starts the bot, has everybody ask as fast as they are answered, and kills it.
     async fn one_life(&self, seed: &mut u64) {
-        let child = self.bot.begin(&[]).await;
+        let child = self.bot.begin(&UNREFUSED).await;
         self.bot.discord.settled().await.unwrap();
         let each = self
             .channels
@@ -207,7 +217,7 @@ impl Killed {
         let until = Instant::now() + SETTLING;
         loop {
             // It has the store by then: whoever looks earlier would keep it out.
-            let child = self.bot.begin(&[]).await;
+            let child = self.bot.begin(&UNREFUSED).await;
             let its_end = until.min(Instant::now() + SETTLING_EACH);
             while Instant::now() < its_end {
                 sleep(LOOK).await;
@@ -223,10 +233,11 @@ impl Killed {
         }
     }
 
-    /// The answers on Discord, by their channels and ids.
+    /// The answers on Discord, by their channels and ids; not what is told in small print.
     fn answers(&self) -> BTreeSet<(u64, u64)> {
         let of = |channel: &Id| {
             let answers = self.bot.discord.answers(*channel).into_iter();
+            let answers = answers.filter(|answer| !answer.content.starts_with("-# "));
             let channel = channel.0;
             answers.map(move |answer| (channel, answer.id.0))
         };

@@ -14,6 +14,12 @@ use tempfile::TempDir;
 use super::bot::command;
 use super::model::Model;
 
+/// So that no limit refuses a question.
+pub(crate) const UNREFUSED: [(&str, &str); 3] = [
+    ("TURN_QUEUE_PER_CHANNEL", "100"),
+    ("MAX_CONCURRENT_TURNS", "64"),
+    ("CATCH_UP_MIN", "30"),
+];
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A process lives this long once it is connected, from and to.
 const LIVES_MS: Range<u64> = 1_000..6_000;

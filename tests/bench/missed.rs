@@ -10,7 +10,7 @@ use clew_simulator::{ChannelKind, Id, Message, World};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::bot::{amount, block_on};
-use super::killed::{KilledBot, kill, life};
+use super::killed::{KilledBot, UNREFUSED, kill, life};
 use super::model::Model;
 use super::postgres::Postgres;
 
@@ -38,8 +38,6 @@ const LOOKED_EACH: Duration = Duration::from_secs(2);
 const CATCHES_UP: Duration = Duration::from_mins(2);
 /// It is over when nothing has been answered for so long.
 const QUIET: Duration = Duration::from_secs(30);
-/// So that no limit refuses a question.
-const SETTINGS: [(&str, &str); 2] = [("TURN_QUEUE_PER_CHANNEL", "100"), ("CATCH_UP_MIN", "30")];
 
 pub(crate) fn print() {
     let kills = amount("CLEW_KILLS", KILLS);
@@ -84,7 +82,7 @@ async fn run(name: &str, store: &str, kills: u64) {
         .collect();
     let bot = KilledBot::new(world, Model::start(THINKS).await, store).await;
     // What is asked before the first process, nobody looks for.
-    let first = bot.begin(&SETTINGS).await;
+    let first = bot.begin(&UNREFUSED).await;
     let asked = Asked::default();
     let last = tokio::select! {
         () = keep_asking(&bot, &guilds, &asked) => unreachable!("it has no end"),
@@ -154,7 +152,7 @@ async fn keep_killing(
         if (number + 1).is_multiple_of(lost_each) {
             bot.discord.forget_sessions();
         }
-        child = bot.begin(&SETTINGS).await;
+        child = bot.begin(&UNREFUSED).await;
     }
     child
 }

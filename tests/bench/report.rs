@@ -275,6 +275,7 @@ fn answered(mixed: u64) -> Vec<Event> {
         case: Some(scene(mixed)),
         agent: Some(agent.clone()),
         model: Some(model.to_owned()),
+        left: None,
     });
     if fails {
         let failed = RequestFailed {

@@ -11,9 +11,9 @@ use std::fmt;
 use serde::Serialize;
 
 use super::words::{
-    Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason, FatalReason, Finish,
-    List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage,
-    StoreOperation, ToolOutcome,
+    AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
+    FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal,
+    RunEnd, SendStage, StoreOperation, ToolOutcome,
 };
 use crate::telemetry::Ms;
 use clew_context::model::{ChannelId, Fallback, MessageId, Scene};
@@ -70,6 +70,8 @@ pub struct TurnDone {
     pub agent: Option<String>,
     /// The model that was asked last.
     pub model: Option<String>,
+    /// What an earlier process had left of the answer.
+    pub left: Option<AnswerLeft>,
 }
 
 /// `route`/`run_done`.

@@ -180,6 +180,18 @@ words! {
         Stopping = "stopping",
     }
 
+    /// What an earlier process had left of an answer.
+    AnswerLeft {
+        /// The answer, which stays.
+        Answer = "answer",
+        /// A part, which is taken back.
+        Part = "part",
+        /// Maybe a message, which is posted again under its nonce.
+        Nonce = "nonce",
+        /// A message of ours that no other question explains; it counts as the answer.
+        Unexplained = "unexplained",
+    }
+
     /// Which of the operator's lists forbids it.
     List {
         /// `direct` in `DENIED`.

@@ -321,12 +321,17 @@ impl<'a> PostedAnswer<'a> {
                 Ok(())
             }
             None => {
-                let id = self.create(index, content, file).await?;
+                let (id, is_other_text) = self.create(index, content, file).await?;
                 self.parts.push(PostedPart {
                     id,
                     content: content.to_owned(),
                 });
                 self.turn.tell(|| TurnNews::Posted(id));
+                if is_other_text {
+                    self.parts[index].content.clear();
+                    self.edit(index, id, content, file).await?;
+                    self.parts[index].content.push_str(content);
+                }
                 Ok(())
             }
         }
@@ -355,12 +360,14 @@ impl<'a> PostedAnswer<'a> {
         }
     }
 
+    /// Posts a message. Returns its id, and whether it has the text of an earlier try, which an
+    /// earlier process or an unconfirmed request had posted under its nonce.
     async fn create(
         &mut self,
         index: usize,
         content: &str,
         file: Option<&FileUpload>,
-    ) -> Result<MessageId, RestError> {
+    ) -> Result<(MessageId, bool), RestError> {
         match &self.destination {
             Destination::Channel {
                 channel,
@@ -382,20 +389,17 @@ impl<'a> PostedAnswer<'a> {
                     .create_message(*channel, &message, self.deadline())
                     .await;
                 let may_stand = sent.as_ref().is_err_and(may_be_done);
+                let was_tried = self.turn.is_sent_again || self.unsure.is_some();
                 self.unsure = may_stand.then(|| Box::new(message));
                 let sent = sent?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
                 self.note_posted(sent.id).await;
-                if sent.is_other_text && self.turn.is_sent_again {
-                    // An earlier process had posted it.
-                    self.edit(index, sent.id, content, file).await?;
-                }
-                Ok(sent.id)
+                Ok((sent.id, was_tried && sent.is_other_text))
             }
             Destination::Interaction(interaction) => {
                 let text = MessageText { content, file };
                 let is_private = self.turn.job.request.is_private;
-                if index == 0 {
+                let sent = if index == 0 {
                     self.rest()
                         .edit_original(interaction, &text, self.deadline())
                         .await
@@ -403,7 +407,8 @@ impl<'a> PostedAnswer<'a> {
                     self.rest()
                         .follow_up(interaction, &text, is_private, self.deadline())
                         .await
-                }
+                };
+                sent.map(|id| (id, false))
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::llm::{self, AnswerEnd};
 use crate::model::{CutBy, ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
 use crate::runs::Doing;
 use crate::telemetry::event::{
-    AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
+    AnswerLeft, AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
     SendFallback, SendStage, TailFallback, ToolCalled, TurnDone,
 };
 use crate::telemetry::{Event, Ids, Ms, Stopwatch, Telemetry, TurnStage};
@@ -42,6 +42,8 @@ struct Known {
     model_asked: Option<Instant>,
     /// The conversation in which the turn is stored.
     conversation: Option<Scope>,
+    /// What an earlier process had left of the answer.
+    left: Option<AnswerLeft>,
 }
 
 impl<'a> TurnReport<'a> {
@@ -55,6 +57,7 @@ impl<'a> TurnReport<'a> {
                 receipt: None,
                 model_asked: None,
                 conversation: None,
+                left: None,
             }),
         }
     }
@@ -215,6 +218,11 @@ impl<'a> TurnReport<'a> {
         self.emit(SendFallback { reason, stage });
     }
 
+    /// What an earlier process had left of the answer.
+    pub(in crate::turn) fn left(&self, left: Option<AnswerLeft>) {
+        self.known().left = left;
+    }
+
     /// The thread cannot be answered in.
     pub(in crate::turn) fn thread_closed(&self, reason: Fallback) {
         self.emit(TailFallback { reason });
@@ -242,6 +250,7 @@ impl<'a> TurnReport<'a> {
             case: receipt.as_ref().map(|receipt| receipt.scene),
             agent: receipt.as_ref().and_then(|receipt| receipt.agent.clone()),
             model: receipt.and_then(|receipt| Some(receipt.model?.name)),
+            left: known.left,
         };
         drop(known);
         log(&self.telemetry.styled(&self.ids), &done);

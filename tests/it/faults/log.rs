@@ -44,6 +44,20 @@ async fn a_turn_is_one_line_without_a_word_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_lost_is_a_line_with_its_cause() {
+    let place = Place::new(&[]).await;
+    let process = Process::start(&place.stage, &[]);
+    connected(&place).await;
+    place.stage.discord.invalidate_sessions(false);
+    process.wait_for_log("the session is lost", 1).await;
+    let line = line(&process.log(), "the session is lost");
+    assert!(
+        line.contains("why=\"Discord does not know the session"),
+        "{line}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn pseudonyms_are_used_in_the_log_too() {
     let place = Place::new(&[("TELEMETRY_IDS", "keyed")]).await;
     let process = Process::start(&place.stage, &[]);

@@ -81,6 +81,31 @@ async fn what_is_asked_meanwhile_is_found_where_it_was_asked() {
     assert_eq!(place.stage.discord.answers(place.help).len(), 2);
 }
 
+/// What is found counts against its asker's limit, and of two channels the one written in last is looked
+/// at, if one request is all there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_found_has_limits() {
+    let limits = [("USER_TURNS_PER_MIN", "1"), ("CATCH_UP_MAX_FETCHES", "1")];
+    let place = Place::new(&limits).await;
+    let bot = place.stage.start().await;
+    place.away(bot).await;
+    place.ask(place.thread, "in the thread");
+    for text in ["one", "two"] {
+        place.ask(place.help, text);
+    }
+    let bot = place.stage.launch();
+    place.caught_up().await;
+    place.answers(place.help, 2).await;
+    let lines = bot.stop().await;
+    has(
+        &lines,
+        "caught_up",
+        &json!({"channels": 2, "fetches": 1, "unread": 1}),
+    );
+    has(&lines, "refused", &json!({"reason": "user_rate"}));
+    assert!(place.stage.discord.answers(place.thread).is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_lost_while_the_bot_runs_is_caught_up() {
     let place = Place::new(&[]).await;

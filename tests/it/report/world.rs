@@ -148,6 +148,7 @@ pub(super) fn turn(turn: &Turn) -> String {
             case: Some(scene),
             agent: Some(turn.agent.to_owned()),
             model: Some(turn.model_name.to_owned()),
+            left: None,
         })
     }));
     let ids = ids(turn.id, turn.guild);

@@ -203,7 +203,7 @@ fn of_memory() -> Vec<Event> {
         }),
         Event::from(Recorded {
             rows: 2,
-            early: true,
+            early: false,
             ms: millis(1),
         }),
         Event::from(TurnsDropped {
@@ -333,6 +333,7 @@ fn turn_done(outcome: Outcome, ms: u64) -> TurnDone {
         case: Some(Scene::Thread),
         agent: Some("default".to_owned()),
         model: answered.then(|| "gpt".to_owned()),
+        left: None,
     }
 }
 

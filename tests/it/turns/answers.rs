@@ -87,11 +87,31 @@ async fn a_long_answer_is_split_and_its_code_stays_code() {
 async fn an_answer_that_the_model_did_not_end_says_so() {
     let limit = "it reached the model's token limit.";
     let filter = "the model's content filter cut it off.";
-    for (reason, line, finish) in [
-        ("length", limit, "length"),
-        ("MAX_TOKENS", limit, "length"),
-        ("content_filter", filter, "content_filter"),
-        ("SAFETY", filter, "content_filter"),
+    for (reason, line, finish, cut_off) in [
+        (
+            "length",
+            limit,
+            "length",
+            "cut off by the model's token limit",
+        ),
+        (
+            "MAX_TOKENS",
+            limit,
+            "length",
+            "cut off by the model's token limit",
+        ),
+        (
+            "content_filter",
+            filter,
+            "content_filter",
+            "cut off by its content filter",
+        ),
+        (
+            "SAFETY",
+            filter,
+            "content_filter",
+            "cut off by its content filter",
+        ),
     ] {
         let p = place(&[]).await;
         let bot = p.start().await;
@@ -105,8 +125,26 @@ async fn an_answer_that_the_model_did_not_end_says_so() {
         assert_eq!(note, format!("-# The answer ends here: {line}"));
         let answers = p.stage.discord.answers(p.channel);
         assert_eq!(answers[0].content, "Half of");
+        let why = p.why(answers[0].id).await;
+        assert!(why.contains(cut_off), "{why}");
         let lines = bot.stop().await;
         assert_eq!(only(&lines, "request_ok")["finish"], finish);
+    }
+}
+
+impl Place {
+    /// What `/context why` says of an answer, once it is recorded.
+    async fn why(&self, answer: Id) -> String {
+        let discord = &self.stage.discord;
+        let answer = json!({"answer": answer.to_string()});
+        for _ in 0..1_000 {
+            let called = discord.call(self.ada, self.channel, "context why", answer.clone());
+            let told = called.await.unwrap().answer().await.unwrap().text();
+            if !told.contains("No record") {
+                return told;
+            }
+        }
+        panic!("it is not recorded");
     }
 }
 

@@ -236,6 +236,26 @@ async fn a_part_whose_id_was_not_told_is_taken_back() {
     assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
 }
 
+/// What is posted again under its nonce stands there with its first words: it gets the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_whose_id_was_not_told_grows_all_the_same() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let path = "/channels/*/messages";
+    let untold = Fault::new("POST", path, FaultKind::DroppedAfter).times(3);
+    p.stage.discord.fault(untold);
+    let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("capital of France?"));
+    gate.step(1);
+    p.stage.discord.wait_request("POST", path, 3).await.unwrap();
+    assert_eq!(p.stage.discord.answers(p.channel)[0].content, "Paris is");
+    gate.open();
+    p.wait_for(p.channel, "Paris is\nthe capital.").await;
+    bot.stop().await;
+    assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
+}
+
 const TOO_MANY: &str = "-# That's a lot of questions. Try again in a minute.";
 
 /// Edits a running question whenever the model has been asked, until the question is
