@@ -24,8 +24,8 @@ pub(crate) struct Evidence {
     pub(crate) on_disk: Vec<(PathBuf, Vec<Mark>)>,
     /// The same for the files of telemetry.
     pub(crate) in_telemetry: Vec<Mark>,
-    /// The marks in each of the bot's messages that are there at the end.
-    pub(crate) posts: Vec<Vec<Mark>>,
+    /// The bot's messages that are there at the end.
+    pub(crate) posts: Vec<Post>,
     /// The rows of turns that the store holds.
     pub(crate) rows: Vec<StoredMessage>,
     pub(crate) store: StoreKind,
@@ -33,6 +33,15 @@ pub(crate) struct Evidence {
     pub(crate) differences: Option<Vec<String>>,
     /// The plan's own settings.
     pub(crate) settings: Vec<(&'static str, &'static str)>,
+}
+
+/// A message of the bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Post {
+    pub(crate) message: Id,
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) replies_to: Option<Id>,
+    pub(crate) text: String,
 }
 
 /// A text that is no longer what a message says.
@@ -98,7 +107,13 @@ impl Evidence {
                 .channels()
                 .flat_map(|channel| channel.messages.values());
             let own = messages.filter(|message| message.author == bot);
-            own.map(|post| marks(&post.content)).collect()
+            let posts = own.map(|post| Post {
+                message: post.id,
+                marks: marks(&post.content),
+                replies_to: post.reference.as_ref().and_then(|to| to.message),
+                text: post.content.clone(),
+            });
+            posts.collect()
         });
         Ok(Self {
             history,
@@ -252,6 +267,12 @@ impl Evidence {
             }
             _ => None,
         })
+    }
+
+    /// One of the plan's own settings, if it has it.
+    pub(crate) fn setting(&self, name: &str) -> Option<&'static str> {
+        let mut settings = self.settings.iter();
+        settings.find_map(|(of, value)| (*of == name).then_some(*value))
     }
 
     /// Whether the model called a tool.

@@ -174,6 +174,8 @@ pub(crate) struct Said {
     pub(crate) channel: Id,
     /// The server, if the channel is one of its and no thread.
     pub(crate) in_channel_of: Option<Id>,
+    /// Whether it is a direct message.
+    pub(crate) is_direct: bool,
     pub(crate) author: Id,
     /// What somebody wrote for an app, which has posted this in its place and deleted that.
     pub(crate) in_place_of: Option<Id>,

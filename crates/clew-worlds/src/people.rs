@@ -134,6 +134,7 @@ impl People {
             message,
             channel,
             in_channel_of: self.places.guild_of_channel(channel),
+            is_direct: self.places.channels().all(|(_, of)| of != channel),
             author: who,
             in_place_of: None,
             mark,

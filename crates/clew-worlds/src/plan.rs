@@ -50,6 +50,8 @@ pub(crate) enum Act {
 pub(crate) enum Restart {
     /// It is asked to stop.
     Stop,
+    /// The same when it has gone through its seams so often, at any await.
+    StopAt(u64),
     /// It is killed at once.
     Kill,
     /// It is killed when it has gone through its seams so often, at any await.
@@ -158,6 +160,7 @@ pub(crate) enum FaultAct {
     RestLate { ms: u64, times: u64 },
     RestBroken { applied: bool, times: u64 },
     RestTruncated { times: u64 },
+    RestShort { times: u64 },
     RestHangs { ms: u64, times: u64 },
     GatewayDrops,
     GatewayCloses,
@@ -169,6 +172,12 @@ pub(crate) enum FaultAct {
     EventsTwice { count: u64 },
     ClockJumps { ms: i64 },
 }
+
+/// Worlds from this seed on have more in them. Those before were run without it, and stay what
+/// they were: what failed among them is known by its seed.
+const WIDER: u64 = 100_000;
+/// How soon after a message is asked about its channel may be closed, in milliseconds.
+const CLOSES: u64 = 400;
 
 /// The application through which people write.
 pub(crate) const APP_ID: &str = "466378653216014359";
@@ -235,8 +244,47 @@ impl Plan {
                 plan.script.push(Step { at, what });
             }
         }
+        if seed >= WIDER {
+            plan.widen(&mut Chance::new(!seed));
+        }
         plan.script.sort_by_key(|step| step.at);
         plan
+    }
+
+    /// Channels that close while somebody asks about what stands in them, short pages, stops at
+    /// any await, a server's limit.
+    fn widen(&mut self, chance: &mut Chance) {
+        if chance.percent(10) {
+            self.settings.push(("TOKENS_PER_DAY", "0,4000"));
+        }
+        let mut added = Vec::new();
+        for step in &mut self.script {
+            let mut add = |after, what| {
+                let after = i64::try_from(after).unwrap_or_default();
+                let at = step.at + after;
+                added.push(Step { at, what });
+            };
+            match &mut step.what {
+                Act::Person(PersonAct::AsksAbout { .. } | PersonAct::AsksDirectly { .. })
+                    if chance.percent(20) =>
+                {
+                    let place = chance.any();
+                    let closes = chance.below(CLOSES);
+                    add(closes, Act::Person(PersonAct::HidesChannel { place }));
+                    let opens = closes + chance.between(500, 30_000);
+                    add(opens, Act::Person(PersonAct::ShowsChannel { place }));
+                }
+                Act::Fault(fault) if chance.percent(10) => {
+                    let times = chance.between(1, 4);
+                    *fault = FaultAct::RestShort { times };
+                }
+                Act::Restart { how, .. } if *how == Restart::Stop && chance.percent(50) => {
+                    *how = Restart::StopAt(chance.between(1, 60));
+                }
+                _ => {}
+            }
+        }
+        self.script.extend(added);
     }
 }
 

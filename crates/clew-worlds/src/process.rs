@@ -14,9 +14,11 @@ pub(crate) struct Process {
     is_cut: AtomicBool,
     /// How often something went through a seam.
     crossings: AtomicU64,
-    /// At which crossing it is killed; 0 for never.
-    kill_at: AtomicU64,
-    killed: Notify,
+    /// At which crossing its end begins; 0 for none.
+    end_at: AtomicU64,
+    /// Whether it is killed there, or asked to stop.
+    is_killed: AtomicBool,
+    ends: Notify,
 }
 
 impl Process {
@@ -25,33 +27,38 @@ impl Process {
             number,
             is_cut: AtomicBool::new(false),
             crossings: AtomicU64::new(0),
-            kill_at: AtomicU64::new(0),
-            killed: Notify::new(),
+            end_at: AtomicU64::new(0),
+            is_killed: AtomicBool::new(false),
+            ends: Notify::new(),
         }
     }
 
     /// Something goes through a seam, unless the process is killed here or was before.
     pub(crate) async fn cross(&self) {
         let crossing = self.crossings.fetch_add(1, Ordering::Relaxed) + 1;
-        if crossing == self.kill_at.load(Ordering::Relaxed) {
-            self.cut();
+        if crossing == self.end_at.load(Ordering::Relaxed) {
+            if self.is_killed.load(Ordering::Relaxed) {
+                self.cut();
+            }
+            self.ends.notify_one();
         }
         if self.is_cut() {
             pending::<()>().await;
         }
     }
 
-    /// Kills it so many crossings from now.
-    pub(crate) fn kill_after(&self, crossings: u64) {
+    /// Waits until it has gone through its seams so many times more. Then it is killed, or may be
+    /// asked to stop.
+    pub(crate) async fn ends_after(&self, crossings: u64, is_killed: bool) {
         let now = self.crossings.load(Ordering::Relaxed);
-        self.kill_at
-            .store(now + crossings.max(1), Ordering::Relaxed);
+        self.is_killed.store(is_killed, Ordering::Relaxed);
+        self.end_at.store(now + crossings.max(1), Ordering::Relaxed);
+        self.ends.notified().await;
     }
 
     /// Cuts all seams.
     pub(crate) fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
-        self.killed.notify_one();
     }
 
     pub(crate) fn is_cut(&self) -> bool {
@@ -60,10 +67,5 @@ impl Process {
 
     pub(crate) fn crossings(&self) -> u64 {
         self.crossings.load(Ordering::Relaxed)
-    }
-
-    /// Waits until it is killed.
-    pub(crate) async fn killed(&self) {
-        self.killed.notified().await;
     }
 }

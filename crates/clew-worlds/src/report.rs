@@ -1,16 +1,18 @@
 //! What a run prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evidence::Evidence;
-use crate::history::{Mark, MarkOf, What};
+use crate::evidence::{Evidence, Post};
+use crate::history::{MarkOf, What};
 use crate::plan::{Act, Plan};
-use crate::rules::{RULES, Verdict};
+use crate::rules::{RULES, Verdict, losses};
 
 /// How much of the history is shown of a world that fails.
 const SHOWN: usize = 50;
 /// And of one whose script was shortened.
 pub(crate) const SHRUNK: usize = 400;
+/// Of so few questions one lost says nothing.
+const FEW: usize = 1_000;
 
 /// What came of all worlds.
 #[derive(Default)]
@@ -26,6 +28,8 @@ pub(crate) struct Totals {
     restarts: Vec<usize>,
     questions: usize,
     answers: usize,
+    /// Questions that were lost as the documents say, by what they say.
+    losses: BTreeMap<&'static str, usize>,
 }
 
 impl Totals {
@@ -73,14 +77,17 @@ impl Totals {
     }
 
     fn count(&mut self, evidence: &Evidence) {
-        let mut met: Vec<&str> = Vec::new();
-        for happened in &evidence.history {
-            if let What::Fault { name } = happened.what
-                && !met.contains(&name)
-            {
-                met.push(name);
-                *self.faults.entry(name).or_default() += 1;
-            }
+        let met = evidence.history.iter().filter_map(|one| match one.what {
+            What::Fault { name } => Some(name),
+            What::Killed { .. } => Some("killed"),
+            What::AskedToStop { .. } => Some("stopped"),
+            _ => None,
+        });
+        for name in BTreeSet::from_iter(met) {
+            *self.faults.entry(name).or_default() += 1;
+        }
+        for why in losses(evidence) {
+            *self.losses.entry(why).or_default() += 1;
         }
         let acts = |what: &What| {
             matches!(
@@ -101,20 +108,30 @@ impl Totals {
         let asked =
             |what: &What| matches!(what, What::Said(said) if said.mark.of == MarkOf::Question);
         self.questions += evidence.count(asked);
-        let is_answer = |marks: &&Vec<Mark>| marks.iter().any(|mark| mark.of == MarkOf::Answer);
+        let is_answer = |post: &&Post| post.marks.iter().any(|mark| mark.of == MarkOf::Answer);
         self.answers += evidence.posts.iter().filter(is_answer).count();
+    }
+
+    /// Whether as many questions are lost as should never be, but for those that belong to another
+    /// process which has the store.
+    pub(crate) fn loses_many(&self) -> bool {
+        let lost = self.losses.iter().filter(|(why, _)| **why != "store_held");
+        let lost: usize = lost.map(|(_, count)| count).sum();
+        self.questions > FEW && lost * 100 >= self.questions
     }
 
     pub(crate) fn print(&self) {
         let Self { worlds, failed, .. } = self;
         println!("{worlds} worlds, {failed} failed");
         println!(
-            "a world, median: {} actions, {} faults, {} restarts; in all {} questions, {} answers",
+            "a world, median: {} actions, {} faults, {} restarts; in all {} questions, {} answers; \
+             lost: {:?}",
             median(&self.acts),
             median(&self.troubles),
             median(&self.restarts),
             self.questions,
-            self.answers
+            self.answers,
+            self.losses
         );
         let share = |count: usize| 100 * count / (*worlds).max(1);
         println!("faults, in how many of a hundred worlds:");

@@ -7,6 +7,8 @@ mod process;
 mod stored;
 mod telemetry;
 
+pub(crate) use answers::losses;
+
 use crate::evidence::Evidence;
 
 /// A rule: its name, and what it is broken by.
@@ -89,6 +91,10 @@ pub(crate) const RULES: &[Rule] = &[
         check: answers::people_have_limits,
     },
     Rule {
+        name: "servers_have_limits",
+        check: telemetry::servers_have_limits,
+    },
+    Rule {
         name: "erased_is_not_kept",
         check: gone::erased_is_not_kept,
     },
@@ -99,6 +105,10 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "stored_once",
         check: stored::stored_once,
+    },
+    Rule {
+        name: "stored_as_posted",
+        check: stored::stored_as_posted,
     },
     Rule {
         name: "stored_in_order",

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ use crate::seams::net::{MODEL_URL, Net};
 use crate::seams::store::TroubledStore;
 use crate::stored;
 use crate::twins::Twins;
-use crate::world::{StoreTrouble, World};
+use crate::world::{ModelTrouble, StoreTrouble, World};
 
 /// How long the world is left alone at its end: longer than anything waits to be tried again.
 const QUIET: Duration = Duration::from_mins(20);
@@ -55,6 +55,14 @@ const STACK: usize = 16 << 20;
 /// # Errors
 /// What kept it from being run.
 pub(crate) fn run(plan: &Plan) -> Result<Evidence, String> {
+    // What libraries keep for the whole program is made of the first world's chance: without this,
+    // a world would not be the same alone and after others.
+    static FIRST: Once = Once::new();
+    FIRST.call_once(|| drop(run_alone(&Plan::of(0))));
+    run_alone(plan)
+}
+
+fn run_alone(plan: &Plan) -> Result<Evidence, String> {
     let plan = plan.clone();
     let running = thread::Builder::new()
         .stack_size(STACK)
@@ -285,7 +293,10 @@ impl Stage {
     ) {
         let number = process.number;
         match how {
-            Restart::Stop => {
+            Restart::Stop | Restart::StopAt(_) => {
+                if let Restart::StopAt(crossings) = how {
+                    let _ = timeout(KILL, process.ends_after(crossings, false)).await;
+                }
                 self.world.note(What::AskedToStop { process: number });
                 shutdown.cancel();
                 match timeout(STOP, bot).await {
@@ -298,9 +309,8 @@ impl Stage {
             }
             Restart::Kill => {}
             Restart::KillAt(crossings) => {
-                process.kill_after(crossings);
                 // Or at another time, if it has so little to do.
-                let _ = timeout(KILL, process.killed()).await;
+                let _ = timeout(KILL, process.ends_after(crossings, true)).await;
             }
         }
         process.cut();
@@ -367,6 +377,10 @@ impl Stage {
                 rest(kind, times);
             }
             FaultAct::RestTruncated { times } => rest(FaultKind::Truncated, times),
+            FaultAct::RestShort { times } => {
+                let short = Fault::new("GET", "/channels/*/messages", FaultKind::Short);
+                discord.fault(short.times(many(times)));
+            }
             FaultAct::RestHangs { ms: hangs, times } => rest(FaultKind::Hang(ms(hangs)), times),
             FaultAct::GatewayDrops => discord.drop_gateway(),
             FaultAct::GatewayCloses => discord.close_gateway(4000),
@@ -426,14 +440,22 @@ async fn watch_health(net: Net, begun: oneshot::Receiver<Arc<Services>>) {
 /// How a fault is counted.
 fn name(fault: FaultAct) -> &'static str {
     match fault {
-        FaultAct::Model(..) => "model",
+        FaultAct::Model(ModelTrouble::Status(_), _) => "model_status",
+        FaultAct::Model(ModelTrouble::BreaksOff, _) => "model_breaks_off",
+        FaultAct::Model(ModelTrouble::Hangs(_), _) => "model_hangs",
+        FaultAct::Model(ModelTrouble::Slow(_), _) => "model_slow",
+        FaultAct::Model(ModelTrouble::Empty, _) => "model_empty",
+        FaultAct::Store(StoreTrouble::Fails, _) => "store_fails",
+        FaultAct::Store(StoreTrouble::AppliedButLost, _) => "store_applied_but_lost",
+        FaultAct::Store(StoreTrouble::Full, _) => "store_full",
         FaultAct::Store(StoreTrouble::Held, _) => "store_held",
-        FaultAct::Store(..) => "store",
+        FaultAct::Store(StoreTrouble::Hangs(_), _) => "store_hangs",
         FaultAct::RestStatus { .. } => "rest_status",
         FaultAct::RestLimited { .. } => "rest_limited",
         FaultAct::RestLate { .. } => "rest_late",
         FaultAct::RestBroken { .. } => "rest_broken",
         FaultAct::RestTruncated { .. } => "rest_truncated",
+        FaultAct::RestShort { .. } => "rest_short",
         FaultAct::RestHangs { .. } => "rest_hangs",
         FaultAct::GatewayDrops => "gateway_drops",
         FaultAct::GatewayCloses => "gateway_closes",

@@ -1,6 +1,6 @@
 //! Where the bot meets the world: requests, the gateway, the store.
 
 pub(crate) mod gateway;
-mod model;
+pub(crate) mod model;
 pub(crate) mod net;
 pub(crate) mod store;

@@ -16,8 +16,8 @@ pub(crate) fn broken(plan: &Plan) -> Option<(&'static str, String)> {
     })
 }
 
-/// Leaves out as many steps as possible, larger pieces first.
-pub(crate) fn shrink(plan: &Plan, rule: &str) -> Plan {
+/// Leaves out as many steps as possible, larger pieces first, as long as the script fails.
+pub(crate) fn shrink(plan: &Plan, fails: impl Fn(&Plan) -> bool) -> Plan {
     let mut plan = plan.clone();
     let mut piece = plan.script.len().div_ceil(2);
     while piece > 0 {
@@ -26,7 +26,7 @@ pub(crate) fn shrink(plan: &Plan, rule: &str) -> Plan {
             let mut shorter = plan.clone();
             let to = (from + piece).min(shorter.script.len());
             shorter.script.drain(from..to);
-            if broken(&shorter).is_some_and(|(name, _)| name == rule) {
+            if fails(&shorter) {
                 plan = shorter;
             } else {
                 from += piece;
@@ -35,4 +35,23 @@ pub(crate) fn shrink(plan: &Plan, rule: &str) -> Plan {
         piece /= 2;
     }
     plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two steps far from each other are needed.
+    #[test]
+    fn what_is_not_needed_to_fail_goes() {
+        let plan = Plan::of(3);
+        let needed = [7, plan.script.len() - 2].map(|step| plan.script[step].at);
+        let fails = |plan: &Plan| {
+            let has = |at: &i64| plan.script.iter().any(|step| step.at == *at);
+            needed.iter().all(has)
+        };
+        let left = shrink(&plan, fails).script;
+        let left: Vec<i64> = left.iter().map(|step| step.at).collect();
+        assert_eq!(left, needed);
+    }
 }

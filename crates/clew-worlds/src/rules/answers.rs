@@ -1,13 +1,16 @@
 //! Each question has one answer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use clew_context::model::UnixMillis;
 use clew_simulator::Id;
 use serde_json::Value;
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
 use crate::history::{Mark, MarkOf, Said, What};
+use crate::seams::model::LAST_WORD;
 
 const MINUTE: i64 = 60_000;
 
@@ -85,35 +88,37 @@ pub(crate) fn answered_once(evidence: &Evidence) -> Verdict {
 
 /// Each question is answered or refused, unless something that is documented came between.
 pub(crate) fn answered(evidence: &Evidence) -> Verdict {
-    let (mut judged, mut found) = (0, None);
+    let asked = evidence.said();
+    let judged = asked.filter(|(_, said)| said.mark.of == MarkOf::Question);
+    let mut unanswered = unanswered(evidence);
+    let found = unanswered.find(|(at, said)| excuse(evidence, *at, said).is_none());
+    let found =
+        found.map(|(at, said)| format!("{at} ms: nothing came of the question {}", said.mark));
+    verdict(judged.count(), found)
+}
+
+/// The questions that were lost as the documents say that they may be: why, of each.
+pub(crate) fn losses(evidence: &Evidence) -> Vec<&'static str> {
+    let excuses = unanswered(evidence).filter_map(|(at, said)| excuse(evidence, at, said));
+    excuses.collect()
+}
+
+/// The questions that nothing came of, with their times.
+fn unanswered(evidence: &Evidence) -> impl Iterator<Item = (i64, &Said)> {
     let deleted = evidence.deleted();
-    for (at, said) in evidence.said() {
-        if said.mark.of != MarkOf::Question {
-            continue;
-        }
-        judged += 1;
-        if deleted.contains(&said.message)
-            || is_unlisted(evidence, said)
-            || is_responded(evidence, said)
-            || is_refused(evidence, said)
-            || is_told_apart(evidence, said)
-            || is_excused(evidence, at, said)
-        {
-            continue;
-        }
-        found.get_or_insert(format!(
-            "{at} ms: nothing came of the question {}",
-            said.mark
-        ));
-    }
-    verdict(judged, found)
+    evidence.said().filter(move |(_, said)| {
+        said.mark.of == MarkOf::Question
+            && !deleted.contains(&said.message)
+            && !is_unlisted(evidence, said)
+            && !is_responded(evidence, said)
+            && !is_refused(evidence, said)
+            && !is_told_apart(evidence, said)
+    })
 }
 
 /// Whether an app posted it through which nobody writes, as far as the bot knows.
 fn is_unlisted(evidence: &Evidence, said: &Said) -> bool {
-    let mut settings = evidence.settings.iter();
-    let is_listed = settings.any(|(name, _)| *name == "PROXY_APPS");
-    said.in_place_of.is_some() && !is_listed
+    said.in_place_of.is_some() && evidence.setting("PROXY_APPS").is_none()
 }
 
 /// The marks that a message had, and the one that it is in place of.
@@ -134,36 +139,33 @@ fn marks_of(evidence: &Evidence, said: &Said) -> Vec<Mark> {
     first.chain(edits).collect()
 }
 
-/// Whether the bot answered it or replied to it in any way.
+/// Whether the bot's whole answer to it, or what it replied instead, is there at the end.
 fn is_responded(evidence: &Evidence, said: &Said) -> bool {
-    let numbers: Vec<u32> = marks_of(evidence, said)
-        .iter()
-        .map(|mark| mark.number)
-        .collect();
-    evidence
-        .history
-        .iter()
-        .any(|happened| match &happened.what {
-            What::Posted {
-                marks, replies_to, ..
-            } => {
-                let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
-                replies_to.is_some_and(|to| to == said.message || said.in_place_of == Some(to))
-                    || answers
-                        .into_iter()
-                        .any(|mark| numbers.contains(&mark.number))
-            }
-            _ => false,
-        })
+    let marks = marks_of(evidence, said);
+    let is_asked = |mark: &Mark| marks.iter().any(|one| one.number == mark.number);
+    evidence.posts.iter().any(|post| {
+        let mut answers = post.marks.iter().filter(|mark| mark.of == MarkOf::Answer);
+        let replies = |to: Id| to == said.message || said.in_place_of == Some(to);
+        match answers.next() {
+            Some(mark) => is_asked(mark) && is_whole(&post.text),
+            None => post.replies_to.is_some_and(replies),
+        }
+    })
 }
 
-/// Whether a session was lost since that was not wholly caught up, or a fault of Discord or
-/// the store came between and it was counted as failed: both are documented.
-fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
+/// Whether an answer goes to its last word, or says that it does not.
+fn is_whole(text: &str) -> bool {
+    text.contains(LAST_WORD) || text.contains("-# ")
+}
+
+/// What excuses that nothing came of a question: a session was lost since that was not wholly caught
+/// up, or a fault of Discord or the store came between and it was counted as failed. All of it is
+/// documented.
+fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let (mut is_fault, mut is_stored) = (false, false);
     let (mut here, mut has_called) = (BTreeSet::new(), false);
-    let is_left_out = is_left_out(evidence);
-    let (mut is_held, mut is_archived) = (false, false);
+    let left_out = left_out(evidence);
+    let (mut is_held, mut is_archived, mut is_short) = (false, false, false);
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
     for happened in &evidence.history {
@@ -173,19 +175,23 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
         match &happened.what {
             // Whoever holds the store has the questions, too: the next process begins anew.
             What::Fault { name: "store_held" } => is_held = true,
-            What::Greeted { .. } if is_held && happened.at >= at => return true,
+            What::Greeted { .. } if is_held && happened.at >= at => return Some("store_held"),
             // Nor is an archived thread looked at.
             What::Archived { thread } if *thread == said.channel => {
                 is_archived |= happened.at >= at;
             }
-            What::Greeted { .. } if is_archived => return true,
+            What::Greeted { .. } if is_archived => return Some("archived"),
             // Direct conversations are looked for where something is stored of them.
+            // What a short page lacks is not known to be there.
+            What::Fault { name: "rest_short" } => is_short = true,
+            What::Greeted { .. } if is_short && happened.at >= at => return Some("short_page"),
+            What::Greeted { process } if happened.at >= at && left_out.contains(process) => {
+                return Some("left_out");
+            }
             What::Greeted { .. }
-                if happened.at >= at
-                    && (is_left_out
-                        || said.in_channel_of.is_none() && (!is_stored || has_called)) =>
+                if happened.at >= at && said.is_direct && (!is_stored || has_called) =>
             {
-                return true;
+                return Some("direct_unknown");
             }
             What::Posted { channel, marks, .. } if *channel == said.channel => {
                 let mut answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
@@ -202,15 +208,13 @@ fn is_excused(evidence: &Evidence, at: i64, said: &Said) -> bool {
             // Maybe to opt out, or to erase.
             What::Called { user, .. } if *user == said.author => has_called = true,
             // It stays until it has met so many requests.
-            What::Fault {
-                name:
-                    "store" | "rest_status" | "rest_limited" | "rest_hangs" | "rest_broken"
-                    | "rest_truncated" | "rest_late",
-            } => is_fault = true,
+            What::Fault { name } if name.starts_with("store_") || name.starts_with("rest_") => {
+                is_fault = true;
+            }
             _ => {}
         }
     }
-    is_fault && is_failed(evidence, said)
+    (is_fault && is_failed(evidence, said)).then_some("failed")
 }
 
 /// The questions whose turns are stored, or will be, with their messages.
@@ -227,13 +231,22 @@ fn recorded(evidence: &Evidence) -> BTreeMap<u32, Id> {
         .collect()
 }
 
-/// Whether telemetry counts pages that could not be read, or questions that were too old.
-fn is_left_out(evidence: &Evidence) -> bool {
-    let left = |line: &Value| {
+/// The processes of which telemetry counts pages that could not be read, or questions that were
+/// too old.
+fn left_out(evidence: &Evidence) -> BTreeSet<u32> {
+    let is_left = |line: &Value| {
         let counts = ["failed", "unread", "left_out"].map(|count| &line["detail"][count]);
         counts.iter().any(|count| count.as_u64() != Some(0))
     };
-    evidence.told("caught_up").any(left)
+    let (mut process, mut found) = (0, BTreeSet::new());
+    for line in &evidence.telemetry {
+        match line["event"].as_str() {
+            Some("started") => process += 1,
+            Some("caught_up") if is_left(line) => drop(found.insert(process)),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Whether its turn was counted as failed.
@@ -270,11 +283,54 @@ fn is_told_apart(evidence: &Evidence, said: &Said) -> bool {
     (told.any(is_apart) || is_elsewhere()) && is_failed(evidence, said)
 }
 
-/// Whether it was refused, maybe without a word: a person, and a channel, is told once.
+/// Whether a limit refused it, maybe without a word: a person, and a channel, is told once.
 fn is_refused(evidence: &Evidence, said: &Said) -> bool {
     let messages = messages_of(said);
     let mut refused = evidence.told("refused");
-    refused.any(|line| is_about(line, &messages))
+    refused.any(|line| is_about(line, &messages) && is_limit_reached(evidence, line))
+}
+
+/// Whether a refusal names a limit that was reached.
+fn is_limit_reached(evidence: &Evidence, refused: &Value) -> bool {
+    let set = |name| evidence.setting(name);
+    let of_minute = |of: &str| {
+        let is_of = |line: &Value| line[of] == refused[of];
+        begun_in_minute(evidence, refused, is_of)
+    };
+    match refused["detail"]["reason"].as_str().unwrap_or_default() {
+        "user_rate" => {
+            let limit = set("USER_TURNS_PER_MIN").and_then(|limit| limit.parse().ok());
+            limit.is_some_and(|limit: usize| of_minute("user_id") >= limit)
+        }
+        "queue_full" => of_minute("channel_id") > 0,
+        "busy" => of_minute("guild_id") > 0,
+        "user_tokens" | "guild_tokens" => set("TOKENS_PER_DAY").is_some(),
+        "stopping" => true,
+        _ => false,
+    }
+}
+
+/// How many turns such as this were begun in the minute before a refusal, by the bot's clock:
+/// at most, since a turn may begin anew after an edit, and times are not known where the clock
+/// jumped.
+fn begun_in_minute(
+    evidence: &Evidence,
+    refused: &Value,
+    is_meant: impl Fn(&Value) -> bool,
+) -> usize {
+    if evidence.has_met("clock_jumps") {
+        return usize::MAX;
+    }
+    let time = |line: &Value| UnixMillis::parse(line["ts"].as_str()?);
+    let Some(at) = time(refused) else { return 0 };
+    let begun = evidence.told("trigger").filter(|line| {
+        let queued = line["detail"]["queued_ms"].as_f64().unwrap_or_default();
+        let queued = Duration::from_secs_f64(queued.max(0.0) / 1_000.0);
+        let begun = time(line).map(|time| time.before(queued));
+        is_meant(line) && begun.is_some_and(|begun| (0..=MINUTE).contains(&at.since(begun)))
+    });
+    let edits = evidence.count(|what| matches!(what, What::Edited { .. }));
+    begun.count() + edits
 }
 
 /// The message, and the one that it is in place of.
@@ -344,9 +400,8 @@ pub(crate) fn people_have_limits(evidence: &Evidence) -> Verdict {
         .filter(|happened| matches!(happened.what, What::Started { .. }))
         .map(|happened| happened.at)
         .collect();
-    let mut settings = evidence.settings.iter();
-    let set = settings.find(|(name, _)| *name == "USER_TURNS_PER_MIN");
-    let Some(limit) = set.and_then(|(_, value)| value.parse::<usize>().ok()) else {
+    let set = evidence.setting("USER_TURNS_PER_MIN");
+    let Some(limit) = set.and_then(|limit| limit.parse::<usize>().ok()) else {
         return Verdict::Unreached;
     };
     for (person, turns) in &asked {

@@ -92,7 +92,7 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
     let mut out: BTreeSet<Id> = BTreeSet::new();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
-        match &happened.what {
+        let (reader, shows) = match &happened.what {
             What::Called {
                 interaction,
                 user,
@@ -105,27 +105,30 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
                     callers.retain(|_, (caller, _)| caller != user);
                 }
                 callers.insert(*interaction, (*user, *command));
+                continue;
             }
             What::CallAnswered { interaction, text } => match callers.get(interaction) {
                 Some((user, Command::OptOut)) if text.contains("You have opted out") => {
                     out.insert(*user);
+                    continue;
                 }
-                _ => {}
+                caller => (caller.map(|(user, _)| *user), marks(text)),
             },
             What::Prompted(prompted) => {
-                judged += usize::from(!out.is_empty());
                 let asker = prompted.question.as_ref().and_then(author_of);
-                for mark in &prompted.shows {
-                    let author = author_of(mark);
-                    if author != asker && author.is_some_and(|author| out.contains(&author)) {
-                        found.get_or_insert(format!(
-                            "{} ms: a prompt shows {mark} of {author:?}, who opted out",
-                            happened.at
-                        ));
-                    }
-                }
+                (asker, prompted.shows.clone())
             }
-            _ => {}
+            _ => continue,
+        };
+        judged += usize::from(!out.is_empty());
+        for mark in &shows {
+            let author = author_of(mark);
+            if author != reader && author.is_some_and(|author| out.contains(&author)) {
+                found.get_or_insert(format!(
+                    "{} ms: {mark} is shown, of {author:?}, who opted out",
+                    happened.at
+                ));
+            }
         }
     }
     verdict(judged, found)
@@ -134,8 +137,8 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
 /// How long a request that was judged is made, in milliseconds: facts are read again meanwhile.
 const JUDGED: i64 = 100;
 
-/// Nor is what was said where the asker may not read, and could not when asking, or when a
-/// process was told that the channel is hidden.
+/// Nor is what was said where somebody may not read who reads the answer, and could not when it
+/// was asked for, or when a process was told that the channel is hidden.
 pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
     // Who wrote what, also what an app has posted in their place since.
@@ -149,6 +152,8 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
     let mut told_of: BTreeMap<Id, i64> = BTreeMap::new();
     let mut roles_at: BTreeMap<Id, i64> = BTreeMap::new();
     let mut everyone: BTreeSet<Id> = BTreeSet::new();
+    // Who reads a channel, and since when.
+    let mut readers: BTreeMap<Id, BTreeMap<Id, i64>> = BTreeMap::new();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
         match &happened.what {
@@ -159,6 +164,10 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
             } => {
                 roles_at.extend(by_role.then_some((*channel, happened.at)));
                 everyone.extend(by);
+                let before = readers.remove(channel).unwrap_or_default();
+                let since = |person| before.get(person).copied().unwrap_or(happened.at);
+                let now = by.iter().map(|person| (*person, since(person)));
+                readers.insert(*channel, now.collect());
                 for person in &everyone {
                     if by.contains(person) {
                         unseen.remove(&(*channel, *person));
@@ -184,25 +193,37 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
                     };
                     // Her own words are hers wherever she asks; what was said where the answer
                     // goes is for those who read that.
-                    let is_own =
-                        said.author == asker.author || wrote.contains(&(*mark, asker.author));
+                    let mut askers = wrote.iter().filter(|(of, _)| *of == question);
+                    let is_own = askers.any(|(_, asker)| {
+                        said.author == *asker || wrote.contains(&(*mark, *asker))
+                    });
                     if is_own || said.channel == asker.channel {
                         continue;
                     }
                     judged += 1;
-                    let since = unseen.get(&(said.channel, asker.author));
                     let asked = asked_at.get(&question);
+                    // Those who have read along since before the question, and its asker.
+                    let readers = readers.get(&asker.channel).into_iter().flatten();
+                    let readers = readers.filter(|(_, since)| Some(*since) < asked);
+                    let readers = readers.map(|(person, _)| *person).chain([asker.author]);
+                    let since = readers.filter_map(|person| {
+                        let since = unseen.get(&(said.channel, person))?;
+                        Some((*since, person))
+                    });
+                    let since = since.min();
                     let told = told_of.get(&said.channel);
                     let told = told.filter(|told| {
                         let roles_stay = roles_at.get(&said.channel) < asked;
                         roles_stay && **told + JUDGED < happened.at
                     });
                     let known = asked.max(told);
-                    if since.zip(known).is_some_and(|(since, known)| since < known) {
+                    if let Some(((since, reader), known)) = since.zip(known)
+                        && since < *known
+                    {
                         found.get_or_insert(format!(
-                            "{} ms: the prompt for {question} shows {mark}, whose channel {} \
-                             may not see",
-                            happened.at, asker.author
+                            "{} ms: the prompt for {question} shows {mark}, whose channel \
+                             {reader} may not see",
+                            happened.at
                         ));
                     }
                 }
@@ -293,11 +314,13 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
             What::Called {
                 interaction,
                 user,
-                command: Command::Erase,
+                command: Command::Erase | Command::OptOut,
                 ..
             } => drop(callers.insert(*interaction, (*user, happened.at))),
             What::CallAnswered { interaction, text }
-                if text.contains("Erased:") || text.contains("nothing to erase") =>
+                if ["Erased:", "nothing to erase", "You have opted out"]
+                    .iter()
+                    .any(|told| text.contains(told)) =>
             {
                 let Some((user, from)) = callers.get(interaction) else {
                     continue;
@@ -429,6 +452,7 @@ mod tests {
             message,
             channel: Id(9),
             in_channel_of: None,
+            is_direct: false,
             author: Id(8),
             in_place_of: None,
             mark,

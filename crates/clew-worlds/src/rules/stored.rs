@@ -36,6 +36,31 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     verdict(turns.len(), found)
 }
 
+/// What is stored of an answer in one message is what stands there, unless that says in small print
+/// that it is not whole.
+pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
+    let posts = evidence.posts.iter();
+    let posts: BTreeMap<u64, &str> = posts
+        .map(|post| (post.message.0, post.text.as_str()))
+        .collect();
+    let answers = evidence.rows.iter().filter_map(|row| {
+        let post = posts.get(&row.message?.get())?;
+        let is_whole = row.parts.is_empty() && !post.contains("-# ");
+        (row.role == StoredRole::Assistant && is_whole).then_some((row, *post))
+    });
+    let (mut judged, mut found) = (0, None);
+    for (row, post) in answers {
+        judged += 1;
+        if row.content.trim() != post.trim() {
+            found.get_or_insert(format!(
+                "{:?} is stored of the answer {post:?}",
+                row.content
+            ));
+        }
+    }
+    verdict(judged, found)
+}
+
 /// A person's turns in a channel are stored in the order of their questions, but for those
 /// that a fresh session had to find: what is asked then does not wait for them.
 pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {

@@ -74,6 +74,35 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
     verdict(judged, found.or(left))
 }
 
+/// How many requests may be under way when a server's limit is reached.
+const UNDER_WAY: u64 = 8;
+
+/// No server uses more tokens than its limit of a day, but for what is under way when it is
+/// reached, and what a killed process had not noted.
+pub(crate) fn servers_have_limits(evidence: &Evidence) -> Verdict {
+    let limit = evidence.setting("TOKENS_PER_DAY");
+    let limit = limit.and_then(|limits| limits.split_once(',')?.1.parse::<u64>().ok());
+    let Some(limit) = limit else {
+        return Verdict::Unreached;
+    };
+    let killed = evidence.count(|what| matches!(what, What::Killed { .. }));
+    let times = 1 + u64::try_from(killed).unwrap_or_default();
+    let mut used: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for line in evidence.told("request_ok") {
+        let chars = line["detail"]["prompt_chars"].as_u64().unwrap_or_default();
+        if let Some(guild) = line["guild_id"].as_str() {
+            // No text of a world has other letters than those of a byte.
+            let tokens = chars / 3;
+            let (sum, largest) = used.entry(guild).or_default();
+            (*sum, *largest) = (*sum + tokens, tokens.max(*largest));
+        }
+    }
+    let is_over = |(sum, largest): &(u64, u64)| *sum > limit * times + UNDER_WAY * largest;
+    let found = used.iter().find(|(_, used)| is_over(used));
+    let found = found.map(|(guild, (sum, _))| format!("the server {guild} used {sum} tokens"));
+    verdict(used.len(), found)
+}
+
 /// Collecting keeps to its deadline.
 pub(crate) fn collects_in_time(evidence: &Evidence) -> Verdict {
     let (mut judged, mut found) = (0, None);
@@ -89,12 +118,17 @@ pub(crate) fn collects_in_time(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
-/// No block has more messages or characters than the caps in effect.
+/// No block has more messages or characters, and no collecting more requests, than the caps in
+/// effect.
 pub(crate) fn caps_hold(evidence: &Evidence) -> Verdict {
     let (mut judged, mut found) = (0, None);
     for line in evidence.told("collect_ok") {
         let detail = &line["detail"];
-        for (what, cap) in [("msgs", "mem_max_msgs"), ("chars", "mem_max_chars")] {
+        for (what, cap) in [
+            ("msgs", "mem_max_msgs"),
+            ("chars", "mem_max_chars"),
+            ("fetches", "mem_max_fetches"),
+        ] {
             let Some(count) = detail[what].as_u64() else {
                 continue;
             };

@@ -14,6 +14,8 @@ use super::net::Net;
 use crate::history::{Mark, MarkOf, Prompted, What, marks};
 use crate::world::ModelTrouble;
 
+/// Begins the last word of an answer.
+pub(crate) const LAST_WORD: &str = "last";
 /// The most milliseconds between two words.
 const PAUSE: u64 = 40;
 
@@ -45,7 +47,11 @@ pub(super) async fn answer(net: &Net, request: Request) -> Result<Response, Send
                 ..question
             };
             let rest = net.world.between(2, 6);
-            let rest = (0..rest).map(|word| format!(" word{word}"));
+            let word = |word| match word {
+                _ if word + 1 == rest => format!(" {LAST_WORD}{word}"),
+                _ => format!(" word{word}"),
+            };
+            let rest = (0..rest).map(word);
             [mark.to_string()].into_iter().chain(rest).collect()
         },
     );
