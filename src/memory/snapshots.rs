@@ -110,15 +110,16 @@ impl Memory {
             !rows.any(|row| noted.changed_row(row, &Words::new())) && !self.opted_out(place.asker)
         };
         let mut summary = summary(model, &shown, stands).await;
-        // The model takes a while: what was deleted meanwhile must not be saved.
+        // The model takes a while: what was deleted meanwhile must not be saved, and what was edited
+        // as it reads now, whole turns, since an answer goes with its question.
         self.reconcile_all().await;
-        let left = self.own_messages(place, since).await?;
-        let before = messages.len();
-        let mut messages = messages;
-        messages.retain(|row| left.contains(row));
-        if messages.len() < before {
+        let turns = BTreeSet::from_iter(messages.iter().map(|row| (row.scope, row.turn)));
+        let mut left = self.own_messages(place, since).await?;
+        left.retain(|row| turns.contains(&(row.scope, row.turn)));
+        if left != messages {
             NO_SUMMARY.clone_into(&mut summary);
         }
+        let messages = left;
         if messages.is_empty() || self.is_purged(&messages, began) {
             return Err(SaveError::Nothing);
         }

@@ -144,3 +144,32 @@ async fn a_snapshot_lacks_what_was_deleted_meanwhile() {
     let of_snapshots = |file: &String| file.contains("sessions");
     assert!(p.traces("turmeric").iter().any(of_snapshots));
 }
+
+/// What is edited meanwhile is saved as it reads then, and its answer goes with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_has_what_was_edited_meanwhile_with_its_answer() {
+    let p = Place::new(Kind::Sqlite, &[]).await;
+    let bot = p.start().await;
+    let asked = p.ask_for(p.help, p.ada, "saffron", "it is crimson").await;
+    p.ask(p.help, p.ada, "turmeric").await;
+    let requests = p.stage.model.requests().len();
+    let (pieces, gate) = Behaviour::gated(&["It was about spices."]);
+    p.stage.model.script(pieces);
+    let discord = &p.stage.discord;
+    let saving = discord.call(p.ada, p.help, "context save", json!({})).await;
+    p.stage.model.wait_requests(requests + 1).await;
+    let us = discord.bot();
+    discord.edit(p.help, asked.trigger, &format!("<@{us}> cinnamon"));
+    p.until_gone("saffron").await;
+    gate.open();
+    saving.unwrap().answer().await.unwrap();
+    let of_snapshots = |file: &String| file.contains("sessions");
+    for words in ["cinnamon", "crimson"] {
+        assert!(p.traces(words).iter().any(of_snapshots), "{words}");
+    }
+    assert!(!p.traces("about spices").iter().any(of_snapshots));
+    discord.delete(p.help, asked.trigger);
+    p.until_gone("cinnamon").await;
+    bot.stop().await;
+    assert_eq!(p.traces("crimson"), [""; 0]);
+}

@@ -165,7 +165,8 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let (mut is_fault, mut is_stored) = (false, false);
     let (mut here, mut has_called) = (BTreeSet::new(), false);
     let left_out = left_out(evidence);
-    let (mut is_held, mut is_archived, mut is_short) = (false, false, false);
+    let (mut is_held, mut is_archived) = (false, false);
+    let is_short = evidence.has_met("rest_short");
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
     for happened in &evidence.history {
@@ -183,7 +184,6 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             What::Greeted { .. } if is_archived => return Some("archived"),
             // Direct conversations are looked for where something is stored of them.
             // What a short page lacks is not known to be there.
-            What::Fault { name: "rest_short" } => is_short = true,
             What::Greeted { .. } if is_short && happened.at >= at => return Some("short_page"),
             What::Greeted { process } if happened.at >= at && left_out.contains(process) => {
                 return Some("left_out");
