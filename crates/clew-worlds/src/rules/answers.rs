@@ -323,7 +323,9 @@ fn begun_in_minute(
     }
     let time = |line: &Value| UnixMillis::parse(line["ts"].as_str()?);
     let Some(at) = time(refused) else { return 0 };
-    let begun = evidence.told("trigger").filter(|line| {
+    // Saving, and an agent run, count as a question, too.
+    let begun = evidence.told("trigger").chain(evidence.told("answered"));
+    let begun = begun.filter(|line| {
         let queued = line["detail"]["queued_ms"].as_f64().unwrap_or_default();
         let queued = Duration::from_secs_f64(queued.max(0.0) / 1_000.0);
         let begun = time(line).map(|time| time.before(queued));
