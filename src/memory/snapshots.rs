@@ -113,7 +113,8 @@ impl Memory {
         // The model takes a while: what was deleted meanwhile must not be saved, and what was edited
         // as it reads now, whole turns, since an answer goes with its question.
         self.reconcile_all().await;
-        let turns = BTreeSet::from_iter(messages.iter().map(|row| (row.scope, row.turn)));
+        let turns = messages.iter().map(|row| (row.scope, row.turn));
+        let turns: BTreeSet<(Scope, TurnId)> = turns.collect();
         let mut left = self.own_messages(place, since).await?;
         left.retain(|row| turns.contains(&(row.scope, row.turn)));
         if left != messages {

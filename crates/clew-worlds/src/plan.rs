@@ -252,7 +252,7 @@ impl Plan {
     }
 
     /// Channels that close while somebody asks about what stands in them, short pages, stops at
-    /// any await, a server's limit.
+    /// any await and in a hurry, a server's limit.
     fn widen(&mut self, chance: &mut Chance) {
         if chance.percent(10) {
             self.settings.push(("TOKENS_PER_DAY", "0,4000"));
@@ -285,6 +285,10 @@ impl Plan {
             }
         }
         self.script.extend(added);
+        // What is under way at a stop is taken back.
+        if chance.percent(30) {
+            self.settings.push(("SHUTDOWN_TIMEOUT_S", "0.1"));
+        }
     }
 }
 

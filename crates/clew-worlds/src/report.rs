@@ -83,7 +83,7 @@ impl Totals {
             What::AskedToStop { .. } => Some("stopped"),
             _ => None,
         });
-        for name in BTreeSet::from_iter(met) {
+        for name in met.collect::<BTreeSet<_>>() {
             *self.faults.entry(name).or_default() += 1;
         }
         for why in losses(evidence) {

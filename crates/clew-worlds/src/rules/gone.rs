@@ -6,7 +6,7 @@ use clew_simulator::Id;
 
 use super::{Verdict, verdict};
 use crate::evidence::{Evidence, Gone, How};
-use crate::history::{Mark, MarkOf, What, marks};
+use crate::history::{Mark, MarkOf, Said, What, marks};
 use crate::plan::Command;
 
 /// How soon an event that has reached a process is noted, in milliseconds: what is asked
@@ -137,98 +137,111 @@ pub(crate) fn opted_out_is_not_shown(evidence: &Evidence) -> Verdict {
 /// How long a request that was judged is made, in milliseconds: facts are read again meanwhile.
 const JUDGED: i64 = 100;
 
-/// Nor is what was said where somebody may not read who reads the answer, and could not when it
-/// was asked for, or when a process was told that the channel is hidden.
-pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
-    let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
-    // Who wrote what, also what an app has posted in their place since.
-    let wrote: BTreeSet<(Mark, Id)> = evidence
-        .said()
-        .map(|(_, said)| (said.mark, said.author))
-        .collect();
-    // Since when somebody has not seen a channel.
-    let mut unseen: BTreeMap<(Id, Id), i64> = BTreeMap::new();
-    // Since when the bot knows a channel as hidden, and when roles changed there.
-    let mut told_of: BTreeMap<Id, i64> = BTreeMap::new();
-    let mut roles_at: BTreeMap<Id, i64> = BTreeMap::new();
-    let mut everyone: BTreeSet<Id> = BTreeSet::new();
-    // Who reads a channel, and since when.
-    let mut readers: BTreeMap<Id, BTreeMap<Id, i64>> = BTreeMap::new();
-    let (mut judged, mut found) = (0, None);
-    for happened in &evidence.history {
-        match &happened.what {
+/// Who sees which channel, and what the bot was told of it.
+#[derive(Default)]
+struct Sight {
+    everyone: BTreeSet<Id>,
+    /// Who reads a channel, and since when.
+    readers: BTreeMap<Id, BTreeMap<Id, i64>>,
+    /// Since when somebody has not seen a channel.
+    unseen: BTreeMap<(Id, Id), i64>,
+    /// Since when the bot knows a channel as hidden.
+    told_of: BTreeMap<Id, i64>,
+    /// When roles changed there.
+    roles_at: BTreeMap<Id, i64>,
+}
+
+impl Sight {
+    fn note(&mut self, at: i64, what: &What) {
+        match what {
             What::Seen {
                 channel,
                 by,
                 by_role,
             } => {
-                roles_at.extend(by_role.then_some((*channel, happened.at)));
-                everyone.extend(by);
-                let before = readers.remove(channel).unwrap_or_default();
-                let since = |person| before.get(person).copied().unwrap_or(happened.at);
+                self.roles_at.extend(by_role.then_some((*channel, at)));
+                self.everyone.extend(by);
+                let before = self.readers.remove(channel).unwrap_or_default();
+                let since = |person| before.get(person).copied().unwrap_or(at);
                 let now = by.iter().map(|person| (*person, since(person)));
-                readers.insert(*channel, now.collect());
-                for person in &everyone {
+                self.readers.insert(*channel, now.collect());
+                for person in &self.everyone {
                     if by.contains(person) {
-                        unseen.remove(&(*channel, *person));
+                        self.unseen.remove(&(*channel, *person));
                     } else {
-                        unseen.entry((*channel, *person)).or_insert(happened.at);
+                        self.unseen.entry((*channel, *person)).or_insert(at);
                     }
                 }
             }
             What::ToldOfChannel { channel, is_hidden } => {
-                told_of.remove(channel);
-                told_of.extend(is_hidden.then_some((*channel, happened.at)));
-            }
-            What::Prompted(prompted) => {
-                let Some(question) = prompted.question else {
-                    continue;
-                };
-                let Some(asker) = texts.get(&question) else {
-                    continue;
-                };
-                for mark in &prompted.shows {
-                    let Some(said) = texts.get(mark) else {
-                        continue;
-                    };
-                    // Her own words are hers wherever she asks; what was said where the answer
-                    // goes is for those who read that.
-                    let mut askers = wrote.iter().filter(|(of, _)| *of == question);
-                    let is_own = askers.any(|(_, asker)| {
-                        said.author == *asker || wrote.contains(&(*mark, *asker))
-                    });
-                    if is_own || said.channel == asker.channel {
-                        continue;
-                    }
-                    judged += 1;
-                    let asked = asked_at.get(&question);
-                    // Those who have read along since before the question, and its asker.
-                    let readers = readers.get(&asker.channel).into_iter().flatten();
-                    let readers = readers.filter(|(_, since)| Some(*since) < asked);
-                    let readers = readers.map(|(person, _)| *person).chain([asker.author]);
-                    let since = readers.filter_map(|person| {
-                        let since = unseen.get(&(said.channel, person))?;
-                        Some((*since, person))
-                    });
-                    let since = since.min();
-                    let told = told_of.get(&said.channel);
-                    let told = told.filter(|told| {
-                        let roles_stay = roles_at.get(&said.channel) < asked;
-                        roles_stay && **told + JUDGED < happened.at
-                    });
-                    let known = asked.max(told);
-                    if let Some(((since, reader), known)) = since.zip(known)
-                        && since < *known
-                    {
-                        found.get_or_insert(format!(
-                            "{} ms: the prompt for {question} shows {mark}, whose channel \
-                             {reader} may not see",
-                            happened.at
-                        ));
-                    }
-                }
+                self.told_of.remove(channel);
+                self.told_of.extend(is_hidden.then_some((*channel, at)));
             }
             _ => {}
+        }
+    }
+
+    /// Somebody who reads what an asker is answered and may not see where something was said, and
+    /// could not when it was asked for, or when the bot was told so.
+    fn uninvited(&self, said: &Said, asker: &Said, asked: Option<&i64>, at: i64) -> Option<Id> {
+        // Those who have read along since before the question, and its asker.
+        let readers = self.readers.get(&asker.channel).into_iter().flatten();
+        let readers = readers.filter(|(_, since)| Some(*since) < asked);
+        let readers = readers.map(|(person, _)| *person).chain([asker.author]);
+        let unseen = readers.filter_map(|person| {
+            let since = self.unseen.get(&(said.channel, person))?;
+            Some((*since, person))
+        });
+        let told = self.told_of.get(&said.channel).filter(|told| {
+            let roles_stay = self.roles_at.get(&said.channel) < asked;
+            roles_stay && **told + JUDGED < at
+        });
+        let ((since, person), known) = unseen.min().zip(asked.max(told))?;
+        (since < *known).then_some(person)
+    }
+}
+
+/// Nor is what was said where somebody may not read who reads the answer, and could not when it
+/// was asked for, or when a process was told that the channel is hidden.
+pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
+    let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
+    // Who wrote what, also what an app has posted in their place since.
+    let said = evidence.said();
+    let wrote: BTreeSet<(Mark, Id)> = said.map(|(_, said)| (said.mark, said.author)).collect();
+    let mut sight = Sight::default();
+    let (mut judged, mut found) = (0, None);
+    for happened in &evidence.history {
+        sight.note(happened.at, &happened.what);
+        let What::Prompted(prompted) = &happened.what else {
+            continue;
+        };
+        let Some(question) = prompted.question else {
+            continue;
+        };
+        let Some(asker) = texts.get(&question) else {
+            continue;
+        };
+        for mark in &prompted.shows {
+            let Some(said) = texts.get(mark) else {
+                continue;
+            };
+            // Her own words are hers wherever she asks; what was said where the answer goes is
+            // for those who read that.
+            let mut askers = wrote.iter().filter(|(of, _)| *of == question);
+            let is_own =
+                askers.any(|(_, asker)| said.author == *asker || wrote.contains(&(*mark, *asker)));
+            if is_own || said.channel == asker.channel {
+                continue;
+            }
+            judged += 1;
+            let asked = asked_at.get(&question);
+            if let Some(reader) = sight.uninvited(said, asker, asked, happened.at) {
+                found.get_or_insert(format!(
+                    "{} ms: the prompt for {question} shows {mark}, whose channel {reader} may \
+                     not see",
+                    happened.at
+                ));
+            }
         }
     }
     verdict(judged, found)
@@ -434,7 +447,7 @@ fn is_told_in_time(evidence: &Evidence, gone: &Gone) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Happened, Prompted, Said};
+    use crate::history::{Happened, Prompted};
     use crate::plan::StoreKind;
 
     const GONE: Id = Id(1);
