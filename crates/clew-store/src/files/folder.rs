@@ -49,7 +49,8 @@ pub(super) struct Index {
     pub(super) linked: HashMap<ChannelId, BTreeSet<Subject>>,
     /// What each conversation's rows were made from, if from anything.
     pub(super) made_from: BTreeMap<Scope, BTreeSet<ContentSource>>,
-    /// The last ordinal that an early turn of a conversation was given, until a later one is used.
+    /// The last ordinal that an early turn of a conversation was given, until its file has one as
+    /// high.
     pub(super) early: BTreeMap<Scope, u64>,
     /// Files set aside, which may hold what a purge covers.
     pub(super) aside: BTreeSet<PathBuf>,

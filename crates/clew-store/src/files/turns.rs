@@ -28,15 +28,14 @@ impl StoreFolder {
         let early = self.early_turn(&self.early_file(&TurnKey::of(first))?)?;
         let ordinal = self.extend(first.scope, now, |conversation| {
             conversation.cleared = conversation.cleared.max(cleared);
-            let mut index = self.index();
-            let last = index.early.get(&first.scope).copied().unwrap_or_default();
-            let ordinal = conversation.ordinal_of(first, &early, last);
-            if ordinal > last {
-                index.early.remove(&first.scope);
-            }
+            let last = self.index().early.get(&first.scope).copied();
+            let ordinal = conversation.ordinal_of(first, &early, last.unwrap_or_default());
             conversation.append(turn, ordinal, &early, now);
             ordinal
         })?;
+        self.index()
+            .early
+            .retain(|scope, last| *scope != first.scope || *last > ordinal);
         self.confirmed(&TurnKey::of(first))?;
         Ok(ordinal)
     }
