@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use clew_simulator::{Fault, Simulator, World};
+use clew_simulator::{Fault, FaultKind, Simulator, World};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -376,6 +376,43 @@ async fn after_a_kill_nothing_is_answered_twice() {
     let bot = place.stage.start().await;
     place.still_works(bot).await;
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
+}
+
+/// What it left of an answer is told, and the question is answered once.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_kill_telemetry_says_what_was_left() {
+    for left in ["part", "nonce"] {
+        let place = Place::new(&[]).await;
+        let discord = &place.stage.discord;
+        let mut process = Process::start(&place.stage, &[]);
+        connected(&place).await;
+        // It notes its session each second.
+        while !place.stage.state().join("session.json").exists() {
+            sleep(LOOK).await;
+        }
+        let (behaviour, gate) = Behaviour::gated(&["Half of\n", "it."]);
+        place.stage.model.script(behaviour);
+        let path = "/channels/*/messages";
+        if left == "nonce" {
+            discord.fault(Fault::new("POST", path, FaultKind::DroppedBefore));
+        }
+        place.ask(place.thread, "all of it");
+        gate.step(1);
+        if left == "nonce" {
+            discord.wait_request("POST", path, 1).await.unwrap();
+        } else {
+            place.wait_for_answer(place.thread, "Half of").await;
+        }
+        process.signal("KILL");
+        assert_eq!(process.ended().await.code(), None);
+        discord.end_faults();
+        let bot = place.stage.start().await;
+        place.wait_for_answer(place.thread, "ok").await;
+        let lines = place.still_works(bot).await;
+        let done = json!({"left": left, "outcome": "answered"});
+        has(&lines, "turn_done", &done);
+        assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
