@@ -569,7 +569,7 @@ async fn neither_secrets_nor_words_are_written() {
         place.answers(place.thread, count).await;
     }
     let echo = r#"{"message": "xylophone", "code": 50035, "errors": {"content": "xylophone"}}"#;
-    let echo = clew_simulator::FaultKind::Status {
+    let echo = FaultKind::Status {
         status: 400,
         body: serde_json::from_str(echo).unwrap(),
         retry_after: None,
