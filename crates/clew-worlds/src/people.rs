@@ -76,6 +76,17 @@ impl People {
                 let who = self.person(who)?;
                 self.say(who, about.channel, MarkOf::Question, Some(about.message))
             }
+            PersonAct::AsksWithLink { who, to, place } => {
+                let about = self.seen(to)?.clone();
+                let (who, channel) = (self.person(who)?, self.channel(place)?);
+                let is_there = |(_, of): &(&Guild, Id)| *of == about.channel;
+                let guild = self.places.channels().find(is_there)?.0.id;
+                let link = format!(
+                    " https://discord.com/channels/{guild}/{}/{}",
+                    about.channel, about.message
+                );
+                self.say_with(who, channel, MarkOf::Question, None, &link)
+            }
             PersonAct::WritesForApp { who, place, asks } => {
                 let (who, place) = (self.person(who)?, self.channel(place)?);
                 let of = if asks {
@@ -118,13 +129,25 @@ impl People {
     }
 
     fn say(&mut self, who: Id, channel: Id, of: MarkOf, reply: Option<Id>) -> Option<()> {
+        self.say_with(who, channel, of, reply, "")
+    }
+
+    /// Says something that ends with this.
+    fn say_with(
+        &mut self,
+        who: Id,
+        channel: Id,
+        of: MarkOf,
+        reply: Option<Id>,
+        end: &str,
+    ) -> Option<()> {
         let discord = &self.world.discord;
         let bot = discord.bot();
         if !discord.world(|world| world.sees(who, channel)) {
             return None;
         }
         let mark = self.mark(of);
-        let text = words(mark, bot);
+        let text = words(mark, bot) + end;
         let mut draft = Draft::new(text);
         if let Some(message) = reply {
             draft = draft.reply_to(message);

@@ -81,6 +81,12 @@ pub(crate) enum PersonAct {
         who: u64,
         to: u64,
     },
+    /// Asks with a link to somebody's message, maybe of another channel.
+    AsksWithLink {
+        who: u64,
+        to: u64,
+        place: u64,
+    },
     /// Asks, or says, what an app is to post in their place.
     WritesForApp {
         who: u64,
@@ -251,8 +257,14 @@ impl Plan {
         plan
     }
 
-    /// Channels that close while somebody asks about what stands in them, short pages, stops at
-    /// any await and in a hurry, a server's limit.
+    /// Whether anybody asks with a link.
+    pub(crate) fn has_links(&self) -> bool {
+        let is_link = |act: Act| matches!(act, Act::Person(PersonAct::AsksWithLink { .. }));
+        self.script.iter().any(|step| is_link(step.what))
+    }
+
+    /// Links into other channels, channels that close while somebody asks about what stands in them,
+    /// short pages, stops at any await and in a hurry, a server's limit.
     fn widen(&mut self, chance: &mut Chance) {
         if chance.percent(10) {
             self.settings.push(("TOKENS_PER_DAY", "0,4000"));
@@ -264,8 +276,14 @@ impl Plan {
                 let at = step.at + after;
                 added.push(Step { at, what });
             };
+            if let Act::Person(PersonAct::AsksAbout { who, to }) = step.what
+                && chance.percent(50)
+            {
+                let place = chance.any();
+                step.what = Act::Person(PersonAct::AsksWithLink { who, to, place });
+            }
             match &mut step.what {
-                Act::Person(PersonAct::AsksAbout { .. } | PersonAct::AsksDirectly { .. })
+                Act::Person(PersonAct::AsksWithLink { .. } | PersonAct::AsksAbout { .. })
                     if chance.percent(20) =>
                 {
                     let place = chance.any();

@@ -503,6 +503,7 @@ mod tests {
             posts: Vec::new(),
             rows: Vec::new(),
             store: StoreKind::Sqlite,
+            has_links: false,
             differences: None,
             settings: Vec::new(),
         })

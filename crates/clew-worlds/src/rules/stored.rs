@@ -17,7 +17,7 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     for row in &evidence.rows {
         turns.entry(row.turn.0).or_default().push(row);
     }
-    let has_called = evidence.has_called_tools();
+    let has_read = evidence.has_called_tools() || evidence.has_links;
     let is_whole = |rows: &[&StoredMessage]| {
         let roles: Vec<StoredRole> = rows.iter().map(|row| row.role).collect();
         let called = [StoredRole::ToolUse, StoredRole::ToolResult];
@@ -25,8 +25,8 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
             |row: &&StoredMessage| (row.scope, row.ordinal) == (rows[0].scope, rows[0].ordinal);
         let is_whole = matches!(&roles[..], [StoredRole::User, tools @ .., StoredRole::Assistant]
             if tools.chunks(2).all(|round| round == called));
-        // What is made from such an answer goes, too.
-        (is_whole || roles == [StoredRole::User] && has_called) && rows.iter().all(is_one)
+        // An answer made from what is gone elsewhere goes, too: a tool read it, or a link led there.
+        (is_whole || roles == [StoredRole::User] && has_read) && rows.iter().all(is_one)
     };
     let found = turns.iter().find(|(_, rows)| !is_whole(rows));
     let found = found.map(|(turn, rows)| {
