@@ -180,7 +180,7 @@ pub(crate) enum FaultAct {
 }
 
 /// Worlds from this seed on have more in them. Those before were run without it, and stay what
-/// they were: what failed among them is known by its seed.
+/// they were: what failed among them is known by its seed. A later widening begins at a later seed.
 const WIDER: u64 = 100_000;
 /// How soon after a message is asked about its channel may be closed, in milliseconds.
 const CLOSES: u64 = 400;
