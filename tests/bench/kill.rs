@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::bot::block_on;
-use super::killed::{KilledBot, UNREFUSED, folders, kill, life, setting};
+use super::killed::{KilledBot, UNREFUSED, folders, kill, life, setting, stores};
 use super::model::Model;
 use super::postgres::Postgres;
 use super::process::Process;
@@ -52,11 +52,7 @@ pub(crate) fn print() {
     );
     block_on(async {
         let database = Postgres::shared().fresh_database().await;
-        for (name, store) in [
-            ("sqlite", "sqlite"),
-            ("files", "files"),
-            ("postgres", &database.url),
-        ] {
+        for (name, store) in stores(&database.url) {
             run(name, store).await;
         }
     });

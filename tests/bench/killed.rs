@@ -20,6 +20,15 @@ pub(crate) const UNREFUSED: [(&str, &str); 3] = [
     ("MAX_CONCURRENT_TURNS", "64"),
     ("CATCH_UP_MIN", "30"),
 ];
+/// All stores, each with its name and what [`setting`] takes.
+pub(crate) const fn stores(database: &str) -> [(&str, &str); 3] {
+    [
+        ("sqlite", "sqlite"),
+        ("files", "files"),
+        ("postgres", database),
+    ]
+}
+
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A process lives this long once it is connected, from and to.
 const LIVES_MS: Range<u64> = 1_000..6_000;

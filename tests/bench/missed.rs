@@ -10,7 +10,7 @@ use clew_simulator::{ChannelKind, Id, Message, World};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::bot::{amount, block_on};
-use super::killed::{KilledBot, UNREFUSED, kill, life};
+use super::killed::{KilledBot, UNREFUSED, kill, life, stores};
 use super::model::Model;
 use super::postgres::Postgres;
 
@@ -53,12 +53,7 @@ pub(crate) fn print() {
     );
     block_on(async {
         let database = Postgres::shared().fresh_database().await;
-        let stores = [
-            ("sqlite", "sqlite"),
-            ("files", "files"),
-            ("postgres", &database.url),
-        ];
-        let runs = stores.map(|(name, store)| run(name, store, kills));
+        let runs = stores(&database.url).map(|(name, store)| run(name, store, kills));
         futures_util::future::join_all(runs).await;
     });
 }

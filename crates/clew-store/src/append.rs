@@ -40,6 +40,12 @@ pub(crate) fn placed(
     rows.collect()
 }
 
+/// The ordinal of a turn's early rows. Earlier versions gave them none in files and `PostgreSQL`.
+pub(crate) fn early_ordinal(early: &[StoredMessage]) -> Option<u64> {
+    let ordinal = early.first().map(|row| row.ordinal);
+    ordinal.filter(|ordinal| *ordinal > 0)
+}
+
 /// The rows of a turn that its early rows say, with their ordinal and times: they kept its place.
 /// `None` if it says something else, if its owner cleared since, or if they have no place.
 pub(crate) fn confirmed(
@@ -47,14 +53,13 @@ pub(crate) fn confirmed(
     turn: &[StoredMessage],
     cleared: Option<UnixMillis>,
 ) -> Option<Vec<StoredMessage>> {
-    let earliest = early.first()?;
+    let (earliest, ordinal) = (early.first()?, early_ordinal(early)?);
     let is_cleared = cleared.is_some_and(|at| at >= earliest.timestamp);
-    // Earlier versions gave early rows no ordinal in files and PostgreSQL.
-    if is_cleared || earliest.ordinal == 0 || !is_said_by(early, turn) {
+    if is_cleared || !is_said_by(early, turn) {
         return None;
     }
     let rows = early.iter().zip(turn).map(|(early, row)| StoredMessage {
-        ordinal: early.ordinal,
+        ordinal,
         timestamp: early.timestamp,
         ..row.clone()
     });

@@ -310,6 +310,15 @@ impl Evidence {
         self.history.iter().filter(|one| fits(&one.what)).count()
     }
 
+    /// The lines of the telemetry, each with the number of its process.
+    pub(crate) fn by_process(&self) -> impl Iterator<Item = (u32, &Value)> {
+        let mut process = 0;
+        self.telemetry.iter().map(move |line| {
+            process += u32::from(line["event"] == "started");
+            (process, line)
+        })
+    }
+
     /// The details of an event of the telemetry.
     pub(crate) fn told<'a>(&'a self, event: &'a str) -> impl Iterator<Item = &'a Value> {
         self.telemetry

@@ -292,11 +292,13 @@ impl Stage {
         how: Restart,
     ) {
         let number = process.number;
+        if let Restart::StopAt(crossings) | Restart::KillAt(crossings) = how {
+            let is_killed = matches!(how, Restart::KillAt(_));
+            // Or at another time, if it has so little to do.
+            let _ = timeout(KILL, process.ends_after(crossings, is_killed)).await;
+        }
         match how {
             Restart::Stop | Restart::StopAt(_) => {
-                if let Restart::StopAt(crossings) = how {
-                    let _ = timeout(KILL, process.ends_after(crossings, false)).await;
-                }
                 self.world.note(What::AskedToStop { process: number });
                 shutdown.cancel();
                 match timeout(STOP, bot).await {
@@ -307,11 +309,7 @@ impl Stage {
                     }),
                 }
             }
-            Restart::Kill => {}
-            Restart::KillAt(crossings) => {
-                // Or at another time, if it has so little to do.
-                let _ = timeout(KILL, process.ends_after(crossings, true)).await;
-            }
+            Restart::Kill | Restart::KillAt(_) => {}
         }
         process.cut();
         self.world.note(What::Killed {

@@ -313,28 +313,38 @@ impl<'a> PostedAnswer<'a> {
     ) -> Result<(), RestError> {
         match self.parts.get(index) {
             Some(part) if part.content == content && file.is_none() => Ok(()),
-            Some(part) => {
-                let id = part.id;
-                self.edit(index, id, content, file).await?;
+            Some(_) => {
+                self.revise(index, content, file).await?;
                 self.edits += 1;
-                self.parts[index].content.replace_range(.., content);
                 Ok(())
             }
             None => {
                 let (id, is_other_text) = self.create(index, content, file).await?;
+                let known = if is_other_text { "" } else { content };
                 self.parts.push(PostedPart {
                     id,
-                    content: content.to_owned(),
+                    content: known.to_owned(),
                 });
                 self.turn.tell(|| TurnNews::Posted(id));
                 if is_other_text {
-                    self.parts[index].content.clear();
-                    self.edit(index, id, content, file).await?;
-                    self.parts[index].content.push_str(content);
+                    self.revise(index, content, file).await?;
                 }
                 Ok(())
             }
         }
+    }
+
+    /// Gives a part another text.
+    async fn revise(
+        &mut self,
+        index: usize,
+        content: &str,
+        file: Option<&FileUpload>,
+    ) -> Result<(), RestError> {
+        let id = self.parts[index].id;
+        self.edit(index, id, content, file).await?;
+        self.parts[index].content.replace_range(.., content);
+        Ok(())
     }
 
     async fn edit(

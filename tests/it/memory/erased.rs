@@ -1,7 +1,7 @@
 //! Erasing, and opting out and in again, while a turn, an extraction or a snapshot of that person is under way:
 //! afterwards nothing from before is kept.
 
-use clew_simulator::Id;
+use clew_simulator::{Id, Invocation};
 use serde_json::json;
 
 use super::place::{Kind, Place, assert_says, assert_says_nothing_of, on_each_store};
@@ -97,6 +97,17 @@ async fn nothing_is_learnt_of_what_came_before_an_erasure() {
     assert_eq!(p.traces("saffron"), [""; 0]);
 }
 
+/// `/context save`, while the model is asked for a summary, before anything is written.
+async fn saving<'a>(p: &'a Place, summary: &str) -> (Invocation<'a>, Gate) {
+    let requests = p.stage.model.requests().len();
+    let (pieces, gate) = Behaviour::gated(&[summary]);
+    p.stage.model.script(pieces);
+    let discord = &p.stage.discord;
+    let saving = discord.call(p.ada, p.help, "context save", json!({})).await;
+    p.stage.model.wait_requests(requests + 1).await;
+    (saving.unwrap(), gate)
+}
+
 /// `/context save` asks the model for a summary before it writes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_that_ends_after_an_erasure_is_not_kept() {
@@ -104,19 +115,14 @@ async fn a_snapshot_that_ends_after_an_erasure_is_not_kept() {
         let p = Place::new(Kind::Sqlite, &[]).await;
         let bot = p.start().await;
         p.ask(p.help, p.ada, "saffron").await;
-        let requests = p.stage.model.requests().len();
-        let (pieces, gate) = Behaviour::gated(&["It was about saffron."]);
-        p.stage.model.script(pieces);
-        let discord = &p.stage.discord;
-        let saving = discord.call(p.ada, p.help, "context save", json!({})).await;
-        p.stage.model.wait_requests(requests + 1).await;
+        let (saving, gate) = saving(&p, "It was about saffron.").await;
         let label = match command {
             "privacy erase" => "Erase everything",
             _ => "Opt out and erase",
         };
         confirm(&p, command, label).await;
         gate.open();
-        saving.unwrap().answer().await.unwrap();
+        saving.answer().await.unwrap();
         bot.stop().await;
         assert_eq!(p.traces("saffron"), [""; 0], "{command}");
     }
@@ -129,16 +135,12 @@ async fn a_snapshot_lacks_what_was_deleted_meanwhile() {
     let bot = p.start().await;
     let gone = p.ask(p.help, p.ada, "saffron").await;
     p.ask(p.help, p.ada, "turmeric").await;
-    let requests = p.stage.model.requests().len();
-    let (pieces, gate) = Behaviour::gated(&["It was about spices."]);
-    p.stage.model.script(pieces);
+    let (saving, gate) = saving(&p, "It was about spices.").await;
     let discord = &p.stage.discord;
-    let saving = discord.call(p.ada, p.help, "context save", json!({})).await;
-    p.stage.model.wait_requests(requests + 1).await;
     discord.delete(p.help, gone.trigger);
     p.until_gone("saffron").await;
     gate.open();
-    saving.unwrap().answer().await.unwrap();
+    saving.answer().await.unwrap();
     bot.stop().await;
     assert_eq!(p.traces("saffron"), [""; 0]);
     let of_snapshots = |file: &String| file.contains("sessions");
@@ -152,17 +154,13 @@ async fn a_snapshot_has_what_was_edited_meanwhile_with_its_answer() {
     let bot = p.start().await;
     let asked = p.ask_for(p.help, p.ada, "saffron", "it is crimson").await;
     p.ask(p.help, p.ada, "turmeric").await;
-    let requests = p.stage.model.requests().len();
-    let (pieces, gate) = Behaviour::gated(&["It was about spices."]);
-    p.stage.model.script(pieces);
+    let (saving, gate) = saving(&p, "It was about spices.").await;
     let discord = &p.stage.discord;
-    let saving = discord.call(p.ada, p.help, "context save", json!({})).await;
-    p.stage.model.wait_requests(requests + 1).await;
     let us = discord.bot();
     discord.edit(p.help, asked.trigger, &format!("<@{us}> cinnamon"));
     p.until_gone("saffron").await;
     gate.open();
-    saving.unwrap().answer().await.unwrap();
+    saving.answer().await.unwrap();
     let of_snapshots = |file: &String| file.contains("sessions");
     for words in ["cinnamon", "crimson"] {
         assert!(p.traces(words).iter().any(of_snapshots), "{words}");

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use clew_simulator::{Draft, Fault, FaultKind};
+use clew_simulator::{Draft, Fault, FaultKind, Id};
 use serde_json::json;
 
-use super::{only, place, place_with};
+use super::{Place, only, place, place_with};
 use crate::support::bot::details;
-use crate::support::model::Behaviour;
+use crate::support::model::{Behaviour, Gate};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_starts_over_and_takes_back_what_is_posted() {
@@ -214,21 +214,27 @@ async fn an_edit_cancels_the_request_while_a_part_is_being_posted() {
     assert_eq!(p.stage.discord.answers(p.channel).len(), 1);
 }
 
-/// Discord posts a part and never tells its id: it is found by its nonce, to be taken back.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_part_whose_id_was_not_told_is_taken_back() {
-    let p = place(&[]).await;
-    let bot = p.start().await;
+/// A question, of whose answer Discord has posted a part and never told its id.
+async fn untold_part(p: &Place) -> (Id, Gate) {
     let path = "/channels/*/messages";
     let untold = Fault::new("POST", path, FaultKind::DroppedAfter).times(3);
     p.stage.discord.fault(untold);
     let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
     p.stage.model.script(behaviour);
-    p.stage.model.script(Behaviour::text(&["Rome."]));
     let trigger = p.post(p.channel, p.ada, p.to_us("capital of France?"));
     gate.step(1);
     p.stage.discord.wait_request("POST", path, 3).await.unwrap();
     assert_eq!(p.stage.discord.answers(p.channel)[0].content, "Paris is");
+    (trigger, gate)
+}
+
+/// Discord posts a part and never tells its id: it is found by its nonce, to be taken back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_whose_id_was_not_told_is_taken_back() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let (trigger, _gate) = untold_part(&p).await;
+    p.stage.model.script(Behaviour::text(&["Rome."]));
     let again = p.to_us("capital of Italy?");
     p.stage.discord.edit(p.channel, trigger, &again);
     p.wait_for(p.channel, "Rome.").await;
@@ -241,15 +247,7 @@ async fn a_part_whose_id_was_not_told_is_taken_back() {
 async fn a_part_whose_id_was_not_told_grows_all_the_same() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let path = "/channels/*/messages";
-    let untold = Fault::new("POST", path, FaultKind::DroppedAfter).times(3);
-    p.stage.discord.fault(untold);
-    let (behaviour, gate) = Behaviour::gated(&["Paris is\n", "the capital."]);
-    p.stage.model.script(behaviour);
-    p.post(p.channel, p.ada, p.to_us("capital of France?"));
-    gate.step(1);
-    p.stage.discord.wait_request("POST", path, 3).await.unwrap();
-    assert_eq!(p.stage.discord.answers(p.channel)[0].content, "Paris is");
+    let (_, gate) = untold_part(&p).await;
     gate.open();
     p.wait_for(p.channel, "Paris is\nthe capital.").await;
     bot.stop().await;

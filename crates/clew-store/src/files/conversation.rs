@@ -66,9 +66,10 @@ impl Conversation {
         last_early: u64,
     ) -> u64 {
         let is_same = |row: &&StoredMessage| TurnKey::of(row) == TurnKey::of(first);
-        let stored = self.rows.iter().find(is_same).or(early.first());
-        let ordinal = stored.map(|row| row.ordinal).filter(|ordinal| *ordinal > 0);
-        ordinal.unwrap_or(self.last_ordinal.max(last_early) + 1)
+        let stored = self.rows.iter().find(is_same).map(|row| row.ordinal);
+        stored
+            .or(append::early_ordinal(early))
+            .unwrap_or(self.last_ordinal.max(last_early) + 1)
     }
 
     /// Adds or replaces a turn, and drops the oldest turns over the limit.

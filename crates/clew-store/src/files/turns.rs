@@ -33,9 +33,12 @@ impl StoreFolder {
             conversation.append(turn, ordinal, &early, now);
             ordinal
         })?;
-        self.index()
-            .early
-            .retain(|scope, last| *scope != first.scope || *last > ordinal);
+        let mut index = self.index();
+        let last = index.early.get(&first.scope);
+        if last.is_some_and(|last| *last <= ordinal) {
+            index.early.remove(&first.scope);
+        }
+        drop(index);
         self.confirmed(&TurnKey::of(first))?;
         Ok(ordinal)
     }

@@ -168,11 +168,7 @@ pub(super) async fn place(
     let last = raise_counter(call, first, 0).await?;
     let (stored, mut place) = before(call, first).await?;
     let early = early::take(call, &TurnKey::of(first)).await?;
-    let early_ordinal = early
-        .first()
-        .map(|row| row.ordinal)
-        .filter(|ordinal| *ordinal > 0);
-    match stored.or(early_ordinal) {
+    match stored.or(append::early_ordinal(&early)) {
         Some(ordinal) => place.ordinal = ordinal,
         None => place.ordinal = raise_counter(call, first, last + 1).await?,
     }

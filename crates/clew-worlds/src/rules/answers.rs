@@ -238,15 +238,9 @@ fn left_out(evidence: &Evidence) -> BTreeSet<u32> {
         let counts = ["failed", "unread", "left_out"].map(|count| &line["detail"][count]);
         counts.iter().any(|count| count.as_u64() != Some(0))
     };
-    let (mut process, mut found) = (0, BTreeSet::new());
-    for line in &evidence.telemetry {
-        match line["event"].as_str() {
-            Some("started") => process += 1,
-            Some("caught_up") if is_left(line) => drop(found.insert(process)),
-            _ => {}
-        }
-    }
-    found
+    let lines = evidence.by_process();
+    let left = lines.filter(|(_, line)| line["event"] == "caught_up" && is_left(line));
+    left.map(|(process, _)| process).collect()
 }
 
 /// Whether its turn was counted as failed.

@@ -142,15 +142,14 @@ pub(crate) fn health_follows_store(evidence: &Evidence) -> Verdict {
 /// Once all is quiet, the store is said to do what it is asked, and nothing waits for it.
 pub(crate) fn store_is_well(evidence: &Evidence) -> Verdict {
     let mut changes = BTreeMap::new();
-    let mut process = 0;
-    for line in &evidence.telemetry {
-        match line["event"].as_str().unwrap_or_default() {
-            "started" => process += 1,
-            "circuit" => drop(changes.insert(process, &line["detail"])),
-            _ => {}
+    let mut last = 0;
+    for (process, line) in evidence.by_process() {
+        last = process;
+        if line["event"] == "circuit" {
+            changes.insert(process, &line["detail"]);
         }
     }
-    let last = changes.get(&process);
+    let last = changes.get(&last);
     let is_well = |detail: &Value| {
         detail["read"] == "closed" && detail["write"] == "closed" && detail["unsaved"] == 0
     };

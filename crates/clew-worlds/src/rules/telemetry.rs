@@ -19,7 +19,7 @@ pub(crate) fn no_words(evidence: &Evidence) -> Verdict {
 /// Each turn that was begun is done, unless its process was killed or gave it up at its end.
 pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
     let mut open: BTreeMap<&str, u32> = BTreeMap::new();
-    let (mut process, mut judged, mut found) = (0, 0, None);
+    let (mut judged, mut found) = (0, None);
     // How many turns each process gave up at its end, which it tells together.
     let mut given_up: BTreeMap<u32, u64> = BTreeMap::new();
     let killed: Vec<u32> = evidence
@@ -34,10 +34,9 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
             _ => None,
         })
         .collect();
-    for line in &evidence.telemetry {
+    for (process, line) in evidence.by_process() {
         let turn = line["turn_id"].as_str();
         match (line["event"].as_str().unwrap_or_default(), turn) {
-            ("started", _) => process += 1,
             ("stopping", _) => {
                 let abandoned = line["detail"]["abandoned"].as_u64();
                 given_up.insert(process, abandoned.unwrap_or_default());
@@ -91,7 +90,7 @@ pub(crate) fn servers_have_limits(evidence: &Evidence) -> Verdict {
     for line in evidence.told("request_ok") {
         let chars = line["detail"]["prompt_chars"].as_u64().unwrap_or_default();
         if let Some(guild) = line["guild_id"].as_str() {
-            // No text of a world has other letters than those of a byte.
+            // As the bot estimates it; the texts of worlds are ASCII.
             let tokens = chars / 3;
             let (sum, largest) = used.entry(guild).or_default();
             (*sum, *largest) = (*sum + tokens, tokens.max(*largest));

@@ -47,11 +47,10 @@ pub(super) async fn answer(net: &Net, request: Request) -> Result<Response, Send
                 ..question
             };
             let rest = net.world.between(2, 6);
-            let word = |word| match word {
-                _ if word + 1 == rest => format!(" {LAST_WORD}{word}"),
-                _ => format!(" word{word}"),
-            };
-            let rest = (0..rest).map(word);
+            let rest = (0..rest).map(|word| {
+                let letters = if word + 1 == rest { LAST_WORD } else { "word" };
+                format!(" {letters}{word}")
+            });
             [mark.to_string()].into_iter().chain(rest).collect()
         },
     );

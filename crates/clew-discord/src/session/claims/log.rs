@@ -273,7 +273,7 @@ impl Log {
                     new.write_all(text)?;
                     new.write_all(b"\n")?;
                     claims += 1;
-                    first = first.min(Some(line.at())).or(Some(line.at()));
+                    first = first.into_iter().chain([line.at()]).min();
                 }
                 number += 1;
                 Ok(())
