@@ -14,9 +14,7 @@ use crate::turn::Services;
 use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::guild_state::GuildState;
-use clew_discord::session::{
-    self, Absent, Gap, Lasts, Left, SessionFile, ShardProgress, ShardSession,
-};
+use clew_discord::session::{self, Gap, Lasts, Left, SessionFile, ShardProgress, ShardSession};
 
 /// How often the session is noted, if anything has happened...
 const EVERY: Duration = Duration::from_secs(1);
@@ -25,6 +23,8 @@ const AT_LEAST: Duration = Duration::from_secs(30);
 /// After the guild state was written, so many times as long as that took nothing is written
 /// of it: a large bot has many megabytes, of which something always changes.
 const PAUSE_FACTOR: u32 = 50;
+const NOT_SAVED: &str = "the session cannot be saved, so after a crash the next start begins a \
+     fresh one: make STATE_DIR writable for the user that runs clew";
 
 /// What the previous process has left.
 #[derive(Debug, Default)]
@@ -37,40 +37,38 @@ pub(super) struct Taken {
 }
 
 /// Reads what the previous process left. It stays until this one has written its own: if it is
-/// killed before that, the next one resumes.
+/// killed before that, the next one resumes. If nothing says until when questions were heard,
+/// they are this process's from now on.
 pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildState) -> Taken {
-    match session::load(path, token, clock()) {
+    let now = clock();
+    let absent = match session::load(path, token, now) {
         Ok(mut left) => {
             left.restore(guild_state);
-            Taken {
+            return Taken {
                 alive: Some(left.session.alive()),
                 whole_until: Some(left.session.whole_until()),
                 left: Some(left),
-            }
+            };
         }
-        Err(absent) if absent.is_ordinary() => {
-            tracing::info!(%absent, "a fresh session begins");
-            match absent {
-                Absent::Old {
-                    alive, whole_until, ..
-                } => Taken {
-                    left: None,
-                    alive: Some(alive),
-                    whole_until: Some(whole_until),
-                },
-                Absent::Over { alive } => Taken {
-                    alive: Some(alive),
-                    ..Taken::default()
-                },
-                _ => Taken::default(),
-            }
-        }
-        Err(absent) => {
-            tracing::warn!(path = %path.display(), error = %with_sources(&absent),
-                "a fresh session begins: what was asked since the last stop is not answered. \
-                 Keep STATE_DIR readable for the user that runs clew and touched by nobody else");
-            Taken::default()
-        }
+        Err(absent) => absent,
+    };
+    if absent.is_ordinary() {
+        tracing::info!(absent = %with_sources(&absent), "a fresh session begins");
+    } else {
+        tracing::warn!(path = %path.display(), error = %with_sources(&absent),
+            "a fresh session begins: what was asked since the last stop is not answered. \
+             Keep STATE_DIR readable for the user that runs clew and touched by nobody else");
+    }
+    let (alive, whole_until) = absent.times();
+    if whole_until.is_none()
+        && let Err(error) = session::begin(path, token, now, alive)
+    {
+        tracing::warn!(path = %path.display(), %error, "{NOT_SAVED}");
+    }
+    Taken {
+        left: None,
+        alive,
+        whole_until,
     }
 }
 
@@ -166,7 +164,6 @@ impl SessionKeeper {
         let us = self.services.guild_state.current_user();
         let now = self.services.memory.now();
         let file = SessionFile::new(now, &self.token, shards.clone(), us, gaps.clone());
-        let Some(file) = file else { return };
         let path = self.path.clone();
         if self.write(move || session::save(&path, &file, lasts)).await {
             self.noted = Some((shards, gaps, Instant::now()));
@@ -230,9 +227,7 @@ impl SessionKeeper {
             Ok(()) => self.has_failed = false,
             Err(error) if !self.has_failed => {
                 self.has_failed = true;
-                tracing::warn!(path = %self.path.display(), %error,
-                    "the session cannot be saved, so after a crash the next start begins a fresh \
-                     one: make STATE_DIR writable for the user that runs clew");
+                tracing::warn!(path = %self.path.display(), %error, "{NOT_SAVED}");
             }
             Err(_) => {}
         }

@@ -21,6 +21,8 @@ pub use partial::{PartialChannel, PartialGuild, PartialMember, PartialOverwrite,
 pub use readers::AnswerPlace;
 pub use start_thread::MAX_THREAD_NAME;
 
+use serde::{Deserialize, Serialize};
+
 use clew_context::model::{
     Access, ApplicationId, Channel, ChannelId, ChannelKind, GuildId, Missing, Parent, RoleId,
     ThreadState, UserId,
@@ -36,7 +38,7 @@ pub struct GuildState {
 }
 
 /// Who we are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentUser {
     /// Our user.
     pub user: UserId,

@@ -7,7 +7,9 @@ mod lock;
 mod progress;
 
 pub use claims::{Claims, Unfinished};
-pub use file::{Absent, Lasts, Left, SessionFile, forget, load, note_alive, save, save_guilds};
+pub use file::{
+    Absent, Lasts, Left, SessionFile, begin, forget, load, note_alive, save, save_guilds,
+};
 pub use lock::{LockError, SessionLock};
 pub use progress::{Mark, ShardProgress};
 

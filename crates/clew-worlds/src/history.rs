@@ -154,6 +154,13 @@ pub(crate) enum What {
         is_read: bool,
         is_written: bool,
     },
+    /// What a process holds, when one of it is more than it ever was: messages in windows, and
+    /// turns that wait for the store.
+    Holds {
+        process: u32,
+        messages: usize,
+        unsaved: usize,
+    },
     /// A fault was injected.
     Fault { name: &'static str },
     /// The faults are over; the world is left alone.

@@ -182,6 +182,8 @@ pub(crate) enum FaultAct {
 /// Worlds from this seed on have more in them. Those before were run without it, and stay what
 /// they were: what failed among them is known by its seed. A later widening begins at a later seed.
 const WIDER: u64 = 100_000;
+/// From this seed on, processes are also killed while they begin, and hold less.
+const HURRIED: u64 = 200_000;
 /// How soon after a message is asked about its channel may be closed, in milliseconds.
 const CLOSES: u64 = 400;
 
@@ -253,6 +255,9 @@ impl Plan {
         if seed >= WIDER {
             plan.widen(&mut Chance::new(!seed));
         }
+        if seed >= HURRIED {
+            plan.hurry(&mut Chance::new(seed.rotate_left(32)));
+        }
         plan.script.sort_by_key(|step| step.at);
         plan
     }
@@ -307,6 +312,41 @@ impl Plan {
         if chance.percent(30) {
             self.settings.push(("SHUTDOWN_TIMEOUT_S", "0.1"));
         }
+    }
+
+    /// Small bounds, and kills while a process begins: what it is asked at once, takes over and catches up.
+    fn hurry(&mut self, chance: &mut Chance) {
+        let has_window = |(name, _): &(&str, &str)| *name == "WINDOW_PER_CHANNEL";
+        if chance.percent(50) && !self.settings.iter().any(has_window) {
+            self.settings.push(("WINDOW_PER_CHANNEL", "6"));
+        }
+        let mut added = Vec::new();
+        let mut kill = |chance: &mut Chance, at: i64| {
+            let how = Restart::KillAt(chance.between(1, 80));
+            let down = i64::try_from(chance.between(1_000, 20_000)).unwrap_or_default();
+            let what = Act::Restart { how, down };
+            added.push(Step { at, what });
+            at + down
+        };
+        if chance.percent(50) {
+            // Its session has begun by now, and is not noted yet.
+            let asked = 400;
+            let (who, place) = (chance.any(), chance.any());
+            let what = Act::Person(PersonAct::Asks { who, place });
+            self.script.push(Step { at: asked, what });
+            kill(chance, asked);
+        }
+        for step in &self.script {
+            let Act::Restart { down, .. } = step.what else {
+                continue;
+            };
+            let mut begins = step.at + down;
+            while chance.percent(40) {
+                let soon = i64::try_from(chance.below(4_000)).unwrap_or_default();
+                begins = kill(chance, begins + soon);
+            }
+        }
+        self.script.extend(added);
     }
 }
 

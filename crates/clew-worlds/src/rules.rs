@@ -71,6 +71,10 @@ pub(crate) const RULES: &[Rule] = &[
         check: process::runs,
     },
     Rule {
+        name: "memory_is_bounded",
+        check: process::memory_is_bounded,
+    },
+    Rule {
         name: "no_words_in_telemetry",
         check: telemetry::no_words,
     },

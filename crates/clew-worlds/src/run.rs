@@ -413,11 +413,11 @@ impl Stage {
     }
 }
 
-/// Notes what a process says of its store.
+/// Notes what a process says of its store, and how much it holds.
 async fn watch_health(net: Net, begun: oneshot::Receiver<Arc<Services>>) {
     let Ok(services) = begun.await else { return };
     let services = Arc::downgrade(&services);
-    let mut told = None;
+    let (mut told, mut most) = (None, (0, 0));
     while let Some(services) = services.upgrade() {
         let store = services.memory.store_state();
         let is_read = store.read == CircuitState::Closed;
@@ -428,6 +428,16 @@ async fn watch_health(net: Net, begun: oneshot::Receiver<Arc<Services>>) {
                 process: net.process.number,
                 is_read,
                 is_written,
+            });
+        }
+        let (messages, _) = services.window().size();
+        let unsaved = store.unsaved;
+        if (messages > most.0 || unsaved > most.1) && !net.process.is_cut() {
+            most = (messages.max(most.0), unsaved.max(most.1));
+            net.world.note(What::Holds {
+                process: net.process.number,
+                messages,
+                unsaved,
             });
         }
         drop(services);

@@ -386,10 +386,6 @@ async fn after_a_kill_telemetry_says_what_was_left() {
         let discord = &place.stage.discord;
         let mut process = Process::start(&place.stage, &[]);
         connected(&place).await;
-        // It notes its session each second.
-        while !place.stage.state().join("session.json").exists() {
-            sleep(LOOK).await;
-        }
         let (behaviour, gate) = Behaviour::gated(&["Half of\n", "it."]);
         place.stage.model.script(behaviour);
         let path = "/channels/*/messages";

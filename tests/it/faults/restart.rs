@@ -5,6 +5,8 @@ use std::time::Duration;
 use clew_simulator::{Fault, GatewayEvent, Use};
 use serde_json::json;
 
+use super::kill::until;
+use super::process::written;
 use super::{Place, has, has_no};
 use crate::support::bot::{details, prompt};
 use crate::support::model::Behaviour;
@@ -138,7 +140,13 @@ async fn who_was_refused_is_not_answered_after_a_restart() {
 async fn a_start_that_never_connects_keeps_the_session() {
     let mut place = Place::new(&[]).await;
     place.stage.set("DISCORD_GATEWAY_URL", "");
-    place.stage.start().await.stop().await;
+    let bot = place.stage.start().await;
+    until("it is connected", async || {
+        let lines = written(&place);
+        lines.iter().any(|line| line["event"] == "connected")
+    })
+    .await;
+    bot.stop().await;
     place.ask(place.thread, "meanwhile");
     place
         .stage

@@ -18,7 +18,7 @@ use sha2::Sha256;
 
 use super::{Gap, ShardSession};
 use crate::guild_state::{CurrentUser, GuildState, PartialGuild};
-use clew_context::model::{ApplicationId, OptedOut, UnixMillis, UserId};
+use clew_context::model::{OptedOut, UnixMillis};
 
 /// Raised with every change of format; a file of another version counts as
 /// damaged.
@@ -43,12 +43,9 @@ pub struct SessionFile {
     pub written: i64,
     /// Keyed hash of the token it belongs to.
     pub token: String,
-    /// Our user.
-    pub user: UserId,
-    /// Its name.
-    pub name: String,
-    /// Our application.
-    pub application: ApplicationId,
+    /// Who we are; none before the first READY.
+    #[serde(flatten)]
+    us: Option<CurrentUser>,
     /// One session per shard.
     pub shards: Vec<ShardSession>,
     /// Gaps that are not made up for.
@@ -98,6 +95,17 @@ pub enum Absent {
         /// See [`SessionFile::alive`].
         alive: UnixMillis,
     },
+    /// The guild file beside it is of no use, and resuming does not send the servers again.
+    #[error("the servers beside the session file cannot be read")]
+    NoGuilds {
+        /// Why.
+        #[source]
+        error: Box<Absent>,
+        /// See [`SessionFile::alive`].
+        alive: UnixMillis,
+        /// See [`SessionFile::whole_until`].
+        whole_until: UnixMillis,
+    },
     /// Too old: Discord will have dropped the session.
     #[error("the session file is {seconds} s old, sessions last for minutes")]
     Old {
@@ -111,37 +119,45 @@ pub enum Absent {
 }
 
 impl Absent {
-    /// Expected after a first start, a long pause or a new token: not a fault.
+    /// Expected after a first start, a long pause or a new token, or nothing is lost by it.
     pub const fn is_ordinary(&self) -> bool {
+        !matches!(self, Self::Unreadable(_) | Self::Damaged(_))
+    }
+
+    /// See [`SessionFile::alive`] and [`SessionFile::whole_until`], where the file says it.
+    pub const fn times(&self) -> (Option<UnixMillis>, Option<UnixMillis>) {
         match self {
-            Self::Missing | Self::OtherToken | Self::Over { .. } | Self::Old { .. } => true,
-            Self::Unreadable(_) | Self::Damaged(_) => false,
+            Self::Over { alive } => (Some(*alive), None),
+            Self::Old {
+                alive, whole_until, ..
+            }
+            | Self::NoGuilds {
+                alive, whole_until, ..
+            } => (Some(*alive), Some(*whole_until)),
+            _ => (None, None),
         }
     }
 }
 
 impl SessionFile {
-    /// Collects what to save; `None` before the first READY.
+    /// Collects what to save.
     pub fn new(
         now: UnixMillis,
         token: &str,
         shards: Vec<ShardSession>,
         us: Option<CurrentUser>,
         gaps: Vec<Gap>,
-    ) -> Option<Self> {
-        let us = us?;
-        Some(Self {
+    ) -> Self {
+        Self {
             version: VERSION,
             written: now.0,
             token: fingerprint(token),
-            user: us.user,
-            name: us.name,
-            application: us.application,
+            us,
             shards,
             gaps,
             alive: None,
             is_over: false,
-        })
+        }
     }
 
     /// When the process that left it was last alive, by its clock.
@@ -160,11 +176,9 @@ impl SessionFile {
 impl Left {
     /// Restores the guild state.
     pub fn restore(&mut self, guild_state: &GuildState) {
-        guild_state.set_current_user(CurrentUser {
-            user: self.session.user,
-            name: self.session.name.clone(),
-            application: self.session.application,
-        });
+        if let Some(us) = self.session.us.clone() {
+            guild_state.set_current_user(us);
+        }
         guild_state.restore(std::mem::take(&mut self.guilds));
     }
 }
@@ -190,8 +204,21 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
             whole_until: session.whole_until(),
         });
     }
-    let guilds = load_guilds(path, token)?;
-    Ok(Left { session, guilds })
+    // Without a session to resume, Discord sends the servers again.
+    if session.shards.is_empty() {
+        return Ok(Left {
+            session,
+            guilds: Vec::new(),
+        });
+    }
+    match load_guilds(path, token) {
+        Ok(guilds) => Ok(Left { session, guilds }),
+        Err(error) => Err(Absent::NoGuilds {
+            error: Box::new(error),
+            alive: session.alive(),
+            whole_until: session.whole_until(),
+        }),
+    }
 }
 
 fn load_session(path: &Path) -> Result<SessionFile, Absent> {
@@ -280,6 +307,22 @@ pub fn save_guilds(
         }
         Ok(())
     })
+}
+
+/// Notes that questions are this process's from now on: killed before its first READY is noted,
+/// it leaves at least that to the next one.
+///
+/// # Errors
+/// The file system's error.
+pub fn begin(
+    path: &Path,
+    token: &str,
+    now: UnixMillis,
+    alive: Option<UnixMillis>,
+) -> io::Result<()> {
+    let begun = SessionFile::new(now, token, Vec::new(), None, Vec::new());
+    let alive = alive.map(|alive| alive.0);
+    save(path, &SessionFile { alive, ..begun }, Lasts::Process)
 }
 
 /// Notes how late it is while nothing else may be noted, so that what is stored meanwhile lies before
@@ -391,7 +434,7 @@ fn create_private(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use clew_context::model::GuildId;
+    use clew_context::model::{ApplicationId, GuildId, UserId};
 
     use super::*;
     use crate::session::Missed;
@@ -429,7 +472,7 @@ mod tests {
             missed: Missed::Guild(GuildId::new(3)),
         }];
         let us = guild_state().current_user();
-        SessionFile::new(NOW, "token", shards, us, gaps).unwrap()
+        SessionFile::new(NOW, "token", shards, us, gaps)
     }
 
     fn save_all(path: &Path, guild_state: &GuildState, opted_out: &OptedOut) {
@@ -497,6 +540,34 @@ mod tests {
         let read = load(&path, "token", NOW).unwrap().session;
         assert_eq!(read.alive(), UnixMillis(NOW.0 + 9_000));
         assert_eq!(read.whole_until(), file().whole_until());
+    }
+
+    #[test]
+    fn what_was_begun_says_since_when() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.json");
+        let later = UnixMillis(NOW.0 + 9_000);
+        begin(&path, "token", NOW, Some(later)).unwrap();
+        let mut left = load(&path, "token", later).unwrap();
+        assert_eq!(left.session.whole_until(), NOW);
+        assert_eq!(left.session.alive(), later);
+        let guild_state = GuildState::default();
+        left.restore(&guild_state);
+        assert_eq!(guild_state.current_user(), None);
+        forget(&path, NOW).unwrap();
+        let over = load(&path, "token", NOW).unwrap_err();
+        assert_eq!(over.times(), (Some(later), None));
+    }
+
+    #[test]
+    fn without_the_servers_it_still_says_since_when() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.json");
+        save_all(&path, &guild_state(), &OptedOut::default());
+        fs::write(path.with_file_name(GUILD_FILE), "{").unwrap();
+        let absent = load(&path, "token", NOW).unwrap_err();
+        let whole_until = Some(file().whole_until());
+        assert_eq!(absent.times(), (Some(NOW), whole_until));
     }
 
     #[test]

@@ -415,7 +415,7 @@ async fn a_restart_resumes_before_unfinished_work_and_keeps_all_facts() {
     let token = place.simulator.token();
     let nobody = OptedOut::default();
     let us = guild_state.current_user();
-    let file = SessionFile::new(now, &token, sessions, us, Vec::new()).unwrap();
+    let file = SessionFile::new(now, &token, sessions, us, Vec::new());
     save_guilds(&path, &token, &guild_state, &nobody, Lasts::Process).unwrap();
     save(&path, &file, Lasts::Process).unwrap();
 

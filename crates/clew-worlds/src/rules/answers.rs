@@ -317,12 +317,17 @@ fn begun_in_minute(
     }
     let time = |line: &Value| UnixMillis::parse(line["ts"].as_str()?);
     let Some(at) = time(refused) else { return 0 };
+    let done = evidence.told("turn_done");
+    let done: BTreeSet<&str> = done.filter_map(|line| line["turn_id"].as_str()).collect();
+    let is_done = |line: &Value| line["turn_id"].as_str().is_some_and(|of| done.contains(of));
     // Saving, and an agent run, count as a question, too.
-    let begun = evidence.told("trigger").chain(evidence.told("answered"));
-    let begun = begun.filter(|line| {
-        let queued = line["detail"]["queued_ms"].as_f64().unwrap_or_default();
-        let queued = Duration::from_secs_f64(queued.max(0.0) / 1_000.0);
-        let begun = time(line).map(|time| time.before(queued));
+    let asked = evidence.told("trigger").filter(|line| !is_done(line));
+    let asked = asked.map(|line| (line, &line["detail"]["queued_ms"]));
+    let over = evidence.told("turn_done").chain(evidence.told("answered"));
+    let over = over.map(|line| (line, &line["detail"]["ms"]));
+    let begun = asked.chain(over).filter(|(line, since)| {
+        let since = Duration::from_secs_f64(since.as_f64().unwrap_or_default().max(0.0) / 1_000.0);
+        let begun = time(line).map(|time| time.before(since));
         is_meant(line) && begun.is_some_and(|begun| (0..=MINUTE).contains(&at.since(begun)))
     });
     let edits = evidence.count(|what| matches!(what, What::Edited { .. }));

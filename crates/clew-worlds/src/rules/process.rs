@@ -1,6 +1,6 @@
 //! Processes run until they are ended, end when they are asked to, and recover.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -73,6 +73,44 @@ pub(crate) fn quiet_drains(evidence: &Evidence) -> Verdict {
     let late = lines[end..].iter().find(is_late);
     let found = late.map(|line| format!("this was left to the end: {line}"));
     verdict(1, found)
+}
+
+/// A process holds no more messages than its windows have room for, and no turn twice.
+pub(crate) fn memory_is_bounded(evidence: &Evidence) -> Verdict {
+    let set = evidence.setting("WINDOW_PER_CHANNEL");
+    let room: Option<usize> = set.and_then(|most| most.parse().ok());
+    let (mut channels, mut questions) = (BTreeSet::new(), BTreeSet::new());
+    let (mut judged, mut found) = (0, None);
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Seen { channel, .. } | What::Posted { channel, .. } => {
+                channels.insert(*channel);
+            }
+            What::Said(said) => {
+                channels.insert(said.channel);
+            }
+            What::Prompted(prompted) => questions.extend(prompted.question),
+            What::Holds {
+                process,
+                messages,
+                unsaved,
+            } => {
+                judged += usize::from(room.is_some() || *unsaved > 0);
+                let is_full = room.is_some_and(|room| *messages > room * channels.len());
+                if is_full || *unsaved > questions.len() {
+                    found.get_or_insert(format!(
+                        "{} ms: process {process} holds {messages} messages of {} channels, and \
+                         {unsaved} turns of {} questions",
+                        happened.at,
+                        channels.len(),
+                        questions.len()
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    verdict(judged, found)
 }
 
 /// How soon a process says that its store fails, in milliseconds: it is asked each second.

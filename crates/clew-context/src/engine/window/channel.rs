@@ -221,9 +221,9 @@ impl ChannelWindow {
     /// longer: they may take up to half of the room, and the longest unused of them
     /// go first.
     pub(super) fn shrink(&mut self, per_channel: usize) {
-        let half = (per_channel / 2).max(1);
+        let half = per_channel / 2;
         self.shrink_linked(half);
-        while self.recent.len() > half && self.recent.len() + self.linked.len() > per_channel {
+        while self.recent.len() + self.linked.len() > per_channel {
             let Some((id, held)) = self.recent.pop_first() else {
                 return;
             };
