@@ -408,18 +408,19 @@ fn take_over(running: &Running<'_>) -> (Vec<ShardSession>, Option<UnixMillis>) {
         ..
     } = *running;
     let taken = session::take(session_path, token, clock, &services.guild_state);
-    if let Some(alive) = taken.alive {
+    let whole_until = taken.heard.whole_until;
+    if let Some(alive) = taken.heard.alive {
         services.memory.not_before(alive);
     }
     let Some(left) = taken.left else {
-        return (Vec::new(), taken.whole_until);
+        return (Vec::new(), whole_until);
     };
     services.memory.take_over(&left.session.gaps);
     let mut shards = left.session.shards;
     for shard in &mut shards {
         shard.unfinished_since.get_or_insert(left.session.written);
     }
-    (shards, taken.whole_until)
+    (shards, whole_until)
 }
 
 /// Warns at the start, not only at the first question, if the model cannot be

@@ -276,12 +276,15 @@ impl CatchUp {
         let Some(round) = &mut self.round else { return };
         let of_guild = round.of_guilds.entry(question.guild).or_default();
         let of_person = round.of_people.entry(question.author.id).or_default();
-        if question.id.created() < now.before(self.settings.within)
-            || round.found.len() >= MOST_FOUND
+        if question.id.created() < now.before(self.settings.within) {
+            round.counts.too_old += 1;
+            return;
+        }
+        if round.found.len() >= MOST_FOUND
             || *of_guild >= MOST_OF_GUILD
             || *of_person >= MOST_OF_PERSON
         {
-            round.counts.left_out += 1;
+            round.counts.too_many += 1;
             return;
         }
         *of_guild += 1;
@@ -332,7 +335,7 @@ impl CatchUp {
         let round = self.round.as_mut()?;
         let read = round.asking.remove(&question)?;
         if question.created() < now.before(self.settings.within) {
-            round.counts.left_out += 1;
+            round.counts.too_old += 1;
             return None;
         }
         match round.changed.remove(&question) {

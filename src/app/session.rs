@@ -11,10 +11,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::with_sources;
 use crate::turn::Services;
-use clew_context::model::{Clock, UnixMillis};
+use clew_context::model::Clock;
 use clew_context::outside::blocking;
 use clew_discord::guild_state::GuildState;
-use clew_discord::session::{self, Gap, Lasts, Left, SessionFile, ShardProgress, ShardSession};
+use clew_discord::session::{
+    self, Gap, Heard, Lasts, Left, SessionFile, ShardProgress, ShardSession,
+};
 
 /// How often the session is noted, if anything has happened...
 const EVERY: Duration = Duration::from_secs(1);
@@ -30,10 +32,7 @@ const NOT_SAVED: &str = "the session cannot be saved, so after a crash the next 
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) left: Option<Left>,
-    /// When it was last alive, by its clock.
-    pub(super) alive: Option<UnixMillis>,
-    /// Until when it had heard and handled everything.
-    pub(super) whole_until: Option<UnixMillis>,
+    pub(super) heard: Heard,
 }
 
 /// Reads what the previous process left. It stays until this one has written its own: if it is
@@ -45,8 +44,7 @@ pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildS
         Ok(mut left) => {
             left.restore(guild_state);
             return Taken {
-                alive: Some(left.session.alive()),
-                whole_until: Some(left.session.whole_until()),
+                heard: left.session.heard(),
                 left: Some(left),
             };
         }
@@ -59,17 +57,13 @@ pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildS
             "a fresh session begins: what was asked since the last stop is not answered. \
              Keep STATE_DIR readable for the user that runs clew and touched by nobody else");
     }
-    let (alive, whole_until) = absent.times();
-    if whole_until.is_none()
-        && let Err(error) = session::begin(path, token, now, alive)
+    let heard = absent.heard();
+    if heard.whole_until.is_none()
+        && let Err(error) = session::begin(path, token, now, heard.alive)
     {
         tracing::warn!(path = %path.display(), %error, "{NOT_SAVED}");
     }
-    Taken {
-        left: None,
-        alive,
-        whole_until,
-    }
+    Taken { left: None, heard }
 }
 
 /// Keeps the files of a session up to date.

@@ -8,7 +8,7 @@ mod progress;
 
 pub use claims::{Claims, Unfinished};
 pub use file::{
-    Absent, Lasts, Left, SessionFile, begin, forget, load, note_alive, save, save_guilds,
+    Absent, Heard, Lasts, Left, SessionFile, begin, forget, load, note_alive, save, save_guilds,
 };
 pub use lock::{LockError, SessionLock};
 pub use progress::{Mark, ShardProgress};

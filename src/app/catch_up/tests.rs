@@ -147,7 +147,7 @@ fn questions_without_an_answer_are_asked_in_order_once_all_is_read() {
     catch_up.turn_ended(early.id, true);
     let (_, counts) = catch_up.over(Instant::now(), |_| false).unwrap();
     assert_eq!(
-        (counts.questions, counts.answered, counts.left_out),
+        (counts.questions, counts.answered, counts.too_old),
         (1, 1, 1)
     );
 }

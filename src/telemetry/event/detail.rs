@@ -204,8 +204,10 @@ pub struct CaughtUp {
     pub questions: usize,
     /// Those of them that were answered so far.
     pub answered: usize,
-    /// Questions that are older than `CATCH_UP_MIN`, or too many of one person, server or all.
-    pub left_out: usize,
+    /// Questions that are older than `CATCH_UP_MIN`.
+    pub too_old: usize,
+    /// Questions that are too many of one person, server or all.
+    pub too_many: usize,
 }
 
 impl CaughtUp {
@@ -219,7 +221,8 @@ impl CaughtUp {
             unread: 0,
             questions: 0,
             answered: 0,
-            left_out: 0,
+            too_old: 0,
+            too_many: 0,
         }
     }
 }

@@ -75,7 +75,7 @@ async fn what_is_asked_meanwhile_is_found_where_it_was_asked() {
     let lines = place.still_works(bot).await;
     has(&lines, "session_lost", &json!({}));
     let counts = json!({"how": "pages", "channels": 2, "failed": 0, "unread": 0,
-        "questions": 3, "answered": 3, "left_out": 0});
+        "questions": 3, "answered": 3, "too_old": 0, "too_many": 0});
     has(&lines, "caught_up", &counts);
     assert_eq!(place.stage.discord.answers(place.thread).len(), 4);
     assert_eq!(place.stage.discord.answers(place.help).len(), 2);

@@ -165,7 +165,8 @@ fn of_the_connection() -> Vec<Event> {
             unread: 2,
             questions: 5,
             answered: 4,
-            left_out: 1,
+            too_old: 1,
+            too_many: 0,
         }),
         Event::from(UnreadableInput {
             what: "guild_create".to_owned(),

@@ -74,6 +74,15 @@ pub struct Left {
     pub guilds: Vec<PartialGuild>,
 }
 
+/// How long a process heard what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Heard {
+    /// When it was last alive, by its clock.
+    pub alive: Option<UnixMillis>,
+    /// Until when all events had come and were handled. None if that is another process's.
+    pub whole_until: Option<UnixMillis>,
+}
+
 /// Why there is no usable file; in each case we IDENTIFY.
 #[derive(Debug, thiserror::Error)]
 pub enum Absent {
@@ -91,30 +100,23 @@ pub enum Absent {
     OtherToken,
     /// The process that left it was not the last one with its questions: see [`forget`].
     #[error("the process before was not the last one with this store")]
-    Over {
-        /// See [`SessionFile::alive`].
-        alive: UnixMillis,
-    },
+    Over(Heard),
     /// The guild file beside it is of no use, and resuming does not send the servers again.
     #[error("the servers beside the session file cannot be read")]
     NoGuilds {
         /// Why.
         #[source]
         error: Box<Absent>,
-        /// See [`SessionFile::alive`].
-        alive: UnixMillis,
-        /// See [`SessionFile::whole_until`].
-        whole_until: UnixMillis,
+        /// What the session file says.
+        heard: Heard,
     },
     /// Too old: Discord will have dropped the session.
     #[error("the session file is {seconds} s old, sessions last for minutes")]
     Old {
         /// How old.
         seconds: i64,
-        /// See [`SessionFile::alive`].
-        alive: UnixMillis,
-        /// See [`SessionFile::whole_until`].
-        whole_until: UnixMillis,
+        /// What it says.
+        heard: Heard,
     },
 }
 
@@ -124,17 +126,11 @@ impl Absent {
         !matches!(self, Self::Unreadable(_) | Self::Damaged(_))
     }
 
-    /// See [`SessionFile::alive`] and [`SessionFile::whole_until`], where the file says it.
-    pub const fn times(&self) -> (Option<UnixMillis>, Option<UnixMillis>) {
+    /// What the file says all the same.
+    pub fn heard(&self) -> Heard {
         match self {
-            Self::Over { alive } => (Some(*alive), None),
-            Self::Old {
-                alive, whole_until, ..
-            }
-            | Self::NoGuilds {
-                alive, whole_until, ..
-            } => (Some(*alive), Some(*whole_until)),
-            _ => (None, None),
+            Self::Over(heard) | Self::Old { heard, .. } | Self::NoGuilds { heard, .. } => *heard,
+            _ => Heard::default(),
         }
     }
 }
@@ -160,16 +156,19 @@ impl SessionFile {
         }
     }
 
-    /// When the process that left it was last alive, by its clock.
-    pub fn alive(&self) -> UnixMillis {
-        UnixMillis(self.alive.unwrap_or_default().max(self.written))
-    }
-
-    /// Until when all events had come and were handled.
-    pub fn whole_until(&self) -> UnixMillis {
+    /// How long the process that left it heard what was asked.
+    pub fn heard(&self) -> Heard {
         let shards = self.shards.iter();
         let unfinished = shards.filter_map(|shard| shard.unfinished_since);
-        UnixMillis(unfinished.fold(self.written, i64::min))
+        let whole_until = UnixMillis(unfinished.fold(self.written, i64::min));
+        Heard {
+            alive: Some(UnixMillis(self.late())),
+            whole_until: (!self.is_over).then_some(whole_until),
+        }
+    }
+
+    fn late(&self) -> i64 {
+        self.alive.unwrap_or_default().max(self.written)
     }
 }
 
@@ -192,16 +191,15 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
     if session.token != fingerprint(token) {
         return Err(Absent::OtherToken);
     }
+    let heard = session.heard();
     if session.is_over {
-        let alive = session.alive();
-        return Err(Absent::Over { alive });
+        return Err(Absent::Over(heard));
     }
     let age = now.since(UnixMillis(session.written));
     if age.unsigned_abs() > u64::try_from(MOST_AGE.as_millis()).unwrap_or(u64::MAX) {
         return Err(Absent::Old {
             seconds: age / 1_000,
-            alive: session.alive(),
-            whole_until: session.whole_until(),
+            heard,
         });
     }
     // Without a session to resume, Discord sends the servers again.
@@ -215,8 +213,7 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
         Ok(guilds) => Ok(Left { session, guilds }),
         Err(error) => Err(Absent::NoGuilds {
             error: Box::new(error),
-            alive: session.alive(),
-            whole_until: session.whole_until(),
+            heard,
         }),
     }
 }
@@ -333,7 +330,7 @@ pub fn begin(
 pub fn note_alive(path: &Path, now: UnixMillis, lasts: Lasts) -> io::Result<()> {
     match load_session(path) {
         Ok(left) => {
-            let alive = Some(left.alive().0.max(now.0));
+            let alive = Some(left.late().max(now.0));
             save(path, &SessionFile { alive, ..left }, lasts)
         }
         Err(_) => Ok(()),
@@ -352,7 +349,7 @@ pub fn forget(path: &Path, now: UnixMillis) -> io::Result<()> {
         return remove(path);
     };
     let over = SessionFile {
-        written: left.alive().0.max(now.0),
+        written: left.late().max(now.0),
         shards: Vec::new(),
         gaps: Vec::new(),
         alive: None,
@@ -514,10 +511,10 @@ mod tests {
         for now in [NOW.0 - 90_000, NOW.0 + 1_000, NOW.0 - 90_000] {
             forget(&path, UnixMillis(now)).unwrap();
         }
-        let Err(Absent::Over { alive }) = load(&path, "token", NOW) else {
+        let Err(Absent::Over(Heard { alive, .. })) = load(&path, "token", NOW) else {
             panic!("it is not over");
         };
-        assert_eq!(alive.0, NOW.0 + 1_000);
+        assert_eq!(alive, Some(UnixMillis(NOW.0 + 1_000)));
         assert!(!path.with_file_name(GUILD_FILE).exists());
         save_all(&path, &guild_state(), &OptedOut::default());
         assert!(load(&path, "token", NOW).is_ok());
@@ -538,8 +535,8 @@ mod tests {
             note_alive(&path, UnixMillis(now), Lasts::Process).unwrap();
         }
         let read = load(&path, "token", NOW).unwrap().session;
-        assert_eq!(read.alive(), UnixMillis(NOW.0 + 9_000));
-        assert_eq!(read.whole_until(), file().whole_until());
+        assert_eq!(read.heard().alive, Some(UnixMillis(NOW.0 + 9_000)));
+        assert_eq!(read.heard().whole_until, file().heard().whole_until);
     }
 
     #[test]
@@ -549,14 +546,21 @@ mod tests {
         let later = UnixMillis(NOW.0 + 9_000);
         begin(&path, "token", NOW, Some(later)).unwrap();
         let mut left = load(&path, "token", later).unwrap();
-        assert_eq!(left.session.whole_until(), NOW);
-        assert_eq!(left.session.alive(), later);
+        let heard = Heard {
+            alive: Some(later),
+            whole_until: Some(NOW),
+        };
+        assert_eq!(left.session.heard(), heard);
         let guild_state = GuildState::default();
         left.restore(&guild_state);
         assert_eq!(guild_state.current_user(), None);
         forget(&path, NOW).unwrap();
         let over = load(&path, "token", NOW).unwrap_err();
-        assert_eq!(over.times(), (Some(later), None));
+        let heard = Heard {
+            whole_until: None,
+            ..heard
+        };
+        assert_eq!(over.heard(), heard);
     }
 
     #[test]
@@ -566,8 +570,7 @@ mod tests {
         save_all(&path, &guild_state(), &OptedOut::default());
         fs::write(path.with_file_name(GUILD_FILE), "{").unwrap();
         let absent = load(&path, "token", NOW).unwrap_err();
-        let whole_until = Some(file().whole_until());
-        assert_eq!(absent.times(), (Some(NOW), whole_until));
+        assert_eq!(absent.heard(), file().heard());
     }
 
     #[test]

@@ -90,7 +90,8 @@ pub(super) fn agent_created(
 pub(super) fn members(session: &Session, guild: GuildId) -> Outcome<Vec<UserId>> {
     let sql = "SELECT owner_id FROM message_rows WHERE guild_id = ?1 AND NOT gone
          UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> ?2
-         UNION SELECT owner_id FROM receipts WHERE guild_id = ?1
+         UNION SELECT owner_id FROM receipts WHERE guild_id = ?1 AND turn_id IN
+             (SELECT turn_id FROM receipt_keys WHERE kind = 1 AND id = ?1)
          UNION SELECT owner_id FROM snapshot_rows WHERE guild_id = ?1
          UNION SELECT s.owner_id FROM snapshot_rows s
              JOIN snapshot_messages m ON m.snapshot = s.seq WHERE m.guild_id = ?1
@@ -109,25 +110,19 @@ pub(super) fn members(session: &Session, guild: GuildId) -> Outcome<Vec<UserId>>
 /// See [`super::super::Backend::guilds`]. Steps from server to server along the
 /// index, reading each one's rows only up to the first that is not deleted.
 pub(super) fn guilds(session: &Session) -> Outcome<Vec<GuildId>> {
-    let sql = "WITH RECURSIVE each(id) AS (
-             SELECT min(guild_id) FROM message_rows
-             UNION ALL
-             SELECT (SELECT min(guild_id) FROM message_rows WHERE guild_id > each.id)
-                 FROM each WHERE each.id IS NOT NULL
-         ),
-         source(id) AS (
+    let sql = "WITH RECURSIVE source(id) AS (
              SELECT min(guild_id) FROM message_sources
              UNION ALL
              SELECT (SELECT min(guild_id) FROM message_sources WHERE guild_id > source.id)
                  FROM source WHERE source.id IS NOT NULL
          ),
          named(id) AS (
-             SELECT min(guild_id) FROM receipt_people WHERE guild_id > ?1
+             SELECT min(id) FROM receipt_keys WHERE kind = 1 AND id > ?1
              UNION ALL
-             SELECT (SELECT min(guild_id) FROM receipt_people WHERE guild_id > named.id)
+             SELECT (SELECT min(id) FROM receipt_keys WHERE kind = 1 AND id > named.id)
                  FROM named WHERE named.id IS NOT NULL
          )
-         SELECT id FROM each WHERE EXISTS
+         SELECT id FROM message_guilds each WHERE EXISTS
              (SELECT 1 FROM message_rows WHERE guild_id = each.id AND NOT gone)
          UNION SELECT id FROM source WHERE EXISTS
              (SELECT 1 FROM message_sources s JOIN message_rows r ON r.id = s.row_id

@@ -198,9 +198,10 @@ fn params_of(key: &TurnKey) -> (i64, String, &str) {
     )
 }
 
-/// The rows of a turn. `+` keeps `SQLite` from using the conversation's index,
+/// The rows of a turn, early or not. `+` keeps `SQLite` from using the conversation's index,
 /// which finds far more rows than that of turns.
-pub(super) const OF_TURN: &str = "turn_id = ?1 AND +scope = ?2 AND +agent_name = ?3";
+pub(super) const OF_TURN: &str =
+    "early IN (0, 1) AND turn_id = ?1 AND +scope = ?2 AND +agent_name = ?3";
 
 /// A conversation's newest rows, oldest first. If times increase with ordinals,
 /// it stops at the first row that is too old, so older rows cost nothing.

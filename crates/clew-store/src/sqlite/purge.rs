@@ -115,7 +115,7 @@ pub(super) fn edit_message(
                  CROSS JOIN message_texts t ON t.id = r.text_id
              WHERE h.channel_id = ?1 AND h.message_id = ?2 AND NOT r.gone
                  AND r.discord_message_id = ?2
-                 AND (coalesce(r.parts, t.parts) IS NULL OR r.role = 'user')
+                 AND (r.parts IS NULL OR r.role = 'user')
                  AND t.content <> ?3";
         let values = (key.0, key.1, text);
         let rows: Vec<i64> = all(connection, sql, values, |row| Ok(row.get(0)?))?;
@@ -134,7 +134,7 @@ pub(super) fn held_messages(
     to: MessageId,
 ) -> Outcome<Vec<MessageId>> {
     let sql = "SELECT h.message_id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
-             WHERE h.channel_id = ?1 AND h.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
+             WHERE h.channel_id = ?1 AND h.message_id BETWEEN max(?2, 1) AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_messages
              WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
          UNION SELECT s.message_id FROM message_sources s
@@ -142,8 +142,8 @@ pub(super) fn held_messages(
              WHERE s.channel_id = ?1 AND s.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_sources
              WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-         UNION SELECT message_id FROM receipt_ids
-             WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+         UNION SELECT other FROM receipt_keys
+             WHERE kind = 0 AND id = ?1 AND other BETWEEN max(?2, 1) AND ?3
          UNION SELECT link_message FROM fact_rows
              WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
          ORDER BY 1";

@@ -6,7 +6,7 @@ use super::fault::Outcome;
 use super::row::{SqliteRow, number};
 use super::session::Session;
 use super::statement::{first, run};
-use crate::columns::{self, RECEIPT, guild_key, user_key};
+use crate::columns::{self, RECEIPT};
 use crate::model::{ReceiptLimits, StoredReceipt};
 use crate::table::{Table, receipts_beyond};
 use clew_context::model::{ChannelId, MessageId, UserId};
@@ -23,17 +23,7 @@ pub(super) fn put(connection: &Connection, receipt: &StoredReceipt) -> Outcome<(
         "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
     );
     let values = params_from_iter(columns::receipt_cells(receipt));
-    run(connection, &sql, values)?;
-    let mut held =
-        connection.prepare_cached("INSERT OR IGNORE INTO receipt_ids VALUES (?1, ?2, ?3)")?;
-    for id in receipt.message_ids() {
-        held.execute((number(receipt.channel.get()), number(id.get()), turn))?;
-    }
-    let mut named = connection.prepare_cached("INSERT INTO receipt_people VALUES (?1, ?2, ?3)")?;
-    for (guild, user) in receipt.people() {
-        named.execute((turn, guild_key(guild), user_key(user)))?;
-    }
-    Ok(())
+    run(connection, &sql, values).map(drop)
 }
 
 /// See [`super::super::Backend::receipt_of`].
@@ -42,8 +32,8 @@ pub(super) fn receipt_of(
     channel: ChannelId,
     message: MessageId,
 ) -> Outcome<Option<StoredReceipt>> {
-    let which = "turn_id = (SELECT max(turn_id) FROM receipt_ids
-         WHERE channel_id = ?1 AND message_id = ?2)";
+    let which = "turn_id = (SELECT max(turn_id) FROM receipt_keys
+         WHERE kind = 0 AND id = ?1 AND other = ?2)";
     one(
         session,
         which,
@@ -57,7 +47,8 @@ pub(super) fn last_receipt(
     channel: ChannelId,
     reader: UserId,
 ) -> Outcome<Option<StoredReceipt>> {
-    let which = "channel_id = ?1 AND (NOT is_private OR owner_id = ?2)
+    let which = "turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?1)
+         AND (NOT is_private OR owner_id = ?2)
          ORDER BY at DESC, turn_id DESC LIMIT 1";
     one(
         session,

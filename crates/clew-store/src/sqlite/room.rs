@@ -59,7 +59,8 @@ pub(super) fn make(connection: &Connection, most: i64) -> Outcome<()> {
 fn drop_receipts(connection: &Connection) -> Outcome<()> {
     connection.execute(
         "DELETE FROM receipts WHERE NOT EXISTS
-             (SELECT 1 FROM message_rows r WHERE r.turn_id = receipts.turn_id)",
+             (SELECT 1 FROM message_rows r
+                 WHERE r.early IN (0, 1) AND r.turn_id = receipts.turn_id)",
         [],
     )?;
     Ok(())

@@ -167,7 +167,6 @@ pub(super) fn insert_message(
         columns::write_ids(&message.parts),
         stage == Stage::Early,
     ])?;
-    hold_messages(connection, row, message)?;
     insert_sources(connection, "message_sources", row, &message.sources)?;
     Ok(row)
 }
@@ -183,19 +182,7 @@ pub(super) fn confirm_message(
     let first = message.message.map(|id| number(id.get()));
     let target = message.target.map(|id| number(id.get()));
     let values = (row, first, columns::write_ids(&message.parts), target);
-    run(connection, sql, values)?;
-    hold_messages(connection, row, message)
-}
-
-/// Notes the messages that a row is made of.
-fn hold_messages(connection: &Connection, row: i64, message: &StoredMessage) -> Outcome<()> {
-    let mut held = connection.prepare_cached(
-        "INSERT OR IGNORE INTO message_ids (channel_id, message_id, row_id) VALUES (?1, ?2, ?3)",
-    )?;
-    for id in message.message.iter().chain(&message.parts) {
-        held.execute((number(message.channel.get()), number(id.get()), row))?;
-    }
-    Ok(())
+    run(connection, sql, values).map(drop)
 }
 
 /// Inserts what an entry was made from.

@@ -24,7 +24,8 @@ const ROWS_OF_MESSAGES: &str = "id IN (
     )
     SELECT id FROM hits
     UNION
-    SELECT turn.id FROM hits CROSS JOIN message_rows turn ON turn.turn_id = hits.turn_id
+    SELECT turn.id FROM hits CROSS JOIN message_rows turn
+        ON turn.early IN (0, 1) AND turn.turn_id = hits.turn_id
         AND +turn.scope = hits.scope AND +turn.agent_name = hits.agent_name
     WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
         AND turn.role IN ('tool_use', 'tool_result')))";
@@ -51,6 +52,15 @@ pub(super) const COUNTERS: Table = Table {
 
 const MESSAGES: Table = Table {
     columns: MESSAGE,
+    of_user: Some(
+        "id IN (SELECT id FROM message_rows WHERE guild_id IS NULL AND owner_id = ?
+             UNION ALL SELECT own.id FROM message_guilds each CROSS JOIN message_rows own
+                 ON own.guild_id = each.id AND own.owner_id = ?)",
+    ),
+    of_channel: Some(
+        "id IN (SELECT row_id FROM message_ids WHERE channel_id = ?
+             UNION ALL SELECT id FROM message_rows WHERE early = 1 AND thread_id = ?)",
+    ),
     of_message: Some(ROWS_OF_MESSAGES),
     before: Some(OLD_ROWS),
     sources: Some(Sources {
@@ -63,7 +73,8 @@ const MESSAGES: Table = Table {
 
 /// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
-    SELECT 1 FROM message_rows made JOIN message_rows of_turn ON of_turn.turn_id = made.turn_id
+    SELECT 1 FROM message_rows made JOIN message_rows of_turn
+        ON of_turn.early IN (0, 1) AND of_turn.turn_id = made.turn_id
         AND +of_turn.scope = made.scope AND +of_turn.agent_name = made.agent_name
     WHERE made.id = row_id AND NOT of_turn.gone AND ?3 > CASE
         WHEN of_turn.restored_from IS NULL THEN of_turn.timestamp
@@ -86,6 +97,21 @@ const SNAPSHOTS: Table = Table {
     ..Table::SNAPSHOTS
 };
 
+const RECEIPTS: Table = Table {
+    of_guild: Some(
+        "guild_id = ? AND turn_id IN
+             (SELECT turn_id FROM receipt_keys WHERE kind = 1 AND id = ?)",
+    ),
+    of_user: Some(
+        "owner_id = ? AND turn_id IN (SELECT turn_id FROM receipt_people WHERE author_id = ?)",
+    ),
+    of_channel: Some("turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?)"),
+    of_message: Some(
+        "turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?1 AND other {ids})",
+    ),
+    ..Table::RECEIPTS
+};
+
 /// The table of a kind; `None` for logs, which are files.
 pub(super) const fn table(kind: Kind) -> Option<Table> {
     let table = match kind {
@@ -97,7 +123,7 @@ pub(super) const fn table(kind: Kind) -> Option<Table> {
             ..Table::MARKERS
         },
         Kind::Snapshots => SNAPSHOTS,
-        Kind::Receipts => Table::RECEIPTS,
+        Kind::Receipts => RECEIPTS,
         Kind::UserFacts => Table {
             only: "subject = 'user'",
             ..FACTS

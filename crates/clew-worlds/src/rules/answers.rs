@@ -235,7 +235,8 @@ fn recorded(evidence: &Evidence) -> BTreeMap<u32, Id> {
 /// too old.
 fn left_out(evidence: &Evidence) -> BTreeSet<u32> {
     let is_left = |line: &Value| {
-        let counts = ["failed", "unread", "left_out"].map(|count| &line["detail"][count]);
+        let counts =
+            ["failed", "unread", "too_old", "too_many"].map(|count| &line["detail"][count]);
         counts.iter().any(|count| count.as_u64() != Some(0))
     };
     let lines = evidence.by_process();

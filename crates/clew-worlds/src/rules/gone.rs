@@ -205,9 +205,21 @@ impl Sight {
 /// was asked for, or when a process was told that the channel is hidden.
 pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
     let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
-    // Who wrote what, also what an app has posted in their place since.
-    let said = evidence.said();
-    let wrote: BTreeSet<(Mark, Id)> = said.map(|(_, said)| (said.mark, said.author)).collect();
+    // Who wrote what, also by an edit, and what an app has posted in their place since.
+    let mut wrote: BTreeSet<(Mark, Id)> = BTreeSet::new();
+    let mut authors: BTreeMap<Id, Id> = BTreeMap::new();
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Said(said) => {
+                authors.insert(said.message, said.author);
+                wrote.insert((said.mark, said.author));
+            }
+            What::Edited { message, is, .. } => {
+                wrote.extend(authors.get(message).map(|author| (*is, *author)));
+            }
+            _ => {}
+        }
+    }
     let mut sight = Sight::default();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {

@@ -180,7 +180,6 @@ async fn count() {
                      id / 2 % 100, 'member/{GUILD}/{CHANNEL}/' || (id / 2 % 100), (id + 1) / 2,
                      id / 200, (id + 1) % 2
                  FROM message_texts;
-             INSERT INTO message_ids SELECT thread_id, discord_message_id, id FROM message_rows;
              COMMIT;"
         ))
         .unwrap();
@@ -506,5 +505,89 @@ async fn a_migrated_file_of_version_1_has_everything_and_no_deleted_byte() {
     assert_eq!(store.append(&new).await.unwrap(), 1);
     let gone = store.purge(&Purge::Channel(SOURCE.channel)).await.unwrap();
     assert_eq!(gone.total(), 1);
+    store.close().await.unwrap();
+}
+
+/// The schema before ids were kept by triggers.
+const VERSION_5: [&str; 5] = [
+    VERSION_1,
+    include_str!("../../../../src/sqlite/schema_2.sql"),
+    include_str!("../../../../src/sqlite/schema_3.sql"),
+    include_str!("../../../../src/sqlite/schema_4.sql"),
+    include_str!("../../../../src/sqlite/schema_5.sql"),
+];
+
+#[tokio::test]
+async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
+    let place = Place::new();
+    let newest = Place::new();
+    let store = newest.open();
+    let mut all = world::<fixture::Sqlite>("");
+    all.retain(|record| record.kind() != Kind::Snapshots);
+    store.write(&all).await.unwrap();
+    store.append_early(&turn(3, 9_000, "early")).await.unwrap();
+    let expected = everything(&store).await;
+    store.close().await.unwrap();
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    let old = place.beside();
+    for step in VERSION_5 {
+        old.execute_batch(step).unwrap();
+    }
+    old.execute("ATTACH ?1 AS newest", [newest.file().to_str().unwrap()])
+        .unwrap();
+    for table in [
+        "message_texts",
+        "message_rows",
+        "message_sources",
+        "conversations",
+        "agents",
+        "markers",
+        "fact_rows",
+        "fact_texts",
+        "receipts",
+        "opt_outs",
+        "guild_settings",
+        "departures",
+    ] {
+        let sql = "SELECT group_concat(name) FROM pragma_table_info(?1, 'main')";
+        let columns: String = old.query_row(sql, [table], |row| row.get(0)).unwrap();
+        let sql =
+            format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}");
+        old.execute(&sql, []).unwrap();
+    }
+    old.execute_batch(&format!(
+        "INSERT INTO main.message_ids SELECT * FROM newest.message_ids WHERE message_id <> 0;
+         INSERT INTO receipt_ids
+             SELECT id, other, turn_id FROM newest.receipt_keys WHERE kind = 0 AND other <> 0;
+         INSERT INTO receipt_people
+             SELECT turn_id, id, other FROM newest.receipt_keys WHERE kind = 1;
+         DETACH newest;
+         UPDATE message_texts SET parts =
+             (SELECT parts FROM message_rows r WHERE r.text_id = message_texts.id);
+         UPDATE message_rows SET parts = NULL;
+         PRAGMA application_id = {};
+         PRAGMA user_version = 5;",
+        u32::from_be_bytes(*b"Clew")
+    ))
+    .unwrap();
+    drop(old);
+    let store = place.open();
+    assert_eq!(everything(&store).await, expected);
+    for table in ["message_ids", "receipt_keys", "message_sources"] {
+        let [new, old] = [&newest, &place].map(|place| {
+            let beside = place.beside();
+            let mut rows = beside.prepare(&format!("SELECT * FROM {table}")).unwrap();
+            let columns = rows.column_count();
+            let mut rows = rows.query([]).unwrap();
+            let mut all = Vec::new();
+            while let Some(row) = rows.next().unwrap() {
+                let each = (0..columns).map(|at| row.get::<_, Option<i64>>(at).unwrap());
+                all.push(each.collect::<Vec<_>>());
+            }
+            all
+        });
+        assert!(!new.is_empty(), "{table}");
+        assert_eq!(new, old, "{table}");
+    }
     store.close().await.unwrap();
 }
