@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
 use crate::plan::{Command, Plan, StoreKind};
-use crate::twins::Twins;
+use crate::twins::{self, Twins};
 use crate::world::World;
 
 /// What is known of a world that is over.
@@ -99,7 +99,7 @@ impl Evidence {
                     .filter_map(|line| serde_json::from_str(line).ok());
                 telemetry.extend(lines);
                 in_telemetry.extend(marks(&text));
-            } else {
+            } else if !below.starts_with(twins::FOLDER) {
                 on_disk.push((below, marks(&text)));
             }
         }

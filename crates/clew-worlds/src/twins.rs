@@ -15,6 +15,8 @@ use crate::plan::{Plan, StoreKind};
 use crate::postgres::{Postgres, query_each};
 use crate::world::lock;
 
+/// Where they are, below a world's folder. What is no longer in files is not removed from them.
+pub(crate) const FOLDER: &str = "twins";
 /// What each kind of store answers in its own way: sizes on disk, and what there is to tidy.
 const OWN: [&str; 5] = ["sizes", "stats", "check", "tidy", "vacuum"];
 
@@ -39,11 +41,12 @@ pub(crate) struct Twins {
 }
 
 impl Twins {
-    /// Empty stores of the other kinds, below a folder.
+    /// Empty stores of the other kinds, below a world's folder.
     ///
     /// # Errors
     /// What kept one from being opened.
     pub(crate) fn open(plan: &Plan, folder: &Path, clock: &Clock) -> Result<Self, String> {
+        let folder = folder.join(FOLDER);
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let mut addresses = Vec::new();

@@ -214,7 +214,18 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             _ => {}
         }
     }
+    if is_left_unexplained(evidence, said) {
+        return Some("unexplained");
+    }
     (is_fault && is_failed(evidence, said)).then_some("failed")
+}
+
+/// Whether a killed process left a part of its answer that its claim did not know yet, and the next
+/// one came too late for the nonce: the part counts as the answer.
+fn is_left_unexplained(evidence: &Evidence, said: &Said) -> bool {
+    let messages = messages_of(said);
+    let mut ended = evidence.told("turn_done");
+    ended.any(|line| is_about(line, &messages) && line["detail"]["left"] == "unexplained")
 }
 
 /// The questions whose turns are stored, or will be, with their messages.
