@@ -491,6 +491,7 @@ async fn what_waits_for_a_store_that_is_well_is_stored_later() {
     };
     let shutdown = tokio_util::sync::CancellationToken::new();
     tokio::select! {
+        biased;
         () = memory.recover(&shutdown) => unreachable!("nobody shuts it down"),
         stored = tokio::time::timeout(Duration::from_secs(20), stored) => stored.unwrap(),
     }

@@ -29,8 +29,6 @@ pub(crate) struct Evidence {
     /// The rows of turns that the store holds.
     pub(crate) rows: Vec<StoredMessage>,
     pub(crate) store: StoreKind,
-    /// Whether anybody asked with a link.
-    pub(crate) has_links: bool,
     /// What stores of other kinds answered otherwise; none if none was asked.
     pub(crate) differences: Option<Vec<String>>,
     /// The plan's own settings.
@@ -125,7 +123,6 @@ impl Evidence {
             posts,
             rows,
             store: plan.store,
-            has_links: plan.has_links(),
             differences: world.twins.as_ref().map(Twins::differences),
             settings: plan.settings.clone(),
         })

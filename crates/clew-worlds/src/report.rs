@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::evidence::{Evidence, Post};
 use crate::history::{MarkOf, What};
-use crate::plan::{Act, Plan};
+use crate::plan::{Act, FaultAct, Plan};
 use crate::rules::{RULES, Verdict, losses};
 
 /// How much of the history is shown of a world that fails.
@@ -135,8 +135,13 @@ impl Totals {
         );
         let share = |count: usize| 100 * count / (*worlds).max(1);
         println!("faults, in how many of a hundred worlds:");
-        for (name, count) in &self.faults {
-            println!("  {name:<26} {:>3}", share(*count));
+        let known = FaultAct::NAMES.into_iter().chain(["killed", "stopped"]);
+        for name in known
+            .chain(self.faults.keys().copied())
+            .collect::<BTreeSet<_>>()
+        {
+            let count = self.faults.get(name).copied().unwrap_or_default();
+            println!("  {name:<26} {:>3}", share(count));
         }
         println!("rules, in how many of a hundred worlds they judged and held:");
         for rule in RULES {

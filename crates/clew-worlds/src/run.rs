@@ -34,7 +34,7 @@ use crate::seams::net::{MODEL_URL, Net};
 use crate::seams::store::TroubledStore;
 use crate::stored;
 use crate::twins::Twins;
-use crate::world::{ModelTrouble, StoreTrouble, World};
+use crate::world::World;
 
 /// How long the world is left alone at its end: longer than anything waits to be tried again.
 const QUIET: Duration = Duration::from_mins(20);
@@ -401,7 +401,7 @@ impl Stage {
             }
             FaultAct::ClockJumps { ms } => self.world.clock.set_off(ms),
         }
-        self.world.note(What::Fault { name: name(fault) });
+        self.world.note(What::Fault { name: fault.name() });
     }
 
     /// All faults end.
@@ -442,37 +442,5 @@ async fn watch_health(net: Net, begun: oneshot::Receiver<Arc<Services>>) {
         }
         drop(services);
         sleep(HEALTH).await;
-    }
-}
-
-/// How a fault is counted.
-fn name(fault: FaultAct) -> &'static str {
-    match fault {
-        FaultAct::Model(ModelTrouble::Status(_), _) => "model_status",
-        FaultAct::Model(ModelTrouble::BreaksOff, _) => "model_breaks_off",
-        FaultAct::Model(ModelTrouble::Hangs(_), _) => "model_hangs",
-        FaultAct::Model(ModelTrouble::Slow(_), _) => "model_slow",
-        FaultAct::Model(ModelTrouble::Empty, _) => "model_empty",
-        FaultAct::Store(StoreTrouble::Fails, _) => "store_fails",
-        FaultAct::Store(StoreTrouble::AppliedButLost, _) => "store_applied_but_lost",
-        FaultAct::Store(StoreTrouble::Full, _) => "store_full",
-        FaultAct::Store(StoreTrouble::Held, _) => "store_held",
-        FaultAct::Store(StoreTrouble::Hangs(_), _) => "store_hangs",
-        FaultAct::RestStatus { .. } => "rest_status",
-        FaultAct::RestLimited { .. } => "rest_limited",
-        FaultAct::RestLate { .. } => "rest_late",
-        FaultAct::RestBroken { .. } => "rest_broken",
-        FaultAct::RestTruncated { .. } => "rest_truncated",
-        FaultAct::RestShort { .. } => "rest_short",
-        FaultAct::RestHangs { .. } => "rest_hangs",
-        FaultAct::GatewayDrops => "gateway_drops",
-        FaultAct::GatewayCloses => "gateway_closes",
-        FaultAct::GatewayAsksToReconnect => "gateway_asks_to_reconnect",
-        FaultAct::GatewayInvalidates { .. } => "gateway_invalidates",
-        FaultAct::GatewayForgets => "gateway_forgets",
-        FaultAct::HeartbeatsUnanswered { .. } => "heartbeats_unanswered",
-        FaultAct::EventsLate { .. } => "events_late",
-        FaultAct::EventsTwice { .. } => "events_twice",
-        FaultAct::ClockJumps { .. } => "clock_jumps",
     }
 }

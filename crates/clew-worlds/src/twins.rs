@@ -20,6 +20,9 @@ pub(crate) const FOLDER: &str = "twins";
 /// What each kind of store answers in its own way: sizes on disk, and what there is to tidy.
 const OWN: [&str; 5] = ["sizes", "stats", "check", "tidy", "vacuum"];
 
+const FILES: &str = "files";
+/// What files do as databases do that also hold what files never do, or no longer.
+const IN_FILES: [&str; 3] = ["facts", "cleared_at", "agent_created"];
 /// What files do as databases do.
 const OF_FILES: [&str; 5] = [
     "facts",
@@ -50,9 +53,10 @@ impl Twins {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let mut addresses = Vec::new();
-        if plan.store != StoreKind::Sqlite {
-            addresses.push(("sqlite", StoreAddress::Sqlite(folder.join("twin.db"))));
-        }
+        addresses.push(match plan.store {
+            StoreKind::Sqlite => (FILES, StoreAddress::Files(folder.join("users"))),
+            StoreKind::Files => ("sqlite", StoreAddress::Sqlite(folder.join("twin.db"))),
+        });
         let database = on(&runtime, || Box::pin(Postgres::shared().fresh_database()));
         let postgres = StoreAddress::Postgres(Secret::new(database.url));
         addresses.push(("postgres", postgres));
@@ -89,7 +93,7 @@ impl Twins {
     ) {
         for (name, store) in &self.stores {
             let twin = on(&self.runtime, || call(store));
-            if !self.is_compared(operation) {
+            if !self.is_compared(name, operation) {
                 continue;
             }
             let (answer, twin) = (compared(answer), compared(&twin));
@@ -102,9 +106,12 @@ impl Twins {
 
     /// Whether the world's store and its twin do the same here: files hold the last few turns of a
     /// conversation and fewer kinds.
-    fn is_compared(&self, operation: &str) -> bool {
-        let is_in_files = self.of == StoreKind::Sqlite || OF_FILES.contains(&operation);
-        !OWN.contains(&operation) && is_in_files
+    fn is_compared(&self, twin: &str, operation: &str) -> bool {
+        let alike = match self.of {
+            StoreKind::Files => OF_FILES.contains(&operation),
+            StoreKind::Sqlite => twin != FILES || IN_FILES.contains(&operation),
+        };
+        !OWN.contains(&operation) && alike
     }
 
     /// What they answered otherwise, in order.

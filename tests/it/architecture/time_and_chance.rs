@@ -148,6 +148,33 @@ fn nobody_else_reads_time_that_cannot_be_set() {
     );
 }
 
+/// Otherwise tokio begins with a branch by chance that no world sets.
+#[test]
+fn a_select_that_a_world_runs_is_biased() {
+    let run = [
+        "src/app",
+        "src/turn",
+        "src/memory",
+        "crates/clew-discord/src",
+    ];
+    let mut problems = Vec::new();
+    for source in sources() {
+        let path = &source.path;
+        if run.iter().any(|folder| path.starts_with(folder)) {
+            let select = "select! {";
+            let mut after =
+                starts_of(&source.code, select).map(|at| &source.code[at + select.len()..]);
+            if after.any(|rest| !rest.trim_start().starts_with("biased;")) {
+                problems.push(path.display().to_string());
+            }
+        }
+    }
+    none(
+        &problems,
+        "write `biased;` first, and the branches in their order, in",
+    );
+}
+
 #[test]
 fn nobody_else_takes_chance() {
     only(

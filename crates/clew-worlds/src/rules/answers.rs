@@ -13,6 +13,8 @@ use crate::history::{Mark, MarkOf, Said, What};
 use crate::seams::model::LAST_WORD;
 
 const MINUTE: i64 = 60_000;
+/// How long after a fresh session the last page is read, in milliseconds.
+const CAUGHT_UP: i64 = 2 * MINUTE;
 
 /// How long after a question its copy by an app is known as one, in milliseconds.
 const COPY_IS_KNOWN: i64 = 5_000;
@@ -148,8 +150,26 @@ fn is_responded(evidence: &Evidence, said: &Said) -> bool {
         let replies = |to: Id| to == said.message || said.in_place_of == Some(to);
         match answers.next() {
             Some(mark) => is_asked(mark) && is_whole(&post.text),
-            None => post.replies_to.is_some_and(replies),
+            None => {
+                post.replies_to.is_some_and(replies) && may_fail(evidence, &marks, post.message)
+            }
         }
+    })
+}
+
+/// Whether a turn could fail by the time at which the bot said that it had: its model did, or something
+/// was broken before.
+fn may_fail(evidence: &Evidence, marks: &[Mark], told: Id) -> bool {
+    let mut before = evidence
+        .history
+        .iter()
+        .take_while(|one| !matches!(&one.what, What::Posted { message, .. } if *message == told));
+    before.any(|happened| match &happened.what {
+        What::ModelFailed { question } => question.is_some_and(|of| marks.contains(&of)),
+        What::Fault { name } => ["store_", "rest_", "model_"]
+            .iter()
+            .any(|of| name.starts_with(of)),
+        _ => false,
     })
 }
 
@@ -166,7 +186,11 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let (mut here, mut has_called) = (BTreeSet::new(), false);
     let left_out = left_out(evidence);
     let (mut is_held, mut is_archived) = (false, false);
-    let is_short = evidence.has_met("rest_short");
+    let mut shorts = evidence.history.iter().filter_map(|one| {
+        let is_short = matches!(one.what, What::Fault { name: "rest_short" });
+        is_short.then_some(one.at)
+    });
+    let short_from = shorts.next().unwrap_or(i64::MAX);
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
     for happened in &evidence.history {
@@ -184,7 +208,9 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             What::Greeted { .. } if is_archived => return Some("archived"),
             // Direct conversations are looked for where something is stored of them.
             // What a short page lacks is not known to be there.
-            What::Greeted { .. } if is_short && happened.at >= at => return Some("short_page"),
+            What::Greeted { .. } if happened.at >= at && short_from < happened.at + CAUGHT_UP => {
+                return Some("short_page");
+            }
             What::Greeted { process } if happened.at >= at && left_out.contains(process) => {
                 return Some("left_out");
             }

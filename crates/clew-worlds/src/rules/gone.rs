@@ -333,6 +333,7 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
     let texts = evidence.texts();
     let mut callers: BTreeMap<Id, (Id, i64)> = BTreeMap::new();
     let mut answered: BTreeMap<u32, i64> = BTreeMap::new();
+    let mut remembered: Vec<(Mark, Id, i64)> = Vec::new();
     let mut gone: BTreeSet<Mark> = BTreeSet::new();
     for happened in &evidence.history {
         match &happened.what {
@@ -342,6 +343,12 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
                 command: Command::Erase | Command::OptOut,
                 ..
             } => drop(callers.insert(*interaction, (*user, happened.at))),
+            What::Called {
+                user,
+                command: Command::Remember,
+                mark,
+                ..
+            } => remembered.extend(mark.map(|mark| (mark, *user, happened.at))),
             What::CallAnswered { interaction, text }
                 if ["Erased:", "nothing to erase", "You have opted out"]
                     .iter()
@@ -354,6 +361,16 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
                     let over = answered.get(&mark.number)?;
                     (said.author == *user && over + OVER < *from).then_some(*mark)
                 }));
+                let theirs = remembered
+                    .iter()
+                    .filter(|(_, by, at)| by == user && at + OVER < *from);
+                gone.extend(theirs.map(|(mark, ..)| *mark));
+                let answers = gone.iter().filter(|mark| mark.of == MarkOf::Question);
+                let answers = answers.map(|mark| Mark {
+                    of: MarkOf::Answer,
+                    ..*mark
+                });
+                gone.append(&mut answers.collect());
             }
             What::Posted { marks, .. } => {
                 let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
@@ -515,7 +532,6 @@ mod tests {
             posts: Vec::new(),
             rows: Vec::new(),
             store: StoreKind::Sqlite,
-            has_links: false,
             differences: None,
             settings: Vec::new(),
         })

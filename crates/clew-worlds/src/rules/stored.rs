@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clew_simulator::Id;
 use clew_store::model::{StoredMessage, StoredRole};
+use serde_json::Value;
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
@@ -17,7 +18,18 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     for row in &evidence.rows {
         turns.entry(row.turn.0).or_default().push(row);
     }
-    let has_read = evidence.has_called_tools() || evidence.has_links;
+    // An answer made from what is gone elsewhere goes, too: a tool read it, a link led there, or an earlier
+    // answer was made from it.
+    let of = |is_meant: fn(&Value) -> bool| -> BTreeSet<&str> {
+        let lines = evidence.telemetry.iter().filter(|line| is_meant(line));
+        lines.filter_map(|line| line["msg_id"].as_str()).collect()
+    };
+    let read = of(|line| line["event"] == "tool_called" || !line["detail"]["links"].is_null());
+    let went_on = of(|line| {
+        let shown = ["block_msgs", "history_msgs", "recalled_msgs"]
+            .map(|count| line["detail"][count].as_u64());
+        shown.iter().any(|count| *count > Some(0))
+    });
     let is_whole = |rows: &[&StoredMessage]| {
         let roles: Vec<StoredRole> = rows.iter().map(|row| row.role).collect();
         let called = [StoredRole::ToolUse, StoredRole::ToolResult];
@@ -25,8 +37,11 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
             |row: &&StoredMessage| (row.scope, row.ordinal) == (rows[0].scope, rows[0].ordinal);
         let is_whole = matches!(&roles[..], [StoredRole::User, tools @ .., StoredRole::Assistant]
             if tools.chunks(2).all(|round| round == called));
-        // An answer made from what is gone elsewhere goes, too: a tool read it, or a link led there.
-        (is_whole || roles == [StoredRole::User] && has_read) && rows.iter().all(is_one)
+        let has_read = || {
+            let turn = rows[0].turn.0.to_string();
+            read.contains(&*turn) || !read.is_empty() && went_on.contains(&*turn)
+        };
+        (is_whole || roles == [StoredRole::User] && has_read()) && rows.iter().all(is_one)
     };
     let found = turns.iter().find(|(_, rows)| !is_whole(rows));
     let found = found.map(|(turn, rows)| {
