@@ -76,16 +76,11 @@ pub(super) async fn choices(
     Path(channel): Path<String>,
     Body(typing): Body<Typing>,
 ) -> Answer {
-    let Typing {
-        author,
-        command,
-        option,
-        typed,
-    } = typing;
-    let (channel, author) = may_call(&shared, &channel, &author)?;
-    is_offered(&shared, author, channel, &command)?;
+    let (channel, author) = may_call(&shared, &channel, &typing.author)?;
+    let (command, option) = (&typing.command, &typing.option);
+    is_offered(&shared, author, channel, command)?;
     let discord = &shared.discord;
-    let choices = discord.complete(author, channel, &command, &option, &typed);
+    let choices = discord.complete(author, channel, command, option, &typing.typed);
     let choices = timeout(RESPONDING, choices).await.map_err(|_| silent())?;
     let choices = choices.map_err(refused)?.into_iter();
     let choices = choices.map(|(name, value)| json!({"name": name, "value": value}));

@@ -46,19 +46,11 @@ pub(super) async fn open(
     Body(thread): Body<NewThread>,
 ) -> Answer {
     let (channel, author) = (id(&channel)?, id(&thread.author)?);
-    let chars = thread.name.chars().count();
-    if thread.name.trim().is_empty() || chars > MOST_NAME_CHARS {
-        return Err(ApiError::bad(format!(
-            "a thread's name has 1 to {MOST_NAME_CHARS} characters"
-        )));
-    }
+    let name = messages::name("a thread", &thread.name, MOST_NAME_CHARS)?;
     let content = thread.content.as_deref().unwrap_or_default().trim();
     messages::text(content)?;
-    let opened = shared
-        .discord
-        .world(|world| plan(world, channel, author, &thread))?;
     let discord = &shared.discord;
-    let name = thread.name.trim();
+    let opened = discord.world(|world| plan(world, channel, author, &thread))?;
     let id = match opened {
         Opened::Post(tags, content) => discord.forum_post(channel, author, name, &tags, content),
         Opened::FromMessage(message) => discord.thread_from(channel, message, name, author),
