@@ -25,6 +25,7 @@ pub(super) struct Scenario {
 }
 
 /// The recording after the operations so far.
+#[derive(Default)]
 pub(super) struct StagedScenario {
     users: HashMap<UserId, ScenarioUser>,
     bot: Option<UserId>,
@@ -49,11 +50,7 @@ impl StagedScenario {
         let mut stage = Self {
             users: users.map(|user| (user.id, user)).collect(),
             bot: id,
-            channels: BTreeMap::new(),
-            hidden: BTreeSet::new(),
-            tags: HashMap::new(),
-            messages: BTreeMap::new(),
-            deleted: BTreeSet::new(),
+            ..Self::default()
         };
         for dm in dms {
             let kind = ChannelKind::Dm.number();
