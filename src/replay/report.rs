@@ -182,10 +182,8 @@ impl<'a> Reporter<'a> {
         )?;
         let included = included.iter().map(MessageId::to_string);
         list(out, "included", included)?;
-        let ties: Vec<String> = ties(outcome)
-            .map(|(id, tie)| format!("{id} ({})", tie.as_str()))
-            .collect();
-        list(out, "conversation", ties.into_iter())?;
+        let ties = ties(outcome).map(|(id, tie)| format!("{id} ({})", tie.as_str()));
+        list(out, "conversation", ties)?;
         list(out, "recalled", recalled.iter().map(MessageId::to_string))?;
         let reasons = block
             .omitted
@@ -292,15 +290,11 @@ fn included(outcome: &ReplayOutcome) -> Vec<MessageId> {
 }
 
 /// Writes several items on one line, or nothing if there are none.
-fn list(
-    out: &mut dyn Write,
-    what: &str,
-    items: impl ExactSizeIterator<Item = String>,
-) -> io::Result<()> {
-    if items.len() == 0 {
+fn list(out: &mut dyn Write, what: &str, items: impl Iterator<Item = String>) -> io::Result<()> {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() {
         return Ok(());
     }
-    let items: Vec<String> = items.collect();
     writeln!(out, "  {what}: {}", items.join(" "))
 }
 
