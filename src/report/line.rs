@@ -12,12 +12,11 @@ use super::words::visible;
 /// The most characters of a name: of a model, an agent, a reason.
 const LONGEST_NAME: usize = 64;
 
-/// A line. Its strings point into it if they hold no escapes.
+/// A line. Its strings point into it if they hold no escapes; one `borrow` says so of all.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub(super) ts: Text<'a>,
-    #[serde(borrow)]
     pub(super) event: Text<'a>,
     /// None outside of servers.
     #[serde(default, deserialize_with = "id")]
@@ -28,7 +27,7 @@ pub(super) struct Line<'a> {
     pub(super) user_id: Option<u64>,
     #[serde(default, deserialize_with = "turn_id")]
     pub(super) turn_id: Option<u64>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) detail: Detail<'a>,
 }
 
@@ -38,19 +37,12 @@ pub(super) struct Line<'a> {
 pub(super) struct Detail<'a> {
     #[serde(borrow)]
     pub(super) case: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) scene: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) cause: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) reason: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) outcome: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) end: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) agent: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
     pub(super) ms: Option<Number>,
     pub(super) ms_first: Option<Number>,

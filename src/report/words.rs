@@ -42,21 +42,6 @@ pub(super) fn time(millis: Option<f64>) -> String {
     }
 }
 
-/// What a stage of a turn is.
-pub(super) fn stage(name: &str) -> &str {
-    match name {
-        "queued" => "waiting for other turns",
-        "collect" => "collecting",
-        "to_model" => "event to first request",
-        "first_words" => "request to first words",
-        "request" => "request to the model",
-        "tool" => "call of a tool",
-        "store" => "storing a turn",
-        "turn" => "whole turn",
-        other => other,
-    }
-}
-
 /// A share: `97.2 %`; `-` if none.
 pub(super) fn percent(share: Option<f64>) -> String {
     match share {
