@@ -49,10 +49,8 @@ pub(super) async fn list(
     let description = description.join("\n");
     let page = Page::of(&facts, call.page()?);
     let fields = page.numbered().map(|(number, fact)| {
-        let name = format!(
-            "{number}. {}",
-            if fact.pinned { "Asked for" } else { "Learnt" }
-        );
+        let how = if fact.pinned { "Asked for" } else { "Learnt" };
+        let name = format!("{number}. {how}");
         (name, described(services, call, fact))
     });
     let embed = AnswerEmbed {
@@ -92,12 +90,11 @@ pub(super) fn described(services: &CommandServices<'_>, call: &Call, fact: &Fact
     }
     if let Some((channel, message)) = fact.link {
         let guild = match fact.origin {
-            Origin::Guild(guild) => guild.to_string(),
-            Origin::Direct | Origin::Everywhere => "@me".to_owned(),
+            Origin::Guild(guild) => Some(guild),
+            Origin::Direct | Origin::Everywhere => None,
         };
-        text.push_str(&format!(
-            " · [message](https://discord.com/channels/{guild}/{channel}/{message})"
-        ));
+        let channel = words::address(guild, channel);
+        text.push_str(&format!(" · [message]({channel}/{message})"));
     }
     text
 }
@@ -192,14 +189,11 @@ pub(super) async fn propose(
     call: &Call,
     subject: Subject,
 ) -> Result<Done, Stop> {
-    let facts = services
-        .memory
-        .listed_facts(subject)
-        .await?
-        .shown
+    let facts = services.memory.listed_facts(subject).await?.shown;
+    let all = facts
         .into_iter()
-        .rev();
-    let all = facts.map(|fact| (fact.text, fact.id.to_string()));
+        .rev()
+        .map(|fact| (fact.text, fact.id.to_string()));
     Ok(choices::matching(call, all))
 }
 
