@@ -186,19 +186,11 @@ fn tell(
     calls: &[RequestRecord],
     lines: Vec<DemoLine>,
 ) -> Played {
-    let posted = world
-        .get_channel(channel)
-        .map(|found| found.messages.range(question..));
-    let own = posted
-        .into_iter()
-        .flatten()
-        .map(|(_, message)| message)
-        .filter(|message| message.author == world.bot);
-    let answers: Vec<Message> = own.cloned().collect();
-    let replied = answers
-        .first()
-        .and_then(|answer| answer.reference)
-        .and_then(|reference| reference.message);
+    let place = world.get_channel(channel).into_iter();
+    let posted = place.flat_map(|found| found.messages.range(question..));
+    let own = posted.filter(|(_, message)| message.author == world.bot);
+    let answers: Vec<Message> = own.map(|(_, message)| message.clone()).collect();
+    let replied = answers.first().and_then(|answer| answer.reference?.message);
     Played {
         before,
         question,

@@ -110,9 +110,6 @@ fn over(more: &Value, limits: &Limits) -> String {
     String::new()
 }
 
-fn number(value: &Value) -> usize {
-    value
-        .as_u64()
-        .and_then(|n| usize::try_from(n).ok())
-        .unwrap_or(0)
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
 }
