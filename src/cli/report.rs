@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
 
 use super::FormatArg;
-use super::exit::{Ended, FAILED, Failure, cannot, failed, unprinted};
+use super::exit::{Ended, Failure, cannot, failed, found, unprinted};
 use crate::app::system_clock;
 use crate::config::Config;
 use crate::report::{self, End, Guild, Options, Report};
@@ -57,11 +56,7 @@ pub(super) fn run(args: &ReportArgs, config: &Config) -> Ended {
     };
     let report = report::read(paths, &options).map_err(cannot)?;
     print(args, &report)?;
-    Ok(if report.is_complete() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(FAILED)
-    })
+    Ok(found(report.is_complete()))
 }
 
 fn options(args: &ReportArgs, config: &Config) -> Result<Options, Failure> {
