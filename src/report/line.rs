@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-use super::words::visible;
+use crate::plot::{shortened, visible};
 
 /// The most characters of a name: of a model, an agent, a reason.
 const LONGEST_NAME: usize = 64;
@@ -90,12 +90,8 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_NAME && is_plain(text) {
         return Cow::Borrowed(text);
     }
-    let mut short: String = text.chars().take(LONGEST_NAME).map(visible).collect();
-    if text.chars().nth(LONGEST_NAME).is_some() {
-        short.pop();
-        short.push('…');
-    }
-    Cow::Owned(short)
+    let short = shortened(text, LONGEST_NAME);
+    Cow::Owned(short.chars().map(visible).collect())
 }
 
 /// A string as it stands in the line.

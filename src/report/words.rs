@@ -1,16 +1,5 @@
 //! Figures and names as people read them.
 
-use clew_context::engine::sanitise;
-
-/// The character as a terminal shows it, which obeys nothing that a file says.
-pub(super) fn visible(next: char) -> char {
-    match next {
-        '\n' | '\t' => '\u{FFFD}',
-        hidden if sanitise::is_invisible(hidden) => '\u{FFFD}',
-        next => next,
-    }
-}
-
 /// `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
