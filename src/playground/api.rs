@@ -19,6 +19,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post, put};
 use axum::{Json, Router};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -55,6 +56,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             Err(refused) => Err(ApiError::new(refused.status(), refused.body_text())),
         }
     }
+}
+
+/// Who asks.
+#[derive(Debug, Deserialize)]
+struct Caller {
+    author: String,
 }
 
 /// Serves the page.

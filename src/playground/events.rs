@@ -66,7 +66,7 @@ impl EventHub {
         let here = stream::iter([Event::default().comment("here")]);
         let listening = (self.events.subscribe(), permit);
         let events = stream::unfold(listening, |(mut events, permit)| async {
-            // None to a page that is too far behind.
+            // A page that is too far behind gets no more: it asks for all anew.
             let event = events.recv().await.ok()?;
             Some((event, (events, permit)))
         });

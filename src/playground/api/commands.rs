@@ -9,19 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Answer, Body, id, messages};
+use super::{Answer, Body, Caller, id, messages};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use clew_simulator::{Id, Invocation, Permissions, WaitError};
 
 /// How long the bot may take to respond, as on Discord.
 const RESPONDING: Duration = Duration::from_secs(3);
-
-/// Who would call.
-#[derive(Debug, Deserialize)]
-pub(super) struct Caller {
-    author: String,
-}
 
 /// A call of a command, such as `memory remember`.
 #[derive(Debug, Deserialize)]

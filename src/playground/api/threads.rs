@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 
-use super::{Answer, Body, id, messages};
+use super::{Answer, Body, Caller, id, messages};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use clew_simulator::{Channel, ChannelKind, Id, Permissions, World};
@@ -25,12 +25,6 @@ pub(super) struct NewThread {
     message: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
-}
-
-/// Whose direct conversation to open.
-#[derive(Debug, Deserialize)]
-pub(super) struct NewDirect {
-    author: String,
 }
 
 /// What kind of thread it will be.
@@ -113,9 +107,9 @@ fn post(forum: &Channel, thread: &NewThread) -> Result<Opened, ApiError> {
 
 pub(super) async fn direct(
     State(shared): State<Arc<Shared>>,
-    Body(direct): Body<NewDirect>,
+    Body(caller): Body<Caller>,
 ) -> Answer {
-    let author = id(&direct.author)?;
+    let author = id(&caller.author)?;
     let channel = shared.discord.world(|world| {
         messages::person(world, author)?;
         Ok::<_, ApiError>(world.direct(author))
