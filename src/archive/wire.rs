@@ -141,18 +141,14 @@ impl<'a> ExportMessage<'a> {
         for component in &components {
             component.texts(&mut component_text);
         }
+        let files = attachments.into_iter();
+        let snapshots = forward.into_iter().map(ExportForward::into_snapshot);
         Extras {
             embeds: embeds.into_iter().map(ExportEmbed::into_embed).collect(),
-            attachments: attachments
-                .into_iter()
-                .map(ExportAttachment::into_attachment)
-                .collect(),
+            attachments: files.map(ExportAttachment::into_attachment).collect(),
             stickers: stickers.into_iter().map(|sticker| sticker.name).collect(),
             poll: poll.map(ExportPoll::into_poll),
-            snapshots: forward
-                .into_iter()
-                .map(ExportForward::into_snapshot)
-                .collect(),
+            snapshots: snapshots.collect(),
             component_text,
             unread,
         }
