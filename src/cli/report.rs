@@ -98,11 +98,9 @@ fn print(args: &ReportArgs, report: &Report) -> Result<(), Failure> {
 }
 
 fn guild(text: &str) -> Result<Guild, String> {
-    match text {
-        "direct" => Ok(Guild::DirectMessages),
-        id => id
-            .parse()
-            .map(Guild::Server)
-            .map_err(|_| "a server's id, or `direct`".to_owned()),
+    if text == "direct" {
+        return Ok(Guild::DirectMessages);
     }
+    let id = text.parse().map_err(|_| "a server's id, or `direct`")?;
+    Ok(Guild::Server(id))
 }

@@ -6,7 +6,6 @@ use super::definition::Button;
 use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{CommandServices, choices, confirm, words};
-use crate::memory::Remembered;
 use clew_context::engine::sanitise;
 use clew_context::model::GuildId;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
@@ -131,30 +130,21 @@ pub(super) async fn remember(
     if text.trim().is_empty() {
         return Err(Stop::refused("There's nothing in that to remember."));
     }
-    let kept = services
-        .memory
-        .remember(about.subject, text, origin, call.caller())
+    let (subject, memory) = (about.subject, services.memory);
+    let kept = memory
+        .remember(subject, text, origin, call.caller())
         .await?;
-    let Some(Remembered {
-        fact,
-        known,
-        dropped,
-    }) = kept
-    else {
-        return Err(Stop::refused(about.off));
-    };
-    let verb = if known {
+    let kept = kept.ok_or_else(|| Stop::refused(about.off))?;
+    let verb = if kept.known {
         "I knew that already"
     } else {
         "Remembered"
     };
-    let mut answer = format!(
-        "{verb}:\n{}",
-        words::quoted(&described(services, call, &fact))
-    );
-    if !dropped.is_empty() {
+    let fact = words::quoted(&described(services, call, &kept.fact));
+    let mut answer = format!("{verb}:\n{fact}");
+    if !kept.dropped.is_empty() {
         answer.push_str("\nTo make room I forgot:");
-        for gone in &dropped {
+        for gone in &kept.dropped {
             answer.push_str(&format!("\n{}", words::quoted(&gone.text)));
         }
     }

@@ -214,7 +214,7 @@ fn fields(
     let all_of = |channels| listed(channels, CHANNELS_CHARS);
     let window = window(services, call, settings);
     let links = settings.link_context;
-    let links_set = links.unwrap_or(services.limits.link_context);
+    let links = links.unwrap_or(services.limits.link_context);
     vec![
         ("I remember a conversation for".to_owned(), window),
         field(
@@ -232,8 +232,8 @@ fn fields(
         ),
         field(
             "With a linked message I read",
-            around(links_set),
-            links.is_some(),
+            around(links),
+            settings.link_context.is_some(),
         ),
         field(
             "Mentioned outside threads I read",
