@@ -237,11 +237,8 @@ impl Recording {
     /// # Errors
     /// If the file can no longer be read.
     pub fn carry(&self, message: &mut Message) -> Result<(), ArchiveError> {
-        let carries = matches!(
-            message.kind,
-            MessageKind::Reply | MessageKind::ThreadStarter
-        );
-        let reference = message.reference.as_ref().filter(|_| carries);
+        let reference = message.reference.as_ref();
+        let reference = reference.filter(|_| carries(message.kind));
         let Some((reference, id)) = reference.and_then(|to| Some((to, to.message?))) else {
             return Ok(());
         };
@@ -326,6 +323,11 @@ impl Recording {
             Err(changed())
         }
     }
+}
+
+/// Whether Discord's pages attach to such a message the one that it refers to.
+const fn carries(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Reply | MessageKind::ThreadStarter)
 }
 
 /// A channel's messages, oldest first.

@@ -106,6 +106,8 @@ struct Shared {
     faults: Mutex<FaultState>,
     /// How many exports are open.
     opened: tokio::sync::Mutex<usize>,
+    /// Ends the streams of events.
+    shutdown: CancellationToken,
 }
 
 impl Playground {
@@ -157,17 +159,12 @@ impl Playground {
             suggestion,
             faults: Mutex::default(),
             opened: tokio::sync::Mutex::default(),
+            shutdown: CancellationToken::new(),
         });
-        let shutdown = CancellationToken::new();
-        tokio::spawn(relay::events(Arc::clone(&shared), shutdown.clone()));
-        tokio::spawn(relay::turns(
-            Arc::clone(&shared),
-            turns,
-            tapped,
-            shutdown.clone(),
-        ));
-        let link = shared.token.link();
-        let server = tokio::spawn(api::serve(listener, shared, shutdown.clone()));
+        tokio::spawn(relay::events(Arc::clone(&shared)));
+        tokio::spawn(relay::turns(Arc::clone(&shared), turns, tapped));
+        let (link, shutdown) = (shared.token.link(), shared.shutdown.clone());
+        let server = tokio::spawn(api::serve(listener, shared));
         Ok(Self {
             sandbox,
             #[cfg(feature = "test-util")]

@@ -31,6 +31,8 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anyhow::{Context, anyhow, ensure};
+
 use crate::archive::{ArchiveError, ReadOptions, Recording, Report};
 use crate::config::Config;
 use clew_context::engine::eligible::Us;
@@ -190,69 +192,9 @@ pub enum ReplayError {
     /// A recording cannot be used.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// There is nothing to replay.
-    #[error(
-        "{} {} no message: export the channel again, with the time that you want to replay",
-        listed(.files), if .files.len() == 1 { "holds" } else { "hold" }
-    )]
-    NoMessages {
-        /// The recordings.
-        files: Vec<PathBuf>,
-    },
-    /// Nobody in the recording looks like the bot.
-    #[error("cannot tell who the bot is: {found}; name it with --bot ID or --bot NAME{candidates}")]
-    NoBot {
-        /// The reason.
-        found: &'static str,
-        /// `; accounts: ...`, or empty.
-        candidates: String,
-    },
-    /// `--bot` matches nobody, or several accounts.
-    #[error("--bot {wanted}: {found}{candidates}")]
-    WrongBot {
-        /// What was asked for.
-        wanted: String,
-        /// What is wrong with it.
-        found: &'static str,
-        /// `; accounts: ...`, or empty.
-        candidates: String,
-    },
-    /// The message of `--trigger ID` cannot be a trigger.
-    #[error("--trigger {id}: {why}")]
-    WrongTrigger {
-        /// What was asked for.
-        id: MessageId,
-        /// What is wrong with it.
-        why: &'static str,
-    },
-    /// No message is a trigger.
-    #[error(
-        "no message in the recording is a question to {}: name another bot with --bot, or take messages of people for questions with --trigger replies or --trigger all",
-        .bot.as_deref().unwrap_or("a bot")
-    )]
-    NoQuestions {
-        /// The account taken for the bot, if there is one.
-        bot: Option<String>,
-    },
-    /// Labels name a trigger that is none.
-    #[error(
-        "the labels name {id}, which is no message of a person in the recording: add the export that holds it, or take the label out"
-    )]
-    WrongLabel {
-        /// What they name.
-        id: MessageId,
-    },
-    /// A sweep that would take too much time and memory.
-    #[error(
-        "{triggers} questions under {settings} settings are {} answers to work out, and {} is the most: sweep fewer values, or take fewer questions with --sample",
-        triggers * settings, sweep::MOST_ANSWERS
-    )]
-    TooManyAnswers {
-        /// How many triggers.
-        triggers: usize,
-        /// How many settings.
-        settings: usize,
-    },
+    /// The recording, or what is asked of it, cannot be used; says why.
+    #[error(transparent)]
+    Input(#[from] anyhow::Error),
     /// A thread cannot be started.
     #[error("cannot start a thread to work on")]
     Thread(#[source] io::Error),
@@ -273,6 +215,7 @@ pub async fn run(
 ) -> Result<Summary, ReplayError> {
     let recording = settings.recorded.open(progress)?;
     let us = bot::choose(&recording, &settings.questions)?;
+    let us = us.ok_or_else(|| bot::unknown(&recording))?;
     let turns = ReplayTurns {
         recording: &recording,
         us: &us,
@@ -325,14 +268,6 @@ pub async fn run(
     summary.map_err(ReplayError::Output)
 }
 
-fn listed(files: &[PathBuf]) -> String {
-    let shown: Vec<_> = files
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
-    shown.join(", ")
-}
-
 impl RecordedFiles {
     /// Reads every file once. Blocking.
     ///
@@ -346,31 +281,40 @@ impl RecordedFiles {
         };
         let recording = Recording::open(&self.files, options)?;
         if recording.report().messages == 0 {
-            let files = self.files.clone();
-            return Err(ReplayError::NoMessages { files });
+            let files = self.files.iter().map(|file| file.display().to_string());
+            let files = files.collect::<Vec<_>>().join(", ");
+            let hold = if self.files.len() == 1 {
+                "holds"
+            } else {
+                "hold"
+            };
+            return Err(ReplayError::Input(anyhow!(
+                "{files} {hold} no message: export the channel again, with the time that you want \
+                 to replay"
+            )));
         }
         Ok(recording)
     }
 }
 
 /// The requested trigger, with the message that it replies to.
-fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> Result<Message, ReplayError> {
-    let wrong = |why| ReplayError::WrongTrigger { id, why };
-    let channel = turns.recording.channel_of(id);
-    let channel = channel.ok_or_else(|| wrong("no such message in the recording"))?;
+fn wanted(turns: &ReplayTurns<'_>, id: MessageId) -> anyhow::Result<Message> {
+    let unknown = || format!("--trigger {id}: no such message in the recording");
+    let channel = turns.recording.channel_of(id).with_context(unknown)?;
     let message = turns.recording.message(channel, id)?;
-    let mut message = message.ok_or_else(|| wrong("no such message in the recording"))?;
-    if turns.recording.hidden(channel) {
-        return Err(wrong("the bot cannot see its channel"));
-    }
-    if turns.us.wrote(&message) {
-        return Err(wrong("the bot wrote it itself; name another with --bot"));
-    }
-    if !message.kind.is_conversation() {
-        return Err(wrong(
-            "it is a notice of Discord's, not a message of somebody",
-        ));
-    }
+    let mut message = message.with_context(unknown)?;
+    ensure!(
+        !turns.recording.hidden(channel),
+        "--trigger {id}: the bot cannot see its channel"
+    );
+    ensure!(
+        !turns.us.wrote(&message),
+        "--trigger {id}: the bot wrote it itself; name another with --bot"
+    );
+    ensure!(
+        message.kind.is_conversation(),
+        "--trigger {id}: it is a notice of Discord's, not a message of somebody"
+    );
     turns.recording.carry(&mut message)?;
     Ok(message)
 }

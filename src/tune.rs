@@ -105,6 +105,11 @@ impl Tuned {
         scenes.collect()
     }
 
+    /// The figures of all questions under what is set now.
+    fn now(&self) -> &Figures {
+        &self.swept.figures[self.grid.now].all
+    }
+
     /// The combination around which each setting is varied: what is suggested, or else
     /// the cheapest.
     fn base(&self) -> usize {

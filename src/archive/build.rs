@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::export::{self, Export, ExportPass, FileKind};
+use super::export::{self, Export, ExportPass};
 use super::index::{self, IndexEntry, KEPT};
 use super::scenario;
 use super::staged::Scenario;
@@ -29,12 +29,11 @@ impl Recording {
             participants: &mut self.participants,
             progress,
         })?;
-        match found {
-            FileKind::Export(export) => self.add_export(*export),
-            FileKind::Scenario => {
-                let scenario = scenario::read(path, lenient, &mut self.report)?;
-                self.add_scenario(scenario);
-            }
+        if let Some(export) = found {
+            self.add_export(export);
+        } else {
+            let scenario = scenario::read(path, lenient, &mut self.report)?;
+            self.add_scenario(scenario);
         }
         Ok(())
     }
@@ -65,14 +64,11 @@ impl Recording {
                 length: 0,
                 file: KEPT,
             };
-            self.kept.push(message);
             if let Some(recorded) = self.channels.get_mut(&channel) {
-                recorded.anchored |= self
-                    .kept
-                    .last()
-                    .is_some_and(|message| message.kind == MessageKind::ThreadStarter);
+                recorded.anchored |= message.kind == MessageKind::ThreadStarter;
                 recorded.entries.push(entry);
             }
+            self.kept.push(message);
         }
         self.hidden.extend(scenario.hidden);
         self.bot = self.bot.or(scenario.bot);
@@ -100,11 +96,8 @@ impl Recording {
             .map(|channel| (channel.id, (channel.kind, channel.name.clone())))
             .collect();
         for recorded in self.channels.values_mut() {
-            let parent = recorded
-                .channel
-                .parent
-                .and_then(|parent| kinds.get(&parent));
-            match parent {
+            let parent = recorded.channel.parent;
+            match parent.and_then(|parent| kinds.get(&parent)) {
                 Some((kind, name)) => {
                     recorded.channel.parent_kind = Some(*kind);
                     recorded.channel.parent_name = Some(name.clone());

@@ -31,13 +31,6 @@ pub(super) struct ExportPass<'a> {
     pub(super) progress: &'a dyn Fn(u64),
 }
 
-/// What a file turned out to be.
-pub(super) enum FileKind {
-    Export(Box<Export>),
-    /// To be read by `scenario`.
-    Scenario,
-}
-
 /// An exported channel, or part of one.
 pub(super) struct Export {
     pub(super) channel: Channel,
@@ -48,8 +41,8 @@ pub(super) struct Export {
     pub(super) anchored: bool,
 }
 
-/// Reads one file.
-pub(super) fn read(pass: ExportPass<'_>) -> Result<FileKind, ArchiveError> {
+/// Reads one file; none if it is a scenario, to be read by `scenario`.
+pub(super) fn read(pass: ExportPass<'_>) -> Result<Option<Export>, ArchiveError> {
     let file = File::open(pass.path).map_err(|error| ArchiveError::read(pass.path, error))?;
     let scanner = Scanner::new(file).map_err(|error| ArchiveError::read(pass.path, error))?;
     let mut reader = ExportReader {
@@ -123,18 +116,19 @@ impl ExportReader<'_> {
             Some(b'[') => "it is a JSON list",
             Some(_) => "it is not JSON",
         };
-        Err(self.not_an_export(found))
+        Err(not_an_export(self.pass.path, found))
     }
 
     /// Turns the way the reading ended into a result.
-    fn conclude(mut self, ended: Result<ExportEnd, ExportStop>) -> Result<FileKind, ArchiveError> {
+    fn conclude(
+        mut self,
+        ended: Result<ExportEnd, ExportStop>,
+    ) -> Result<Option<Export>, ArchiveError> {
         let usable = self.pass.lenient && self.channel.is_some();
         match ended {
-            Ok(ExportEnd::Scenario) => Ok(FileKind::Scenario),
-            Ok(ExportEnd::Whole) => self.finish().map(Box::new).map(FileKind::Export),
-            Err(ExportStop::Damage(ScanError::End)) => {
-                self.cut_off().map(Box::new).map(FileKind::Export)
-            }
+            Ok(ExportEnd::Scenario) => Ok(None),
+            Ok(ExportEnd::Whole) => self.finish().map(Some),
+            Err(ExportStop::Damage(ScanError::End)) => self.cut_off().map(Some),
             Err(ExportStop::Damage(ScanError::Syntax(at, what))) if usable => {
                 let ended = self.rescue(at, what);
                 self.conclude(ended)
@@ -242,10 +236,8 @@ impl ExportReader<'_> {
                 self.past_messages = true;
                 return Ok(true);
             }
-            match self
-                .scanner
-                .expect(b',', "a `,` between messages is missing")
-            {
+            let missing = "a `,` between messages is missing";
+            match self.scanner.expect(b',', missing) {
                 Ok(()) => {}
                 Err(ScanError::Syntax(at, what)) => {
                     self.value.clear();
@@ -265,8 +257,7 @@ impl ExportReader<'_> {
 
     /// Notes where the message read last is.
     fn message(&mut self, start: u64) -> Result<NextMessage, ExportStop> {
-        let parsed = ExportMessage::parse(&self.value);
-        let wire = match parsed {
+        let wire = match ExportMessage::parse(&self.value) {
             Ok(wire) => wire,
             Err(error) => {
                 let at = start + position(&self.value, &error);
@@ -382,10 +373,6 @@ impl ExportReader<'_> {
         self.pass
             .report
             .note(|| place(self.pass.path, offset, id), problem);
-    }
-
-    fn not_an_export(&self, found: &str) -> ArchiveError {
-        not_an_export(self.pass.path, found)
     }
 
     fn tell_progress(&mut self, offset: u64) {

@@ -109,20 +109,15 @@ pub(super) struct ExportForward {
 impl ExportEmbed {
     pub(super) fn into_embed(self) -> Embed {
         let media = self.thumbnail.is_some() || self.image.is_some() || self.video.is_some();
+        let fields = self.fields.into_iter();
+        let fields = fields.map(|ExportField { name, value }| EmbedField { name, value });
         Embed {
             provider: self.provider.and_then(|provider| provider.name),
             author: filled(self.author.and_then(|author| author.name)),
             title: filled(self.title),
             url: filled(self.url),
             description: filled(self.description),
-            fields: self
-                .fields
-                .into_iter()
-                .map(|field| EmbedField {
-                    name: field.name,
-                    value: field.value,
-                })
-                .collect(),
+            fields: fields.collect(),
             footer: filled(self.footer.and_then(|footer| footer.text)),
             media: media || !self.images.is_empty(),
         }
@@ -175,13 +170,11 @@ impl ExportText {
 
 impl ExportPoll {
     pub(super) fn into_poll(self) -> Poll {
+        let answers = self.answers.into_iter();
+        let answers = answers.map(|answer| (answer.text.into_text(), answer.vote_count));
         Poll {
             question: self.question.into_text(),
-            answers: self
-                .answers
-                .into_iter()
-                .map(|answer| (answer.text.into_text(), answer.vote_count))
-                .collect(),
+            answers: answers.collect(),
         }
     }
 }

@@ -295,14 +295,9 @@ pub(super) fn opening_id(bytes: &[u8]) -> Option<&str> {
 }
 
 fn opens_message(bytes: &[u8]) -> bool {
-    let Some(id) = opening_id(bytes) else {
-        return false;
-    };
-    let second = bytes
-        .iter()
-        .position(|byte| *byte == b',')
-        .and_then(|comma| after(&bytes[comma + 1..], b"\"type\""));
-    !id.is_empty() && second.is_some()
+    let comma = bytes.iter().position(|byte| *byte == b',');
+    let second = comma.and_then(|comma| after(&bytes[comma + 1..], b"\"type\""));
+    opening_id(bytes).is_some() && second.is_some()
 }
 
 /// What follows `token`, which white space may precede.

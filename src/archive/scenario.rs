@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use super::error::{ArchiveError, Report, place, plain};
+use super::error::{ArchiveError, FilePlace, Report, place, plain};
 use super::export::position;
 use super::ops::{Op, ScenarioChannel, ScenarioGuild, ScenarioUser};
 use super::staged::{Scenario, StagedScenario};
@@ -24,7 +24,6 @@ struct ScenarioFile<'a> {
     dms: Vec<ScenarioChannel>,
     #[serde(borrow)]
     timeline: Vec<&'a RawValue>,
-    #[serde(borrow)]
     trigger: Option<&'a RawValue>,
 }
 
@@ -40,25 +39,25 @@ pub(super) fn read(
         Some(wire) => wire.map_err(|error| refused(path, &text, &error))?,
         None => ScenarioFile::default(),
     };
-    let end = documents.byte_offset();
-    let rest = text[end..].trim_start();
-    if !rest.is_empty() {
-        let place = place(path, (text.len() - rest.len()) as u64, None);
-        let problem = "more follows after the end of the scenario".to_owned();
+    let mut leave_out = |place: FilePlace, problem: String| {
         if !lenient {
             return Err(ArchiveError::Bad { place, problem });
         }
         report.skipped += 1;
         report.note(|| place, &problem);
+        Ok(())
+    };
+    let end = documents.byte_offset();
+    let rest = text[end..].trim_start();
+    if !rest.is_empty() {
+        let place = place(path, (text.len() - rest.len()) as u64, None);
+        let problem = "more follows after the end of the scenario";
+        leave_out(place, problem.to_owned())?;
     }
     let mut stage = StagedScenario::new(wire.bot, wire.users, wire.guilds, wire.dms);
     for raw in wire.timeline.into_iter().chain(wire.trigger) {
         if let Err((place, problem)) = step(path, &text, raw, &mut stage) {
-            if !lenient {
-                return Err(ArchiveError::Bad { place, problem });
-            }
-            report.skipped += 1;
-            report.note(|| place, &problem);
+            leave_out(place, problem)?;
         }
     }
     Ok(stage.finish())
@@ -70,7 +69,7 @@ fn step(
     text: &str,
     raw: &RawValue,
     stage: &mut StagedScenario,
-) -> Result<(), (super::FilePlace, String)> {
+) -> Result<(), (FilePlace, String)> {
     // `raw` is a slice of `text`.
     let start = raw.get().as_ptr() as usize - text.as_ptr() as usize;
     let at = |offset: u64, id: Option<&str>| place(path, start as u64 + offset, id);

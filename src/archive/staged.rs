@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::carries;
 use super::ops::{
     Op, ScenarioChannel, ScenarioGuild, ScenarioMessage, ScenarioReference, ScenarioThread,
     ScenarioUser,
@@ -9,7 +10,7 @@ use super::ops::{
 use super::wire::mentioned_roles;
 use clew_context::model::{
     Author, Channel, ChannelId, ChannelKind, GuildId, Mention, Message, MessageFlags, MessageId,
-    MessageKind, Referenced, ThreadState, UnixMillis, UserId,
+    Referenced, ThreadState, UnixMillis, UserId,
 };
 
 /// A scenario after its last operation.
@@ -25,6 +26,7 @@ pub(super) struct Scenario {
 }
 
 /// The recording after the operations so far.
+#[derive(Default)]
 pub(super) struct StagedScenario {
     users: HashMap<UserId, ScenarioUser>,
     bot: Option<UserId>,
@@ -49,11 +51,7 @@ impl StagedScenario {
         let mut stage = Self {
             users: users.map(|user| (user.id, user)).collect(),
             bot: id,
-            channels: BTreeMap::new(),
-            hidden: BTreeSet::new(),
-            tags: HashMap::new(),
-            messages: BTreeMap::new(),
-            deleted: BTreeSet::new(),
+            ..Self::default()
         };
         for dm in dms {
             let kind = ChannelKind::Dm.number();
@@ -108,11 +106,7 @@ impl StagedScenario {
     pub(super) fn finish(mut self) -> Scenario {
         for message in self.messages.values_mut() {
             let gone = message.reference.as_ref().and_then(|to| to.message);
-            let carries = matches!(
-                message.kind,
-                MessageKind::Reply | MessageKind::ThreadStarter
-            );
-            if carries && gone.is_some_and(|id| self.deleted.contains(&id)) {
+            if carries(message.kind) && gone.is_some_and(|id| self.deleted.contains(&id)) {
                 message.referenced = Referenced::Deleted;
             }
         }

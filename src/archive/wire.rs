@@ -21,33 +21,22 @@ use clew_context::model::{
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExportMessage<'a> {
+    // Once is enough: it says how long `'a` lasts.
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<&'a RawValue>,
-    #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
     timestamp_edited: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     author: Option<&'a RawValue>,
-    #[serde(borrow)]
     attachments: Option<&'a RawValue>,
-    #[serde(borrow)]
     embeds: Option<&'a RawValue>,
-    #[serde(borrow)]
     stickers: Option<&'a RawValue>,
-    #[serde(borrow)]
     components: Option<&'a RawValue>,
-    #[serde(borrow)]
     poll: Option<&'a RawValue>,
-    #[serde(borrow)]
     mentions: Option<&'a RawValue>,
-    #[serde(borrow)]
     reference: Option<&'a RawValue>,
-    #[serde(borrow)]
     forwarded_message: Option<&'a RawValue>,
 }
 
@@ -67,7 +56,6 @@ struct ExportUser<'a> {
     id: Option<&'a RawValue>,
     name: Option<String>,
     nickname: Option<String>,
-    #[serde(borrow)]
     discriminator: Option<&'a RawValue>,
     is_bot: Option<bool>,
 }
@@ -153,18 +141,14 @@ impl<'a> ExportMessage<'a> {
         for component in &components {
             component.texts(&mut component_text);
         }
+        let files = attachments.into_iter();
+        let snapshots = forward.into_iter().map(ExportForward::into_snapshot);
         Extras {
             embeds: embeds.into_iter().map(ExportEmbed::into_embed).collect(),
-            attachments: attachments
-                .into_iter()
-                .map(ExportAttachment::into_attachment)
-                .collect(),
+            attachments: files.map(ExportAttachment::into_attachment).collect(),
             stickers: stickers.into_iter().map(|sticker| sticker.name).collect(),
             poll: poll.map(ExportPoll::into_poll),
-            snapshots: forward
-                .into_iter()
-                .map(ExportForward::into_snapshot)
-                .collect(),
+            snapshots: snapshots.collect(),
             component_text,
             unread,
         }

@@ -1,13 +1,12 @@
 //! `clew doctor`: findings as lines or JSON, and the exit code.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
-use super::exit::{Ended, FAILED, printed};
+use super::exit::{self, Ended, printed};
 use crate::config::{Config, ConfigErrors, LogFormat};
 use crate::doctor::{self, Finding, Outcome};
 use crate::telemetry::init_log;
@@ -46,10 +45,7 @@ pub(super) async fn run(args: &DoctorArgs, config: Result<Config, ConfigErrors>)
         }
     });
     printed(written)?;
-    Ok(match failed {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::from(FAILED),
-    })
+    Ok(exit::found(failed == 0))
 }
 
 /// One line, and one for the remedy.

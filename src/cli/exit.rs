@@ -29,6 +29,15 @@ pub(super) enum Failure {
     ReaderGone,
 }
 
+/// The end of what ran to its end, whether or not it found all well.
+pub(super) fn found(is_well: bool) -> ExitCode {
+    if is_well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(FAILED)
+    }
+}
+
 /// What only a person can fix.
 pub(super) fn cannot(error: impl Into<anyhow::Error>) -> Failure {
     Failure::Error(CANNOT, error.into())

@@ -84,7 +84,12 @@ enum Error {
 /// Sets the bot up. Exit codes: 0 written; 1 failed while running; 2 cannot be done so.
 pub(super) async fn run(args: InitArgs) -> Ended {
     init_log(LevelFilter::ERROR, LogFormat::Text);
-    let done = Setup::new(args).run().await;
+    let setup = Setup {
+        args,
+        asks: io::stdin().is_terminal() && io::stdout().is_terminal(),
+        chosen: Vec::new(),
+    };
+    let done = setup.run().await;
     done.map_err(|error| match error {
         Error::Write(_) | Error::Terminal(_) => failed(error),
         error => cannot(error),
@@ -101,14 +106,6 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(args: InitArgs) -> Self {
-        Self {
-            args,
-            asks: io::stdin().is_terminal() && io::stdout().is_terminal(),
-            chosen: Vec::new(),
-        }
-    }
-
     async fn run(mut self) -> Result<(), Error> {
         let dash = Path::new("-");
         if self.args.token_file.as_deref() == Some(dash)

@@ -14,33 +14,27 @@ use super::exit::{Ended, cannot, failed, printed};
 /// All settings with their defaults.
 const SETTINGS: &str = include_str!("../../.env.example");
 
-/// A query by its file's name.
+/// Queries by their files' names, each for both programs.
 macro_rules! queries {
     ($($name:literal),+ $(,)?) => {
-        [$(($name, include_str!(concat!("../../telemetry/queries/", $name)))),+]
+        [$(queries!($name ".jq"), queries!($name ".sql")),+]
+    };
+    ($name:literal $ending:literal) => {
+        (concat!($name, $ending), include_str!(concat!("../../telemetry/queries/", $name, $ending)))
     };
 }
 
 /// The files of `telemetry/queries`.
 const QUERIES: [(&str, &str); 18] = queries![
-    "answers.jq",
-    "answers.sql",
-    "collect_ms.jq",
-    "collect_ms.sql",
-    "cost.jq",
-    "cost.sql",
-    "fallbacks.jq",
-    "fallbacks.sql",
-    "fetches.jq",
-    "fetches.sql",
-    "servers.jq",
-    "servers.sql",
-    "slowest.jq",
-    "slowest.sql",
-    "truncation.jq",
-    "truncation.sql",
-    "users.jq",
-    "users.sql",
+    "answers",
+    "collect_ms",
+    "cost",
+    "fallbacks",
+    "fetches",
+    "servers",
+    "slowest",
+    "truncation",
+    "users",
 ];
 
 /// Which query is printed.

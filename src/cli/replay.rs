@@ -15,7 +15,6 @@ use crate::replay::{
     ReplaySettings, Start, Summary, Triggers,
 };
 use clew_context::engine::sanitise;
-use clew_context::model::MessageId;
 
 /// The exit code for a recording, flag or setting that cannot be used.
 const BAD_INPUT: u8 = 2;
@@ -76,52 +75,43 @@ pub struct ReplayArgs {
     pub caps: CapArgs,
 }
 
-/// Settings that can be given as flags; each is checked like the variable that it
-/// overrides.
-#[derive(Debug, Clone, Default, Args)]
-pub struct CapArgs {
-    /// Overrides `THREAD_CONTEXT_TAIL_COUNT`
-    #[arg(long, value_name = "MESSAGES")]
-    pub tail: Option<String>,
-    /// Overrides `MEM_MAX_MSGS`
-    #[arg(long, value_name = "MESSAGES")]
-    pub max_msgs: Option<String>,
-    /// Overrides `MEM_MAX_CHARS`
-    #[arg(long, value_name = "CHARACTERS")]
-    pub max_chars: Option<String>,
-    /// Overrides `MEM_MAX_MSG_CHARS`
-    #[arg(long, value_name = "CHARACTERS")]
-    pub max_msg_chars: Option<String>,
-    /// Overrides `MEM_MAX_AGE_MIN`
-    #[arg(long, value_name = "MINUTES")]
-    pub max_age_min: Option<String>,
-    /// Overrides `MEM_CHAIN_MAX_AGE_MIN`
-    #[arg(long, value_name = "MINUTES")]
-    pub chain_max_age_min: Option<String>,
-    /// Overrides `MEM_MAX_FETCHES`
-    #[arg(long, value_name = "CALLS")]
-    pub max_fetches: Option<String>,
-    /// Overrides `MEM_MAX_FILE_BYTES`
-    #[arg(long, value_name = "BYTES")]
-    pub max_file_bytes: Option<String>,
-    /// Overrides `MEM_INCLUDE_POINTED_APPS`
-    #[arg(long, value_name = "true|false")]
-    pub include_pointed_apps: Option<String>,
-    /// Overrides `THREAD_REPLY_TARGET`
-    #[arg(long, value_name = "newest|trigger")]
-    pub reply_target: Option<String>,
-    /// Overrides `LONE_CONTEXT`
-    #[arg(long, value_name = "off|recent|conversation")]
-    pub lone: Option<String>,
-    /// Overrides `THREAD_SELECT`
-    #[arg(long, value_name = "newest|conversation")]
-    pub thread_select: Option<String>,
-    /// Overrides `WINDOW_PER_CHANNEL`
-    #[arg(long, value_name = "MESSAGES")]
-    pub window_per_channel: Option<String>,
-    /// Overrides `WINDOW_MAX_MB`
-    #[arg(long, value_name = "MIB")]
-    pub window_max_mb: Option<String>,
+/// The table of flags, each with the variable that it overrides and what it takes.
+macro_rules! caps {
+    ($($flag:ident $variable:literal $takes:literal;)+) => {
+        /// Settings that can be given as flags; each is checked like the variable that it
+        /// overrides.
+        #[derive(Debug, Clone, Default, Args)]
+        pub struct CapArgs {$(
+            #[arg(long, value_name = $takes, help = concat!("Overrides `", $variable, "`"))]
+            $flag: Option<String>,
+        )+}
+
+        impl CapArgs {
+            /// The given flags, as the variables that they stand for.
+            pub fn pairs(&self) -> Vec<(String, String)> {
+                let flags = [$(($variable, &self.$flag)),+].into_iter();
+                let given = flags.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+                given.collect()
+            }
+        }
+    };
+}
+
+caps! {
+    tail "THREAD_CONTEXT_TAIL_COUNT" "MESSAGES";
+    max_msgs "MEM_MAX_MSGS" "MESSAGES";
+    max_chars "MEM_MAX_CHARS" "CHARACTERS";
+    max_msg_chars "MEM_MAX_MSG_CHARS" "CHARACTERS";
+    max_age_min "MEM_MAX_AGE_MIN" "MINUTES";
+    chain_max_age_min "MEM_CHAIN_MAX_AGE_MIN" "MINUTES";
+    max_fetches "MEM_MAX_FETCHES" "CALLS";
+    max_file_bytes "MEM_MAX_FILE_BYTES" "BYTES";
+    include_pointed_apps "MEM_INCLUDE_POINTED_APPS" "true|false";
+    reply_target "THREAD_REPLY_TARGET" "newest|trigger";
+    lone "LONE_CONTEXT" "off|recent|conversation";
+    thread_select "THREAD_SELECT" "newest|conversation";
+    window_per_channel "WINDOW_PER_CHANNEL" "MESSAGES";
+    window_max_mb "WINDOW_MAX_MB" "MIB";
 }
 
 /// `--format`.
@@ -230,38 +220,12 @@ impl ReplayArgs {
     }
 }
 
-impl CapArgs {
-    /// The given flags, as the variables that they stand for.
-    pub fn pairs(&self) -> Vec<(String, String)> {
-        let flags = [
-            ("THREAD_CONTEXT_TAIL_COUNT", &self.tail),
-            ("MEM_MAX_MSGS", &self.max_msgs),
-            ("MEM_MAX_CHARS", &self.max_chars),
-            ("MEM_MAX_MSG_CHARS", &self.max_msg_chars),
-            ("MEM_MAX_AGE_MIN", &self.max_age_min),
-            ("MEM_CHAIN_MAX_AGE_MIN", &self.chain_max_age_min),
-            ("MEM_MAX_FETCHES", &self.max_fetches),
-            ("MEM_MAX_FILE_BYTES", &self.max_file_bytes),
-            ("MEM_INCLUDE_POINTED_APPS", &self.include_pointed_apps),
-            ("THREAD_REPLY_TARGET", &self.reply_target),
-            ("LONE_CONTEXT", &self.lone),
-            ("THREAD_SELECT", &self.thread_select),
-            ("WINDOW_PER_CHANNEL", &self.window_per_channel),
-            ("WINDOW_MAX_MB", &self.window_max_mb),
-        ];
-        let given = flags
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-        given.collect()
-    }
-}
-
 fn triggers(text: &str) -> Result<Triggers, String> {
     match text {
         "mentions" => Ok(Triggers::Mentions),
         "replies" => Ok(Triggers::Replies),
         "all" => Ok(Triggers::All),
-        id => match id.parse::<MessageId>() {
+        id => match id.parse() {
             Ok(id) => Ok(Triggers::One(id)),
             Err(_) => Err("accepted: mentions, replies, all, or a message's id".to_owned()),
         },

@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
 
 use super::FormatArg;
-use super::exit::{Ended, FAILED, Failure, cannot, failed, unprinted};
+use super::exit::{Ended, Failure, cannot, failed, found, unprinted};
 use crate::app::system_clock;
 use crate::config::Config;
 use crate::report::{self, End, Guild, Options, Report};
@@ -57,11 +56,7 @@ pub(super) fn run(args: &ReportArgs, config: &Config) -> Ended {
     };
     let report = report::read(paths, &options).map_err(cannot)?;
     print(args, &report)?;
-    Ok(if report.is_complete() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(FAILED)
-    })
+    Ok(found(report.is_complete()))
 }
 
 fn options(args: &ReportArgs, config: &Config) -> Result<Options, Failure> {
@@ -103,11 +98,9 @@ fn print(args: &ReportArgs, report: &Report) -> Result<(), Failure> {
 }
 
 fn guild(text: &str) -> Result<Guild, String> {
-    match text {
-        "direct" => Ok(Guild::DirectMessages),
-        id => id
-            .parse()
-            .map(Guild::Server)
-            .map_err(|_| "a server's id, or `direct`".to_owned()),
+    if text == "direct" {
+        return Ok(Guild::DirectMessages);
     }
+    let id = text.parse().map_err(|_| "a server's id, or `direct`")?;
+    Ok(Guild::Server(id))
 }

@@ -44,11 +44,7 @@ fn log_settings(config: &Config) {
 
 /// An object: each name with its value and where that comes from.
 fn settings(config: &Config) -> Value {
-    let shown = |Effective {
-                     name,
-                     shown,
-                     origin,
-                 }| (name, [shown, origin.to_string()]);
+    let shown = |one: Effective| (one.name, [one.shown, one.origin.to_string()]);
     let all: BTreeMap<_, _> = config.effective().map(shown).collect();
     json!(all)
 }

@@ -16,11 +16,9 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hang_up: if ignores_hang_up() {
-                None
-            } else {
-                Some(signal(SignalKind::hangup())?)
-            },
+            hang_up: (!ignores_hang_up())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
         })
     }
 

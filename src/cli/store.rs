@@ -221,45 +221,28 @@ async fn vacuum(config: &Config) -> Ended {
 /// Of a column of numbers, in characters.
 const LEAST_WIDTH: usize = 12;
 
-/// Columns of names and values, with the values aligned to the right.
-struct Table<'a> {
-    heads: &'a [&'static str],
-    rows: Vec<(String, Vec<String>)>,
-}
+/// Columns of names and values, with the values aligned to the right. Heads are a row.
+struct Table(Vec<(String, Vec<String>)>);
 
-impl Table<'_> {
+impl Table {
     /// One number per kind.
     fn of_kinds(numbers: impl Iterator<Item = (Kind, u64)>) -> Self {
         let row = |(kind, number): (Kind, u64)| (kind.as_str().to_owned(), vec![grouped(number)]);
-        Self {
-            heads: &[],
-            rows: numbers.map(row).collect(),
-        }
+        Self(numbers.map(row).collect())
     }
 }
 
-impl fmt::Display for Table<'_> {
+impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.rows.iter().map(|(name, _)| name.len());
+        let names = self.0.iter().map(|(name, _)| name.len());
         let kinds = Kind::ALL.map(|kind| kind.as_str().len());
         let width = names.chain(kinds).max().unwrap_or_default();
         let widths = |column: usize| {
-            let head = self.heads.get(column).map_or(0, |head| head.len());
-            let values = self
-                .rows
-                .iter()
-                .filter_map(|(_, values)| values.get(column));
+            let values = self.0.iter().filter_map(|(_, values)| values.get(column));
             let widest = values.map(String::len).max().unwrap_or_default();
-            widest.max(head).max(LEAST_WIDTH)
+            widest.max(LEAST_WIDTH)
         };
-        if !self.heads.is_empty() {
-            write!(f, "{:width$}", "")?;
-            for (column, head) in self.heads.iter().enumerate() {
-                write!(f, " {head:>0$}", widths(column))?;
-            }
-            writeln!(f)?;
-        }
-        for (name, values) in &self.rows {
+        for (name, values) in &self.0 {
             write!(f, "{name:width$}")?;
             for (column, value) in values.iter().enumerate() {
                 write!(f, " {value:>0$}", widths(column))?;

@@ -3,12 +3,11 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
 use super::FormatArg;
-use super::exit::{Ended, FAILED, cannot, failed, printed};
+use super::exit::{Ended, cannot, failed, found, printed};
 use super::progress::bar;
 use super::replay::{show, tell_left_out};
 use crate::config::Config;
@@ -94,10 +93,8 @@ pub(super) fn run(args: TuneArgs) -> Ended {
         written.map_err(|error| failed(error).context(what()))?;
     }
     printed(write(&tuned, format))?;
-    Ok(match tuned.choice.reason {
-        Reason::OverBudget { .. } => ExitCode::from(FAILED),
-        _ => ExitCode::SUCCESS,
-    })
+    let is_over = matches!(tuned.choice.reason, Reason::OverBudget { .. });
+    Ok(found(!is_over))
 }
 
 fn write(tuned: &Tuned, format: FormatArg) -> io::Result<()> {

@@ -135,12 +135,10 @@ async fn status(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
     if runs.is_empty() {
         return Ok(Done::say("No tasks running."));
     }
-    let mut lines: Vec<String> = runs
-        .iter()
-        .take(MOST_LISTED)
-        .filter_map(|run| line(run))
-        .collect();
-    if let Some(more) = runs.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+    let listed = runs.iter().take(MOST_LISTED);
+    let mut lines: Vec<String> = listed.filter_map(|run| line(run)).collect();
+    let more = runs.len().saturating_sub(MOST_LISTED);
+    if more > 0 {
         lines.push(format!("and {more} more"));
     }
     Ok(Done::say(lines.join("\n")))
@@ -149,17 +147,11 @@ async fn status(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
 /// One run, with a link to its message.
 fn line(run: &Run) -> Option<String> {
     let place = run.place()?;
-    let guild = run
-        .guild
-        .map_or_else(|| "@me".to_owned(), |guild| guild.to_string());
-    let link = format!(
-        "https://discord.com/channels/{guild}/{}/{}",
-        place.channel, place.message
-    );
+    let (channel, message) = (words::address(run.guild, place.channel), place.message);
     let since = run.began.0.div_euclid(1_000);
     let (asker, agent, step) = (run.asker, &run.agent.name, run.activity.now().rounds.max(1));
     Some(format!(
-        "- {link} for <@{asker}>, agent `{agent}`, since <t:{since}:R>, step {step}"
+        "- {channel}/{message} for <@{asker}>, agent `{agent}`, since <t:{since}:R>, step {step}"
     ))
 }
 
@@ -171,12 +163,9 @@ fn visible(services: &CommandServices<'_>, call: &Call) -> Vec<Arc<Run>> {
 }
 
 fn may_see(services: &CommandServices<'_>, call: &Call, run: &Run) -> bool {
-    let may_read = |channel| {
-        let access = services
-            .guild_state
-            .access(call.caller(), Some(&call.roles), channel);
-        access.may_read()
-    };
+    let guild_state = services.guild_state;
+    let access = |channel| guild_state.access(call.caller(), Some(&call.roles), channel);
+    let may_read = |channel| access(channel).may_read();
     run.asker == call.caller() || run.place().is_some_and(|place| may_read(place.channel))
 }
 

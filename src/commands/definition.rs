@@ -298,10 +298,8 @@ fn find_button(custom_id: &str) -> Option<Found> {
 }
 
 fn named(name: &str) -> Option<&'static Command> {
-    COMMANDS
-        .iter()
-        .copied()
-        .find(|command| command.name == name)
+    let mut all = COMMANDS.iter().copied();
+    all.find(|command| command.name == name)
 }
 
 #[cfg(test)]

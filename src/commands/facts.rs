@@ -6,7 +6,6 @@ use super::definition::Button;
 use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{CommandServices, choices, confirm, words};
-use crate::memory::Remembered;
 use clew_context::engine::sanitise;
 use clew_context::model::GuildId;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
@@ -49,10 +48,8 @@ pub(super) async fn list(
     let description = description.join("\n");
     let page = Page::of(&facts, call.page()?);
     let fields = page.numbered().map(|(number, fact)| {
-        let name = format!(
-            "{number}. {}",
-            if fact.pinned { "Asked for" } else { "Learnt" }
-        );
+        let how = if fact.pinned { "Asked for" } else { "Learnt" };
+        let name = format!("{number}. {how}");
         (name, described(services, call, fact))
     });
     let embed = AnswerEmbed {
@@ -92,12 +89,11 @@ pub(super) fn described(services: &CommandServices<'_>, call: &Call, fact: &Fact
     }
     if let Some((channel, message)) = fact.link {
         let guild = match fact.origin {
-            Origin::Guild(guild) => guild.to_string(),
-            Origin::Direct | Origin::Everywhere => "@me".to_owned(),
+            Origin::Guild(guild) => Some(guild),
+            Origin::Direct | Origin::Everywhere => None,
         };
-        text.push_str(&format!(
-            " · [message](https://discord.com/channels/{guild}/{channel}/{message})"
-        ));
+        let channel = words::address(guild, channel);
+        text.push_str(&format!(" · [message]({channel}/{message})"));
     }
     text
 }
@@ -134,30 +130,21 @@ pub(super) async fn remember(
     if text.trim().is_empty() {
         return Err(Stop::refused("There's nothing in that to remember."));
     }
-    let kept = services
-        .memory
-        .remember(about.subject, text, origin, call.caller())
+    let (subject, memory) = (about.subject, services.memory);
+    let kept = memory
+        .remember(subject, text, origin, call.caller())
         .await?;
-    let Some(Remembered {
-        fact,
-        known,
-        dropped,
-    }) = kept
-    else {
-        return Err(Stop::refused(about.off));
-    };
-    let verb = if known {
+    let kept = kept.ok_or_else(|| Stop::refused(about.off))?;
+    let verb = if kept.known {
         "I knew that already"
     } else {
         "Remembered"
     };
-    let mut answer = format!(
-        "{verb}:\n{}",
-        words::quoted(&described(services, call, &fact))
-    );
-    if !dropped.is_empty() {
+    let fact = words::quoted(&described(services, call, &kept.fact));
+    let mut answer = format!("{verb}:\n{fact}");
+    if !kept.dropped.is_empty() {
         answer.push_str("\nTo make room I forgot:");
-        for gone in &dropped {
+        for gone in &kept.dropped {
             answer.push_str(&format!("\n{}", words::quoted(&gone.text)));
         }
     }
@@ -192,14 +179,11 @@ pub(super) async fn propose(
     call: &Call,
     subject: Subject,
 ) -> Result<Done, Stop> {
-    let facts = services
-        .memory
-        .listed_facts(subject)
-        .await?
-        .shown
+    let facts = services.memory.listed_facts(subject).await?.shown;
+    let all = facts
         .into_iter()
-        .rev();
-    let all = facts.map(|fact| (fact.text, fact.id.to_string()));
+        .rev()
+        .map(|fact| (fact.text, fact.id.to_string()));
     Ok(choices::matching(call, all))
 }
 

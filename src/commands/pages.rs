@@ -44,8 +44,7 @@ impl<'a, T> Page<'a, T> {
     }
 
     /// Adds buttons for the previous and the next page, by the `custom_id` of each.
-    pub(super) fn with_buttons(&self, answer: Answer, to: impl Fn(u16) -> String) -> Answer {
-        let mut answer = answer;
+    pub(super) fn with_buttons(&self, mut answer: Answer, to: impl Fn(u16) -> String) -> Answer {
         if let Some(before) = self.number.checked_sub(1) {
             answer = answer.with_button("Back", ButtonStyle::Secondary, to(before));
         }

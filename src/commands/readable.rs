@@ -69,24 +69,17 @@ impl Looks<'_> {
             return Some(member.read_history);
         }
         self.look()?;
-        let (rest, caller) = (self.services.rest, self.call.caller());
-        rest.reader()
-            .thread_member(thread, caller, self.deadline)
-            .await
-            .ok()
+        let (reader, caller) = (self.services.rest.reader(), self.call.caller());
+        let is_member = reader.thread_member(thread, caller, self.deadline);
+        is_member.await.ok()
     }
 
     /// Archived threads are not in the guild state: the rights in the thread's parent
     /// channel apply to them.
     async fn archived(&mut self, thread: ChannelId) -> Option<bool> {
         self.look()?;
-        let found = self
-            .services
-            .rest
-            .reader()
-            .channel(thread, self.deadline)
-            .await
-            .ok()?;
+        let reader = self.services.rest.reader();
+        let found = reader.channel(thread, self.deadline).await.ok()?;
         if !found.kind.is_thread() || found.guild != self.call.guild() {
             return None;
         }

@@ -211,11 +211,12 @@ fn fields(
         let source = if is_set { "" } else { " (not set here)" };
         (name.to_owned(), format!("{value}{source}"))
     };
+    let all_of = |channels| listed(channels, CHANNELS_CHARS);
+    let window = window(services, call, settings);
+    let links = settings.link_context;
+    let links = links.unwrap_or(services.limits.link_context);
     vec![
-        (
-            "I remember a conversation for".to_owned(),
-            window(services, call, settings),
-        ),
+        ("I remember a conversation for".to_owned(), window),
         field(
             "My answers in threads reply to",
             match target {
@@ -231,11 +232,7 @@ fn fields(
         ),
         field(
             "With a linked message I read",
-            around(
-                settings
-                    .link_context
-                    .unwrap_or(services.limits.link_context),
-            ),
+            around(links),
             settings.link_context.is_some(),
         ),
         field(
@@ -243,10 +240,10 @@ fn fields(
             lone(services, settings),
             settings.lone_context.is_some(),
         ),
-        field("I am silent in", listed(&settings.channels_off), true),
+        field("I am silent in", all_of(&settings.channels_off), true),
         field(
             "I answer every message in",
-            listed(&settings.channels_answered),
+            all_of(&settings.channels_answered),
             true,
         ),
     ]
@@ -286,31 +283,26 @@ fn lone(services: &CommandServices<'_>, settings: &GuildSettings) -> String {
         LoneContext::Conversation => "what belongs to the asker's conversation too",
     };
     let operators = services.limits.lone_context;
-    let everywhere = words(settings.lone_context.unwrap_or(operators)).to_owned();
-    [
+    let mut told = words(settings.lone_context.unwrap_or(operators)).to_owned();
+    let all = [
         LoneContext::Off,
         LoneContext::Recent,
         LoneContext::Conversation,
-    ]
-    .into_iter()
-    .fold(everywhere, |told, context| {
+    ];
+    for context in all {
         let channels = settings.lone_contexts.iter();
         let channels = channels.filter(|(_, one)| **one == context);
         let channels: BTreeSet<ChannelId> = channels.map(|(channel, _)| *channel).collect();
-        if channels.is_empty() {
-            return told;
+        if !channels.is_empty() {
+            let listed = listed(&channels, CHANNELS_CHARS / 4);
+            told.push_str(&format!("; in {listed} {}", words(context)));
         }
-        let listed = listed_within(&channels, CHANNELS_CHARS / 4);
-        format!("{told}; in {listed} {}", words(context))
-    })
-}
-
-fn listed(channels: &BTreeSet<ChannelId>) -> String {
-    listed_within(channels, CHANNELS_CHARS)
+    }
+    told
 }
 
 /// In about so many characters at most.
-fn listed_within(channels: &BTreeSet<ChannelId>, chars: usize) -> String {
+fn listed(channels: &BTreeSet<ChannelId>, chars: usize) -> String {
     if channels.is_empty() {
         return "no channel".to_owned();
     }

@@ -178,10 +178,7 @@ impl Links {
     }
 
     fn channel(&self, channel: ChannelId) -> String {
-        let guild = self
-            .guild
-            .map_or_else(|| "@me".to_owned(), |guild| guild.to_string());
-        format!("https://discord.com/channels/{guild}/{channel}")
+        words::address(self.guild, channel)
     }
 }
 

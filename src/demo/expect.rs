@@ -81,22 +81,15 @@ pub(super) fn complaints_of_run(run: &DemoRun, played: &RunPlayed, judged: Judge
         return Vec::new();
     }
     let quotes = played.posted.iter().any(|text| text.contains(&run.quoted));
-    let is_clean = played
-        .requests
-        .first()
-        .is_some_and(|roles| roles == &["system", "user"]);
-    let checks = [
-        (
-            quotes,
-            format!("the answer does not quote \"{}\"", run.quoted),
-        ),
-        (
-            is_clean,
-            "the first request holds more than the task".to_owned(),
-        ),
-    ];
-    let failed = checks.into_iter().filter(|(holds, _)| !holds);
-    failed.map(|(_, complaint)| complaint).collect()
+    let mut complaints = Vec::new();
+    if !quotes {
+        complaints.push(format!("the answer does not quote \"{}\"", run.quoted));
+    }
+    let first = played.requests.first();
+    if first.is_none_or(|roles| roles != &["system", "user"]) {
+        complaints.push("the first request holds more than the task".to_owned());
+    }
+    complaints
 }
 
 fn shown(value: Option<&serde_json::Value>) -> String {

@@ -24,14 +24,6 @@ pub(super) fn place(world: &World, channel: Id) -> String {
     }
 }
 
-/// A message's text with names in its mentions.
-pub(super) fn text(world: &World, channel: Id, message: Id) -> String {
-    world
-        .message(channel, message)
-        .map(|message| readable(world, &message.content))
-        .unwrap_or_default()
-}
-
 /// `Boris: "Head loss is at 47 kPa now."`
 pub(super) fn quotation(world: &World, channel: Id, message: Id) -> String {
     let Some(found) = world.message(channel, message) else {
@@ -41,16 +33,14 @@ pub(super) fn quotation(world: &World, channel: Id, message: Id) -> String {
         Some(webhook) => webhook.clone(),
         None => name(world, found.author),
     };
-    let text = readable(world, &found.content);
-    let titles = found
-        .embeds
-        .iter()
-        .filter_map(|embed| embed["title"].as_str());
-    let text = if text.is_empty() {
-        titles.collect::<Vec<_>>().join(" ")
-    } else {
-        text
-    };
+    let mut text = readable(world, &found.content);
+    if text.is_empty() {
+        let titles = found
+            .embeds
+            .iter()
+            .filter_map(|embed| embed["title"].as_str());
+        text = titles.collect::<Vec<_>>().join(" ");
+    }
     format!("{author}: \"{}\"", short(&text, QUOTED))
 }
 

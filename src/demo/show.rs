@@ -150,7 +150,8 @@ impl<'a> DemoPage<'a> {
 
     fn quoted<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> io::Result<()> {
         for line in texts.flat_map(str::lines) {
-            self.hanging(&format!("{MARGIN}  | "), line, "  ", Style::Plain)?;
+            let (first, rest) = (format!("{MARGIN}  | "), format!("{MARGIN}  |   "));
+            self.hanging(Style::Plain, &first, &rest, line)?;
         }
         Ok(())
     }
@@ -205,7 +206,7 @@ impl<'a> DemoPage<'a> {
             };
             return self.labelled("GETs made", none);
         }
-        let label = format!("{} made", count(gets.len(), "GET", "GETs"));
+        let label = format!("{} made", count(gets.len() as u64, "GET", "GETs"));
         self.labelled(&label, &gets[0])?;
         for get in &gets[1..] {
             self.labelled("", get)?;
@@ -221,7 +222,8 @@ impl<'a> DemoPage<'a> {
     fn telemetry(&mut self, lines: &[DemoLine]) -> io::Result<()> {
         self.labelled("telemetry", "a JSON line each; times and ids left out here")?;
         for line in lines {
-            self.hanging(&format!("{MARGIN}  "), &line.short, "    ", Style::Dim)?;
+            let (first, rest) = (format!("{MARGIN}  "), format!("{MARGIN}      "));
+            self.hanging(Style::Dim, &first, &rest, &line.short)?;
         }
         Ok(())
     }
@@ -231,31 +233,22 @@ impl<'a> DemoPage<'a> {
     }
 
     fn labelled_in(&mut self, style: Style, label: &str, text: &str) -> io::Result<()> {
-        let first = format!("{MARGIN}{label:LABEL$}");
-        let first = if label.len() < LABEL {
-            first
-        } else {
-            format!("{first} ")
-        };
+        let gap = if label.len() < LABEL { "" } else { " " };
+        let first = format!("{MARGIN}{label:LABEL$}{gap}");
         let rest = " ".repeat(MARGIN.len() + LABEL);
-        let width = WIDTH - first.chars().count().max(rest.len());
-        for (index, line) in wrap(text, width).into_iter().enumerate() {
-            let lead = if index == 0 { &first } else { &rest };
-            self.line(style, &format!("{lead}{line}"))?;
-        }
-        Ok(())
+        self.hanging(style, &first, &rest, text)
     }
 
     fn paragraph(&mut self, lead: &str, text: &str) -> io::Result<()> {
-        self.hanging(lead, text, "", Style::Plain)
+        self.hanging(Style::Plain, lead, lead, text)
     }
 
-    /// Every line begins with `lead`, and all but the first with `hang` as well.
-    fn hanging(&mut self, lead: &str, text: &str, hang: &str, style: Style) -> io::Result<()> {
-        let width = WIDTH - lead.chars().count() - hang.len();
+    /// The first line begins with `first`, the others with `rest`.
+    fn hanging(&mut self, style: Style, first: &str, rest: &str, text: &str) -> io::Result<()> {
+        let width = WIDTH - first.chars().count().max(rest.chars().count());
         for (index, line) in wrap(text, width).into_iter().enumerate() {
-            let hang = if index == 0 { "" } else { hang };
-            self.line(style, &format!("{lead}{hang}{line}"))?;
+            let lead = if index == 0 { first } else { rest };
+            self.line(style, &format!("{lead}{line}"))?;
         }
         Ok(())
     }
@@ -287,12 +280,7 @@ fn scene_words(trigger: Option<&Value>) -> String {
 }
 
 fn collected_words(ok: &Value, tail: Option<&Value>) -> String {
-    let messages = ok["msgs"].as_u64().unwrap_or(0);
-    let messages = count(
-        usize::try_from(messages).unwrap_or(usize::MAX),
-        "message",
-        "messages",
-    );
+    let messages = count(ok["msgs"].as_u64().unwrap_or(0), "message", "messages");
     let mut words = format!("{messages}, {} characters, in {} ms", ok["chars"], ok["ms"]);
     if let Some(tail) = tail {
         let (shown, asked) = (&tail["count"], &tail["k"]);
@@ -348,7 +336,7 @@ fn bare(value: &Value) -> String {
     }
 }
 
-fn count(number: usize, one: &str, many: &str) -> String {
+fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 

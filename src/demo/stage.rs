@@ -186,32 +186,25 @@ fn tell(
     calls: &[RequestRecord],
     lines: Vec<DemoLine>,
 ) -> Played {
-    let posted = world
-        .get_channel(channel)
-        .map(|found| found.messages.range(question..));
-    let own = posted
-        .into_iter()
-        .flatten()
-        .map(|(_, message)| message)
-        .filter(|message| message.author == world.bot);
-    let answers: Vec<Message> = own.cloned().collect();
-    let replied = answers
-        .first()
-        .and_then(|answer| answer.reference)
-        .and_then(|reference| reference.message);
+    let place = world.get_channel(channel).into_iter();
+    let posted = place.flat_map(|found| found.messages.range(question..));
+    let own = posted.filter(|(_, message)| message.author == world.bot);
+    let answers: Vec<Message> = own.map(|(_, message)| message.clone()).collect();
+    let replied = answers.first().and_then(|answer| answer.reference?.message);
+    let asked = world.message(channel, question);
+    let quotation = |id| places::quotation(world, channel, id);
     Played {
         before,
         question,
         asker: places::name(world, asker),
         place: places::place(world, channel),
-        text: places::text(world, channel, question),
-        said_before: before.map(|id| places::quotation(world, channel, id)),
-        points_at: world
-            .message(channel, question)
-            .and_then(|message| message.reference?.message)
-            .map(|id| places::quotation(world, channel, id)),
+        text: asked.map_or_else(String::new, |asked| places::readable(world, &asked.content)),
+        said_before: before.map(quotation),
+        points_at: asked
+            .and_then(|asked| asked.reference?.message)
+            .map(quotation),
         replied,
-        replied_to: replied.map(|id| places::quotation(world, channel, id)),
+        replied_to: replied.map(quotation),
         answers,
         gets: calls.iter().map(|call| places::call(world, call)).collect(),
         lines,

@@ -27,14 +27,10 @@ const MAX_SKEW: Duration = Duration::from_secs(5);
 pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
     let (rest, application) = match application(config).await {
         Ok(accepted) => accepted,
-        Err(finding) => {
-            tell(finding);
-            return;
-        }
+        Err(finding) => return tell(finding),
     };
-    for finding in of_application(config, &application) {
-        tell(finding);
-    }
+    let findings = of_application(config, &application).into_iter();
+    findings.for_each(&mut *tell);
     tell(session_starts(&rest).await);
     tell(clock(&rest).await);
     servers(config, &rest, &application, tell).await;
@@ -160,27 +156,20 @@ async fn servers(
         Ok(guilds) => guilds,
         Err(error) => {
             let remedy = "try again: Discord's status is at https://discordstatus.com";
-            tell(Finding::failed("server", error.to_string(), remedy));
-            return;
+            return tell(Finding::failed("server", error.to_string(), remedy));
         }
     };
     if guilds.is_empty() {
         let remedy = format!("invite the bot: {}", invite(application.id));
-        tell(Finding::warning(
-            "server",
-            "the bot is in no server",
-            remedy,
-        ));
+        let found = "the bot is in no server";
+        tell(Finding::warning("server", found, remedy));
     }
     for (nth, guild) in guilds.iter().take(MAX_SERVERS).enumerate() {
         let survey = nth < MAX_SURVEYED;
         tell(server(rest, application, guild, survey).await);
     }
-    if let Some(more) = guilds
-        .len()
-        .checked_sub(MAX_SERVERS)
-        .filter(|more| *more > 0)
-    {
+    let more = guilds.len().saturating_sub(MAX_SERVERS);
+    if more > 0 {
         tell(Finding::ok("server", format!("{more} more, not looked at")));
     }
     if let Some(finding) = proxies::found(config, rest, &guilds, soon).await {
@@ -207,12 +196,8 @@ async fn server(rest: &Rest, application: &Application, guild: &OwnGuild, survey
             format!("{name}: all {} channels can be read", survey.channels),
         ),
         Ok(survey) => {
-            let named: Vec<String> = survey
-                .unreadable
-                .iter()
-                .take(MAX_NAMED)
-                .map(|channel| format!("#{channel}"))
-                .collect();
+            let named = survey.unreadable.iter().take(MAX_NAMED);
+            let named: Vec<String> = named.map(|channel| format!("#{channel}")).collect();
             let closed = survey.unreadable.len();
             let more = match closed.saturating_sub(named.len()) {
                 0 => String::new(),

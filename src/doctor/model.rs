@@ -16,8 +16,7 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
     let Some(model) = &config.llm else {
         let remedy = "set LLM_BASE_URL and LLM_MODEL";
         let found = "none is set: the bot answers with what it collected";
-        tell(Finding::warning("model", found, remedy));
-        return;
+        return tell(Finding::warning("model", found, remedy));
     };
     let (first, fallbacks) = app::model_settings(model);
     for settings in [first].into_iter().chain(fallbacks) {
@@ -50,9 +49,8 @@ async fn ask(settings: ModelSettings) -> Finding {
         Ok(server) => server,
         Err(error) => return unusable(&name, &error),
     };
-    let answered = server
-        .complete(&[ChatMessage::new(Role::User, QUESTION)], || true)
-        .await;
+    let question = [ChatMessage::new(Role::User, QUESTION)];
+    let answered = server.complete(&question, || true).await;
     let ms = began.elapsed().as_millis();
     match answered {
         Ok(_) => Finding::ok("model", format!("{name} answers, in {ms} ms")),

@@ -14,15 +14,15 @@ use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
 use axum::http::Uri;
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post, put};
 use axum::{Json, Router};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use super::error::ApiError;
 use super::page::PageFile;
@@ -58,16 +58,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// Serves the page; streams of events end with `shutdown`.
-pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, shutdown: CancellationToken) {
-    let listening = Listening {
-        shared: Arc::clone(&shared),
-        shutdown,
-    };
-    let router = Router::new()
-        .route("/api/events", get(events))
-        .with_state(listening)
-        .merge(routes().with_state(Arc::clone(&shared)))
+/// Who asks.
+#[derive(Debug, Deserialize)]
+struct Caller {
+    author: String,
+}
+
+/// Serves the page.
+pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let router = routes()
+        .with_state(Arc::clone(&shared))
         .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .layer(middleware::from_fn_with_state(shared, guarded));
     http::serve(listener, router, BOUNDS).await;
@@ -79,6 +79,7 @@ fn routes() -> Router<Arc<Shared>> {
     let reactions = put(changes::react).delete(changes::unreact);
     let calls = get(commands::offered).post(commands::call);
     Router::new()
+        .route("/api/events", get(events))
         .route("/api/state", get(state::state))
         .route("/api/channels/{channel}/messages", messages)
         .route("/api/channels/{channel}/messages/{message}", message)
@@ -109,7 +110,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     };
-    guard::with_headers(response)
+    (guard::HEADERS, response).into_response()
 }
 
 /// One of the page's files.
@@ -117,21 +118,11 @@ async fn file(uri: Uri) -> Result<Response, ApiError> {
     let path = uri.path();
     let file = PageFile::find(path);
     let file = file.ok_or_else(|| ApiError::missing(format!("there is nothing at {path}")))?;
-    let mut response = file.text.into_response();
-    let kind = HeaderValue::from_static(file.content_type());
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    Ok(response)
+    Ok(([(CONTENT_TYPE, file.content_type())], file.text).into_response())
 }
 
-/// What the stream of events needs.
-#[derive(Clone)]
-struct Listening {
-    shared: Arc<Shared>,
-    shutdown: CancellationToken,
-}
-
-async fn events(State(listening): State<Listening>) -> Result<Response, ApiError> {
-    listening.shared.events.listen(listening.shutdown)
+async fn events(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
+    shared.events.listen(shared.shutdown.clone())
 }
 
 async fn turn(State(shared): State<Arc<Shared>>, Path(trigger): Path<String>) -> Answer {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::http::StatusCode;
-use axum::http::header::{CONNECTION, HeaderValue};
+use axum::http::header::CONNECTION;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -42,13 +42,9 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = Json(json!({"error": self.sentence}));
-        let mut response = (self.status, body).into_response();
-        if self.status == StatusCode::PAYLOAD_TOO_LARGE {
-            // The rest of the body is not read, so no request can follow on this connection.
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
-        }
-        response
+        // The rest of its body is not read, so no request can follow on this connection.
+        let is_too_large = self.status == StatusCode::PAYLOAD_TOO_LARGE;
+        let close = is_too_large.then_some([(CONNECTION, "close")]);
+        (self.status, close, Json(json!({"error": self.sentence}))).into_response()
     }
 }

@@ -4,14 +4,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
-use axum::response::Response;
-use futures_util::stream;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
 use serde_json::Value;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
-use tokio::time::timeout;
+use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ApiError;
@@ -26,34 +23,26 @@ const SILENCE: Duration = Duration::from_secs(15);
 /// Who listens, and what they are sent.
 #[derive(Debug)]
 pub(super) struct EventHub {
-    frames: broadcast::Sender<Bytes>,
+    events: broadcast::Sender<Event>,
     listeners: Arc<Semaphore>,
 }
 
 impl Default for EventHub {
     fn default() -> Self {
         Self {
-            frames: broadcast::Sender::new(MOST_WAITING),
+            events: broadcast::Sender::new(MOST_WAITING),
             listeners: Arc::new(Semaphore::new(MOST_LISTENERS)),
         }
     }
 }
 
-/// One page's stream.
-struct Listener {
-    frames: broadcast::Receiver<Bytes>,
-    shutdown: CancellationToken,
-    is_new: bool,
-    _permit: OwnedSemaphorePermit,
-}
-
 impl EventHub {
     /// Sends an event to all who listen.
     pub(super) fn send(&self, event: &str, data: &Value) {
-        if self.frames.receiver_count() > 0 {
-            // It fails if the last one has just left. JSON is one line.
-            let frame = format!("event: {event}\ndata: {data}\n\n");
-            let _ = self.frames.send(frame.into());
+        if self.events.receiver_count() > 0 {
+            let event = Event::default().event(event).data(data.to_string());
+            // It fails if the last one has just left.
+            let _ = self.events.send(event);
         }
     }
 
@@ -73,35 +62,17 @@ impl EventHub {
         let permit = permit.map_err(|_| {
             ApiError::busy("too many pages are open: close one, then load this again")
         })?;
-        let listener = Listener {
-            frames: self.frames.subscribe(),
-            shutdown,
-            is_new: true,
-            _permit: permit,
-        };
-        let frames = stream::unfold(listener, |mut listener| async {
-            let frame = listener.next().await?;
-            Some((Ok::<_, Infallible>(frame), listener))
+        // What comes after this was not missed.
+        let here = stream::iter([Event::default().comment("here")]);
+        let listening = (self.events.subscribe(), permit);
+        let events = stream::unfold(listening, |(mut events, permit)| async {
+            // A page that is too far behind gets no more: it asks for all anew.
+            let event = events.recv().await.ok()?;
+            Some((event, (events, permit)))
         });
-        let mut response = Response::new(Body::from_stream(frames));
-        let kind = HeaderValue::from_static("text/event-stream");
-        response.headers_mut().insert(CONTENT_TYPE, kind);
-        Ok(response)
-    }
-}
-
-impl Listener {
-    /// The next bytes; none when the stream is to end.
-    async fn next(&mut self) -> Option<Bytes> {
-        if std::mem::take(&mut self.is_new) {
-            // What comes after this was not missed.
-            return Some(Bytes::from_static(b": here\n\n"));
-        }
-        let next = timeout(SILENCE, self.frames.recv());
-        match self.shutdown.run_until_cancelled(next).await? {
-            Err(_) => Some(Bytes::from_static(b": still here\n\n")),
-            Ok(Ok(frame)) => Some(frame),
-            Ok(Err(RecvError::Lagged(_) | RecvError::Closed)) => None,
-        }
+        let events = here.chain(events).take_until(shutdown.cancelled_owned());
+        let alive = KeepAlive::new().interval(SILENCE).text("still here");
+        let answer = Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(alive);
+        Ok(answer.into_response())
     }
 }

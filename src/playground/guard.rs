@@ -7,7 +7,6 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::Request;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Method, Uri};
-use axum::response::Response;
 use uuid::Uuid;
 
 use super::error::ApiError;
@@ -21,7 +20,7 @@ const HTTP_PORT: u16 = 80;
 
 /// What every answer says to the browser: which scripts and styles may run, that nobody may
 /// frame or embed it, that types are as told.
-const HEADERS: [(HeaderName, &str); 7] = [
+pub(super) const HEADERS: [(HeaderName, &str); 7] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -143,15 +142,6 @@ impl PageToken {
         let differences = own.iter().zip(given).fold(0, |all, (a, b)| all | (a ^ b));
         own.len() == given.len() && differences == 0
     }
-}
-
-/// Adds what every answer says to the browser.
-pub(super) fn with_headers(mut response: Response) -> Response {
-    for (name, value) in HEADERS {
-        let value = HeaderValue::from_static(value);
-        response.headers_mut().insert(name, value);
-    }
-    response
 }
 
 #[cfg(test)]

@@ -54,11 +54,7 @@ pub trait Names {
 impl Names for World {
     fn user(&self, id: u64) -> Option<String> {
         let user = self.get_user(Id(id))?;
-        Some(
-            user.global_name
-                .clone()
-                .unwrap_or_else(|| user.name.clone()),
-        )
+        Some(user.global_name.as_ref().unwrap_or(&user.name).clone())
     }
 
     fn channel(&self, id: u64) -> Option<String> {
@@ -116,7 +112,14 @@ fn add_to(names: &dyn Names, holder: &mut Value, key: &str) {
 pub fn to_html(text: &str, names: &dyn Names) -> String {
     let text = end_quotes(&text[..text.floor_char_boundary(MOST_BYTES)]);
     let events = Parser::new_ext(&text, Options::ENABLE_STRIKETHROUGH);
-    let mut rendering = Rendering::new(names);
+    let mut rendering = Rendering {
+        names,
+        events: Vec::new(),
+        verbatim: 0,
+        depth: 0,
+        is_small: false,
+        begins_line: true,
+    };
     for event in TextMergeStream::new(events.map(as_discord)) {
         rendering.take(event);
     }
@@ -179,31 +182,15 @@ struct Rendering<'a> {
 }
 
 impl<'a> Rendering<'a> {
-    fn new(names: &'a dyn Names) -> Self {
-        Self {
-            names,
-            events: Vec::new(),
-            verbatim: 0,
-            depth: 0,
-            is_small: false,
-            begins_line: true,
-        }
-    }
-
     fn take(&mut self, event: Event<'a>) {
         match event {
             Event::Text(text) if self.verbatim == 0 => {
-                let is_small = self.begins_line && text.starts_with(SMALL);
-                if is_small {
+                let small = text.strip_prefix(SMALL).filter(|_| self.begins_line);
+                if small.is_some() {
                     self.is_small = true;
                     self.html("<small>".to_owned());
                 }
-                let text = if is_small {
-                    &text[SMALL.len()..]
-                } else {
-                    &text
-                };
-                self.text(text);
+                self.text(small.unwrap_or(&text));
                 self.begins_line = false;
                 return;
             }
@@ -211,27 +198,13 @@ impl<'a> Rendering<'a> {
             Event::End(TagEnd::CodeBlock | TagEnd::Link) => {
                 self.verbatim = self.verbatim.saturating_sub(1);
             }
-            Event::Start(
-                Tag::BlockQuote(_)
-                | Tag::List(_)
-                | Tag::Item
-                | Tag::Emphasis
-                | Tag::Strong
-                | Tag::Strikethrough,
-            ) => {
+            Event::Start(ref tag) if nests(tag.to_end()) => {
                 self.depth += 1;
                 if self.depth > DEEPEST {
                     return;
                 }
             }
-            Event::End(
-                TagEnd::BlockQuote(_)
-                | TagEnd::List(_)
-                | TagEnd::Item
-                | TagEnd::Emphasis
-                | TagEnd::Strong
-                | TagEnd::Strikethrough,
-            ) => {
+            Event::End(end) if nests(end) => {
                 self.depth -= 1;
                 if self.depth >= DEEPEST {
                     return;
@@ -292,15 +265,10 @@ impl<'a> Rendering<'a> {
             return Some((length, mention("user", '@', id, self.names.user(id))));
         }
         if let Some(time) = inside.strip_prefix("t:") {
-            let seconds = time
-                .split(':')
-                .next()
-                .and_then(|digits| digits.parse().ok())?;
-            let seconds: i64 = Some(seconds).filter(|at| (0..YEAR_10_000).contains(at))?;
-            return Some((
-                length,
-                format!("{} UTC", UnixMillis(seconds * 1_000).minute()),
-            ));
+            let seconds = time.split(':').next()?.parse::<i64>().ok()?;
+            let known = (0..YEAR_10_000).contains(&seconds).then_some(seconds)?;
+            let shown = format!("{} UTC", UnixMillis(known * 1_000).minute());
+            return Some((length, shown));
         }
         let emoji = inside.strip_prefix("a:").or(inside.strip_prefix(':'))?;
         let (name, id) = emoji.split_once(':')?;
@@ -317,6 +285,19 @@ impl<'a> Rendering<'a> {
     fn html(&mut self, html: String) {
         self.events.push(Event::InlineHtml(html.into()));
     }
+}
+
+/// Whether it is a quote, a list, an item or emphasis.
+const fn nests(end: TagEnd) -> bool {
+    matches!(
+        end,
+        TagEnd::BlockQuote(_)
+            | TagEnd::List(_)
+            | TagEnd::Item
+            | TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+    )
 }
 
 fn mention(kind: &str, sign: char, id: u64, name: Option<String>) -> String {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::shown;
@@ -15,9 +14,9 @@ use clew_context::model::MessageId;
 
 /// Hands on the gateway's events as a client with all intents gets them. Messages get their
 /// text as HTML.
-pub(super) async fn events(shared: Arc<Shared>, shutdown: CancellationToken) {
+pub(super) async fn events(shared: Arc<Shared>) {
     let mut dispatches = shared.discord.subscribe();
-    while let Some(next) = shutdown.run_until_cancelled(dispatches.recv()).await {
+    while let Some(next) = shared.shutdown.run_until_cancelled(dispatches.recv()).await {
         match next {
             Ok(dispatch) => {
                 let mut data = Value::clone(&dispatch.data);
@@ -39,11 +38,10 @@ pub(super) async fn turns(
     shared: Arc<Shared>,
     mut news: UnboundedReceiver<(MessageId, TurnNews)>,
     mut lines: UnboundedReceiver<TappedLine>,
-    shutdown: CancellationToken,
 ) {
     loop {
         tokio::select! {
-            () = shutdown.cancelled() => return,
+            () = shared.shutdown.cancelled() => return,
             next = news.recv() => {
                 let Some((trigger, news)) = next else { return };
                 if let Some(summary) = shared.turns.take_news(trigger, news) {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::context::{self, millis};
-use crate::model::Receipt;
+use crate::model::{ModelReceipt, Receipt};
 use crate::telemetry::TappedLine;
 use crate::telemetry::event::Outcome;
 use crate::turn::{GatheredTurn, SentMessage, TurnNews};
@@ -65,7 +65,16 @@ impl KeptTurns {
     pub(super) fn take_news(&self, trigger: MessageId, news: TurnNews) -> Option<Value> {
         let mut turns = self.lock();
         if let TurnNews::Started { channel, asker } = news {
-            turns.insert(trigger, KeptTurn::new(channel, asker));
+            let new = KeptTurn {
+                channel,
+                asker,
+                gathered: None,
+                asked: None,
+                answers: Vec::new(),
+                ended: None,
+                lines: Vec::new(),
+            };
+            turns.insert(trigger, new);
         } else {
             turns.get_mut(&trigger)?.take(news);
         }
@@ -88,10 +97,8 @@ impl KeptTurns {
     /// The summaries of all turns, oldest first.
     pub(super) fn summaries(&self) -> Vec<Value> {
         let turns = self.lock();
-        let turns = turns.iter();
-        turns
-            .map(|(trigger, turn)| turn.summary(*trigger))
-            .collect()
+        let all = turns.iter().map(|(trigger, turn)| turn.summary(*trigger));
+        all.collect()
     }
 
     /// All that is known of a turn, once its context is collected.
@@ -132,18 +139,6 @@ fn make_room(turns: &mut BTreeMap<MessageId, KeptTurn>) {
 }
 
 impl KeptTurn {
-    fn new(channel: ChannelId, asker: UserId) -> Self {
-        Self {
-            channel,
-            asker,
-            gathered: None,
-            asked: None,
-            answers: Vec::new(),
-            ended: None,
-            lines: Vec::new(),
-        }
-    }
-
     fn take(&mut self, news: TurnNews) {
         match news {
             TurnNews::Started { .. } => {}
@@ -186,12 +181,13 @@ impl KeptTurn {
 
     fn summary(&self, trigger: MessageId) -> Value {
         let gathered = self.gathered.as_ref();
+        let answers = self.answers.iter().map(ToString::to_string);
         json!({
             "trigger": trigger.to_string(),
             "channel": self.channel.to_string(),
             "asker": self.asker.to_string(),
             "scene": gathered.map(|gathered| gathered.context.scene.as_str()),
-            "answers": ids(&self.answers),
+            "answers": answers.collect::<Vec<_>>(),
             "outcome": self.ended.as_ref().map(|ended| ended.outcome.as_str()),
         })
     }
@@ -234,10 +230,8 @@ impl KeptTurn {
         let receipt = self.ended.as_ref().and_then(|ended| ended.receipt.as_ref());
         let model = receipt.and_then(|receipt| receipt.model.as_ref());
         let counted = model.filter(|model| model.prompt_tokens > 0);
-        counted.map_or(
-            Value::Null,
-            |model| json!({"in": model.prompt_tokens, "out": model.completion_tokens}),
-        )
+        let told = |model: &ModelReceipt| json!({"in": model.prompt_tokens, "out": model.completion_tokens});
+        json!(counted.map(told))
     }
 
     /// How long the stages took, in milliseconds.
@@ -276,8 +270,4 @@ fn put(object: &mut Value, more: Value) {
 fn stored(message: &HistoryMessage) -> Value {
     let role = if message.ours { "assistant" } else { "user" };
     json!({"role": role, "content": message.text})
-}
-
-fn ids(messages: &[MessageId]) -> Vec<String> {
-    messages.iter().map(ToString::to_string).collect()
 }

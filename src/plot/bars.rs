@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::axis::{Scale, Span};
-use super::markup::{escape, svg_head};
+use super::markup::{escape, shortened, svg_head};
 
 const WIDTH: f64 = 720.0;
 /// Where bars begin: names stand before it.
@@ -43,7 +43,7 @@ impl Bars {
                  <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
                 LEFT - 8.0,
                 top + 12.0,
-                escape(&shortened(name)),
+                escape(&shortened(name, NAME)),
                 LEFT + length + 8.0,
                 top + 12.0,
                 escape(written)
@@ -57,13 +57,4 @@ impl Bars {
         );
         svg
     }
-}
-
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= NAME {
-        return name.to_owned();
-    }
-    let mut short: String = name.chars().take(NAME - 1).collect();
-    short.push('…');
-    short
 }

@@ -51,12 +51,9 @@ impl Chart {
         self.grid(&mut svg, x, y);
         let mut at = EDGES.0;
         for (kind, series) in self.series.iter().enumerate() {
-            let places: Vec<(f64, f64)> = series
-                .points
-                .iter()
-                .map(|(across, up)| (right(x, *across), down(y, *up)))
-                .collect();
-            line(&mut svg, kind, &places);
+            let places = series.points.iter();
+            let places = places.map(|(across, up)| (right(x, *across), down(y, *up)));
+            line(&mut svg, kind, &places.collect::<Vec<_>>());
             at = legend(&mut svg, kind, &series.name, at);
         }
         svg.push_str("</svg>\n");

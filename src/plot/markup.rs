@@ -2,8 +2,8 @@
 
 use clew_context::engine::sanitise;
 
-/// A text as HTML and SVG show it, in elements and in quoted attributes. Control
-/// and other invisible characters, which may turn a line around, become U+FFFD.
+/// A text as HTML and SVG show it, in elements and in quoted attributes; what is invisible
+/// as [`visible`] has it.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for next in text.chars() {
@@ -13,12 +13,30 @@ pub(super) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            '\n' | '\t' => escaped.push('\u{FFFD}'),
-            next if sanitise::is_invisible(next) => escaped.push('\u{FFFD}'),
-            next => escaped.push(next),
+            next => escaped.push(visible(next)),
         }
     }
     escaped
+}
+
+/// The character as it is shown, which obeys nothing that a file says: control and other
+/// invisible characters, which may turn a line around, become U+FFFD.
+pub fn visible(next: char) -> char {
+    match next {
+        '\n' | '\t' => '\u{FFFD}',
+        hidden if sanitise::is_invisible(hidden) => '\u{FFFD}',
+        next => next,
+    }
+}
+
+/// At most so many characters; the last of a shortened text is `…`.
+pub fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
 }
 
 /// The start of a figure's SVG: its size, and its title and description for those

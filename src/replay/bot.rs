@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::{Questions, ReplayError, Triggers, Us};
+use anyhow::{anyhow, bail};
+
+use super::{Questions, Triggers, Us};
 use crate::archive::{Participant, Recording};
 use clew_context::engine::sanitise;
 use clew_context::model::UserId;
@@ -14,21 +16,25 @@ const NAME: &str = "Clew";
 
 /// The requested bot, or else the scenario's, or else the bot account that most messages
 /// mention, or else the user most mentioned among those who never wrote (a bot that was
-/// away). Without any, triggers that need no bot get one that is not in the recording.
-pub(super) fn choose(recording: &Recording, questions: &Questions) -> Result<Us, ReplayError> {
+/// away). Without any, triggers that need no bot get one that is not in the recording, and
+/// others get none.
+pub(super) fn choose(recording: &Recording, questions: &Questions) -> anyhow::Result<Option<Us>> {
     let found = match &questions.bot {
         Some(wanted) => Some(named(recording, wanted)?),
         None => recording.bot().or_else(|| likeliest(recording)),
     };
-    let needed = matches!(questions.triggers, Triggers::Mentions);
-    match found {
-        None if needed => Err(ReplayError::NoBot {
-            found: "no bot wrote or was mentioned in the recording",
-            candidates: candidates(recording),
-        }),
-        None => Ok(us(recording, questions, UserId::new(0))),
-        Some(id) => Ok(us(recording, questions, id)),
-    }
+    let is_needed = questions.triggers == Triggers::Mentions;
+    let user = found.or((!is_needed).then_some(UserId::new(0)));
+    Ok(user.map(|user| us(recording, questions, user)))
+}
+
+/// Nobody in the recording looks like the bot.
+pub(super) fn unknown(recording: &Recording) -> anyhow::Error {
+    anyhow!(
+        "cannot tell who the bot is: no bot wrote or was mentioned in the recording; name it with \
+         --bot ID or --bot NAME{}",
+        candidates(recording)
+    )
 }
 
 fn us(recording: &Recording, questions: &Questions, user: UserId) -> Us {
@@ -59,12 +65,7 @@ fn is_recorded(recording: &Recording, id: UserId) -> bool {
 
 /// An id may be that of a bot to come; a name must be in the recording, since a
 /// misspelt one would answer nobody.
-fn named(recording: &Recording, wanted: &str) -> Result<UserId, ReplayError> {
-    let wrong = |found| ReplayError::WrongBot {
-        wanted: wanted.to_owned(),
-        found,
-        candidates: candidates(recording),
-    };
+fn named(recording: &Recording, wanted: &str) -> anyhow::Result<UserId> {
     if let Ok(id) = wanted.parse::<UserId>() {
         return Ok(id);
     }
@@ -74,13 +75,12 @@ fn named(recording: &Recording, wanted: &str) -> Result<UserId, ReplayError> {
     if found.len() > 1 && found.iter().any(|one| one.bot) {
         found.retain(|one| one.bot);
     }
-    match found.as_slice() {
-        [one] => Ok(one.id),
-        [] => Err(wrong(
-            "nobody in the recording has this name, and a bot to come is named by its id",
-        )),
-        _ => Err(wrong("several have this name, give the id")),
-    }
+    let wrong = match found.as_slice() {
+        [one] => return Ok(one.id),
+        [] => "nobody in the recording has this name, and a bot to come is named by its id",
+        _ => "several have this name, give the id",
+    };
+    bail!("--bot {wanted}: {wrong}{}", candidates(recording))
 }
 
 fn likeliest(recording: &Recording) -> Option<UserId> {

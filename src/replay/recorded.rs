@@ -64,20 +64,16 @@ impl<'a> RecordedSource<'a> {
     /// That failure.
     pub fn finish(self) -> Result<(), ArchiveError> {
         let broken = self.broken.into_inner();
-        match broken.unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        let broken = broken.unwrap_or_else(PoisonError::into_inner);
+        broken.map_or(Ok(()), Err)
     }
 
     fn readable(&self, channel: ChannelId) -> Result<(), FetchError> {
         if self.recording.hidden(channel) {
             return Err(FetchError::lasting(Fallback::Forbidden));
         }
-        match self.recording.channel(channel) {
-            Some(_) => Ok(()),
-            None => Err(FetchError::lasting(Fallback::Unavailable)),
-        }
+        let channel = self.recording.channel(channel).map(drop);
+        channel.ok_or(FetchError::lasting(Fallback::Unavailable))
     }
 
     fn read<T>(&self, result: Result<T, ArchiveError>) -> Result<T, FetchError> {

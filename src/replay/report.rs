@@ -6,7 +6,7 @@ use std::{fmt, iter};
 
 use serde::Serialize;
 
-use super::figures::{self, ByCap, Counter, Figures, FiguresByScene, Tally};
+use super::figures::{self, ByCap, Counter, Figures, FiguresByScene, Spread, Tally};
 use super::turn::{ReplayOutcome, framed};
 use super::{Format, ReplaySettings, Report, table};
 use crate::telemetry::Ms;
@@ -182,10 +182,8 @@ impl<'a> Reporter<'a> {
         )?;
         let included = included.iter().map(MessageId::to_string);
         list(out, "included", included)?;
-        let ties: Vec<String> = ties(outcome)
-            .map(|(id, tie)| format!("{id} ({})", tie.as_str()))
-            .collect();
-        list(out, "conversation", ties.into_iter())?;
+        let ties = ties(outcome).map(|(id, tie)| format!("{id} ({})", tie.as_str()));
+        list(out, "conversation", ties)?;
         list(out, "recalled", recalled.iter().map(MessageId::to_string))?;
         let reasons = block
             .omitted
@@ -249,25 +247,15 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figures {
-            triggers,
-            chars,
-            truncated,
-            shortened,
-            fallbacks,
-            fetches,
-            most_fetches,
-            ..
-        } = &self.figures.all;
-        writeln!(
-            f,
-            "{} among {}, the bot is {}",
-            counted(*triggers, "trigger"),
-            counted(self.report.messages, "message"),
-            self.bot
-        )?;
-        writeln!(f, "  characters: p50 {}, p95 {}", chars.p50, chars.p95)?;
-        let ByCap { msgs, chars, age } = truncated;
+        let all = &self.figures.all;
+        let triggers = counted(all.triggers, "trigger");
+        let messages = counted(self.report.messages, "message");
+        writeln!(f, "{triggers} among {messages}, the bot is {}", self.bot)?;
+        let Spread { p50, p95, .. } = all.chars;
+        writeln!(f, "  characters: p50 {p50}, p95 {p95}")?;
+        let ByCap { msgs, chars, age } = all.truncated;
+        let (shortened, fallbacks) = (all.shortened, all.fallbacks);
+        let (fetches, most_fetches) = (all.fetches, all.most_fetches);
         writeln!(
             f,
             "  truncated: {msgs} by msgs, {chars} by chars, {age} by age; {shortened} with shortened messages",
@@ -292,15 +280,11 @@ fn included(outcome: &ReplayOutcome) -> Vec<MessageId> {
 }
 
 /// Writes several items on one line, or nothing if there are none.
-fn list(
-    out: &mut dyn Write,
-    what: &str,
-    items: impl ExactSizeIterator<Item = String>,
-) -> io::Result<()> {
-    if items.len() == 0 {
+fn list(out: &mut dyn Write, what: &str, items: impl Iterator<Item = String>) -> io::Result<()> {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() {
         return Ok(());
     }
-    let items: Vec<String> = items.collect();
     writeln!(out, "  {what}: {}", items.join(" "))
 }
 

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use anyhow::{anyhow, bail};
 use tokio::runtime::{Builder, Runtime};
 
 use super::figures::{Counter, FiguresByScene, Tally};
@@ -106,11 +107,13 @@ pub fn sweep(
     }
     let found = chosen.len();
     let chosen = sampled(chosen, settings.sample);
-    if chosen.len().saturating_mul(caps.len()) > MOST_ANSWERS {
-        return Err(ReplayError::TooManyAnswers {
-            triggers: chosen.len(),
-            settings: caps.len(),
-        });
+    let (asked, settings_tried) = (chosen.len(), caps.len());
+    let answers = asked.saturating_mul(settings_tried);
+    if answers > MOST_ANSWERS {
+        return Err(ReplayError::Input(anyhow!(
+            "{asked} questions under {settings_tried} settings are {answers} answers to work out, \
+             and {MOST_ANSWERS} is the most: sweep fewer values, or take fewer questions with --sample"
+        )));
     }
     let work = Work {
         recording: &recording,
@@ -147,7 +150,7 @@ fn questions(
         (None, Some(triggers)) => vec![triggers],
         (None, None) => TRIED.to_vec(),
     };
-    let mut nobody = ReplayError::NoQuestions { bot: None };
+    let mut nobody = no_questions(None);
     for triggers in tried {
         let questions = Questions {
             bot: settings.bot.clone(),
@@ -155,22 +158,26 @@ fn questions(
             as_mention: triggers != Triggers::Mentions,
             rules: settings.rules.clone(),
         };
-        let us = match bot::choose(recording, &questions) {
-            Ok(us) => us,
-            Err(error @ ReplayError::NoBot { .. }) => {
-                nobody = error;
-                continue;
-            }
-            Err(error) => return Err(error),
+        let Some(us) = bot::choose(recording, &questions)? else {
+            nobody = bot::unknown(recording);
+            continue;
         };
         let chosen = asked(recording, &us, &questions, progress)?;
         if !chosen.is_empty() {
             return Ok((us, triggers, chosen));
         }
-        let bot = bot::told(recording, &us);
-        nobody = ReplayError::NoQuestions { bot };
+        nobody = no_questions(bot::told(recording, &us));
     }
-    Err(nobody)
+    Err(ReplayError::Input(nobody))
+}
+
+/// No message is a trigger, whoever was taken for the bot.
+fn no_questions(bot: Option<String>) -> anyhow::Error {
+    let bot = bot.unwrap_or_else(|| "a bot".to_owned());
+    anyhow!(
+        "no message in the recording is a question to {bot}: name another bot with --bot, or take \
+         messages of people for questions with --trigger replies or --trigger all"
+    )
 }
 
 fn asked(
@@ -197,11 +204,14 @@ fn asked(
 }
 
 /// The triggers that labels name.
-fn labelled(mut chosen: Vec<Chosen>, labels: &Labels) -> Result<Vec<Chosen>, ReplayError> {
+fn labelled(mut chosen: Vec<Chosen>, labels: &Labels) -> anyhow::Result<Vec<Chosen>> {
     chosen.retain(|one| labels.contains_key(&one.id));
     let is_chosen = |id: &MessageId| chosen.binary_search_by_key(id, |one| one.id).is_ok();
     match labels.keys().find(|id| !is_chosen(id)) {
-        Some(id) => Err(ReplayError::WrongLabel { id: *id }),
+        Some(id) => bail!(
+            "the labels name {id}, which is no message of a person in the recording: add the export \
+             that holds it, or take the label out"
+        ),
         None => Ok(chosen),
     }
 }

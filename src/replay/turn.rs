@@ -13,7 +13,7 @@ use clew_context::collect::{NegativeCache, Source, collect};
 use clew_context::engine::nonce;
 use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::turn::{Collected, TurnInput};
-use clew_context::engine::window::{View, Window, WindowLimits};
+use clew_context::engine::window::{View, Window};
 use clew_context::engine::{frame, frame::FrameKind};
 use clew_context::model::{
     Access, Block, BlockEntry, Cause, ChannelId, Fallback, Limits, Message, MessageId, Scene,
@@ -138,9 +138,7 @@ impl ReplayTurns<'_> {
         ReplayOutcome {
             took: began.elapsed(),
             asker: prepared.asker,
-            channel: channel
-                .map(|channel| channel.name.clone())
-                .unwrap_or_default(),
+            channel: channel.map_or_else(String::new, |channel| channel.name.clone()),
             scene: collected.scene,
             target: collected.target.reply_to.as_ref().map(|target| target.id),
             block: prepared.block,
@@ -161,15 +159,9 @@ pub(super) struct Warm<'a> {
 
 impl<'a> Warm<'a> {
     pub(super) fn new(turns: ReplayTurns<'a>) -> Self {
-        let WindowLimits {
-            per_channel,
-            max_bytes,
-        } = turns.caps.window;
+        let mut limits = turns.caps.window;
         // The window must hold at least a message and its trigger.
-        let limits = WindowLimits {
-            per_channel: per_channel.max(2),
-            max_bytes,
-        };
+        limits.per_channel = limits.per_channel.max(2);
         Self {
             turns,
             window: Window::new(limits),
@@ -180,12 +172,8 @@ impl<'a> Warm<'a> {
     /// Feeds the window with a message as it is posted. The message that it
     /// replies to is read, and carried, only if the window does not hold it.
     pub(super) fn feed(&mut self, event: TimelineEvent<'_>) -> Result<Message, ArchiveError> {
-        let TimelineEvent {
-            channel,
-            first,
-            mut message,
-        } = event;
-        if first {
+        let (channel, mut message) = (event.channel, event.message);
+        if event.first {
             self.window.opened(channel.id, channel.guild);
         }
         let parent = message.replies_to();

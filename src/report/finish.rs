@@ -152,18 +152,19 @@ fn truncation<const CAPS: usize, const CHANNELS: usize>(
 
 fn stages(stages: &Stages) -> Vec<Stage> {
     [
-        ("queued", &stages.queued),
-        ("collect", &stages.collect),
-        ("to_model", &stages.to_model),
-        ("first_words", &stages.first_words),
-        ("request", &stages.request),
-        ("tool", &stages.tool),
-        ("store", &stages.store),
-        ("turn", &stages.turn),
+        ("queued", "waiting for other turns", &stages.queued),
+        ("collect", "collecting", &stages.collect),
+        ("to_model", "event to first request", &stages.to_model),
+        ("first_words", "request to first words", &stages.first_words),
+        ("request", "request to the model", &stages.request),
+        ("tool", "call of a tool", &stages.tool),
+        ("store", "storing a turn", &stages.store),
+        ("turn", "whole turn", &stages.turn),
     ]
     .into_iter()
-    .map(|(name, times)| Stage {
+    .map(|(name, words, times)| Stage {
         name,
+        words,
         count: times.count(),
         ms: times.percentiles(),
     })

@@ -7,17 +7,16 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-use super::words::visible;
+use crate::plot::{shortened, visible};
 
 /// The most characters of a name: of a model, an agent, a reason.
 const LONGEST_NAME: usize = 64;
 
-/// A line. Its strings point into it if they hold no escapes.
+/// A line. Its strings point into it if they hold no escapes; one `borrow` says so of all.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub(super) ts: Text<'a>,
-    #[serde(borrow)]
     pub(super) event: Text<'a>,
     /// None outside of servers.
     #[serde(default, deserialize_with = "id")]
@@ -28,7 +27,7 @@ pub(super) struct Line<'a> {
     pub(super) user_id: Option<u64>,
     #[serde(default, deserialize_with = "turn_id")]
     pub(super) turn_id: Option<u64>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) detail: Detail<'a>,
 }
 
@@ -38,19 +37,12 @@ pub(super) struct Line<'a> {
 pub(super) struct Detail<'a> {
     #[serde(borrow)]
     pub(super) case: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) scene: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) cause: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) reason: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) outcome: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) end: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) agent: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
     pub(super) ms: Option<Number>,
     pub(super) ms_first: Option<Number>,
@@ -98,12 +90,8 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_NAME && is_plain(text) {
         return Cow::Borrowed(text);
     }
-    let mut short: String = text.chars().take(LONGEST_NAME).map(visible).collect();
-    if text.chars().nth(LONGEST_NAME).is_some() {
-        short.pop();
-        short.push('…');
-    }
-    Cow::Owned(short)
+    let short = shortened(text, LONGEST_NAME);
+    Cow::Owned(short.chars().map(visible).collect())
 }
 
 /// A string as it stands in the line.

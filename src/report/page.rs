@@ -80,10 +80,8 @@ fn lead(report: &Report) -> Vec<String> {
         lead.push(format!("{} cut off.", many(input.cut_off, "line")));
     }
     if input.unreadable > 0 {
-        let unreadable = many(input.unreadable, "line");
-        lead.push(format!(
-            "{unreadable} could not be read, the first of them:"
-        ));
+        let lines = many(input.unreadable, "line");
+        lead.push(format!("{lines} could not be read, the first of them:"));
         for line in &input.unreadable_at {
             lead.push(format!("{}:{}: {}", line.file, line.line, line.why));
         }

@@ -57,13 +57,11 @@ fn read_file(path: &Path, options: &Options, tally: &mut Tally) {
         }
         Err(error) => Some(error),
     };
-    tally
-        .input
-        .broken_files
-        .extend(error.map(|error| BrokenFile {
-            file: path.display().to_string(),
-            error: error.to_string(),
-        }));
+    let broken = error.map(|error| BrokenFile {
+        file: path.display().to_string(),
+        error: error.to_string(),
+    });
+    tally.input.broken_files.extend(broken);
 }
 
 /// Counts a line. Lines that end too early are the last of their file, or stand before

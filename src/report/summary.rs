@@ -188,6 +188,9 @@ pub(super) struct LimitCounts {
 pub(super) struct Stage {
     #[serde(rename = "stage")]
     pub(super) name: &'static str,
+    /// What it is, for people.
+    #[serde(skip)]
+    pub(super) words: &'static str,
     pub(super) count: u64,
     #[serde(flatten)]
     pub(super) ms: Percentiles,

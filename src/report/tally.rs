@@ -150,8 +150,8 @@ impl Tally {
             "trigger" => self.began(line),
             "collect_ok" => self.collected(line, took),
             "collect_truncated" => self.truncated(line, reason),
-            "turn_done" => self.turn_done(time, line, took, options),
-            "request_ok" => self.request_ok(time, line, took, options),
+            "turn_done" => self.turn_done(time, line, options),
+            "request_ok" => self.request_ok(time, line, options),
             "request_failed" => {
                 self.failures.at(reason).0 += 1;
                 if let Some(turn) = self.open.get(line.turn_id) {
@@ -243,14 +243,9 @@ impl Tally {
         });
     }
 
-    fn request_ok(
-        &mut self,
-        time: UnixMillis,
-        line: &Line<'_>,
-        took: Option<u64>,
-        options: &Options,
-    ) {
+    fn request_ok(&mut self, time: UnixMillis, line: &Line<'_>, options: &Options) {
         let detail = &line.detail;
+        let took = detail.ms.map(Number::tenths);
         let to_first = detail.ms_first.map(Number::tenths);
         self.stages.first_words.record(to_first);
         self.stages.request.record(took);
@@ -267,14 +262,9 @@ impl Tally {
         self.used(time, line, detail.server.map(Number::whole), &usage);
     }
 
-    fn turn_done(
-        &mut self,
-        time: UnixMillis,
-        line: &Line<'_>,
-        took: Option<u64>,
-        options: &Options,
-    ) {
+    fn turn_done(&mut self, time: UnixMillis, line: &Line<'_>, options: &Options) {
         let detail = &line.detail;
+        let took = detail.ms.map(Number::tenths);
         let outcome = always(detail.outcome.as_ref());
         let mut turn = self.open.end(line.turn_id);
         if let Some(scene) = scene(line) {

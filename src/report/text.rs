@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use super::page::{Medium, shown};
 use super::summary::Report;
-use super::words::visible;
-use crate::plot::{Part, Table};
+use crate::plot::{Part, Table, shortened, visible};
 
 const WIDTH: usize = 80;
 /// Between columns.
@@ -80,7 +79,7 @@ fn of_table(text: &mut String, table: &Table) {
             if column > 0 {
                 line.push_str(&" ".repeat(GAP));
             }
-            let cell = fitted(cell, *width);
+            let cell: String = shortened(cell, *width).chars().map(visible).collect();
             let padding = " ".repeat(width.saturating_sub(length(&cell)));
             if column < table.names {
                 line.extend([cell, padding]);
@@ -109,16 +108,6 @@ fn widths(table: &Table) -> Vec<usize> {
         }
     }
     widths
-}
-
-fn fitted(cell: &str, width: usize) -> String {
-    let printable = cell.chars().map(visible);
-    if length(cell) <= width {
-        return printable.collect();
-    }
-    let mut cut: String = printable.take(width.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
 }
 
 fn length(text: &str) -> usize {

@@ -8,7 +8,7 @@ const LONGEST: u64 = 24 * 60 * 60 * 1_000 * 10;
 
 /// Times in tenths of a millisecond, to the given number of digits. Times above a day
 /// count as a day.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Times<const DIGITS: u8> {
     /// None until there is one: empty lists of times are frequent.
     histogram: Option<Histogram<u64>>,
@@ -25,15 +25,6 @@ pub(super) struct Percentiles {
     pub(super) max: Option<f64>,
 }
 
-impl<const DIGITS: u8> Default for Times<DIGITS> {
-    fn default() -> Self {
-        Self {
-            histogram: None,
-            longest: 0,
-        }
-    }
-}
-
 impl<const DIGITS: u8> Times<DIGITS> {
     pub(super) fn record(&mut self, tenths: Option<u64>) {
         let Some(tenths) = tenths else { return };
@@ -41,11 +32,7 @@ impl<const DIGITS: u8> Times<DIGITS> {
         self.longest = self.longest.max(tenths);
         if self.histogram.is_none() {
             // It grows with the times; one for a day has 24 KB (two digits) or 190 KB.
-            let empty = Histogram::new(DIGITS).ok();
-            self.histogram = empty.map(|mut histogram| {
-                histogram.auto(true);
-                histogram
-            });
+            self.histogram = Histogram::new(DIGITS).ok();
         }
         if let Some(histogram) = &mut self.histogram {
             // Up to the longest time every size can be allocated.

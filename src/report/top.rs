@@ -50,7 +50,7 @@ impl<K: Hash + Ord, R: Row, const KEPT: usize> Top<K, R, KEPT> {
     {
         if !self.rows.contains_key(name) {
             if self.rows.len() >= 2 * KEPT {
-                self.drop_least();
+                self.rows = self.heaviest(KEPT).into_iter().collect();
             }
             self.rows.insert(name.to_owned(), R::default());
         }
@@ -62,30 +62,22 @@ impl<K: Hash + Ord, R: Row, const KEPT: usize> Top<K, R, KEPT> {
 
     /// The first names, and what the others have together, if there are any.
     pub(super) fn first(mut self, count: usize) -> (Vec<(K, R)>, Option<Others<R>>) {
-        let mut rows = self.sorted();
-        for (_, row) in rows.split_off(rows.len().min(count)) {
-            self.others.names += 1;
-            self.others.row.add(&row);
-        }
+        let rows = self.heaviest(count);
         let others = (self.others.names > 0).then_some(self.others);
         (rows, others)
     }
 
-    fn drop_least(&mut self) {
-        let mut rows = self.sorted();
-        for (_, row) in rows.split_off(KEPT) {
-            self.others.names += 1;
-            self.others.row.add(&row);
-        }
-        self.rows = rows.into_iter().collect();
-    }
-
-    fn sorted(&mut self) -> Vec<(K, R)> {
+    /// Takes out all rows; those beyond so many are added to the others.
+    fn heaviest(&mut self, count: usize) -> Vec<(K, R)> {
         let mut rows: Vec<(K, R)> = self.rows.drain().collect();
         rows.sort_by(|(name, row), (other_name, other)| {
             let by_weight = Reverse(row.weight()).cmp(&Reverse(other.weight()));
             by_weight.then_with(|| name.cmp(other_name))
         });
+        for (_, row) in rows.split_off(rows.len().min(count)) {
+            self.others.names += 1;
+            self.others.row.add(&row);
+        }
         rows
     }
 }

@@ -73,14 +73,12 @@ impl OpenTurn {
     /// Whether the turn has not met this fallback before.
     pub(super) fn is_first(&mut self, kind: usize, reason: &str) -> bool {
         let mut known = self.fallbacks.iter();
-        if known.any(|(other, word)| *other == kind && word == reason) {
-            return false;
+        let is_known = known.any(|(other, word)| *other == kind && word == reason);
+        let is_first = !is_known && self.fallbacks.len() < FALLBACKS;
+        if is_first {
+            self.fallbacks.push((kind, reason.to_owned()));
         }
-        if self.fallbacks.len() >= FALLBACKS {
-            return false;
-        }
-        self.fallbacks.push((kind, reason.to_owned()));
-        true
+        is_first
     }
 }
 

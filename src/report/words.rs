@@ -1,16 +1,5 @@
 //! Figures and names as people read them.
 
-use clew_context::engine::sanitise;
-
-/// The character as a terminal shows it, which obeys nothing that a file says.
-pub(super) fn visible(next: char) -> char {
-    match next {
-        '\n' | '\t' => '\u{FFFD}',
-        hidden if sanitise::is_invisible(hidden) => '\u{FFFD}',
-        next => next,
-    }
-}
-
 /// `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -39,21 +28,6 @@ pub(super) fn time(millis: Option<f64>) -> String {
         Some(millis) if millis < 99_950.0 => format!("{:.1} s", millis / 1_000.0),
         Some(millis) if millis < 5_999_500.0 => format!("{:.1} min", millis / 60_000.0),
         Some(millis) => format!("{:.1} h", millis / 3_600_000.0),
-    }
-}
-
-/// What a stage of a turn is.
-pub(super) fn stage(name: &str) -> &str {
-    match name {
-        "queued" => "waiting for other turns",
-        "collect" => "collecting",
-        "to_model" => "event to first request",
-        "first_words" => "request to first words",
-        "request" => "request to the model",
-        "tool" => "call of a tool",
-        "store" => "storing a turn",
-        "turn" => "whole turn",
-        other => other,
     }
 }
 

@@ -48,10 +48,8 @@ pub(super) fn choose(grid: &Grid, figures: &[FiguresByScene], budget: Option<u32
         (None, Some(knee)) => (Some(knee), Reason::Knee),
         (None, None) => {
             let needed = shown(all[grid.now]);
-            let enough = frontier
-                .iter()
-                .copied()
-                .find(|point| shown(all[*point]) >= needed);
+            let mut points = frontier.iter().copied();
+            let enough = points.find(|point| shown(all[*point]) >= needed);
             (enough, Reason::NoKnee)
         }
     };
@@ -116,14 +114,14 @@ fn knee(frontier: &[usize], all: &[&Figures]) -> Option<usize> {
         (y - first_y) * (last_x - first_x) - (x - first_x) * (last_y - first_y)
     };
     let least = (last_x - first_x) * (last_y - first_y);
-    let mut best = None;
-    for (at, point) in frontier.iter().enumerate() {
-        let found = (above(*point), Reverse(at));
-        if found.0 > 0 && found.0 * LEAST_BEND >= least && best.is_none_or(|best| found > best) {
-            best = Some(found);
-        }
-    }
-    best.map(|(_, Reverse(at))| frontier[at])
+    let bends = |point: &usize| above(*point) > 0 && above(*point) * LEAST_BEND >= least;
+    let bends = frontier
+        .iter()
+        .copied()
+        .enumerate()
+        .filter(|(_, point)| bends(point));
+    let (_, knee) = bends.max_by_key(|(at, point)| (above(*point), Reverse(*at)))?;
+    Some(knee)
 }
 
 /// What shows most while nineteen of twenty questions keep within the budget; of

@@ -49,17 +49,10 @@ pub fn lines(suggestions: &[Suggestion]) -> String {
 /// Why each is suggested, for a terminal.
 pub(super) fn why(suggestions: &[Suggestion]) -> String {
     let mut text = String::new();
-    for Suggestion {
-        name,
-        value,
-        reasons,
-    } in suggestions
-    {
-        text.push_str(&format!("  {name} {value}\n"));
-        for line in reasons
-            .iter()
-            .flat_map(|one| wrapped(one, WIDTH - INDENT.len()))
-        {
+    for one in suggestions {
+        text.push_str(&format!("  {} {}\n", one.name, one.value));
+        let reasons = one.reasons.iter();
+        for line in reasons.flat_map(|reason| wrapped(reason, WIDTH - INDENT.len())) {
             text.push_str(&format!("{INDENT}{line}\n"));
         }
     }
@@ -83,12 +76,11 @@ fn reasons(tuned: &Tuned, axis: usize, point: usize) -> Vec<String> {
         let beside = [at.checked_sub(1), Some(at + 1)];
         for other in beside.into_iter().flatten().filter_map(|at| along.get(at)) {
             let value = &grid.values(*other)[axis];
-            let over = budget.filter(|budget| figures(*other).tokens.p95 > *budget);
-            let compared = match over {
-                Some(budget) => format!(
-                    "over {budget} tokens: one question in twenty needs more than {}",
-                    figures(*other).tokens.p95
-                ),
+            let p95 = figures(*other).tokens.p95;
+            let compared = match budget.filter(|budget| p95 > *budget) {
+                Some(budget) => {
+                    format!("over {budget} tokens: one question in twenty needs more than {p95}")
+                }
                 None => compared(figures(*other), chosen),
             };
             reasons.push(format!("{value}: {compared}"));

@@ -9,11 +9,11 @@ use crate::replay::Caps;
 
 /// The most combinations of one run.
 pub(super) const MOST_POINTS: usize = 10_000;
-/// What is tried if nobody says what: values around the defaults, and those in effect.
-/// The age of reply chains is named because it would follow `MEM_MAX_AGE_MIN` otherwise;
 /// Why a value is refused; the cause names what is accepted.
 const VALUE: &str = "a value of --sweep is not accepted (where values have commas in them, part them by \
     semicolons)";
+/// What is tried if nobody says what: values around the defaults, and those in effect.
+/// The age of reply chains is named because it would follow `MEM_MAX_AGE_MIN` otherwise;
 /// `LONE_CONTEXT` because without it nothing makes a difference to plain mentions.
 const DEFAULT: [(&str, &[&str]); 6] = [
     ("MEM_MAX_MSGS", &["10", "20", "40", "80"]),
@@ -67,11 +67,8 @@ impl Grid {
         let axes = if sweeps.is_empty() {
             default_axes(config)?
         } else {
-            let axes: anyhow::Result<Vec<Axis>> = sweeps
-                .iter()
-                .map(|sweep| Axis::parse(sweep, config))
-                .collect();
-            axes?
+            let axes = sweeps.iter().map(|sweep| Axis::parse(sweep, config));
+            axes.collect::<anyhow::Result<Vec<_>>>()?
         };
         let mut names = BTreeSet::new();
         if let Some(twice) = axes.iter().find(|axis| !names.insert(axis.variable.name)) {
@@ -86,10 +83,8 @@ impl Grid {
                  once"
             );
         }
-        let mut points = Vec::with_capacity(count + 1);
-        for number in 0..count {
-            points.push(Point::numbered(number, &axes, config)?);
-        }
+        let points = (0..count).map(|number| Point::numbered(number, &axes, config));
+        let mut points = points.collect::<anyhow::Result<Vec<_>>>()?;
         let set = Caps::of(config);
         let now = points.iter().position(|point| point.caps == set);
         let now = now.unwrap_or_else(|| {

@@ -8,7 +8,6 @@ use super::choose::Reason;
 use super::totals::Totals;
 use super::{Tuned, env};
 use crate::replay::Figures;
-use clew_context::model::Scene;
 
 /// Keys in this order; combinations are named by their place in `points`.
 #[derive(Serialize)]
@@ -48,18 +47,16 @@ struct PointLine<'a> {
 pub fn json(tuned: &Tuned) -> serde_json::Result<String> {
     let axes = &tuned.grid.axes;
     let points = tuned.swept.figures.iter().enumerate();
-    let points = points.map(|(at, figures)| PointLine {
-        settings: axes
-            .iter()
-            .map(|axis| axis.variable.name)
-            .zip(tuned.grid.values(at))
-            .collect(),
-        all: &figures.all,
-        scenes: figures
-            .scenes
-            .iter()
-            .map(|(scene, figures)| (Scene::as_str(*scene), figures))
-            .collect(),
+    let points = points.map(|(at, figures)| {
+        let names = axes.iter().map(|axis| axis.variable.name);
+        let scenes = figures.scenes.iter();
+        PointLine {
+            settings: names.zip(tuned.grid.values(at)).collect(),
+            all: &figures.all,
+            scenes: scenes
+                .map(|(scene, figures)| (scene.as_str(), figures))
+                .collect(),
+        }
     });
     serde_json::to_string(&TuneReport {
         bot: tuned.swept.bot.as_deref(),

@@ -40,11 +40,8 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Labels> {
         )
     })?;
     let mut labels = BTreeMap::new();
-    for Label {
-        trigger,
-        mut belongs,
-    } in parsed
-    {
+    for one in parsed {
+        let (trigger, mut belongs) = (one.trigger, one.belongs);
         // It is never in its own block.
         belongs.retain(|id| *id != trigger);
         belongs.sort_unstable();

@@ -5,7 +5,7 @@ use std::iter;
 use super::Tuned;
 use super::choose::{Choice, shown};
 use super::env::{self, Suggestion};
-use super::text::{KNEE, NO_KNEE, asked, capital, listed, reason};
+use super::text::{about_knee, asked, capital, listed, reason};
 use super::totals;
 use crate::plot::{Axis, Chart, Page, Part, Scale, Section, Series, Table};
 use crate::replay::{Figures, LABELS_LEGEND, LEGEND, cells, heads, scene_name, share};
@@ -14,12 +14,8 @@ use clew_context::model::Scene;
 /// The page.
 pub fn page(tuned: &Tuned) -> Page {
     let mut sections = vec![suggestion(tuned), frontier(tuned)];
-    sections.extend(
-        tuned
-            .scenes()
-            .into_iter()
-            .map(|scene| of_scene(tuned, scene)),
-    );
+    let scenes = tuned.scenes().into_iter();
+    sections.extend(scenes.map(|scene| of_scene(tuned, scene)));
     Page {
         title: "Clew: caps for these channels".to_owned(),
         lead: vec![asked(tuned)],
@@ -68,16 +64,10 @@ fn frontier(tuned: &Tuned) -> Section {
         series.extend(point.map(|point| self::series(name, [all(point)])));
     }
     let names = tuned.grid.axes.iter().map(|axis| axis.variable.name);
-    let head: Vec<&str> = names.chain(heads(all(tuned.grid.now))).collect();
+    let head: Vec<&str> = names.chain(heads(tuned.now())).collect();
     let row = |point: usize| {
-        let mut row: Vec<String> = tuned
-            .grid
-            .values(point)
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        row.extend(cells(all(point)));
-        row
+        let values = tuned.grid.values(point).into_iter().map(str::to_owned);
+        values.chain(cells(all(point))).collect::<Vec<_>>()
     };
     let table = Table::new(
         "From the cheapest to the dearest",
@@ -91,11 +81,10 @@ fn frontier(tuned: &Tuned) -> Section {
         tuned,
         series,
     ))];
-    let about_knee = if knee.is_some() { KNEE } else { NO_KNEE };
-    parts.push(Part::Text(about_knee.to_owned()));
+    parts.push(Part::Text(about_knee(*knee).to_owned()));
     parts.push(Part::Table(table));
     parts.push(Part::Text(one_line(LEGEND)));
-    if all(tuned.grid.now).labels.is_some() {
+    if tuned.now().labels.is_some() {
         parts.push(Part::Text(one_line(LABELS_LEGEND)));
     }
     section("What more tokens buy", parts)
@@ -113,9 +102,8 @@ fn of_scene(tuned: &Tuned, scene: Scene) -> Section {
             continue;
         };
         let row = |(_, value, figures): &(usize, &str, &Figures)| {
-            let mut row = vec![(*value).to_owned()];
-            row.extend(cells(figures));
-            row
+            let value = iter::once((*value).to_owned());
+            value.chain(cells(figures)).collect::<Vec<_>>()
         };
         let head: Vec<&str> = iter::once(name).chain(heads(first)).collect();
         let caption = format!("By {name}, the others as suggested");
@@ -150,7 +138,7 @@ fn series<'a>(name: &str, figures: impl IntoIterator<Item = &'a Figures>) -> Ser
 }
 
 fn chart(title: &str, description: &str, tuned: &Tuned, series: Vec<Series>) -> Chart {
-    let y = match tuned.swept.figures[tuned.grid.now].all.labels {
+    let y = match tuned.now().labels {
         Some(_) => "messages that belong, per question",
         None => "messages per question",
     };

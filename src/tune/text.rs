@@ -13,10 +13,10 @@ const BELOW: &str = "\n                      ";
 /// The most settings of the frontier that are listed.
 const MOST_LISTED: usize = 12;
 /// How the knee is found.
-pub(super) const KNEE: &str = "The knee: draw a straight line from the cheapest of these to the dearest; the \
+const KNEE: &str = "The knee: draw a straight line from the cheapest of these to the dearest; the \
     knee lies furthest above it, by a tenth of its rise at least. Up to it tokens buy most, beyond it little.";
 /// Where there is none.
-pub(super) const NO_KNEE: &str =
+const NO_KNEE: &str =
     "There is no knee: what is shown grows about as the tokens do, or not at all.";
 
 /// All of it.
@@ -25,7 +25,7 @@ pub fn text(tuned: &Tuned) -> String {
     text.push('\n');
     text.push_str(&scenes(tuned));
     text.push_str(LEGEND);
-    if tuned.swept.figures[tuned.grid.now].all.labels.is_some() {
+    if tuned.now().labels.is_some() {
         text.push_str(LABELS_LEGEND);
     }
     text.push('\n');
@@ -39,15 +39,12 @@ pub fn text(tuned: &Tuned) -> String {
 pub(super) fn asked(tuned: &Tuned) -> String {
     let swept = &tuned.swept;
     let bot = swept.bot.as_deref().unwrap_or("a bot to come");
+    let taken = format!("by people, each taken for a question to {bot}");
     let who = match swept.triggers {
         None => "questions named by the labels".to_owned(),
         Some(Triggers::Mentions | Triggers::One(_)) => format!("questions to {bot}"),
-        Some(Triggers::Replies) => {
-            format!("replies by people, each taken for a question to {bot}")
-        }
-        Some(Triggers::All) => {
-            format!("messages by people, each taken for a question to {bot}")
-        }
+        Some(Triggers::Replies) => format!("replies {taken}"),
+        Some(Triggers::All) => format!("messages {taken}"),
     };
     let many = if swept.replayed < swept.found {
         format!("{} of {} {who}, evenly spread", swept.replayed, swept.found)
@@ -106,41 +103,25 @@ fn scenes(tuned: &Tuned) -> String {
 /// What each step along the frontier gives, and its settings.
 fn frontier(tuned: &Tuned) -> String {
     let Choice { frontier, knee, .. } = &tuned.choice;
-    let names: Vec<&str> = tuned
-        .grid
-        .axes
-        .iter()
-        .map(|axis| axis.variable.name)
-        .collect();
-    let has_labels = tuned.swept.figures[tuned.grid.now].all.labels.is_some();
+    let names = tuned.grid.axes.iter().map(|axis| axis.variable.name);
+    let what = match tuned.now().labels {
+        Some(_) => "messages that belong",
+        None => "messages",
+    };
     let mut text = paragraph(&format!(
-        "What more tokens buy: per question the {} shown, the tokens, the tokens that nineteen of \
-         twenty keep within, and the settings for them: {}",
-        if has_labels {
-            "messages that belong"
-        } else {
-            "messages"
-        },
-        names.join(" / "),
+        "What more tokens buy: per question the {what} shown, the tokens, the tokens that nineteen \
+         of twenty keep within, and the settings for them: {}",
+        names.collect::<Vec<_>>().join(" / "),
     ));
     for point in listed(tuned) {
         let figures = &tuned.swept.figures[point].all;
-        let mut notes = Vec::new();
-        if *knee == Some(point) {
-            notes.push("the knee");
-        }
-        if tuned.grid.now == point {
-            notes.push("now");
-        }
-        let mark = if tuned.choice.suggested == Some(point) {
-            '>'
-        } else {
-            ' '
-        };
-        let mut told = if notes.is_empty() {
-            String::new()
-        } else {
-            format!("  <- {}", notes.join(", "))
+        let is_suggested = tuned.choice.suggested == Some(point);
+        let mark = if is_suggested { '>' } else { ' ' };
+        let mut told = match (*knee == Some(point), tuned.grid.now == point) {
+            (true, true) => "  <- the knee, now".to_owned(),
+            (true, false) => "  <- the knee".to_owned(),
+            (false, true) => "  <- now".to_owned(),
+            (false, false) => String::new(),
         };
         if !frontier.contains(&point) {
             told.push_str(" (another shows as much for less)");
@@ -156,12 +137,13 @@ fn frontier(tuned: &Tuned) -> String {
         let space = if fits { "" } else { BELOW };
         text.push_str(&format!("{line}{space}{told}\n"));
     }
-    if knee.is_some() {
-        text.push_str(&paragraph(KNEE));
-    } else {
-        text.push_str(&paragraph(NO_KNEE));
-    }
+    text.push_str(&paragraph(about_knee(*knee)));
     text
+}
+
+/// What the knee is, or that there is none.
+pub(super) const fn about_knee(knee: Option<usize>) -> &'static str {
+    if knee.is_some() { KNEE } else { NO_KNEE }
 }
 
 /// The frontier, thinned evenly if it is long; with it what is suggested and what is

@@ -52,31 +52,20 @@ pub(super) fn rows(tuned: &Tuned) -> Vec<[String; 5]> {
     let all = |point: usize| -> &Figures { &tuned.swept.figures[point].all };
     let questions = all(now).triggers;
     let totals = [now, suggested].map(|point| Totals::of(tuned, point));
+    let cells = |name: &str, [now, suggested]: [String; 2], [each, each_suggested]: [String; 2]| {
+        [name.to_owned(), now, suggested, each, each_suggested]
+    };
     let row = |name: &str, decimals: usize, of: fn(&Totals) -> Option<u64>| {
-        let [now, suggested] = [of(&totals[0])?, of(&totals[1])?];
+        let totals = [of(&totals[0])?, of(&totals[1])?];
         let each = |total| format!("{:.decimals$}", share(total, questions));
-        Some([
-            name.to_owned(),
-            grouped(now),
-            grouped(suggested),
-            each(now),
-            each(suggested),
-        ])
+        Some(cells(name, totals.map(grouped), totals.map(each)))
     };
     let cost = || {
-        let [now, suggested] = [totals[0].cost?, totals[1].cost?];
+        let costs = [totals[0].cost?, totals[1].cost?];
         #[expect(clippy::cast_precision_loss, reason = "questions are far below 2^52")]
-        let each = |total: f64| format!("{:.6}", total / questions.max(1) as f64);
-        let all = |total: f64| format!("{total:.4}");
-        let each = [each(now), each(suggested)];
-        let [each_now, each_suggested] = each;
-        Some([
-            "cost".to_owned(),
-            all(now),
-            all(suggested),
-            each_now,
-            each_suggested,
-        ])
+        let each = |cost: f64| format!("{:.6}", cost / questions.max(1) as f64);
+        let all = costs.map(|cost| format!("{cost:.4}"));
+        Some(cells("cost", all, costs.map(each)))
     };
     [
         row("messages", 1, |totals| Some(totals.messages)),

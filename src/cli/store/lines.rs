@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::exit::{Failure, cannot};
 use clew_context::model::UserId;
-use clew_store::{FormError, Record, Transcripts};
+use clew_store::{Record, Transcripts};
 
 /// The longest line read, in bytes: what a saved conversation may take.
 const LONGEST: u64 = 256 << 20;
@@ -99,27 +99,6 @@ pub(super) enum Line {
     },
 }
 
-/// Why a line was refused; holds none of its text.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LineError {
-    #[error("the file ends within it: what wrote the file was not finished, so write another")]
-    Torn,
-    #[error("it is not UTF-8")]
-    NotText,
-    #[error("it is longer than {} MiB", LONGEST >> 20)]
-    TooLong,
-    #[error("the line before it ends the file: import one file at a time")]
-    AfterEnd,
-    #[error("it says that {expected} entries stand before it, and there are {found}")]
-    Incomplete { expected: u64, found: u64 },
-    #[error("its checksum is of other lines than those before it: the file was altered")]
-    Altered,
-    #[error("it has no checksum: an earlier version wrote it")]
-    NoChecksum,
-    #[error(transparent)]
-    Form(#[from] FormError),
-}
-
 /// A file's lines.
 #[derive(Debug)]
 pub(super) struct Lines {
@@ -176,15 +155,16 @@ impl Lines {
         }
     }
 
-    fn line(&mut self) -> Result<Line, LineError> {
-        if self.is_ended {
-            return Err(LineError::AfterEnd);
-        }
-        if self.text.len() as u64 > LONGEST {
-            return Err(LineError::TooLong);
-        }
+    /// The line; an error says why it was refused, with none of its text.
+    fn line(&mut self) -> anyhow::Result<Line> {
+        ensure!(
+            !self.is_ended,
+            "the line before it ends the file: import one file at a time"
+        );
+        let is_short = self.text.len() as u64 <= LONGEST;
+        ensure!(is_short, "it is longer than {} MiB", LONGEST >> 20);
         let is_whole = self.text.ends_with(b"\n");
-        let text = std::str::from_utf8(&self.text).map_err(|_| LineError::NotText);
+        let text = std::str::from_utf8(&self.text).map_err(|_| anyhow!("it is not UTF-8"));
         match text.and_then(parse) {
             Ok(Line::End { entries, sha256 }) => {
                 self.check(entries, sha256.as_deref())?;
@@ -195,27 +175,32 @@ impl Lines {
                 self.sum.add(&self.text);
                 Ok(line)
             }
-            Err(_) if !is_whole => Err(LineError::Torn),
+            Err(_) if !is_whole => bail!(
+                "the file ends within it: what wrote the file was not finished, so write another"
+            ),
             Err(error) => Err(error),
         }
     }
 
     /// Whether the lines so far are those that the last one is about.
-    fn check(&self, expected: u64, sha256: Option<&str>) -> Result<(), LineError> {
+    fn check(&self, expected: u64, sha256: Option<&str>) -> anyhow::Result<()> {
         let found = self.sum.entries;
-        if expected != found {
-            return Err(LineError::Incomplete { expected, found });
-        }
+        ensure!(
+            expected == found,
+            "it says that {expected} entries stand before it, and there are {found}"
+        );
         match sha256 {
             Some(sha256) if sha256 == self.sum.hex() => Ok(()),
-            Some(_) => Err(LineError::Altered),
+            Some(_) => {
+                bail!("its checksum is of other lines than those before it: the file was altered")
+            }
             None if self.last_line == LastLine::Optional => Ok(()),
-            None => Err(LineError::NoChecksum),
+            None => bail!("it has no checksum: an earlier version wrote it"),
         }
     }
 }
 
-fn parse(text: &str) -> Result<Line, LineError> {
+fn parse(text: &str) -> anyhow::Result<Line> {
     let error = match Record::from_line(text) {
         Ok(record) => return Ok(Line::Entry(Box::new(record))),
         Err(error) => error,

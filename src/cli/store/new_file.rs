@@ -34,24 +34,15 @@ impl NewFile {
 
     /// Writes one line.
     pub(super) fn line(&mut self, line: &str) -> Result<(), clew_store::Error> {
-        self.lines
-            .line(line)
-            .map_err(|source| clew_store::Error::Io {
-                operation: "write",
-                path: self.path.clone(),
-                source,
-            })
+        let written = self.lines.line(line);
+        written.map_err(|source| unwritten(&self.path, source))
     }
 
     /// Ends it, reads it again as an import would, and puts it in its place, without
     /// replacing another. Returns how many entries it has.
     pub(super) fn finish(self) -> Result<u64, Failure> {
         let Self { lines, path } = self;
-        let unwritten = |source| clew_store::Error::Io {
-            operation: "write",
-            path: path.clone(),
-            source,
-        };
+        let unwritten = |source| unwritten(&path, source);
         let failed = |error| unwritable(&path, error);
         let (out, entries) = lines.finish().map_err(unwritten)?;
         let file = out.into_inner();
@@ -81,6 +72,14 @@ fn check(path: &Path) -> Result<(), Failure> {
     let mut lines = Lines::open(path, LastLine::Required)?;
     while lines.next()?.is_some() {}
     Ok(())
+}
+
+fn unwritten(path: &Path, source: io::Error) -> clew_store::Error {
+    clew_store::Error::Io {
+        operation: "write",
+        path: path.to_owned(),
+        source,
+    }
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Failure {

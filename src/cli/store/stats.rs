@@ -56,19 +56,13 @@ pub(super) async fn run(config: &Config, json: bool) -> Ended {
         let name = stats.kind.as_str().to_owned();
         (name, [counted, times].concat())
     });
-    let table = Table {
-        heads: &["entries", "bytes of text", "oldest", "newest"],
-        rows: rows.into(),
-    };
-    write!(out, "{table}")?;
+    let heads = ["entries", "bytes of text", "oldest", "newest"].map(str::to_owned);
+    let heads = (String::new(), heads.to_vec());
+    write!(out, "{}", Table([heads].into_iter().chain(rows).collect()))?;
     writeln!(out, "\nOn disk, in bytes:")?;
     let rows = sizes
         .into_iter()
         .map(|size| (size.part, vec![grouped(size.bytes)]));
-    let table = Table {
-        heads: &[],
-        rows: rows.collect(),
-    };
-    write!(out, "{table}")?;
+    write!(out, "{}", Table(rows.collect()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -80,10 +80,8 @@ fn without_reason(line: &str) -> String {
 /// What the model gets besides the question, and why.
 fn sent(scene: &DemoScene, played: &Played, limits: &Limits) -> String {
     let because = &scene.because;
-    let called: Vec<&str> = played
-        .details("tool_called")
-        .filter_map(|call| call["tool"].as_str())
-        .collect();
+    let calls = played.details("tool_called");
+    let called: Vec<&str> = calls.filter_map(|call| call["tool"].as_str()).collect();
     let collected = played.detail("collect_ok");
     let messages = collected.map_or(0, |ok| number(&ok["msgs"]));
     match (collected, called.as_slice()) {
@@ -110,9 +108,6 @@ fn over(more: &Value, limits: &Limits) -> String {
     String::new()
 }
 
-fn number(value: &Value) -> usize {
-    value
-        .as_u64()
-        .and_then(|n| usize::try_from(n).ok())
-        .unwrap_or(0)
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
 }

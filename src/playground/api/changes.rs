@@ -121,12 +121,7 @@ pub(super) async fn webhook(
     }): Body<WebhookMessage>,
 ) -> Answer {
     let channel = id(&channel)?;
-    let chars = name.chars().count();
-    if name.trim().is_empty() || chars > MOST_NAME_CHARS {
-        return Err(ApiError::bad(format!(
-            "a webhook's name has 1 to {MOST_NAME_CHARS} characters"
-        )));
-    }
+    let name = messages::name("a webhook", &name, MOST_NAME_CHARS)?;
     messages::text(&content)?;
     if content.trim().is_empty() {
         return Err(ApiError::bad("write something first"));
@@ -141,7 +136,7 @@ pub(super) async fn webhook(
         }
         Ok(world.fresh_id())
     })?;
-    let mut draft = Draft::new(content).webhook(name.trim());
+    let mut draft = Draft::new(content).webhook(name);
     if is_proxied {
         let app = shared.config.triggers.proxies.iter().next();
         let app = app.ok_or_else(|| ApiError::bad("PROXY_APPS lists no app"))?;

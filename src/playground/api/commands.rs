@@ -9,19 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Answer, Body, id, messages};
+use super::{Answer, Body, Caller, id, messages};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use clew_simulator::{Id, Invocation, Permissions, WaitError};
 
 /// How long the bot may take to respond, as on Discord.
 const RESPONDING: Duration = Duration::from_secs(3);
-
-/// Who would call.
-#[derive(Debug, Deserialize)]
-pub(super) struct Caller {
-    author: String,
-}
 
 /// A call of a command, such as `memory remember`.
 #[derive(Debug, Deserialize)]
@@ -76,16 +70,11 @@ pub(super) async fn choices(
     Path(channel): Path<String>,
     Body(typing): Body<Typing>,
 ) -> Answer {
-    let Typing {
-        author,
-        command,
-        option,
-        typed,
-    } = typing;
-    let (channel, author) = may_call(&shared, &channel, &author)?;
-    is_offered(&shared, author, channel, &command)?;
+    let (channel, author) = may_call(&shared, &channel, &typing.author)?;
+    let (command, option) = (&typing.command, &typing.option);
+    is_offered(&shared, author, channel, command)?;
     let discord = &shared.discord;
-    let choices = discord.complete(author, channel, &command, &option, &typed);
+    let choices = discord.complete(author, channel, command, option, &typing.typed);
     let choices = timeout(RESPONDING, choices).await.map_err(|_| silent())?;
     let choices = choices.map_err(refused)?.into_iter();
     let choices = choices.map(|(name, value)| json!({"name": name, "value": value}));

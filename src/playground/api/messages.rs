@@ -79,11 +79,10 @@ pub(super) async fn post(
             _ => Ok(()),
         }
     })?;
-    let draft = draft(message.content, message.attachments)?;
-    let draft = match reply_to {
-        Some(to) => draft.reply_to(to),
-        None => draft,
-    };
+    let mut draft = draft(message.content, message.attachments)?;
+    if let Some(to) = reply_to {
+        draft = draft.reply_to(to);
+    }
     let posted = shared.discord.post(channel, author, draft);
     Ok(Json(object(&shared, channel, posted)))
 }
@@ -139,6 +138,15 @@ pub(super) fn text(content: &str) -> Result<(), ApiError> {
     Err(ApiError::bad(format!(
         "a message has at most {MOST_CHARS} characters; this one has {chars}"
     )))
+}
+
+/// The name of something, without space around it, if it is not too long.
+pub(super) fn name<'a>(of: &str, name: &'a str, most: usize) -> Result<&'a str, ApiError> {
+    if name.trim().is_empty() || name.chars().count() > most {
+        let sentence = format!("{of}'s name has 1 to {most} characters");
+        return Err(ApiError::bad(sentence));
+    }
+    Ok(name.trim())
 }
 
 fn draft(content: String, files: Vec<NewFile>) -> Result<Draft, ApiError> {

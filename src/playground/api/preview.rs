@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Answer, Body, not_kept, trigger_id};
-use crate::config::{Config, ContextSetting};
+use crate::config::{Config, ContextSetting, Effective};
 use crate::playground::error::ApiError;
 use crate::playground::{Shared, context, source};
 use crate::turn::{self, GatheredTurn};
@@ -82,8 +82,8 @@ fn changes(
         if value.is_empty() || value.chars().any(char::is_control) {
             return Err(ApiError::bad(format!("{name} takes a value on one line")));
         }
-        let is_same = |one: &&crate::config::Effective| one.name == name && one.shown == value;
-        if !effective.iter().any(|one| is_same(&one)) {
+        let is_same = |one: &Effective| one.name == name && one.shown == value;
+        if !effective.iter().any(is_same) {
             changes.push((name, value));
         }
     }
@@ -98,23 +98,17 @@ fn load(shared: &Shared, changes: &[(String, String)]) -> Result<Config, ApiErro
 
 /// The changed caps. What the server set for itself stays, unless it is changed.
 fn changed(base: &Config, changed: &Config, (now, target): Caps) -> Caps {
+    let (old, new) = (&base.limits, &changed.limits);
     let limits = Limits {
-        link_context: if changed.limits.link_context == base.limits.link_context {
-            now.link_context
-        } else {
-            changed.limits.link_context
-        },
-        lone_context: if changed.limits.lone_context == base.limits.lone_context {
-            now.lone_context
-        } else {
-            changed.limits.lone_context
-        },
-        ..changed.limits
+        link_context: unless_same(new.link_context, old.link_context, now.link_context),
+        lone_context: unless_same(new.lone_context, old.lone_context, now.lone_context),
+        ..*new
     };
-    let target = if changed.reply_target == base.reply_target {
-        target
-    } else {
-        changed.reply_target
-    };
+    let target = unless_same(changed.reply_target, base.reply_target, target);
     (limits, target)
+}
+
+/// The new value; if it is the old one, what holds now.
+fn unless_same<T: Copy + PartialEq>(new: T, old: T, now: T) -> T {
+    if new == old { now } else { new }
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 
-use super::{Answer, Body, id, messages};
+use super::{Answer, Body, Caller, id, messages};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use clew_simulator::{Channel, ChannelKind, Id, Permissions, World};
@@ -27,12 +27,6 @@ pub(super) struct NewThread {
     tags: Vec<String>,
 }
 
-/// Whose direct conversation to open.
-#[derive(Debug, Deserialize)]
-pub(super) struct NewDirect {
-    author: String,
-}
-
 /// What kind of thread it will be.
 enum Opened {
     Post(Vec<Id>, String),
@@ -46,19 +40,11 @@ pub(super) async fn open(
     Body(thread): Body<NewThread>,
 ) -> Answer {
     let (channel, author) = (id(&channel)?, id(&thread.author)?);
-    let chars = thread.name.chars().count();
-    if thread.name.trim().is_empty() || chars > MOST_NAME_CHARS {
-        return Err(ApiError::bad(format!(
-            "a thread's name has 1 to {MOST_NAME_CHARS} characters"
-        )));
-    }
+    let name = messages::name("a thread", &thread.name, MOST_NAME_CHARS)?;
     let content = thread.content.as_deref().unwrap_or_default().trim();
     messages::text(content)?;
-    let opened = shared
-        .discord
-        .world(|world| plan(world, channel, author, &thread))?;
     let discord = &shared.discord;
-    let name = thread.name.trim();
+    let opened = discord.world(|world| plan(world, channel, author, &thread))?;
     let id = match opened {
         Opened::Post(tags, content) => discord.forum_post(channel, author, name, &tags, content),
         Opened::FromMessage(message) => discord.thread_from(channel, message, name, author),
@@ -121,9 +107,9 @@ fn post(forum: &Channel, thread: &NewThread) -> Result<Opened, ApiError> {
 
 pub(super) async fn direct(
     State(shared): State<Arc<Shared>>,
-    Body(direct): Body<NewDirect>,
+    Body(caller): Body<Caller>,
 ) -> Answer {
-    let author = id(&direct.author)?;
+    let author = id(&caller.author)?;
     let channel = shared.discord.world(|world| {
         messages::person(world, author)?;
         Ok::<_, ApiError>(world.direct(author))

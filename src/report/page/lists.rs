@@ -2,7 +2,7 @@
 
 use super::super::summary::{Capped, LimitCounts, Report, SlowTurn, Stage, UsageList};
 use super::super::usage::Usage;
-use super::super::words::{cost, grouped, many, percent, stage, time};
+use super::super::words::{cost, grouped, many, percent, time};
 use super::{Medium, counts, filled, plots, section};
 use crate::plot::{Part, Section, Table};
 
@@ -12,7 +12,7 @@ const DAYS: usize = 14;
 pub(super) fn stages(report: &Report) -> Option<Section> {
     let row = |one: &Stage| {
         [
-            stage(one.name).to_owned(),
+            one.words.to_owned(),
             grouped(one.count),
             time(one.ms.p50),
             time(one.ms.p95),
@@ -55,15 +55,12 @@ pub(super) fn slowest(report: &Report, medium: Medium) -> Option<Section> {
 fn short_turn(turn: &SlowTurn) -> [String; 5] {
     let parts = turn.parts();
     let first = parts.first().filter(|(_, took)| *took > 0.0);
+    let mostly = first.map(|(part, took)| format!("{part} {}", time(Some(*took))));
     [
         turn.turn.clone(),
         turn.ended.get(..19).unwrap_or_default().replace('T', " "),
         or_dash(turn.scene.as_ref()),
-        or_dash(
-            first
-                .map(|(part, took)| format!("{part} {}", time(Some(*took))))
-                .as_ref(),
-        ),
+        or_dash(mostly.as_ref()),
         time(Some(turn.ms)),
     ]
 }
@@ -110,10 +107,8 @@ pub(super) fn fallbacks(report: &Report) -> Option<Section> {
     let caption = "What turns had to do without, of all that began";
     let head = ["event", "reason", "events", "turns", "rate"];
     let table = filled(Table::new(caption, 2, &head, rows))?;
-    section(
-        "Fallbacks",
-        vec![Part::Bars(plots::fallbacks(report)), table],
-    )
+    let figure = Part::Bars(plots::fallbacks(report));
+    section("Fallbacks", vec![figure, table])
 }
 
 pub(super) fn truncation(report: &Report) -> Option<Section> {
@@ -133,15 +128,13 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
     let head = ["cap", "blocks", "rate", "kept", "dropped", "shortened"];
     let by_cap = filled(Table::new(caption, 1, &head, caps))?;
     let row = |guild, channel, caps: &Capped| {
-        let blocks = [caps.msgs, caps.chars, caps.msg_chars, caps.age];
-        let [msgs, chars, msg_chars, age] = blocks.map(grouped);
         [
             guild,
             channel,
-            msgs,
-            chars,
-            msg_chars,
-            age,
+            grouped(caps.msgs),
+            grouped(caps.chars),
+            grouped(caps.msg_chars),
+            grouped(caps.age),
             grouped(caps.dropped),
         ]
     };
@@ -205,12 +198,11 @@ pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {
         let list = &usage.llm_servers;
         parts.extend(listed("By model server", "model server", list));
     }
-    let caption = "Requests without an answer, by reason";
-    parts.extend(filled(counts(
-        caption,
-        &["reason", "requests"],
-        &usage.failures,
-    )));
+    let (caption, head) = (
+        "Requests without an answer, by reason",
+        ["reason", "requests"],
+    );
+    parts.extend(filled(counts(caption, &head, &usage.failures)));
     section("Tokens and cost", parts)
 }
 
@@ -238,11 +230,8 @@ fn in_all(total: &Usage) -> String {
 
 fn listed(caption: &str, head: &str, list: &UsageList) -> Option<Part> {
     let rows = list.rows.iter().map(|one| {
-        let name = one.name.clone();
-        row(
-            name.unwrap_or_else(|| "direct messages".to_owned()),
-            &one.usage,
-        )
+        let name = one.name.as_deref().unwrap_or("direct messages");
+        row(name.to_owned(), &one.usage)
     });
     let others = list.others.iter();
     let others = others.map(|others| row(many(others.names, "other"), &others.row));

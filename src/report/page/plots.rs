@@ -1,7 +1,7 @@
 //! The figures of sections, each of which has a table that holds their values.
 
 use super::super::summary::{DayRow, Report};
-use super::super::words::{percent, stage, time};
+use super::super::words::{percent, time};
 use crate::plot::{Axis, Bars, Chart, Scale, Series};
 
 pub(super) fn turns(report: &Report) -> Chart {
@@ -54,7 +54,7 @@ pub(super) fn tokens(report: &Report) -> Chart {
 pub(super) fn stages(report: &Report) -> Bars {
     let timed = report.stages.iter().filter_map(|one| {
         let p95 = one.ms.p95?;
-        Some((stage(one.name).to_owned(), p95, time(Some(p95))))
+        Some((one.words.to_owned(), p95, time(Some(p95))))
     });
     Bars {
         title: "95 in 100 took less than".to_owned(),
@@ -65,11 +65,8 @@ pub(super) fn stages(report: &Report) -> Bars {
 
 pub(super) fn fallbacks(report: &Report) -> Bars {
     let rows = report.fallbacks.iter().map(|row| {
-        let name = format!(
-            "{} ({})",
-            row.reason,
-            row.event.trim_end_matches("_fallback")
-        );
+        let event = row.event.trim_end_matches("_fallback");
+        let name = format!("{} ({event})", row.reason);
         (name, row.rate.unwrap_or(0.0), percent(row.rate))
     });
     Bars {
