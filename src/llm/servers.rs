@@ -102,11 +102,9 @@ impl ModelServers {
 
     /// The same servers, whose tokens are counted.
     #[must_use]
-    pub fn metered(self, meter: Arc<TokenMeter>) -> Self {
-        Self {
-            meter: Some(meter),
-            ..self
-        }
+    pub fn metered(mut self, meter: Arc<TokenMeter>) -> Self {
+        self.meter = Some(meter);
+        self
     }
 
     /// The same servers for somebody's questions, of which the first is asked for an
