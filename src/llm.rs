@@ -354,7 +354,9 @@ fn is_loopback(url: &Url) -> bool {
 /// nowhere. A server on this machine is reached without a proxy, and for
 /// plain HTTP the client does not load the system's root certificates.
 fn http_client(settings: &ModelSettings, local: bool) -> Result<reqwest::Client, SetupError> {
-    install_crypto_provider();
+    // reqwest uses the process's provider and panics without one. An error means that
+    // one has already been installed.
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("clew/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers(settings)?)
@@ -379,12 +381,6 @@ fn headers(settings: &ModelSettings) -> Result<HeaderMap, SetupError> {
         headers.insert(AUTHORIZATION, bearer);
     }
     Ok(headers)
-}
-
-/// reqwest uses the process's provider and panics without one. An error means that
-/// one has already been installed.
-fn install_crypto_provider() {
-    let _already_installed = rustls::crypto::ring::default_provider().install_default();
 }
 
 #[cfg(test)]

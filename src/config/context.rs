@@ -116,7 +116,7 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
         thread_select: check.one_of(&var::THREAD_SELECT, ThreadSelect::CHOICES),
     };
     if limits.tail > limits.max_msgs {
-        check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());
+        check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds");
     }
     limits
 }
