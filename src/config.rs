@@ -1,9 +1,10 @@
 //! The settings: read from the environment and `.env`, checked as a whole, and
 //! provided as values that cannot be wrong.
 //!
-//! Each concern reads its variables through a `Checker` into its typed struct.
-//! Problems are collected until the end, so that one start names them all.
-//! [`VARIABLES`] is the table of all variables; `.env.example` is generated from it.
+//! There are two stages: `envy` fills a raw struct of strings per concern,
+//! then each concern is checked and turned into its typed struct. Problems are
+//! collected until the end, so that one start names them all. [`VARIABLES`] is
+//! the table of all variables; `.env.example` is generated from it.
 //!
 //! Invariant: `config` imports only domain types (`model`, clew-context's
 //! and clew-store's) and is the only reader of the environment.
@@ -159,7 +160,7 @@ impl Config {
             reply_target: triggers::reply_target(&mut check),
             llm: llm::read(&mut check),
             prices: prices::read(&mut check),
-            prompt: prompt::read(&check),
+            prompt: prompt::read(&mut check),
             limits: context::read_limits(&mut check),
             window: context::read_window(&mut check),
             turns: turns::read(&mut check),

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use super::Variable;
 use super::problem::Problem;
 use super::values::Values;
@@ -49,6 +51,18 @@ impl Checker {
         (self.values, self.warnings, self.problems)
     }
 
+    /// A concern's raw struct, with an optional string per variable.
+    pub(super) fn raw<T: DeserializeOwned + Default>(&mut self) -> T {
+        envy::from_iter(self.values.pairs()).unwrap_or_else(|error| {
+            self.problems.push(Problem {
+                subject: "the environment".to_owned(),
+                shown: error.to_string(),
+                accepted: "text".to_owned(),
+            });
+            T::default()
+        })
+    }
+
     /// See [`Values::source`].
     pub(super) fn source<'a>(&self, variable: &'a Variable) -> &'a Variable {
         self.values.source(variable)
@@ -56,12 +70,7 @@ impl Checker {
 
     /// Whether a variable has a value of its own.
     pub(super) fn is_set(&self, variable: &Variable) -> bool {
-        self.text(variable).is_some()
-    }
-
-    /// The value that a variable was given.
-    pub(super) fn text(&self, variable: &Variable) -> Option<&str> {
-        self.values.text(variable)
+        self.values.text(variable).is_some()
     }
 
     pub(super) fn problem(&mut self, mut problem: Problem) {
@@ -84,10 +93,11 @@ impl Checker {
     pub(super) fn optional<T>(
         &mut self,
         variable: &Variable,
+        raw: Option<String>,
         accepted: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        let text = self.text(variable).unwrap_or(variable.default).to_owned();
+        let text = raw.unwrap_or_else(|| variable.default.to_owned());
         if text.is_empty() {
             return None;
         }
@@ -99,12 +109,17 @@ impl Checker {
     }
 
     /// A number within bounds.
-    pub(super) fn number<T>(&mut self, variable: &Variable, range: RangeInclusive<T>) -> T
+    pub(super) fn number<T>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        range: RangeInclusive<T>,
+    ) -> T
     where
         T: FromStr + PartialOrd + Display + Copy,
     {
         let lowest = *range.start();
-        let number = self.optional_number(variable, range);
+        let number = self.optional_number(variable, raw, range);
         number.unwrap_or_else(|| variable.default.parse().unwrap_or(lowest))
     }
 
@@ -112,6 +127,7 @@ impl Checker {
     pub(super) fn optional_number<T>(
         &mut self,
         variable: &Variable,
+        raw: Option<String>,
         range: RangeInclusive<T>,
     ) -> Option<T>
     where
@@ -123,36 +139,50 @@ impl Checker {
             range.end(),
             variable.unit
         );
-        self.optional(variable, &accepted, |text| {
+        self.optional(variable, raw, &accepted, |text| {
             text.parse().ok().filter(|number| range.contains(number))
         })
     }
 
     /// A number of seconds, possibly with a fraction.
-    pub(super) fn seconds(&mut self, variable: &Variable, range: RangeInclusive<f64>) -> Duration {
-        Duration::from_secs_f64(self.number(variable, range))
+    pub(super) fn seconds(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        range: RangeInclusive<f64>,
+    ) -> Duration {
+        Duration::from_secs_f64(self.number(variable, raw, range))
     }
 
-    pub(super) fn switch(&mut self, variable: &Variable) -> bool {
-        self.one_of(variable, &SWITCHES)
+    pub(super) fn switch(&mut self, variable: &Variable, raw: Option<String>) -> bool {
+        self.one_of(variable, raw, &SWITCHES)
     }
 
     /// One of several words, in any case.
-    pub(super) fn one_of<T: Copy>(&mut self, variable: &Variable, words: &[(&str, T)]) -> T {
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+        words: &[(&str, T)],
+    ) -> T {
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let find = |text: &str| {
             let mut words = words.iter();
             words.find(|(word, _)| text.eq_ignore_ascii_case(word))
         };
-        let chosen = self.optional(variable, &names.join(", "), find);
+        let chosen = self.optional(variable, raw, &names.join(", "), find);
         let chosen = chosen.or_else(|| find(variable.default));
         chosen.unwrap_or(&words[0]).1
     }
 
     /// Ids separated by commas or spaces.
-    pub(super) fn ids<T: FromStr + Ord>(&mut self, variable: &Variable) -> BTreeSet<T> {
+    pub(super) fn ids<T: FromStr + Ord>(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+    ) -> BTreeSet<T> {
         let accepted = format!("{}, each 1 to 20 digits", variable.unit);
-        self.optional(variable, &accepted, |text| {
+        self.optional(variable, raw, &accepted, |text| {
             text.split([',', ' '])
                 .map(str::trim)
                 .filter(|item| !item.is_empty())
@@ -163,14 +193,18 @@ impl Checker {
     }
 
     /// A path; a relative one starts at the working directory.
-    pub(super) fn path(&mut self, variable: &Variable) -> PathBuf {
-        let path = self.optional_path(variable);
+    pub(super) fn path(&mut self, variable: &Variable, raw: Option<String>) -> PathBuf {
+        let path = self.optional_path(variable, raw);
         path.unwrap_or_else(|| variable.default.into())
     }
 
     /// A path, for a variable that may be unset.
-    pub(super) fn optional_path(&mut self, variable: &Variable) -> Option<PathBuf> {
-        self.optional(variable, "a path", |text| {
+    pub(super) fn optional_path(
+        &mut self,
+        variable: &Variable,
+        raw: Option<String>,
+    ) -> Option<PathBuf> {
+        self.optional(variable, raw, "a path", |text| {
             (!text.contains('\0')).then(|| PathBuf::from(text))
         })
     }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use super::check::Checker;
 use super::problem::Problem;
-use super::variable::{self as var, Variable};
+use super::variable as var;
 use clew_store::model::{ScopeKind, StoreAddress};
 
 /// The longest time that a setting in days accepts: a century.
@@ -18,12 +20,26 @@ const SCOPES: [(&str, ScopeKind); 3] = [
     ("user", ScopeKind::User),
 ];
 
+#[derive(Default, Deserialize)]
+struct RawStore {
+    context_store: Option<String>,
+    context_scope: Option<String>,
+    context_rolling_window_s: Option<String>,
+    retention_days: Option<String>,
+    guild_retention_days: Option<String>,
+    receipt_days: Option<String>,
+}
+
 /// `CONTEXT_STORE` and `CONTEXT_SCOPE`, which must fit each other.
 pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
-    let store = check.optional(&var::CONTEXT_STORE, StoreAddress::FORMS, |text| {
-        text.parse().ok()
-    });
-    let scope = check.one_of(&var::CONTEXT_SCOPE, &SCOPES);
+    let raw: RawStore = check.raw();
+    let store = check.optional(
+        &var::CONTEXT_STORE,
+        raw.context_store,
+        StoreAddress::FORMS,
+        |text| text.parse().ok(),
+    );
+    let scope = check.one_of(&var::CONTEXT_SCOPE, raw.context_scope, &SCOPES);
     match &store {
         Some(StoreAddress::Postgres(url)) if !cfg!(feature = "postgres") => {
             check.problem(Problem::value(
@@ -49,18 +65,39 @@ pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
 
 /// `CONTEXT_ROLLING_WINDOW_S`.
 pub(super) fn rolling_window(check: &mut Checker) -> Duration {
-    Duration::from_secs(check.number(&var::CONTEXT_ROLLING_WINDOW_S, 1..=LONGEST_WINDOW_S))
+    let raw: RawStore = check.raw();
+    Duration::from_secs(check.number(
+        &var::CONTEXT_ROLLING_WINDOW_S,
+        raw.context_rolling_window_s,
+        1..=LONGEST_WINDOW_S,
+    ))
 }
 
-/// A time in days; none if it is 0.
-pub(super) fn limit_in_days(check: &mut Checker, variable: &Variable) -> Option<Duration> {
-    let time = days(check, variable);
-    (!time.is_zero()).then_some(time)
+/// `RETENTION_DAYS`; none if data is kept indefinitely.
+pub(super) fn retention(check: &mut Checker) -> Option<Duration> {
+    let raw: RawStore = check.raw();
+    let days = check.number(&var::RETENTION_DAYS, raw.retention_days, 0..=LONGEST_DAYS);
+    (days > 0).then(|| days_long(days))
 }
 
-/// A time in days.
-pub(super) fn days(check: &mut Checker, variable: &Variable) -> Duration {
-    let days: u64 = check.number(variable, 0..=LONGEST_DAYS);
+/// `RECEIPT_DAYS`; none if no receipts are kept.
+pub(super) fn receipts(check: &mut Checker) -> Option<Duration> {
+    let raw: RawStore = check.raw();
+    let days = check.number(&var::RECEIPT_DAYS, raw.receipt_days, 0..=LONGEST_DAYS);
+    (days > 0).then(|| days_long(days))
+}
+
+/// `GUILD_RETENTION_DAYS`.
+pub(super) fn guild_retention(check: &mut Checker) -> Duration {
+    let raw: RawStore = check.raw();
+    days_long(check.number(
+        &var::GUILD_RETENTION_DAYS,
+        raw.guild_retention_days,
+        0..=LONGEST_DAYS,
+    ))
+}
+
+const fn days_long(days: u64) -> Duration {
     Duration::from_hours(days * 24)
 }
 

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clew_context::model::Secret;
+use serde::Deserialize;
+
 use super::check::Checker;
 use super::endpoint::Endpoint;
 use super::variable as var;
-use clew_context::model::Secret;
 
 /// The names of the other subsystems.
 pub(crate) const OTHER_SUBSYS: [&str; 9] = [
@@ -60,16 +62,35 @@ pub enum TelemetryIds {
     Keyed,
 }
 
+#[derive(Default, Deserialize)]
+struct RawTelemetry {
+    telemetry_dir: Option<String>,
+    telemetry_keep_days: Option<String>,
+    telemetry_ids: Option<String>,
+    mem_log_subsys: Option<String>,
+    metrics_addr: Option<String>,
+    otel_exporter_otlp_endpoint: Option<String>,
+    otel_exporter_otlp_headers: Option<String>,
+    state_dir: Option<String>,
+}
+
 pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
-    let keep_days = check.number(&var::TELEMETRY_KEEP_DAYS, 0..=36_500);
+    let raw: RawTelemetry = check.raw();
+    let keep_days = check.number(
+        &var::TELEMETRY_KEEP_DAYS,
+        raw.telemetry_keep_days,
+        0..=36_500,
+    );
     let endpoint = check.optional(
         &var::OTEL_EXPORTER_OTLP_ENDPOINT,
+        raw.otel_exporter_otlp_endpoint,
         "http://host:port or https://host: the address before /v1/traces, without query, user name \
          and password",
         |text| Endpoint::parse(text, &["http", "https"]),
     );
     let headers = check.optional(
         &var::OTEL_EXPORTER_OTLP_HEADERS,
+        raw.otel_exporter_otlp_headers,
         "name=value pairs separated by commas, as HTTP headers can be",
         headers,
     );
@@ -86,10 +107,11 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
         ));
     }
     TelemetryConfig {
-        dir: check.path(&var::TELEMETRY_DIR),
+        dir: check.path(&var::TELEMETRY_DIR, raw.telemetry_dir),
         keep_days: (keep_days > 0).then_some(keep_days),
         ids: check.one_of(
             &var::TELEMETRY_IDS,
+            raw.telemetry_ids,
             &[
                 ("plain", TelemetryIds::Plain),
                 ("keyed", TelemetryIds::Keyed),
@@ -98,6 +120,7 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
         context_subsys: check
             .optional(
                 &var::MEM_LOG_SUBSYS,
+                raw.mem_log_subsys,
                 "lower-case letters, digits, `_` and dots, at most 32, and not the name of another \
                  subsystem",
                 subsys,
@@ -105,6 +128,7 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
             .unwrap_or_default(),
         metrics: check.optional(
             &var::METRICS_ADDR,
+            raw.metrics_addr,
             "an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464",
             |text| text.parse().ok(),
         ),
@@ -129,7 +153,8 @@ fn headers(text: &str) -> Option<Vec<(String, Secret)>> {
 
 /// `STATE_DIR`.
 pub(super) fn state_dir(check: &mut Checker) -> PathBuf {
-    check.path(&var::STATE_DIR)
+    let raw: RawTelemetry = check.raw();
+    check.path(&var::STATE_DIR, raw.state_dir)
 }
 
 /// The form that `telemetry/schema.json` requires of every subsystem's name. What is called

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use super::check::Checker;
 use super::variable as var;
 use clew_context::model::{Proxies, ProxyId, ReplyTarget, TriggerRules};
@@ -25,13 +27,23 @@ const PROXY_HOLD: Duration = Duration::from_millis(1_500);
 /// Turns in a row for other bots.
 const MAX_BOT_TURNS: usize = 3;
 
+#[derive(Default, Deserialize)]
+struct RawTriggers {
+    mention_only: Option<String>,
+    auto_reply_channels: Option<String>,
+    reply_to_bots: Option<String>,
+    thread_reply_target: Option<String>,
+    proxy_apps: Option<String>,
+}
+
 pub(super) fn read(check: &mut Checker) -> TriggerRules {
+    let raw: RawTriggers = check.raw();
     let triggers = TriggerRules {
-        mention_only: check.switch(&var::MENTION_ONLY),
-        auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS),
-        reply_to_bots: check.switch(&var::REPLY_TO_BOTS),
+        mention_only: check.switch(&var::MENTION_ONLY, raw.mention_only),
+        auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS, raw.auto_reply_channels),
+        reply_to_bots: check.switch(&var::REPLY_TO_BOTS, raw.reply_to_bots),
         max_bot_turns: MAX_BOT_TURNS,
-        proxies: proxies(check),
+        proxies: proxies(check, raw.proxy_apps),
         proxy_hold: PROXY_HOLD,
     };
     if triggers.mention_only && !triggers.auto_reply_channels.is_empty() {
@@ -40,18 +52,19 @@ pub(super) fn read(check: &mut Checker) -> TriggerRules {
     triggers
 }
 
-fn proxies(check: &mut Checker) -> Proxies {
+fn proxies(check: &mut Checker, raw: Option<String>) -> Proxies {
     let names: Vec<&str> = PROXIES.iter().map(|(name, _)| *name).collect();
     let names = names.join(", ");
     let accepted = format!("{names}, or ids of applications or webhooks, each 1 to 20 digits");
     let read = |item: &str| {
-        let mut known = PROXIES.iter();
-        match known.find(|(name, _)| item.eq_ignore_ascii_case(name)) {
-            Some((_, id)) => Some(*id),
-            None => item.parse().ok(),
-        }
+        let known = PROXIES.iter();
+        let mut known = known.filter(|(name, _)| item.eq_ignore_ascii_case(name));
+        known
+            .next()
+            .map(|(_, id)| *id)
+            .or_else(|| item.parse().ok())
     };
-    let listed = check.optional(&var::PROXY_APPS, &accepted, |text| {
+    let listed = check.optional(&var::PROXY_APPS, raw, &accepted, |text| {
         let items = text.split([',', ' ']).filter(|item| !item.is_empty());
         items.map(read).collect()
     });
@@ -59,5 +72,10 @@ fn proxies(check: &mut Checker) -> Proxies {
 }
 
 pub(super) fn reply_target(check: &mut Checker) -> ReplyTarget {
-    check.one_of(&var::THREAD_REPLY_TARGET, &REPLY_TARGETS)
+    let raw: RawTriggers = check.raw();
+    check.one_of(
+        &var::THREAD_REPLY_TARGET,
+        raw.thread_reply_target,
+        &REPLY_TARGETS,
+    )
 }

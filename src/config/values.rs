@@ -149,6 +149,13 @@ impl Values {
         Some(text)
     }
 
+    /// All variables that are set, for `envy`.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
+        self.texts
+            .iter()
+            .map(|(name, (text, _))| ((*name).to_owned(), text.clone()))
+    }
+
     /// The same with other values of some variables.
     pub(super) fn changed<'a>(
         &self,
