@@ -124,19 +124,16 @@ impl Agents {
     /// The agents that may be called by name in a channel, sorted by name: all but those
     /// that are for other channels alone.
     pub fn callable(&self, channel: ChannelId, parent: Option<ChannelId>) -> Vec<Arc<Agent>> {
-        let agents = self.agents();
-        let builtin = self.builtin_unless_replaced(&agents);
-        let all = agents.iter().chain(&builtin);
         let here = [Some(channel), parent];
-        let may_be = |agent: &&Arc<Agent>| match &agent.channels {
+        let may_be = |agent: &Arc<Agent>| match &agent.channels {
             AgentChannels::Everywhere => true,
             AgentChannels::Only(channels) => {
                 let mut here = here.iter().flatten();
                 channels.is_empty() || here.any(|one| channels.contains(one))
             }
         };
-        let mut callable: Vec<Arc<Agent>> = all.filter(may_be).cloned().collect();
-        callable.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut callable = self.all();
+        callable.retain(may_be);
         callable
     }
 
@@ -151,18 +148,23 @@ impl Agents {
 
     /// The names of all agents, sorted.
     pub fn names(&self) -> Vec<AgentName> {
-        let agents = self.agents();
-        let builtin = self.builtin_unless_replaced(&agents);
-        let all = agents.iter().chain(&builtin);
-        let mut names: Vec<AgentName> = all.map(|agent| agent.name.clone()).collect();
-        names.sort();
-        names
+        let all = self.all();
+        all.iter().map(|agent| agent.name.clone()).collect()
     }
 
     /// The current problems with the files.
     #[cfg(feature = "test-util")]
     pub fn problems(&self) -> Vec<AgentProblem> {
         lock(&self.shared.known).problems.clone()
+    }
+
+    /// All agents, by name.
+    fn all(&self) -> Vec<Arc<Agent>> {
+        let agents = self.agents();
+        let builtin = self.builtin_unless_replaced(&agents);
+        let mut all: Vec<Arc<Agent>> = agents.iter().chain(&builtin).cloned().collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
     }
 
     fn agents(&self) -> Arc<Vec<Arc<Agent>>> {

@@ -27,24 +27,19 @@ mod wire;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::Stream;
-use futures_util::stream::unfold;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, Url, redirect};
 use tokio::time::{Instant, timeout};
 
 use crate::model::{ToolDefinition, Vision};
-use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Secret, ToolCall};
 use clew_context::outside::Http;
 
 use self::capabilities::Capabilities;
 pub use self::error::{Error, SetupError};
 pub use self::estimate::{IMAGE_TOKENS, estimated, tokens};
-use self::meter::TokenAccount;
 pub use self::meter::TokenMeter;
 use self::redact::Redactor;
-use self::request::{ModelRequest, RequestLimits};
 pub use self::servers::{ModelServers, ServerAttempts};
 
 /// The longest time to wait for a connection.
@@ -257,35 +252,19 @@ impl Client {
         &self.settings.model
     }
 
-    /// Asks this server; see [`ServerAttempts::answer`].
-    fn ask<'a>(
-        &'a self,
-        prompt: &'a [ChatMessage],
-        tools: &'a [ToolDefinition],
-        echo: Echo,
-        limits: RequestLimits,
-        account: Option<&'a TokenAccount>,
-    ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 'a {
-        unfold(
-            ModelRequest::new(self, prompt, tools, echo, limits, account),
-            ModelRequest::next,
-        )
-    }
-
-    fn timeout(&self) -> Duration {
-        self.settings.timeout
-    }
-
     /// Asks the server for the list of its models, to see whether it is there.
     ///
     /// # Errors
     /// Whatever keeps it from answering or accepting the key.
     pub async fn look(&self) -> Result<(), Error> {
-        let sent = self
-            .send(self.http.request(Method::GET, self.models_url()))
-            .await;
+        self.model_list().await.map(drop)
+    }
+
+    async fn model_list(&self) -> Result<Response, Error> {
+        let request = self.http.request(Method::GET, self.models_url());
         let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
-        sent.map(drop).map_err(|error| error.redacted(&redactor))
+        let sent = self.send(request).await;
+        sent.map_err(|error| error.redacted(&redactor))
     }
 
     /// The names of the models that the server lists, in its order.
@@ -293,11 +272,7 @@ impl Client {
     /// # Errors
     /// Whatever keeps it from listing them; [`Error::Malformed`] if it lists something else.
     pub async fn models(&self) -> Result<Vec<String>, Error> {
-        let response = self
-            .send(self.http.request(Method::GET, self.models_url()))
-            .await;
-        let redactor = Redactor::new(self.settings.api_key.as_ref(), &[]);
-        let response = response.map_err(|error| error.redacted(&redactor))?;
+        let response = self.model_list().await?;
         let patience = self.settings.timeout;
         let body = timeout(patience, server_error::body(response, MAX_LIST_BYTES)).await;
         let body = body.map_err(|_| Error::Timeout)?;
@@ -379,7 +354,9 @@ fn is_loopback(url: &Url) -> bool {
 /// nowhere. A server on this machine is reached without a proxy, and for
 /// plain HTTP the client does not load the system's root certificates.
 fn http_client(settings: &ModelSettings, local: bool) -> Result<reqwest::Client, SetupError> {
-    install_crypto_provider();
+    // reqwest uses the process's provider and panics without one. An error means that
+    // one has already been installed.
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("clew/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers(settings)?)
@@ -404,12 +381,6 @@ fn headers(settings: &ModelSettings) -> Result<HeaderMap, SetupError> {
         headers.insert(AUTHORIZATION, bearer);
     }
     Ok(headers)
-}
-
-/// reqwest uses the process's provider and panics without one. An error means that
-/// one has already been installed.
-fn install_crypto_provider() {
-    let _already_installed = rustls::crypto::ring::default_provider().install_default();
 }
 
 #[cfg(test)]

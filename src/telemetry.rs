@@ -166,21 +166,17 @@ impl Telemetry {
 
     /// Counts what is emitted from now on.
     #[must_use]
-    pub fn counted(self, metrics: Arc<Metrics>) -> Self {
-        Self {
-            metrics: Some(metrics),
-            ..self
-        }
+    pub fn counted(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = Some(metrics);
+        self
     }
 
     /// Makes traces of the turns whose events are emitted from now on.
     #[cfg(feature = "otel")]
     #[must_use]
-    pub fn traced(self, traces: Traces) -> Self {
-        Self {
-            traces: Some(traces),
-            ..self
-        }
+    pub fn traced(mut self, traces: Traces) -> Self {
+        self.traces = Some(traces);
+        self
     }
 
     /// Discards all events.
@@ -192,11 +188,9 @@ impl Telemetry {
 
     /// The same, and `tap` gets each line as well.
     #[must_use]
-    pub fn tapped(self, tap: LineTap) -> Self {
-        Self {
-            tap: Some(tap),
-            ..self
-        }
+    pub fn tapped(mut self, tap: LineTap) -> Self {
+        self.tap = Some(tap);
+        self
     }
 
     /// Writes one event. Never waits: if the queue is full the line is dropped,

@@ -119,7 +119,7 @@ impl Reader<'_> {
         let file = self.object.get("system_prompt_file");
         match (text, file) {
             (Some(text), None) => self.prompt_text(text),
-            (None, Some(file)) => self.prompt_file(file),
+            (None, Some(_)) => self.prompt_file(),
             (None, None) => {
                 let what = "is missing; accepted: a text, or \"system_prompt_file\" instead";
                 self.problem("system_prompt", what);
@@ -143,67 +143,58 @@ impl Reader<'_> {
         text.map(|text| PromptField::Text(text.to_owned()))
     }
 
-    fn prompt_file(&mut self, value: &Value) -> Option<PromptField> {
-        let inside = |path: &&Path| {
-            let mut parts = path.components();
-            path.file_name().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
-        };
-        let path = value.as_str().map(Path::new).filter(inside);
-        if path.is_none() {
-            let what = format!(
-                "is {}; accepted: the name of a file inside of the agent's folder",
-                shown(value)
-            );
-            self.problem("system_prompt_file", what);
+    /// What is read of a field; none if it is not there, or wrong.
+    fn read<T>(
+        &mut self,
+        field: &str,
+        accepted: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.object.get(field)?;
+        let read = read(value);
+        if read.is_none() {
+            self.problem(field, format!("is {}; accepted: {accepted}", shown(value)));
         }
-        path.map(|path| PromptField::File(path.to_owned()))
+        read
+    }
+
+    fn prompt_file(&mut self) -> Option<PromptField> {
+        let accepted = "the name of a file inside of the agent's folder";
+        self.read("system_prompt_file", accepted, |value| {
+            let path = Path::new(value.as_str()?);
+            let mut parts = path.components();
+            let is_inside = path.file_name().is_some()
+                && parts.all(|part| matches!(part, Component::Normal(_)));
+            is_inside.then(|| PromptField::File(path.to_owned()))
+        })
     }
 
     fn model(&mut self) -> Option<String> {
-        let value = self.object.get("model")?;
-        let name = value.as_str().map(str::trim);
-        let fits = |name: &&str| (1..=LONGEST_MODEL).contains(&name.len());
-        let name = name.filter(fits);
-        if name.is_none() {
-            let what = format!(
-                "is {}; accepted: the name of a model, at most {LONGEST_MODEL} bytes",
-                shown(value)
-            );
-            self.problem("model", what);
-        }
-        name.map(str::to_owned)
+        let accepted = format!("the name of a model, at most {LONGEST_MODEL} bytes");
+        self.read("model", &accepted, |value| {
+            let name = value.as_str()?.trim();
+            let fits = (1..=LONGEST_MODEL).contains(&name.len());
+            fits.then(|| name.to_owned())
+        })
     }
 
     fn rolling_window(&mut self) -> Option<Duration> {
-        let value = self.object.get("rolling_window_s")?;
-        let seconds = value
-            .as_u64()
-            .filter(|seconds| (1..=LONGEST_WINDOW_S).contains(seconds));
-        if seconds.is_none() {
-            let what = format!(
-                "is {}; accepted: whole seconds from 1 to {LONGEST_WINDOW_S}",
-                shown(value)
-            );
-            self.problem("rolling_window_s", what);
-        }
-        seconds.map(Duration::from_secs)
+        let accepted = format!("whole seconds from 1 to {LONGEST_WINDOW_S}");
+        self.read("rolling_window_s", &accepted, |value| {
+            let seconds = value.as_u64()?;
+            let fits = (1..=LONGEST_WINDOW_S).contains(&seconds);
+            fits.then(|| Duration::from_secs(seconds))
+        })
     }
 
     fn scope(&mut self) -> Option<ScopeKind> {
-        let value = self.object.get("scope")?;
-        match value.as_str() {
-            Some("member") => Some(ScopeKind::Member),
-            Some("thread") => Some(ScopeKind::Thread),
-            Some("user") => Some(ScopeKind::User),
-            _ => {
-                let what = format!(
-                    "is {}; accepted: \"member\", \"thread\", \"user\"",
-                    shown(value)
-                );
-                self.problem("scope", what);
-                None
-            }
-        }
+        let accepted = "\"member\", \"thread\", \"user\"";
+        self.read("scope", accepted, |value| match value.as_str()? {
+            "member" => Some(ScopeKind::Member),
+            "thread" => Some(ScopeKind::Thread),
+            "user" => Some(ScopeKind::User),
+            _ => None,
+        })
     }
 
     fn channels(&mut self) -> Option<AgentChannels> {

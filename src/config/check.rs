@@ -80,8 +80,13 @@ impl Checker {
         self.problems.push(problem);
     }
 
-    pub(super) fn warn(&mut self, warning: String) {
-        self.warnings.push(warning);
+    pub(super) fn warn(&mut self, warning: impl Into<String>) {
+        self.warnings.push(warning.into());
+    }
+
+    /// Warns that a variable is set for nothing.
+    pub(super) fn warn_of_no_effect(&mut self, variable: &Variable, why: &str) {
+        self.warn(format!("{} has no effect {why}", variable.name));
     }
 
     /// The value, or else the default; none without either, or after a problem.

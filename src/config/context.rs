@@ -158,7 +158,7 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
         ),
     };
     if limits.tail > limits.max_msgs {
-        check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds".to_owned());
+        check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds");
     }
     limits
 }

@@ -68,9 +68,6 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn wrong_entry(variable: &Variable, number: usize, accepted: &str) -> Problem {
-    Problem {
-        subject: variable.name.to_owned(),
-        shown: format!("has an entry {number} that cannot be used"),
-        accepted: accepted.to_owned(),
-    }
+    let shown = format!("has an entry {number} that cannot be used");
+    Problem::new(variable.name, shown, accepted)
 }

@@ -129,10 +129,7 @@ fn warn_about_form(check: &mut Checker, asked: bool, base_url: Option<&Endpoint>
     }
     for variable in [&var::LLM_MODEL, &var::LLM_API_KEY, &var::LLM_FALLBACKS] {
         if !asked && check.is_set(variable) {
-            check.warn(format!(
-                "{} has no effect without LLM_BASE_URL",
-                variable.name
-            ));
+            check.warn_of_no_effect(variable, "without LLM_BASE_URL");
         }
     }
 }

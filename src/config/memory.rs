@@ -151,28 +151,23 @@ pub(super) fn read(check: &mut Checker) -> MemoryConfig {
 fn warn_about_odd(check: &mut Checker, memory: &MemoryConfig) {
     let logs = memory.dm_logs_dir.is_some();
     if logs && memory.in_memory_only {
-        check.warn(
-            "DM_LOGS_DIR has no effect with IN_MEMORY_CONTEXT_ONLY=true: no log is written"
-                .to_owned(),
-        );
+        let why = "with IN_MEMORY_CONTEXT_ONLY=true: no log is written";
+        check.warn_of_no_effect(&var::DM_LOGS_DIR, why);
     }
     if !logs && memory.max_log_bytes.is_some() {
-        check.warn("MAX_CONVERSATION_LOG_SIZE has no effect without DM_LOGS_DIR".to_owned());
+        check.warn_of_no_effect(&var::MAX_CONVERSATION_LOG_SIZE, "without DM_LOGS_DIR");
     }
     if !matches!(memory.store, StoreAddress::Files(_)) {
         for variable in [&var::USER_PROFILE_DIR, &var::SERVER_PROFILE_DIR] {
             if check.is_set(variable) {
-                let name = variable.name;
-                check.warn(format!(
-                    "{name} has no effect without CONTEXT_STORE=files:DIR"
-                ));
+                check.warn_of_no_effect(variable, "without CONTEXT_STORE=files:DIR");
             }
         }
     }
     if memory.learn && !check.is_set(&var::LLM_BASE_URL) {
-        check.warn("MEMORY_LEARN has no effect without LLM_BASE_URL".to_owned());
+        check.warn_of_no_effect(&var::MEMORY_LEARN, "without LLM_BASE_URL");
     }
     if check.is_set(&var::TTS_PREFS_FILE) {
-        check.warn("TTS_PREFS_FILE is accepted and never used: Clew does not speak".to_owned());
+        check.warn("TTS_PREFS_FILE is accepted and never used: Clew does not speak");
     }
 }

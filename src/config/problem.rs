@@ -36,22 +36,26 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A value that a variable does not accept.
-    pub(super) fn value(variable: &Variable, value: &str, accepted: impl Into<String>) -> Self {
+    pub(super) fn new(
+        subject: impl Into<String>,
+        shown: impl Into<String>,
+        accepted: impl Into<String>,
+    ) -> Self {
         Self {
-            subject: variable.name.to_owned(),
-            shown: shown_value(variable, value),
+            subject: subject.into(),
+            shown: shown.into(),
             accepted: accepted.into(),
         }
     }
 
+    /// A value that a variable does not accept.
+    pub(super) fn value(variable: &Variable, value: &str, accepted: impl Into<String>) -> Self {
+        Self::new(variable.name, shown_value(variable, value), accepted)
+    }
+
     /// A required variable that is not set.
     pub(super) fn missing(variable: &Variable, accepted: impl Into<String>) -> Self {
-        Self {
-            subject: variable.name.to_owned(),
-            shown: "is not set".to_owned(),
-            accepted: accepted.into(),
-        }
+        Self::new(variable.name, "is not set", accepted)
     }
 }
 

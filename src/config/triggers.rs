@@ -47,7 +47,7 @@ pub(super) fn read(check: &mut Checker) -> TriggerRules {
         proxy_hold: PROXY_HOLD,
     };
     if triggers.mention_only && !triggers.auto_reply_channels.is_empty() {
-        check.warn("AUTO_REPLY_CHANNELS has no effect with MENTION_ONLY=true".to_owned());
+        check.warn_of_no_effect(&var::AUTO_REPLY_CHANNELS, "with MENTION_ONLY=true");
     }
     triggers
 }

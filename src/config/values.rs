@@ -118,11 +118,8 @@ impl Values {
         let origin = found.origin;
         if let Some(instead) = unknown::instead_of_removed(name) {
             if found.has_value {
-                self.problems.push(Problem {
-                    subject: name.to_owned(),
-                    shown: format!("is not a setting any more ({origin})"),
-                    accepted: instead.to_owned(),
-                });
+                let shown = format!("is not a setting any more ({origin})");
+                self.problems.push(Problem::new(name, shown, instead));
             }
             return;
         }
@@ -228,11 +225,10 @@ impl Values {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
             Err(error) => {
-                self.problems.push(Problem {
-                    subject: place(path, None),
-                    shown: format!("cannot be read ({error})"),
-                    accepted: "a file that the user who runs clew may read, or none".to_owned(),
-                });
+                let shown = format!("cannot be read ({error})");
+                let accepted = "a file that the user who runs clew may read, or none";
+                let problem = Problem::new(place(path, None), shown, accepted);
+                self.problems.push(problem);
                 return Vec::new();
             }
         };
@@ -301,12 +297,9 @@ impl Values {
 
     /// Never shows the text of a line, which may hold a secret.
     fn file_problem(&mut self, path: &Path, line: Option<usize>, what: &str) {
-        self.problems.push(Problem {
-            subject: place(path, line),
-            shown: what.to_owned(),
-            accepted: "lines NAME=value; a value with spaces or an apostrophe in double quotes"
-                .to_owned(),
-        });
+        let accepted = "lines NAME=value; a value with spaces or an apostrophe in double quotes";
+        let problem = Problem::new(place(path, line), what, accepted);
+        self.problems.push(problem);
     }
 }
 

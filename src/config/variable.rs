@@ -90,19 +90,10 @@ impl Group {
     }
 }
 
-/// The meaning of the mark at the end of a row.
+/// How a value is shown, from the word at the end of a row, if there is one.
 macro_rules! shown {
-    (secret) => {
-        Shown::Never
-    };
-    (address) => {
-        Shown::WithoutPassword
-    };
-    (server) => {
-        Shown::WithoutLogin
-    };
-    (servers) => {
-        Shown::EachWithoutLogin
+    ($shown:ident) => {
+        Shown::$shown
     };
     () => {
         Shown::Plainly
@@ -111,7 +102,7 @@ macro_rules! shown {
 
 /// Makes a constant per row, and the list of all rows in order.
 macro_rules! variables {
-    ($(#[doc = $about:literal] $name:ident = $default:literal, $unit:expr, $group:ident $(, $mark:ident)?;)+) => {
+    ($(#[doc = $about:literal] $name:ident = $default:literal, $unit:expr, $group:ident $(, $shown:ident)?;)+) => {
         $(
             #[doc = $about]
             pub(super) const $name: Variable = Variable {
@@ -120,7 +111,7 @@ macro_rules! variables {
                 default: $default,
                 unit: $unit,
                 about: $about.trim_ascii(),
-                shown: shown!($($mark)?),
+                shown: shown!($($shown)?),
             };
         )+
         /// Every variable that Clew reads, by group.
@@ -130,11 +121,11 @@ macro_rules! variables {
 
 variables! {
     /// The bot's token from Discord's developer portal.
-    DISCORD_TOKEN = "", "text", Discord, secret;
+    DISCORD_TOKEN = "", "text", Discord, Never;
     /// Another base URL for REST calls, for instance a proxy's; Discord's own if empty.
-    DISCORD_API_URL = "", "http://host:port", Discord, server;
+    DISCORD_API_URL = "", "http://host:port", Discord, WithoutLogin;
     /// Another gateway; if empty, the one that the REST API names.
-    DISCORD_GATEWAY_URL = "", "ws://host:port", Discord, server;
+    DISCORD_GATEWAY_URL = "", "ws://host:port", Discord, WithoutLogin;
     /// Whether to request the message content intent; with off, only mentions, replies with a ping and direct messages have text.
     DISCORD_MESSAGE_CONTENT = "required", "required|off", Discord;
     /// Requests the members intent, which keeps members' names and roles up to date.
@@ -156,13 +147,13 @@ variables! {
     THREAD_REPLY_TARGET = "newest", "newest|trigger", Triggers;
 
     /// The base URL of an OpenAI-compatible API; /v1 is appended to a bare host.
-    LLM_BASE_URL = "", "http(s)://host/v1", Model, server;
+    LLM_BASE_URL = "", "http(s)://host/v1", Model, WithoutLogin;
     /// The API's key, if it needs one.
-    LLM_API_KEY = "", "text", Model, secret;
+    LLM_API_KEY = "", "text", Model, Never;
     /// The model's name, required with `LLM_BASE_URL`.
     LLM_MODEL = "", "text", Model;
     /// Further servers, at most three, asked in this order while those before are unreachable, refuse, are busy or silent.
-    LLM_FALLBACKS = "", "http(s)://host/v1 model [key], comma separated", Model, servers;
+    LLM_FALLBACKS = "", "http(s)://host/v1 model [key], comma separated", Model, EachWithoutLogin;
     /// The longest wait for the next part of an answer.
     LLM_TIMEOUT_S = "60", "seconds", Model;
     /// The model's context length, prompt and answer together: longer prompts are cut beforehand; if empty, only after the server refuses one.
@@ -253,9 +244,9 @@ variables! {
     /// Where metrics for Prometheus and health checks are served, such as 127.0.0.1:9464; nowhere if empty.
     METRICS_ADDR = "", "IP:port", Operation;
     /// Where traces of turns go as OTLP over HTTP, in builds with the feature otel; nowhere if empty.
-    OTEL_EXPORTER_OTLP_ENDPOINT = "", "http://host:port", Operation, server;
+    OTEL_EXPORTER_OTLP_ENDPOINT = "", "http://host:port", Operation, WithoutLogin;
     /// Headers for that server, such as its key: name=value pairs separated by commas.
-    OTEL_EXPORTER_OTLP_HEADERS = "", "name=value,...", Operation, secret;
+    OTEL_EXPORTER_OTLP_HEADERS = "", "name=value,...", Operation, Never;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
     /// How its lines are written: for people, or as JSON objects for collectors of logs.
@@ -264,7 +255,7 @@ variables! {
     DEBUG = "false", "true|false", Operation;
 
     /// Where conversations, facts and opt-outs are kept; a folder of files keeps no snapshots or tool calls.
-    CONTEXT_STORE = "sqlite:var/clew.db", StoreAddress::CHOICE, Memory, address;
+    CONTEXT_STORE = "sqlite:var/clew.db", StoreAddress::CHOICE, Memory, WithoutPassword;
     /// Whose a conversation is: one member's in one channel, everybody's in a thread, or one user's everywhere; files support `member` only.
     CONTEXT_SCOPE = "member", "member|thread|user", Memory;
     /// How far back the stored history in prompts goes; `/settings` changes it for a server.

@@ -10,7 +10,7 @@ use super::{AnswerEnd, AnswerStep, Error, FinishReason, Usage};
 use clew_context::engine::echo::Echo;
 
 /// An answer that is arriving.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ArrivingAnswer {
     thinking: Thinking,
     echo: Echo,
@@ -32,17 +32,9 @@ impl ArrivingAnswer {
     /// are taken.
     pub(super) fn of_at_most(max_bytes: usize, echo: Echo) -> Self {
         Self {
-            thinking: Thinking::default(),
             echo,
-            bytes: 0,
             max_bytes,
-            is_cut_off: false,
-            refused: false,
-            calls: ArrivingCalls::default(),
-            finish_reason: None,
-            usage: None,
-            model: None,
-            steps: VecDeque::new(),
+            ..Self::default()
         }
     }
 
@@ -79,7 +71,7 @@ impl ArrivingAnswer {
         piece
             .calls
             .into_iter()
-            .try_for_each(|call| self.calls.take(call))
+            .try_for_each(|(index, call)| self.calls.take(index, call))
     }
 
     /// Passes on the text that the filters have held back; after that nothing may be

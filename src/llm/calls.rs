@@ -5,7 +5,6 @@
 use serde::de::IgnoredAny;
 
 use super::Error;
-use super::wire::CallPiece;
 use clew_context::model::ToolCall;
 
 /// The most calls in one answer; models that mean it make a few.
@@ -28,18 +27,18 @@ impl ArrivingCalls {
         self.calls.is_empty()
     }
 
-    /// Takes the next piece of a call.
+    /// Takes the next piece of the call with a number.
     ///
     /// # Errors
     /// If there are more calls, or more bytes of them, than an answer may have.
-    pub(super) fn take(&mut self, piece: CallPiece) -> Result<(), Error> {
+    pub(super) fn take(&mut self, index: usize, piece: ToolCall) -> Result<(), Error> {
         let extra = piece.extra.as_ref().map_or(0, |extra| extra.len());
         self.bytes += piece.id.len() + piece.name.len() + piece.arguments.len() + extra;
         if self.bytes > MAX_BYTES {
             return Err(Error::malformed("tool calls without end"));
         }
         let calls = self.calls.iter_mut();
-        let mut same = calls.rev().filter(|(index, _)| *index == piece.index);
+        let mut same = calls.rev().filter(|(known, _)| *known == index);
         if let Some((_, call)) = same.next()
             && !begins_another(&piece, call)
         {
@@ -49,7 +48,7 @@ impl ArrivingCalls {
         if self.calls.len() == MAX_CALLS {
             return Err(Error::malformed("too many tool calls"));
         }
-        self.calls.push((piece.index, first(piece)));
+        self.calls.push((index, piece));
         Ok(())
     }
 
@@ -70,7 +69,7 @@ impl ArrivingCalls {
 
 /// Whether a piece that has the number of a call belongs to a further call: it gives
 /// a name although the call has one, and it is not the same call's repeated.
-fn begins_another(piece: &CallPiece, call: &ToolCall) -> bool {
+fn begins_another(piece: &ToolCall, call: &ToolCall) -> bool {
     if piece.name.is_empty() || call.name.is_empty() {
         return false;
     }
@@ -84,16 +83,7 @@ fn is_json(arguments: &str) -> bool {
     arguments.ends_with('}') && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
-fn first(piece: CallPiece) -> ToolCall {
-    ToolCall {
-        id: piece.id,
-        name: piece.name,
-        arguments: piece.arguments,
-        extra: piece.extra,
-    }
-}
-
-fn continue_with(call: &mut ToolCall, piece: CallPiece) {
+fn continue_with(call: &mut ToolCall, piece: ToolCall) {
     if call.id.is_empty() {
         call.id = piece.id;
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::stream::unfold;
+use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::answer::ArrivingAnswer;
@@ -54,16 +55,16 @@ enum RequestState {
 }
 
 impl<'a> ModelRequest<'a> {
-    pub(super) fn new(
+    /// Asks one server; see [`ServerAttempts::answer`](super::ServerAttempts::answer).
+    pub(super) fn ask(
         client: &'a Client,
         prompt: &'a [ChatMessage],
         tools: &'a [ToolDefinition],
         echo: Echo,
         limits: RequestLimits,
         account: Option<&'a TokenAccount>,
-    ) -> Self {
-        let settings = &client.settings;
-        Self {
+    ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 'a {
+        let request = Self {
             client,
             prompt,
             tools,
@@ -72,12 +73,13 @@ impl<'a> ModelRequest<'a> {
             charge: None,
             has_retried: false,
             state: RequestState::Sending,
-            answer: ArrivingAnswer::of_at_most(settings.max_answer_bytes, echo),
-        }
+            answer: ArrivingAnswer::of_at_most(client.settings.max_answer_bytes, echo),
+        };
+        unfold(request, Self::next)
     }
 
     /// The next step, or the error that ends the answer; and what remains.
-    pub(super) async fn next(mut self) -> Option<(Result<AnswerStep, Error>, Self)> {
+    async fn next(mut self) -> Option<(Result<AnswerStep, Error>, Self)> {
         loop {
             if let Some(step) = self.answer.next_step() {
                 return Some((Ok(step), self));

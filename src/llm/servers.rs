@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::breaker::{Breaker, BreakerPass};
 use super::meter::{TokenAccount, TokenMeter};
-use super::request::RequestLimits;
+use super::request::{ModelRequest, RequestLimits};
 use super::{AnswerStep, Client, Completion, Error, ModelSettings, SetupError};
 use crate::model::{Payer, ToolDefinition};
 use clew_context::engine::echo::Echo;
@@ -102,11 +102,9 @@ impl ModelServers {
 
     /// The same servers, whose tokens are counted.
     #[must_use]
-    pub fn metered(self, meter: Arc<TokenMeter>) -> Self {
-        Self {
-            meter: Some(meter),
-            ..self
-        }
+    pub fn metered(mut self, meter: Arc<TokenMeter>) -> Self {
+        self.meter = Some(meter);
+        self
     }
 
     /// The same servers for somebody's questions, of which the first is asked for an
@@ -212,7 +210,11 @@ impl<'a> ServerAttempts<'a> {
         echo: Echo,
     ) -> impl Stream<Item = Result<AnswerStep, Error>> + Send + 's {
         if !self.has_moved_on {
-            let overall = self.client().timeout().saturating_mul(OVERALL_TIMEOUTS);
+            let overall = self
+                .client()
+                .settings
+                .timeout
+                .saturating_mul(OVERALL_TIMEOUTS);
             self.deadline = Instant::now() + overall;
         }
         self.is_answered = false;
@@ -220,7 +222,7 @@ impl<'a> ServerAttempts<'a> {
             deadline: self.deadline,
             is_last_server: !self.tried.contains(&false),
         };
-        let steps = self.client().ask(prompt, tools, echo, limits, self.account);
+        let steps = ModelRequest::ask(self.client(), prompt, tools, echo, limits, self.account);
         steps.inspect(|step| self.note(step))
     }
 

@@ -185,8 +185,10 @@ pub(super) struct AnswerPiece {
     pub(super) text: String,
     /// Whether the text is a refusal.
     pub(super) refused: bool,
-    /// Pieces of tool calls.
-    pub(super) calls: Vec<CallPiece>,
+    /// Pieces of tool calls, each with the call's number within the answer. Where the server
+    /// gives none, it is the position within the event. Most servers send each call in many
+    /// pieces: id and name are empty except in the first, the id with some servers there, too.
+    pub(super) calls: Vec<(usize, ToolCall)>,
     /// In the last event with a choice.
     pub(super) finish_reason: Option<FinishReason>,
     /// In the very last event, which has no choices.
@@ -199,25 +201,9 @@ impl AnswerPiece {
     /// The bytes of its text and calls.
     pub(super) fn bytes(&self) -> usize {
         let calls = self.calls.iter();
-        let calls = calls.map(|call| call.name.len() + call.arguments.len());
+        let calls = calls.map(|(_, call)| call.name.len() + call.arguments.len());
         self.text.len() + calls.sum::<usize>()
     }
-}
-
-/// A piece of a tool call; most servers send each call in many.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct CallPiece {
-    /// The call's number within the answer. Where the server gives none, the
-    /// position within the event.
-    pub(super) index: usize,
-    /// Empty except in the first piece of a call, and with some servers there, too.
-    pub(super) id: String,
-    /// Empty except in the first piece of a call.
-    pub(super) name: String,
-    /// The next part of the arguments.
-    pub(super) arguments: String,
-    /// See [`ToolCall::extra`].
-    pub(super) extra: Option<Box<str>>,
 }
 
 /// Why an event or body gives no [`AnswerPiece`].
@@ -349,20 +335,17 @@ fn text(content: Option<WireContent>) -> String {
     }
 }
 
-fn calls(deltas: Vec<WireCall>) -> Vec<CallPiece> {
+fn calls(deltas: Vec<WireCall>) -> Vec<(usize, ToolCall)> {
     let pieces = deltas.into_iter().enumerate().map(|(position, delta)| {
         let function = delta.function.unwrap_or_default();
-        CallPiece {
-            index: delta.index.unwrap_or(position),
+        let written = function.arguments.as_deref();
+        let piece = ToolCall {
             id: delta.id.unwrap_or_default(),
             name: function.name.unwrap_or_default(),
-            arguments: function
-                .arguments
-                .as_deref()
-                .map(arguments)
-                .unwrap_or_default(),
+            arguments: written.map(arguments).unwrap_or_default(),
             extra: extra(delta.extra),
-        }
+        };
+        (delta.index.unwrap_or(position), piece)
     });
     pieces.collect()
 }

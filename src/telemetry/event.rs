@@ -2,7 +2,7 @@
 //!
 //! - a struct of its details in `event/detail.rs` (of collecting in `event/detail/collected.rs`),
 //!   and its words in `event/words.rs`;
-//! - a row in the table below, and its severity in [`Event::level`];
+//! - a row in the table below, with its severity; [`Event::level`] has the exceptions;
 //! - in `telemetry/schema.json` its name in the list (in the table's order), a branch of
 //!   `allOf` and a definition that says of each field what it counts, in which unit and after
 //!   which cap; a row of the table in `telemetry/README.md`;
@@ -33,7 +33,7 @@ pub use words::{
 };
 
 macro_rules! events {
-    ($($(#[$doc:meta])+ $subsys:ident $name:literal $variant:ident;)+) => {
+    ($($(#[$doc:meta])+ $subsys:ident $name:literal $level:literal $variant:ident;)+) => {
         /// One thing that happened, with the details worth knowing.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
@@ -61,6 +61,13 @@ macro_rules! events {
                     $(Self::$variant(_) => $name,)+
                 }
             }
+
+            /// Its level, if nothing in it changes that.
+            const fn usual_level(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $level,)+
+                }
+            }
         }
 
         $(impl From<$variant> for Event {
@@ -73,73 +80,73 @@ macro_rules! events {
 
 events! {
     /// Messages were collected around a question, perhaps only in part.
-    MemCtx "collect_ok" CollectOk;
+    MemCtx "collect_ok" "info" CollectOk;
     /// A cap left messages out of the block, or shortened some.
-    MemCtx "collect_truncated" CollectTruncated;
+    MemCtx "collect_truncated" "info" CollectTruncated;
     /// Part of the block could not be fetched.
-    MemCtx "collect_fallback" CollectFallback;
+    MemCtx "collect_fallback" "warn" CollectFallback;
     /// The block, facts and history were put before the question.
-    MemCtx "merge_ok" MergeOk;
+    MemCtx "merge_ok" "info" MergeOk;
     /// A thread's tail and reply target were found.
-    MemThread "tail_ok" TailOk;
+    MemThread "tail_ok" "info" TailOk;
     /// They were not found; the answer replies to the trigger.
-    MemThread "tail_fallback" TailFallback;
+    MemThread "tail_fallback" "warn" TailFallback;
     /// A turn begins.
-    Route "trigger" Trigger;
+    Route "trigger" "info" Trigger;
     /// A trigger got no turn.
-    Route "refused" TriggerRefused;
+    Route "refused" "info" TriggerRefused;
     /// A turn is over.
-    Route "turn_done" TurnDone;
+    Route "turn_done" "info" TurnDone;
     /// An agent run is over.
-    Route "run_done" RunDone;
+    Route "run_done" "info" RunDone;
     /// The model answered.
-    Llm "request_ok" RequestOk;
+    Llm "request_ok" "info" RequestOk;
     /// The model did not answer.
-    Llm "request_failed" RequestFailed;
+    Llm "request_failed" "warn" RequestFailed;
     /// The model called a tool.
-    Tools "tool_called" ToolCalled;
+    Tools "tool_called" "info" ToolCalled;
     /// A shard is connected.
-    Discord "connected" ShardConnected;
+    Discord "connected" "info" ShardConnected;
     /// A shard lost its connection.
-    Discord "disconnected" ShardDisconnected;
+    Discord "disconnected" "info" ShardDisconnected;
     /// A shard's session cannot be resumed; events may have been missed.
-    Discord "session_lost" SessionLost;
+    Discord "session_lost" "warn" SessionLost;
     /// What was asked while nobody listened was looked for.
-    Discord "caught_up" CaughtUp;
+    Discord "caught_up" "info" CaughtUp;
     /// Something from Discord could not be parsed.
-    Discord "unreadable" UnreadableInput;
+    Discord "unreadable" "warn" UnreadableInput;
     /// An answer has been posted completely.
-    Discord "sent" AnswerSent;
+    Discord "sent" "info" AnswerSent;
     /// An answer was delivered without some part of it.
-    Discord "send_fallback" SendFallback;
+    Discord "send_fallback" "warn" SendFallback;
     /// Discord refuses this bot as it is configured.
-    Discord "fatal" Fatal;
+    Discord "fatal" "error" Fatal;
     /// A store did not do what it was asked to.
-    Store "store_failed" StoreFailed;
+    Store "store_failed" "warn" StoreFailed;
     /// A store began to fail, or is back.
-    Store "circuit" CircuitChanged;
+    Store "circuit" "info" CircuitChanged;
     /// A turn was stored.
-    Memory "recorded" Recorded;
+    Memory "recorded" "info" Recorded;
     /// Answered turns that were never stored.
-    Memory "turns_dropped" TurnsDropped;
+    Memory "turns_dropped" "warn" TurnsDropped;
     /// Facts were saved.
-    Memory "flushed" Flushed;
+    Memory "flushed" "info" Flushed;
     /// Facts were learnt from a turn.
-    Memory "learnt" Learnt;
+    Memory "learnt" "info" Learnt;
     /// Stored entries were removed.
-    Memory "purged" EntriesPurged;
+    Memory "purged" "info" EntriesPurged;
     /// Discord was asked whether messages in a prompt still exist.
-    Memory "confirmed" Confirmed;
+    Memory "confirmed" "info" Confirmed;
     /// Deletions and edits waiting for a store were dropped for lack of room.
-    Memory "changes_dropped" ChangesDropped;
+    Memory "changes_dropped" "warn" ChangesDropped;
     /// A command was answered.
-    Command "answered" CommandAnswered;
+    Command "answered" "info" CommandAnswered;
     /// The process is up.
-    Process "started" Started;
+    Process "started" "info" Started;
     /// The process is going down.
-    Process "stopping" Stopping;
+    Process "stopping" "info" Stopping;
     /// Telemetry lines that never reached the file.
-    Process "dropped" Dropped;
+    Process "dropped" "warn" Dropped;
 }
 
 impl Event {
@@ -147,8 +154,7 @@ impl Event {
     /// requests that we cancelled follow the rules and are not problems.
     pub const fn level(&self) -> &'static str {
         match self {
-            Self::Fatal(_)
-            | Self::TurnDone(TurnDone {
+            Self::TurnDone(TurnDone {
                 outcome: Outcome::Failed,
                 ..
             }) => "error",
@@ -156,41 +162,9 @@ impl Event {
                 reason: LlmFailure::Cancelled,
                 ..
             }) => "info",
-            Self::CollectFallback(_)
-            | Self::TailFallback(_)
-            | Self::RequestFailed(_)
-            | Self::SessionLost(_)
-            | Self::UnreadableInput(_)
-            | Self::SendFallback(_)
-            | Self::StoreFailed(_)
-            | Self::TurnsDropped(_)
-            | Self::ChangesDropped(_)
-            | Self::Dropped(_) => "warn",
             Self::ToolCalled(called) if called.outcome.is_failure() => "warn",
             Self::CircuitChanged(changed) if !changed.is_back() => "warn",
-            Self::CollectOk(_)
-            | Self::CollectTruncated(_)
-            | Self::MergeOk(_)
-            | Self::TailOk(_)
-            | Self::Trigger(_)
-            | Self::TriggerRefused(_)
-            | Self::TurnDone(_)
-            | Self::RunDone(_)
-            | Self::RequestOk(_)
-            | Self::ToolCalled(_)
-            | Self::ShardConnected(_)
-            | Self::ShardDisconnected(_)
-            | Self::CaughtUp(_)
-            | Self::AnswerSent(_)
-            | Self::CircuitChanged(_)
-            | Self::Recorded(_)
-            | Self::Flushed(_)
-            | Self::Learnt(_)
-            | Self::EntriesPurged(_)
-            | Self::Confirmed(_)
-            | Self::CommandAnswered(_)
-            | Self::Started(_)
-            | Self::Stopping(_) => "info",
+            _ => self.usual_level(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::reading::shown;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
 use crate::model::{ToolDefinition, ToolName, ToolParameter};
-use clew_context::model::{ChannelId, Message, MessageId};
+use clew_context::model::{ChannelId, MessageId};
 
 pub(super) const GET_MESSAGE: Tool = Tool {
     definition: ToolDefinition {
@@ -47,20 +47,13 @@ async fn get_message(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOut
     if view.deleted.contains(&id) {
         return Err(ToolError::NotForEverybody);
     }
-    let message = match view.get(id) {
-        Some(held) => Arc::clone(held),
-        None => Arc::new(fetched(asker, channel, id).await?),
+    let message = if let Some(held) = view.get(id) {
+        Arc::clone(held)
+    } else {
+        let read = asker.reads.message(channel, id).await;
+        Arc::new(read.map_err(ToolError::of_read)?)
     };
     Ok(shown(asker, channel, &[message], MAX_CHARS))
-}
-
-async fn fetched(
-    asker: &Asker<'_>,
-    channel: ChannelId,
-    id: MessageId,
-) -> Result<Message, ToolError> {
-    let message = asker.reads.message(channel, id).await;
-    message.map_err(ToolError::of_read)
 }
 
 /// Which message is meant. Links into other servers lead nowhere.

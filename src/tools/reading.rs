@@ -8,9 +8,7 @@ use super::asker::Asker;
 use super::result::ToolOutput;
 use clew_context::engine::frame;
 use clew_context::engine::render::Renderer;
-use clew_context::model::{
-    BlockPlace, ChannelId, ContentSource, Marker, Message, MessageId, UserId,
-};
+use clew_context::model::{BlockPlace, ChannelId, ContentSource, Marker, Message};
 
 /// Shows messages of a channel that the asker may read, under its name. `max_chars` is
 /// the longest that one may be.
@@ -36,27 +34,15 @@ pub(super) fn shown(
         let item = renderer.item(Arc::clone(message), BlockPlace::History, max_chars);
         let _ = writeln!(text, "{id} {date} {}{}", frame::header(&item), item.text);
     }
-    let source = |message: &Arc<Message>| {
-        let author = (!message.withheld).then_some(message.author.id);
-        source(asker, channel, message.id, author)
+    // A message as what the result was made from.
+    let source = |message: &Arc<Message>| ContentSource {
+        guild: asker.guild(),
+        channel,
+        message: Some(message.id),
+        author: (!message.withheld).then_some(message.author.id),
     };
     ToolOutput {
         content: text.into_bytes(),
         sources: messages.iter().map(source).collect(),
-    }
-}
-
-/// A message as what a result was made from.
-fn source(
-    asker: &Asker<'_>,
-    channel: ChannelId,
-    message: MessageId,
-    author: Option<UserId>,
-) -> ContentSource {
-    ContentSource {
-        guild: asker.guild(),
-        channel,
-        message: Some(message),
-        author,
     }
 }

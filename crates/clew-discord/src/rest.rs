@@ -6,7 +6,10 @@ mod survey;
 
 use std::sync::Arc;
 
-use clew_context::discord::error::ConnectError;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use clew_context::discord::error::{ConnectError, RestError};
 use clew_context::discord::rest::RestReader;
 use clew_context::outside::Transport;
 
@@ -40,6 +43,17 @@ impl Rest {
     ) -> Result<Self, ConnectError> {
         let reader = RestReader::through(token, api_url, transport)?;
         Ok(Self { reader })
+    }
+
+    /// The object behind a path.
+    async fn fetch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        deadline: Instant,
+    ) -> Result<T, RestError> {
+        let pool = RateLimitPool::Main;
+        let body = self.reader.get(path.to_owned(), pool, deadline).await?;
+        serde_json::from_slice(&body).map_err(|_| malformed())
     }
 
     /// The client's reading half.

@@ -114,8 +114,10 @@ impl Rest {
         message: &NewMessage,
         deadline: Instant,
     ) -> Result<CreatedMessage, RestError> {
+        let files = message.attachment.as_slice();
+        let payload_to = |reply_to| payload(message, reply_to);
         let first = self
-            .post(channel, message, message.reply_to, deadline)
+            .post(channel, &payload_to(message.reply_to), files, deadline)
             .await;
         let refused = match first {
             Err(error) if message.reply_to.is_some() => dropped_reference(&error),
@@ -123,7 +125,8 @@ impl Rest {
         };
         let (body, reference_dropped) = match refused {
             Some(reason) => {
-                let body = self.post(channel, message, None, deadline).await?;
+                let alone = payload_to(None);
+                let body = self.post(channel, &alone, files, deadline).await?;
                 (body, Some(reason))
             }
             None => (first?, None),
@@ -137,20 +140,34 @@ impl Rest {
         })
     }
 
+    /// Posts a body with a nonce.
     async fn post(
         &self,
         channel: ChannelId,
-        message: &NewMessage,
-        reply_to: Option<MessageId>,
+        payload: &Value,
+        files: &[FileUpload],
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         let path = format!("channels/{channel}/messages");
-        let payload = payload(message, reply_to);
-        let make = || {
-            let builder = RequestBuilder::raw(Method::Post, path.clone());
-            with_body(builder, &payload, message.attachment.as_slice())
-        };
+        let builder = || RequestBuilder::raw(Method::Post, path.clone());
+        let make = || with_body(builder(), payload, files);
         self.repeat(make, RateLimitPool::Main, deadline).await
+    }
+
+    /// Changes a message of ours.
+    async fn patch(
+        &self,
+        channel: ChannelId,
+        id: MessageId,
+        payload: &Value,
+        files: &[FileUpload],
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let path = format!("channels/{channel}/messages/{id}");
+        let builder = || RequestBuilder::raw(Method::Patch, path.clone());
+        let make = || with_body(builder(), payload, files);
+        let changed = self.repeat(make, RateLimitPool::Main, deadline).await;
+        changed.map(drop)
     }
 
     /// Replaces a message's text, and may attach a file; pings nobody.
@@ -164,15 +181,8 @@ impl Rest {
         text: &MessageText<'_>,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let path = format!("channels/{channel}/messages/{id}");
-        let payload = text.body();
-        let make = || {
-            let builder = RequestBuilder::raw(Method::Patch, path.clone());
-            with_body(builder, &payload, text.files())
-        };
-        self.repeat(make, RateLimitPool::Main, deadline)
+        self.patch(channel, id, &text.body(), text.files(), deadline)
             .await
-            .map(drop)
     }
 
     /// Adds a button under a message of ours, which has none.
@@ -186,18 +196,8 @@ impl Rest {
         button: &AnswerButton,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let path = format!("channels/{channel}/messages/{id}");
         let payload = answer::only_button(button);
-        let make = || {
-            with_body(
-                RequestBuilder::raw(Method::Patch, path.clone()),
-                &payload,
-                &[],
-            )
-        };
-        self.repeat(make, RateLimitPool::Main, deadline)
-            .await
-            .map(drop)
+        self.patch(channel, id, &payload, &[], deadline).await
     }
 
     /// Deletes a message; it is no error if it is already gone.
@@ -231,11 +231,7 @@ impl Rest {
     ) -> Result<(), RestError> {
         let emoji = percent_encoded(emoji);
         let path = format!("channels/{channel}/messages/{id}/reactions/{emoji}/@me");
-        let request = build(RequestBuilder::raw(Method::Put, path))?;
-        self.reader()
-            .call(request, RateLimitPool::Aside, deadline)
-            .await
-            .map(drop)
+        self.aside(Method::Put, path, deadline).await
     }
 
     /// Shows the typing indicator, for ten seconds or until we post.
@@ -244,11 +240,19 @@ impl Rest {
     /// As for reads.
     pub async fn typing(&self, channel: ChannelId, deadline: Instant) -> Result<(), RestError> {
         let path = format!("channels/{channel}/typing");
-        let request = build(RequestBuilder::raw(Method::Post, path))?;
-        self.reader()
-            .call(request, RateLimitPool::Aside, deadline)
-            .await
-            .map(drop)
+        self.aside(Method::Post, path, deadline).await
+    }
+
+    /// Sends a request without a body once.
+    async fn aside(
+        &self,
+        method: Method,
+        path: String,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let request = build(RequestBuilder::raw(method, path))?;
+        let pool = RateLimitPool::Aside;
+        self.reader().call(request, pool, deadline).await.map(drop)
     }
 
     /// Sends a request that is safe to repeat, until it is answered, refused,
@@ -261,7 +265,9 @@ impl Rest {
     ) -> Result<Vec<u8>, RestError> {
         let mut back_off = BACK_OFF.into_iter();
         loop {
-            let error = match self.reader().call(make()?, pool, deadline).await {
+            // Boxed, since turns hold what posts for them.
+            let sent = Box::pin(self.reader().call(make()?, pool, deadline));
+            let error = match sent.await {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
@@ -345,7 +351,6 @@ fn header_safe(name: &str) -> String {
 #[derive(serde::Deserialize)]
 struct Posted {
     id: MessageId,
-    #[serde(default)]
     content: Option<String>,
 }
 

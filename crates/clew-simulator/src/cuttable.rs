@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use axum::extract::connect_info::Connected;
+use axum::response::Response;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,9 +19,11 @@ use tokio::net::{TcpListener, TcpStream};
 pub(super) struct CutSwitch(Arc<AtomicBool>);
 
 impl CutSwitch {
-    /// Cuts the connection: the next write fails, and none of it is sent.
-    pub(super) fn cut(&self) {
+    /// Cuts the connection: the next write, which is that of the response, fails, and none of
+    /// it is sent.
+    pub(super) fn cut(&self) -> Response {
         self.0.store(true, Ordering::Relaxed);
+        Response::default()
     }
 
     /// Whether it is cut.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::gateway::{Scope, intent};
+use super::gateway::intent;
 use super::ids::Id;
 use super::render::{self, Audience};
 use super::state::State;
@@ -49,12 +49,8 @@ impl State {
                 fields.remove(key);
             }
         }
-        let scope = Scope {
-            intents: intent::MESSAGES[0] | intent::MESSAGES[1],
-            guild: None,
-            message: true,
-        };
-        self.emit(name, scope, &object);
+        let intents = intent::MESSAGES[0] | intent::MESSAGES[1];
+        self.emit(name, intents, None, &object);
     }
 
     /// Removes a message and dispatches that; returns false if it does not exist.
@@ -155,40 +151,27 @@ impl State {
             "added_members": members, "removed_member_ids": removed_ids,
         });
         let own = added.contains(&bot) || removed.contains(&bot);
-        let scope = Scope {
-            intents: if own {
-                intent::GUILDS
-            } else {
-                intent::GUILD_MEMBERS
-            },
-            guild,
-            message: false,
+        let intents = if own {
+            intent::GUILDS
+        } else {
+            intent::GUILD_MEMBERS
         };
         if own || self.world.sees(bot, thread) {
-            self.emit("THREAD_MEMBERS_UPDATE", scope, &data);
+            self.emit("THREAD_MEMBERS_UPDATE", intents, guild, &data);
         }
     }
 
     /// Dispatches an event about a guild.
     pub(super) fn emit_guild_event(&mut self, name: &str, guild: Option<Id>, data: &Value) {
-        let scope = Scope {
-            intents: intent::GUILDS,
-            guild,
-            message: false,
-        };
-        self.emit(name, scope, data);
+        self.emit(name, intent::GUILDS, guild, data);
     }
 
     /// Dispatches an event about a guild's member. It needs the members intent,
     /// unless it is about the bot.
     pub(super) fn emit_member_event(&mut self, name: &str, guild: Id, user: Id, data: &Value) {
         let own = user == self.world.bot;
-        let scope = Scope {
-            intents: if own { 0 } else { intent::GUILD_MEMBERS },
-            guild: Some(guild),
-            message: false,
-        };
-        self.emit(name, scope, data);
+        let intents = if own { 0 } else { intent::GUILD_MEMBERS };
+        self.emit(name, intents, Some(guild), data);
     }
 
     /// The guild of a channel.
@@ -220,12 +203,8 @@ impl State {
             return;
         }
         let guild = self.guild_of(channel);
-        let scope = Scope {
-            intents: intents[usize::from(guild.is_none())],
-            guild,
-            message: matches!(name, "MESSAGE_CREATE" | "MESSAGE_UPDATE"),
-        };
-        self.emit(name, scope, data);
+        let intents = intents[usize::from(guild.is_none())];
+        self.emit(name, intents, guild, data);
     }
 
     /// Adds the channel's id and, if there is one, the guild's.

@@ -90,13 +90,9 @@ impl Fault {
 
     /// Answers with a 429 and this many seconds to wait.
     pub fn rate_limited(method: &str, path: &str, retry_after: f64) -> Self {
-        let body = json!({
-            "message": "You are being rate limited.", "retry_after": retry_after, "global": false,
-            "code": 0,
-        });
         let kind = FaultKind::Status {
             status: 429,
-            body,
+            body: rate_limit(retry_after),
             retry_after: Some(retry_after),
         };
         Self::new(method, path, kind)
@@ -170,8 +166,7 @@ impl Faults {
         let mut kinds = Vec::new();
         for active in &mut self.active {
             let fault = &active.fault;
-            let method_fits = fault.method == "*" || fault.method.eq_ignore_ascii_case(method);
-            if !method_fits || !path_fits(&fault.path, path) {
+            if !call_fits((&fault.method, &fault.path), method, path) {
                 continue;
             }
             active.seen += 1;
@@ -182,6 +177,20 @@ impl Faults {
         }
         kinds
     }
+}
+
+/// The body of a 429.
+pub(super) fn rate_limit(retry_after: f64) -> Value {
+    json!({
+        "message": "You are being rate limited.", "retry_after": retry_after, "global": false,
+        "code": 0,
+    })
+}
+
+/// Whether a call has a method (`*` for any) and a path as a fault names them.
+pub(super) fn call_fits(of: (&str, &str), method: &str, path: &str) -> bool {
+    let (of_method, of_path) = of;
+    (of_method == "*" || of_method.eq_ignore_ascii_case(method)) && path_fits(of_path, path)
 }
 
 /// Whether a path matches a pattern (see [`Fault::new`]).

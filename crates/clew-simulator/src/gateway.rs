@@ -94,23 +94,14 @@ pub(super) enum Outgoing {
     Drop,
 }
 
-/// Who receives an event.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scope {
-    /// At least one of these intents is needed; 0: none is.
-    pub(super) intents: u64,
-    /// The guild, which determines the shard; without one it is shard 0.
-    pub(super) guild: Option<Id>,
-    /// Whether it is a message, whose content needs its own intent.
-    pub(super) message: bool,
-}
-
 impl State {
-    /// Sends an event to every session in its scope, connected or not.
-    pub(super) fn emit(&mut self, name: &str, scope: Scope, data: &Value) {
-        let outage = scope
-            .guild
-            .is_some_and(|guild| self.world.guilds.get(&guild).is_some_and(|g| g.unavailable));
+    /// Sends an event to every session that it is for, connected or not.
+    ///
+    /// A session needs at least one of the intents (0: none of them), and its shard is that of the
+    /// guild; without one it is shard 0.
+    pub(super) fn emit(&mut self, name: &str, intents: u64, guild: Option<Id>, data: &Value) {
+        let outage =
+            guild.is_some_and(|guild| self.world.guilds.get(&guild).is_some_and(|g| g.unavailable));
         if outage {
             return;
         }
@@ -122,13 +113,15 @@ impl State {
             .hub
             .sessions
             .iter()
-            .filter(|(_, session)| session.wants(scope))
+            .filter(|(_, session)| session.wants(intents, guild))
             .map(|(id, session)| (id.clone(), session.intents))
             .collect();
+        // Content is blanked without the message content intent.
+        let message = matches!(name, "MESSAGE_CREATE" | "MESSAGE_UPDATE");
         for (session, intents) in wanted {
-            if scope.message && intents & intent::MESSAGE_CONTENT == 0 {
+            if message && intents & intent::MESSAGE_CONTENT == 0 {
                 let mut blanked = data.clone();
-                let direct = scope.guild.is_none();
+                let direct = guild.is_none();
                 render::blank_unless_allowed(self.world.bot, &mut blanked, direct);
                 self.send_event(&session, name, &blanked.to_string());
             } else {
@@ -210,9 +203,9 @@ impl Hub {
 }
 
 impl Session {
-    fn wants(&self, scope: Scope) -> bool {
+    fn wants(&self, intents: u64, guild: Option<Id>) -> bool {
         let (id, count) = self.shard;
-        let shard = scope.guild.map_or(0, |guild| (guild.0 >> 22) % count);
-        shard == id && (scope.intents == 0 || self.intents & scope.intents != 0)
+        let shard = guild.map_or(0, |guild| (guild.0 >> 22) % count);
+        shard == id && (intents == 0 || self.intents & intents != 0)
     }
 }

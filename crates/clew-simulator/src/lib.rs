@@ -122,29 +122,22 @@ impl Simulator {
     /// # Errors
     ///
     /// Like [`start`](Self::start).
-    pub async fn start_on(mut world: World, port: u16) -> io::Result<Self> {
+    pub async fn start_on(world: World, port: u16) -> io::Result<Self> {
         if let Some(mistake) = world.mistake() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, mistake.clone()));
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let address = listener.local_addr()?;
-        world.base_url = format!("http://{address}");
-        let shared = Arc::new(Shared::new(world));
+        let mut simulator = Self::at(listener.local_addr()?, world);
         let router = Router::new()
             .fallback(rest::entry)
             .layer(DefaultBodyLimit::disable())
-            .with_state(Arc::clone(&shared));
+            .with_state(Arc::clone(&simulator.shared));
         let service = router.into_make_service_with_connect_info::<cuttable::CutSwitch>();
-        let server = tokio::spawn(async move {
+        simulator.server = Some(tokio::spawn(async move {
             // It only ends when stopped; errors while accepting are retried.
             let _ = axum::serve(cuttable::CuttableListener(listener), service).await;
-        });
-        Ok(Self {
-            shared,
-            address,
-            server: Some(server),
-            patience: PATIENCE,
-        })
+        }));
+        Ok(simulator)
     }
 
     /// Serves a world without sockets, through [`Simulator::local`]. Its address, where
@@ -153,18 +146,22 @@ impl Simulator {
     /// # Errors
     ///
     /// The world was built with ids that do not exist.
-    pub fn without_sockets(mut world: World) -> Result<Self, ScriptError> {
+    pub fn without_sockets(world: World) -> Result<Self, ScriptError> {
         if let Some(mistake) = world.mistake() {
             return Err(mistake.clone());
         }
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, NO_PORT));
+        Ok(Self::at(address, world))
+    }
+
+    fn at(address: SocketAddr, mut world: World) -> Self {
         world.base_url = format!("http://{address}");
-        Ok(Self {
+        Self {
             shared: Arc::new(Shared::new(world)),
             address,
             server: None,
             patience: PATIENCE,
-        })
+        }
     }
 
     /// The way in without a socket.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::faults::path_fits;
+use super::faults::call_fits;
 
 /// Calls per second for buckets without a configured limit: more than any test
 /// makes, so that only configured buckets refuse. Clients read it as 16 bits.
@@ -50,10 +50,8 @@ pub(super) struct Standing {
 impl Limits {
     /// Counts a call in its bucket; there is one per method, route and major parameter.
     pub(super) fn count(&mut self, method: &str, path: &str, now: Duration) -> Standing {
-        let configured = self.configured.iter().find(|limit| {
-            (limit.method == "*" || limit.method.eq_ignore_ascii_case(method))
-                && path_fits(&limit.path, path)
-        });
+        let fits = |limit: &&Limit| call_fits((&limit.method, &limit.path), method, path);
+        let configured = self.configured.iter().find(fits);
         let (limit, window) = configured.map_or((UNLIMITED, Duration::from_secs(1)), |limit| {
             (limit.calls, limit.window)
         });

@@ -49,13 +49,12 @@ pub(super) async fn answer(
     connection: &CutSwitch,
 ) -> Response {
     if shared.read(|state| state.stopped) {
-        connection.cut();
-        return Response::default();
+        return connection.cut();
     }
     let (parts, body) = request.into_parts();
     let call = match body::read(parts, body).await {
         Ok(call) => call,
-        Err(refusal) => return answer::respond(&Err(refusal), None, 0, None),
+        Err(refusal) => return answer::respond(&refusal.into(), None, 0, None),
     };
     let open = InProgress::arrive(shared, &call);
     open.answer(call, connection).await
@@ -78,12 +77,10 @@ pub(super) fn peek(state: &mut State, path: &str) -> (u16, Vec<u8>) {
         method: "GET".to_owned(),
         path: path.to_owned(),
         raw_query: query.to_owned(),
-        token: None,
-        body: Value::Null,
-        files: Vec::new(),
+        ..Call::default()
     };
-    let answer = state.route(&mut call);
-    (answer::status(&answer), answer::bytes(&answer).1)
+    let reply = state.route(&mut call).unwrap_or_else(Reply::from);
+    (reply.status, reply.bytes().1)
 }
 
 /// A call between its arrival and its answer; counts as in progress until it is
@@ -125,12 +122,10 @@ impl InProgress {
                 FaultKind::Held(gate) => gate.pass().await,
                 FaultKind::Hang(time) => {
                     tokio::time::sleep(*time).await;
-                    connection.cut();
-                    return Response::default();
+                    return connection.cut();
                 }
                 FaultKind::DroppedBefore => {
-                    connection.cut();
-                    return Response::default();
+                    return connection.cut();
                 }
                 _ => {}
             }
@@ -150,33 +145,35 @@ impl InProgress {
             } => Some(Reply::forced(*status, body.clone(), *retry_after)),
             _ => None,
         });
-        let (answer, standing, now_ms) = self.shared.with(|state| {
+        let (reply, standing, now_ms) = self.shared.with(|state| {
             let now = state.elapsed();
             let mut standing = state.limits.count(&call.method, &call.path, now);
             if let Some(wait) = forced.as_ref().and_then(Reply::limited_for) {
                 (standing.remaining, standing.reset_after) = (0, wait);
             }
-            let answer = match forced {
-                Some(reply) => Ok(reply),
-                None if standing.exceeded => Ok(Reply::too_many(&standing)),
-                None => state.authorise(&call).and_then(|()| state.route(&mut call)),
+            let reply = match forced {
+                Some(reply) => reply,
+                None if standing.exceeded => Reply::too_many(&standing),
+                None => {
+                    let answer = state.authorise(&call).and_then(|()| state.route(&mut call));
+                    answer.unwrap_or_else(Reply::from)
+                }
             };
             let is_short = faults.iter().any(|f| matches!(f, FaultKind::Short));
-            let answer = answer.map(|reply| if is_short { reply.shortened() } else { reply });
-            (answer, standing, state.world.now_ms())
+            let reply = if is_short { reply.shortened() } else { reply };
+            (reply, standing, state.world.now_ms())
         });
         if faults.iter().any(|f| matches!(f, FaultKind::DroppedAfter)) {
-            connection.cut();
-            return Response::default();
+            return connection.cut();
         }
         let spoilt = faults
             .iter()
             .find(|f| matches!(f, FaultKind::Truncated | FaultKind::Body(_)));
-        let response = answer::respond(&answer, Some(&standing), now_ms, spoilt);
+        let response = answer::respond(&reply, Some(&standing), now_ms, spoilt);
         self.shared.with(|state| {
             if let Some(record) = state.recorded(self.ordinal) {
                 record.status = Some(response.status().as_u16());
-                record.code = answer::code_of(&answer);
+                record.code = reply.code();
             }
         });
         response
@@ -210,60 +207,14 @@ impl State {
             (_, ["gateway" | "users" | "oauth2", ..] | ["applications", "@me"]) => {
                 self.application_routes(call, &segments)
             }
-            (_, ["applications", application, "commands", rest @ ..]) => {
-                self.command_routes(call, application, None, rest)
+            (_, ["applications", id, "commands", rest @ ..]) => {
+                self.command_routes(call, id, None, rest)
             }
-            (
-                _,
-                [
-                    "applications",
-                    application,
-                    "guilds",
-                    guild,
-                    "commands",
-                    rest @ ..,
-                ],
-            ) => self.command_routes(call, application, Some(guild), rest),
+            (_, ["applications", id, "guilds", guild, "commands", rest @ ..]) => {
+                self.command_routes(call, id, Some(guild), rest)
+            }
             (_, ["guilds", guild, rest @ ..]) => self.guild_routes(call, guild, rest),
-            (
-                _,
-                [
-                    "channels",
-                    channel,
-                    "messages",
-                    message,
-                    "reactions",
-                    rest @ ..,
-                ],
-            ) => self.reaction_routes(call, channel, message, rest),
-            ("POST", ["channels", channel, "messages", message, "threads"]) => {
-                self.create_thread(call, channel, Some(message))
-            }
-            (_, ["channels", channel, "messages", rest @ ..]) => {
-                self.message_routes(call, channel, rest)
-            }
-            (
-                _,
-                [
-                    "channels",
-                    channel,
-                    rest @ ("threads" | "thread-members"),
-                    more @ ..,
-                ],
-            ) => self.thread_routes(call, channel, rest, more),
-            (
-                _,
-                [
-                    "channels",
-                    channel,
-                    "users",
-                    "@me",
-                    "threads",
-                    "archived",
-                    "private",
-                ],
-            ) => self.archived_threads(call, channel, "joined"),
-            (_, ["channels", channel, rest @ ..]) => self.channel_routes(call, channel, rest),
+            (_, ["channels", channel, rest @ ..]) => self.routes_in_channel(call, channel, rest),
             ("POST", ["interactions", interaction, token, "callback"]) => {
                 self.callback(call, interaction, token)
             }
@@ -272,6 +223,26 @@ impl State {
             }
             ("GET", ["attachments", channel, attachment, _]) => self.cdn(channel, attachment),
             _ => Err(Refusal::no_route()),
+        }
+    }
+
+    /// The part of the table for a channel and what is in it.
+    fn routes_in_channel(&mut self, call: &mut Call, channel: &str, rest: &[&str]) -> Answer {
+        match rest {
+            ["messages", message, "reactions", rest @ ..] => {
+                self.reaction_routes(call, channel, message, rest)
+            }
+            ["messages", message, "threads"] if call.method == "POST" => {
+                self.create_thread(call, channel, Some(message))
+            }
+            ["messages", rest @ ..] => self.message_routes(call, channel, rest),
+            [first @ ("threads" | "thread-members"), rest @ ..] => {
+                self.thread_routes(call, channel, first, rest)
+            }
+            ["users", "@me", "threads", "archived", "private"] => {
+                self.archived_threads(call, channel, "joined")
+            }
+            _ => self.channel_routes(call, channel, rest),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -140,51 +140,35 @@ impl Encoding<'_> {
 
     /// The names that Prometheus' own libraries give to these.
     fn process(&mut self, started: UnixMillis) -> Result<(), std::fmt::Error> {
+        let (seconds, bytes) = (Some(&Unit::Seconds), Some(&Unit::Bytes));
         #[expect(clippy::cast_precision_loss, reason = "milliseconds are below 2^52")]
         let started = ConstGauge::new(started.0 as f64 / 1000.0);
         let help = "When the process started, since 1970";
-        let (name, seconds) = ("process_start_time", Some(&Unit::Seconds));
-        self.put(name, help, seconds, MetricType::Gauge, |to| {
-            started.encode(to)
-        })?;
+        self.put("process_start_time", help, seconds, &started)?;
         let Some(usage) = Usage::now() else {
             return Ok(());
         };
+        let cpu = ConstCounter::new(usage.cpu.as_secs_f64());
         let help = "Time of processors that was used";
-        self.put("process_cpu", help, seconds, MetricType::Counter, |to| {
-            ConstCounter::new(usage.cpu.as_secs_f64()).encode(to)
-        })?;
+        self.put("process_cpu", help, seconds, &cpu)?;
         let resident = ConstGauge::new(usage.resident_bytes);
-        let (name, bytes) = ("process_resident_memory", Some(&Unit::Bytes));
-        self.put(name, "Memory in use", bytes, MetricType::Gauge, |to| {
-            resident.encode(to)
-        })?;
+        self.put("process_resident_memory", "Memory in use", bytes, &resident)?;
         let open = ConstGauge::new(usage.open_files as u64);
         let help = "Open files and connections";
-        self.put("process_open_fds", help, None, MetricType::Gauge, |to| {
-            open.encode(to)
-        })
+        self.put("process_open_fds", help, None, &open)
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: usize) -> Result<(), std::fmt::Error> {
-        let value = ConstGauge::new(value as u64);
-        self.put(&ours(name), help, None, MetricType::Gauge, |to| {
-            value.encode(to)
-        })
+        self.put(&ours(name), help, None, &ConstGauge::new(value as u64))
     }
 
     fn bytes(&mut self, name: &str, help: &str, value: usize) -> Result<(), std::fmt::Error> {
-        let (value, unit) = (ConstGauge::new(value as u64), Some(&Unit::Bytes));
-        self.put(&ours(name), help, unit, MetricType::Gauge, |to| {
-            value.encode(to)
-        })
+        let value = ConstGauge::new(value as u64);
+        self.put(&ours(name), help, Some(&Unit::Bytes), &value)
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) -> Result<(), std::fmt::Error> {
-        let value = ConstCounter::new(value);
-        self.put(&ours(name), help, None, MetricType::Counter, |to| {
-            value.encode(to)
-        })
+        self.put(&ours(name), help, None, &ConstCounter::new(value))
     }
 
     fn labelled<S: EncodeLabelSet>(
@@ -193,13 +177,13 @@ impl Encoding<'_> {
         help: &str,
         series: &[(S, usize)],
     ) -> Result<(), std::fmt::Error> {
-        self.put(&ours(name), help, None, MetricType::Gauge, |mut to| {
-            for (labels, value) in series {
-                let value = ConstGauge::new(*value as u64);
-                value.encode(to.encode_family(labels)?)?;
-            }
-            Ok(())
-        })
+        let (name, help, kind) = (ours(name), format!("{help}."), MetricType::Gauge);
+        let mut to = self.0.encode_descriptor(&name, &help, None, kind)?;
+        for (labels, value) in series {
+            let value = ConstGauge::new(*value as u64);
+            value.encode(to.encode_family(labels)?)?;
+        }
+        Ok(())
     }
 
     fn put(
@@ -207,11 +191,10 @@ impl Encoding<'_> {
         name: &str,
         help: &str,
         unit: Option<&Unit>,
-        kind: MetricType,
-        write: impl FnOnce(MetricEncoder<'_>) -> Result<(), std::fmt::Error>,
+        metric: &impl EncodeMetric,
     ) -> Result<(), std::fmt::Error> {
-        let help = format!("{help}.");
-        write(self.0.encode_descriptor(name, &help, unit, kind)?)
+        let (help, kind) = (format!("{help}."), metric.metric_type());
+        metric.encode(self.0.encode_descriptor(name, &help, unit, kind)?)
     }
 }
 

@@ -173,18 +173,12 @@ struct Wire<'a> {
     kind: u8,
     #[serde(default, borrow)]
     data: Option<WireData<'a>>,
-    #[serde(default)]
     guild_id: Option<GuildId>,
-    #[serde(default)]
     channel: Option<WireChannel>,
-    #[serde(default)]
     channel_id: Option<ChannelId>,
-    #[serde(default)]
     member: Option<WireMember>,
-    #[serde(default)]
     user: Option<WireUser>,
     token: String,
-    #[serde(default)]
     context: Option<u8>,
     #[serde(default, borrow)]
     authorizing_integration_owners: Option<HashMap<String, &'a RawValue>>,
@@ -198,7 +192,6 @@ struct WireData<'a> {
     name: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     options: Vec<WireOption<'a>>,
-    #[serde(default)]
     target_id: Option<MessageId>,
     #[serde(default, borrow)]
     resolved: Option<WireResolved<'a>>,
@@ -239,11 +232,9 @@ struct WireChannel {
 #[derive(Deserialize)]
 struct WireMember {
     user: WireUser,
-    #[serde(default)]
     nick: Option<String>,
     #[serde(default)]
     roles: Vec<RoleId>,
-    #[serde(default)]
     permissions: Option<String>,
 }
 
@@ -252,7 +243,6 @@ struct WireUser {
     id: UserId,
     #[serde(default)]
     username: String,
-    #[serde(default)]
     global_name: Option<String>,
     #[serde(default)]
     bot: bool,

@@ -1,90 +1,68 @@
 //! Compares registered commands with our definitions, ignoring what Discord
 //! adds (ids, versions, empty lists, explicit defaults).
 
-use twilight_model::application::command::{
-    Command, CommandOption, CommandOptionChoice, CommandOptionChoiceValue, CommandOptionValue,
-};
-use twilight_model::guild::Permissions;
+use twilight_model::application::command::{Command, CommandOption, CommandOptionChoice};
+use twilight_util::builder::command::CommandBuilder;
 
 /// Compares the parts we define. A command of one server does not set where it
 /// can be used, so that is skipped then.
 pub(super) fn same(registered: &[Command], wanted: &[Command], everywhere: bool) -> bool {
-    let keys = |commands: &[Command]| {
-        let mut keys: Vec<CommandKey> = commands.iter().map(|one| key(one, everywhere)).collect();
-        keys.sort_by(|one, other| (one.kind, &one.name).cmp(&(other.kind, &other.name)));
-        keys
+    let plain = |commands: &[Command]| {
+        let commands = commands.iter().map(|one| plain(one, everywhere));
+        let mut commands: Vec<Command> = commands.collect();
+        let place = |one: &Command| (u8::from(one.kind), one.name.clone());
+        commands.sort_by_cached_key(place);
+        commands
     };
-    keys(registered) == keys(wanted)
+    plain(registered) == plain(wanted)
 }
 
-/// The parts of a command that we define.
-#[derive(PartialEq)]
-struct CommandKey {
-    name: String,
-    kind: u8,
-    description: String,
-    permissions: Option<Permissions>,
-    /// Contexts and installation types, if they matter.
-    places: Option<(Vec<u8>, Vec<u8>)>,
-    options: Vec<OptionKey>,
+/// Only the parts of a command that we define.
+fn plain(command: &Command, everywhere: bool) -> Command {
+    let (name, description) = (&command.name, &command.description);
+    let mut plain = CommandBuilder::new(name, description, command.kind).build();
+    plain.default_member_permissions = command.default_member_permissions;
+    if everywhere {
+        plain.contexts = Some(sorted(command.contexts.as_ref()));
+        plain.integration_types = Some(sorted(command.integration_types.as_ref()));
+    }
+    plain.options = command.options.iter().map(plain_option).collect();
+    plain
 }
 
-/// The parts of an option that we define; the order of options matters.
-#[derive(PartialEq)]
-struct OptionKey {
-    name: String,
-    kind: u8,
-    description: String,
-    required: bool,
-    autocomplete: bool,
-    lengths: (u16, Option<u16>),
-    values: (Option<CommandOptionValue>, Option<CommandOptionValue>),
-    choices: Vec<(String, CommandOptionChoiceValue)>,
-    channels: Vec<u8>,
-    options: Vec<OptionKey>,
-}
-
-fn key(command: &Command, everywhere: bool) -> CommandKey {
-    let places = everywhere.then(|| {
-        let contexts = numbers(command.contexts.as_ref());
-        (contexts, numbers(command.integration_types.as_ref()))
-    });
-    CommandKey {
-        name: command.name.clone(),
-        kind: command.kind.into(),
-        description: command.description.clone(),
-        permissions: command.default_member_permissions,
-        places,
-        options: command.options.iter().map(option_key).collect(),
+/// Only the parts of an option that we define; the order of options matters.
+fn plain_option(option: &CommandOption) -> CommandOption {
+    let plain_choice = |one: &CommandOptionChoice| CommandOptionChoice {
+        name_localizations: None,
+        ..one.clone()
+    };
+    let choices = option.choices.iter().flatten().map(plain_choice);
+    let options = option.options.iter().flatten().map(plain_option);
+    CommandOption {
+        required: Some(option.required.unwrap_or(false)),
+        autocomplete: Some(option.autocomplete.unwrap_or(false)),
+        min_length: Some(option.min_length.unwrap_or(0)),
+        choices: Some(choices.collect()),
+        channel_types: Some(sorted(option.channel_types.as_ref())),
+        options: Some(options.collect()),
+        name_localizations: None,
+        description_localizations: None,
+        ..option.clone()
     }
 }
 
-fn option_key(option: &CommandOption) -> OptionKey {
-    let choice = |one: &CommandOptionChoice| (one.name.clone(), one.value.clone());
-    OptionKey {
-        name: option.name.clone(),
-        kind: option.kind as u8,
-        description: option.description.clone(),
-        required: option.required.unwrap_or(false),
-        autocomplete: option.autocomplete.unwrap_or(false),
-        lengths: (option.min_length.unwrap_or(0), option.max_length),
-        values: (option.min_value, option.max_value),
-        choices: option.choices.iter().flatten().map(choice).collect(),
-        channels: numbers(option.channel_types.as_ref()),
-        options: option.options.iter().flatten().map(option_key).collect(),
-    }
-}
-
-/// Discord's numbers for contexts, installation or channel types, sorted.
-fn numbers<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<u8> {
-    let items = items.into_iter().flatten();
-    let mut numbers: Vec<u8> = items.map(|item| (*item).into()).collect();
-    numbers.sort_unstable();
-    numbers
+/// Contexts, installation or channel types in the order of Discord's numbers; no list is an
+/// empty one.
+fn sorted<T: Copy + Into<u8>>(items: Option<&Vec<T>>) -> Vec<T> {
+    let mut items: Vec<T> = items.into_iter().flatten().copied().collect();
+    items.sort_by_key(|item| (*item).into());
+    items
 }
 
 #[cfg(test)]
 mod tests {
+    use twilight_model::application::command::CommandOptionValue;
+    use twilight_model::guild::Permissions;
     use twilight_model::id::Id;
 
     use super::super::definitions::tests::sample;

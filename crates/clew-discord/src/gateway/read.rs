@@ -180,7 +180,6 @@ impl Ready {
 #[derive(Deserialize)]
 struct Envelope<'a> {
     op: u8,
-    #[serde(default)]
     s: Option<u64>,
     #[serde(default, borrow)]
     t: Option<&'a str>,

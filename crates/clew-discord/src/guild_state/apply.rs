@@ -243,13 +243,11 @@ fn in_guild<T: DeserializeOwned>(data: &str) -> Result<(Option<GuildId>, T), ser
 #[derive(Deserialize)]
 struct Availability {
     id: GuildId,
-    #[serde(default)]
     unavailable: Option<bool>,
 }
 
 #[derive(Deserialize)]
 struct InGuild {
-    #[serde(default)]
     guild_id: Option<GuildId>,
 }
 
@@ -267,7 +265,6 @@ struct ThreadCreate {
 #[derive(Deserialize)]
 struct ThreadListSync {
     guild_id: GuildId,
-    #[serde(default)]
     channel_ids: Option<Vec<ChannelId>>,
     #[serde(default)]
     threads: Vec<PartialChannel>,
@@ -277,11 +274,8 @@ struct ThreadListSync {
 
 #[derive(Deserialize)]
 struct ThreadMember {
-    #[serde(default)]
     id: Option<ChannelId>,
-    #[serde(default)]
     guild_id: Option<GuildId>,
-    #[serde(default)]
     user_id: Option<UserId>,
 }
 

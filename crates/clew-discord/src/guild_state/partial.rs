@@ -56,7 +56,6 @@ pub struct PartialRole {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PartialRoleTags {
     /// The bot whose managed role it is.
-    #[serde(default)]
     pub bot_id: Option<UserId>,
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::{RateLimitPool, Rest, malformed};
+use super::Rest;
 use clew_context::discord::error::RestError;
 
 /// The reply of `/gateway/bot`.
@@ -55,8 +55,6 @@ impl Rest {
     /// # Errors
     /// Why there is no readable answer.
     pub async fn gateway(&self, deadline: Instant) -> Result<GatewayInfo, RestError> {
-        let path = "gateway/bot".to_owned();
-        let body = self.reader.get(path, RateLimitPool::Main, deadline).await?;
-        serde_json::from_slice(&body).map_err(|_| malformed())
+        self.fetch("gateway/bot", deadline).await
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
-use super::{RateLimitPool, Rest, malformed};
+use super::{Rest, malformed};
 use crate::invite::missing;
 use clew_context::discord::error::RestError;
 use clew_context::engine::access::judge;
@@ -81,9 +81,7 @@ impl Rest {
     /// # Errors
     /// Why there is no readable answer.
     pub async fn application(&self, deadline: Instant) -> Result<Application, RestError> {
-        let path = "applications/@me".to_owned();
-        let body = self.reader.get(path, RateLimitPool::Main, deadline).await?;
-        let wire: WireApplication = serde_json::from_slice(&body).map_err(|_| malformed())?;
+        let wire: WireApplication = self.fetch("applications/@me", deadline).await?;
         Ok(Application {
             id: wire.id,
             name: wire.name,
@@ -99,9 +97,7 @@ impl Rest {
     /// # Errors
     /// Why there is no readable answer.
     pub async fn own_guilds(&self, deadline: Instant) -> Result<Vec<OwnGuild>, RestError> {
-        let path = "users/@me/guilds".to_owned();
-        let body = self.reader.get(path, RateLimitPool::Main, deadline).await?;
-        let wire: Vec<WireGuild> = serde_json::from_slice(&body).map_err(|_| malformed())?;
+        let wire: Vec<WireGuild> = self.fetch("users/@me/guilds", deadline).await?;
         let guilds = wire.into_iter().map(|guild| OwnGuild {
             id: guild.id,
             name: guild.name,

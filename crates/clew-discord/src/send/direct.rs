@@ -52,14 +52,10 @@ impl Rest {
         nonce: &str,
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
-        let path = format!("channels/{channel}/messages");
         let mut payload = message(answer);
         enforce_nonce(&mut payload, nonce);
-        let make = || {
-            let builder = RequestBuilder::raw(Method::Post, path.clone());
-            with_body(builder, &payload, &answer.files)
-        };
-        message_id(&self.repeat(make, RateLimitPool::Main, deadline).await?)
+        let posted = self.post(channel, &payload, &answer.files, deadline).await;
+        message_id(&posted?)
     }
 
     /// Replaces such an answer, buttons included.
@@ -73,14 +69,8 @@ impl Rest {
         answer: &Answer,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let path = format!("channels/{channel}/messages/{id}");
         let payload = message(answer);
-        let make = || {
-            let builder = RequestBuilder::raw(Method::Patch, path.clone());
-            with_body(builder, &payload, &answer.files)
-        };
-        self.repeat(make, RateLimitPool::Main, deadline)
+        self.patch(channel, id, &payload, &answer.files, deadline)
             .await
-            .map(drop)
     }
 }

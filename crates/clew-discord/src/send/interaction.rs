@@ -110,7 +110,7 @@ impl Rest {
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
         let payload = text.body();
-        let path = original(interaction);
+        let path = webhook(interaction, "/messages/@original");
         let body = self.hook(Method::Patch, path, &payload, text.files(), deadline);
         message_id(&body.await?)
     }
@@ -127,7 +127,7 @@ impl Rest {
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
         let payload = message(answer);
-        let path = original(interaction);
+        let path = webhook(interaction, "/messages/@original");
         let body = self.hook(Method::Patch, path, &payload, &answer.files, deadline);
         message_id(&body.await?)
     }
@@ -143,11 +143,7 @@ impl Rest {
         button: &AnswerButton,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let Interaction {
-            application, token, ..
-        } = interaction;
-        let token = token.expose();
-        let path = format!("webhooks/{application}/{token}/messages/{id}");
+        let path = webhook(interaction, &format!("/messages/{id}"));
         let payload = only_button(button);
         let body = self.hook(Method::Patch, path, &payload, &[], deadline);
         body.await.map(drop)
@@ -166,7 +162,7 @@ impl Rest {
     ) -> Result<MessageId, RestError> {
         let mut payload = text.body();
         payload["flags"] = json!(FLAGS.0 | flags(ephemeral));
-        let path = further(interaction);
+        let path = webhook(interaction, "?wait=true");
         let body = self.hook(Method::Post, path, &payload, text.files(), deadline);
         message_id(&body.await?)
     }
@@ -182,7 +178,7 @@ impl Rest {
         deadline: Instant,
     ) -> Result<MessageId, RestError> {
         let payload = new_message(answer);
-        let path = further(interaction);
+        let path = webhook(interaction, "?wait=true");
         let body = self.hook(Method::Post, path, &payload, &answer.files, deadline);
         message_id(&body.await?)
     }
@@ -204,20 +200,10 @@ impl Rest {
     }
 }
 
-fn original(interaction: &Interaction) -> String {
-    let Interaction {
-        application, token, ..
-    } = interaction;
-    let token = token.expose();
-    format!("webhooks/{application}/{token}/messages/@original")
-}
-
-fn further(interaction: &Interaction) -> String {
-    let Interaction {
-        application, token, ..
-    } = interaction;
-    let token = token.expose();
-    format!("webhooks/{application}/{token}?wait=true")
+/// A path of the webhook that answers an interaction.
+fn webhook(interaction: &Interaction, rest: &str) -> String {
+    let token = interaction.token.expose();
+    format!("webhooks/{}/{token}{rest}", interaction.application)
 }
 
 #[cfg(test)]

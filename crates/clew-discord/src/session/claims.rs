@@ -84,12 +84,12 @@ impl Claims {
         for line in &lines {
             let claim = Claim {
                 at: line.at(),
-                is_over: line.is_over(),
+                is_over: line.over,
                 left: Some(Box::new(line.clone())),
                 ..Claim::default()
             };
-            if state.kept.insert(line.claim(), claim).is_none() {
-                state.order.push_back(line.claim());
+            if state.kept.insert(line.claim, claim).is_none() {
+                state.order.push_back(line.claim);
             }
         }
         Self {
@@ -141,7 +141,10 @@ impl Claims {
     pub fn is_given_up(&self, id: MessageId) -> bool {
         let hash = self.keys.of_question(id);
         self.lock().kept.get(&hash).is_some_and(|claim| {
-            let has_left = claim.left.as_ref().is_some_and(|line| line.has_posted());
+            let has_left = claim
+                .left
+                .as_ref()
+                .is_some_and(|line| !line.posted.is_empty());
             claim.is_over && claim.posted.is_empty() && !has_left
         })
     }
@@ -158,7 +161,7 @@ impl Claims {
         let mut state = self.lock();
         let claim = state.kept.get_mut(&hash).filter(|claim| !claim.is_over)?;
         let line = claim.left.take()?;
-        claim.restarts = line.restarts();
+        claim.restarts = line.restarts;
         claim.posted = self.keys.posted(id, &line);
         Some(Unfinished {
             restarts: claim.restarts,
@@ -267,7 +270,13 @@ impl Claims {
                 return;
             };
             let posted = question.map(|id| self.keys.sealed(id, &claim.posted));
-            Line::new(hash, claim.at, claim.restarts, posted, claim.is_over)
+            Line {
+                claim: hash,
+                at: claim.at.0,
+                restarts: claim.restarts,
+                posted: posted.unwrap_or_default(),
+                over: claim.is_over,
+            }
         };
         let log = Arc::clone(log);
         let writing = blocking(move || {

@@ -95,10 +95,7 @@ impl Simulator {
         };
         let name = name.to_owned();
         let id = self.interact(channel, user, &Use::Slash { name, options });
-        Ok(Invocation {
-            simulator: self,
-            id,
-        })
+        Ok(self.invocation(id))
     }
 
     /// Types in an option of a command and returns the proposed choices as name and value.
@@ -122,7 +119,7 @@ impl Simulator {
             sub => option_of(&definition, sub, command)?,
         };
         if option_of(place, option, command)?["autocomplete"] != true {
-            return Err(wrong(format!("`{option}` of `/{command}` is not completed")).into());
+            return Err(ScriptError(format!("`{option}` of `/{command}` is not completed")).into());
         }
         let mut options = vec![Choice::text(option, typed)];
         if !sub.is_empty() {
@@ -155,6 +152,10 @@ impl Simulator {
                 state.world.fresh_id()
             })
         });
+        self.invocation(id)
+    }
+
+    const fn invocation(&self, id: Id) -> Invocation<'_> {
         Invocation {
             simulator: self,
             id,
@@ -174,10 +175,7 @@ impl Simulator {
     ) -> Result<Invocation<'_>, ScriptError> {
         let named = ("custom_id", custom_id);
         let pressed = self.shared.with(|state| state.press(user, message, named));
-        Ok(Invocation {
-            simulator: self,
-            id: pressed?,
-        })
+        Ok(self.invocation(pressed?))
     }
 
     /// The slash commands that the client offers somebody in a channel, as they were
@@ -229,7 +227,9 @@ impl Invocation<'_> {
         let what = format!("follow-up {index} of interaction {}", self.id);
         let look = |state: &State| {
             let interaction = state.world.interactions.get(&self.id)?;
-            state.shown(interaction.channel, *interaction.followups.get(index)?)
+            let message = *interaction.followups.get(index)?;
+            let found = state.world.any_message(interaction.channel, message);
+            found.map(shown)
         };
         self.simulator.wait(&what, look).await
     }
@@ -255,10 +255,6 @@ impl State {
         complete.then(|| shown(message))
     }
 
-    fn shown(&self, channel: Id, id: Id) -> Option<Shown> {
-        self.world.any_message(channel, id).map(shown)
-    }
-
     /// A message that a person sees; an ephemeral one is visible to its user only.
     fn seen_by(&self, user: Id, message: Id) -> Option<&Message> {
         if let Some(hidden) = self.world.ephemeral.get(&message) {
@@ -278,11 +274,12 @@ impl State {
         (key, value): (&str, &str),
     ) -> Result<Id, ScriptError> {
         let found = self.seen_by(user, message);
-        let found = found.ok_or_else(|| wrong(format!("{user} sees no message {message}")))?;
+        let found =
+            found.ok_or_else(|| ScriptError(format!("{user} sees no message {message}")))?;
         let is_meant = |button: &&Value| button[key] == value && button["disabled"] != true;
         let button = buttons(&found.components).find(is_meant).ok_or_else(|| {
             let shown = &found.components;
-            wrong(format!("there is no button `{value}` to press: {shown:?}"))
+            ScriptError(format!("there is no button `{value}` to press: {shown:?}"))
         })?;
         let custom_id = button["custom_id"].as_str().unwrap_or_default().to_owned();
         let channel = found.channel;
@@ -326,15 +323,11 @@ fn buttons(rows: &[Value]) -> impl Iterator<Item = &Value> {
     inner.flatten().filter(|component| component["type"] == 2)
 }
 
-const fn wrong(what: String) -> ScriptError {
-    ScriptError(what)
-}
-
 /// The option with this name in a command or subcommand.
 fn option_of<'a>(place: &'a Value, name: &str, command: &str) -> Result<&'a Value, ScriptError> {
     let mut options = place["options"].as_array().into_iter().flatten();
     let found = options.find(|option| option["name"] == name);
-    found.ok_or_else(|| wrong(format!("`/{command}` has no `{name}`")))
+    found.ok_or_else(|| ScriptError(format!("`/{command}` has no `{name}`")))
 }
 
 /// The options as the client would send them.
@@ -348,7 +341,7 @@ fn choices_for(place: &Value, command: &str, options: &Value) -> Result<Vec<Choi
         let name = option["name"].as_str().unwrap_or_default();
         let kind = option["type"].as_u64().unwrap_or(0);
         if kind <= 2 {
-            return Err(wrong(format!("`/{command}` needs a sub-command")));
+            return Err(ScriptError(format!("`/{command}` needs a sub-command")));
         }
         match options.get(name) {
             Some(value) if fits(option, value) => choices.push(Choice {
@@ -357,9 +350,13 @@ fn choices_for(place: &Value, command: &str, options: &Value) -> Result<Vec<Choi
                 value: value.clone(),
                 options: Vec::new(),
             }),
-            Some(value) => return Err(wrong(format!("`{name}` of `/{command}` is no {value}"))),
+            Some(value) => {
+                return Err(ScriptError(format!(
+                    "`{name}` of `/{command}` is no {value}"
+                )));
+            }
             None if option["required"] == true => {
-                return Err(wrong(format!("`/{command}` needs `{name}`")));
+                return Err(ScriptError(format!("`/{command}` needs `{name}`")));
             }
             None => {}
         }

@@ -45,34 +45,26 @@ impl Simulator {
 
     /// Drops every gateway connection without a close frame.
     pub fn drop_gateway(&self) {
-        self.shared.with(|state| {
-            state.each_link(|state, link| {
-                state.hub.send(link, Outgoing::Drop);
-                state.hub.close(link, false);
-                state.note(link, GatewayEvent::ClosedByServer { code: None });
-            });
+        self.each_link(|state, link| {
+            state.hub.send(link, Outgoing::Drop);
+            state.hub.close(link, false);
+            state.note(link, GatewayEvent::ClosedByServer { code: None });
         });
     }
 
     /// Closes every gateway connection with a code.
     pub fn close_gateway(&self, code: u16) {
-        self.shared.with(|state| {
-            state.each_link(|state, link| state.close_link(link, code, "Closed by the test."));
-        });
+        self.each_link(|state, link| state.close_link(link, code, "Closed by the test."));
     }
 
     /// Asks every client to reconnect (op 7).
     pub fn ask_to_reconnect(&self) {
-        self.shared.with(|state| {
-            state.each_link(|state, link| state.hub.send_op(link, 7, &Value::Null));
-        });
+        self.each_link(|state, link| state.hub.send_op(link, 7, &Value::Null));
     }
 
     /// Invalidates every session (op 9).
     pub fn invalidate_sessions(&self, resumable: bool) {
-        self.shared.with(|state| {
-            state.each_link(|state, link| state.invalidate(link, resumable));
-        });
+        self.each_link(|state, link| state.invalidate(link, resumable));
     }
 
     /// Turns answers to heartbeats on or off.
@@ -107,13 +99,13 @@ impl Simulator {
             }
         });
     }
-}
 
-impl State {
-    fn each_link(&mut self, mut act: impl FnMut(&mut Self, u64)) {
-        let links: Vec<u64> = self.hub.links.keys().copied().collect();
-        for link in links {
-            act(self, link);
-        }
+    fn each_link(&self, mut act: impl FnMut(&mut State, u64)) {
+        self.shared.with(|state| {
+            let links: Vec<u64> = state.hub.links.keys().copied().collect();
+            for link in links {
+                act(state, link);
+            }
+        });
     }
 }

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::Simulator;
-use crate::gateway::Scope;
 use crate::ids::Id;
 use crate::render::{self, Audience};
 use crate::state::State;
@@ -174,12 +173,7 @@ impl State {
         let object = self.interaction_object(&interaction, used);
         let guild = self.guild_of(channel);
         self.world.interactions.insert(id, interaction);
-        let scope = Scope {
-            intents: 0,
-            guild,
-            message: false,
-        };
-        self.emit("INTERACTION_CREATE", scope, &object);
+        self.emit("INTERACTION_CREATE", 0, guild, &object);
         id
     }
 

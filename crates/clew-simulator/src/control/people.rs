@@ -12,12 +12,7 @@ impl Simulator {
     pub fn join(&self, guild: Id, user: Id) {
         self.shared.with(|state| {
             state.world.join(guild, user);
-            let Some(member) = state.world.member_mut(guild, user).cloned() else {
-                return;
-            };
-            let mut data = render::member(&state.world, &member, true);
-            data["guild_id"] = guild.json();
-            state.emit_member_event("GUILD_MEMBER_ADD", guild, user, &data);
+            state.emit_member("GUILD_MEMBER_ADD", guild, user);
         });
     }
 
@@ -77,10 +72,7 @@ impl Simulator {
             if given {
                 member.roles.push(role);
             }
-            let member = member.clone();
-            let mut data = render::member(&state.world, &member, true);
-            data["guild_id"] = guild.json();
-            state.emit_member_event("GUILD_MEMBER_UPDATE", guild, user, &data);
+            state.emit_member("GUILD_MEMBER_UPDATE", guild, user);
         });
     }
 
@@ -123,6 +115,15 @@ impl State {
         if let Some(data) = found.map(|found| render::guild_create(&self.world, found)) {
             self.emit_guild_event("GUILD_CREATE", Some(guild), &data);
         }
+    }
+
+    fn emit_member(&mut self, name: &str, guild: Id, user: Id) {
+        let Some(member) = self.world.member_of(Some(guild), user) else {
+            return;
+        };
+        let mut data = render::member(&self.world, member, true);
+        data["guild_id"] = guild.json();
+        self.emit_member_event(name, guild, user, &data);
     }
 
     fn emit_role(&mut self, name: &str, guild: Id, role: Id) {

@@ -101,13 +101,6 @@ pub(crate) fn reaction_emoji(emoji: &str) -> Value {
     }
 }
 
-/// A message without its own referenced message, as nested in another.
-fn nested_only(world: &World, found: &Message) -> Value {
-    let mut object = bare(world, found);
-    add_reference_only(world, found, &mut object);
-    object.into()
-}
-
 fn bare(world: &World, found: &Message) -> Map<String, Value> {
     let users = found.mentions.iter();
     let users: Vec<Value> = users.map(|&id| super::user(world, id)).collect();
@@ -212,9 +205,14 @@ fn add_references(world: &World, found: &Message, fields: &mut Map<String, Value
     let Some(message) = reference.message.filter(|_| carries) else {
         return;
     };
+    // Nested in another, a message is without its own referenced message.
     let nested = |id: Id| {
         let target = world.message(reference.channel, id);
-        target.map_or(Value::Null, |target| nested_only(world, target))
+        target.map_or(Value::Null, |target| {
+            let mut object = bare(world, target);
+            add_reference_only(world, target, &mut object);
+            object.into()
+        })
     };
     let value = match found.referenced {
         Referenced::Absent => return,

@@ -9,7 +9,7 @@ use axum::response::Response;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use crate::faults::FaultKind;
+use crate::faults::{FaultKind, rate_limit};
 use crate::limits::Standing;
 
 /// The result of a route.
@@ -17,7 +17,7 @@ pub(super) type Answer = Result<Reply, Refusal>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
-    status: u16,
+    pub(super) status: u16,
     body: Content,
     headers: Vec<(&'static str, String)>,
 }
@@ -31,14 +31,23 @@ enum Content {
 
 /// An error of the API.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    status: u16,
-    code: u64,
-    message: String,
-    errors: Option<Value>,
+pub(super) struct Refusal(Reply);
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        refusal.0
+    }
 }
 
 impl Reply {
+    const fn new(status: u16, body: Content) -> Self {
+        Self {
+            status,
+            body,
+            headers: Vec::new(),
+        }
+    }
+
     /// Status 200 with an object.
     pub(super) fn json(body: Value) -> Self {
         Self::with_status(200, body)
@@ -46,29 +55,17 @@ impl Reply {
 
     /// The given status with an object.
     pub(super) fn with_status(status: u16, body: Value) -> Self {
-        Self {
-            status,
-            body: Content::Json(body),
-            headers: Vec::new(),
-        }
+        Self::new(status, Content::Json(body))
     }
 
     /// Status 204.
     pub(super) fn nothing() -> Self {
-        Self {
-            status: 204,
-            body: Content::Nothing,
-            headers: Vec::new(),
-        }
+        Self::new(204, Content::Nothing)
     }
 
     /// A file from the CDN.
     pub(super) fn file(content_type: &str, bytes: &[u8]) -> Self {
-        Self {
-            status: 200,
-            body: Content::File(content_type.to_owned(), bytes.to_vec()),
-            headers: Vec::new(),
-        }
+        Self::new(200, Content::File(content_type.to_owned(), bytes.to_vec()))
     }
 
     /// Of a list, only its first half.
@@ -86,19 +83,16 @@ impl Reply {
         } else {
             Content::Json(body)
         };
-        let mut headers = Vec::new();
+        let mut reply = Self::new(status, body);
         if let Some(seconds) = retry_after {
+            let headers = &mut reply.headers;
             headers.push(("retry-after", seconds.ceil().to_string()));
             // A proxy's own limit, without Discord's body, has no scope.
-            if matches!(body, Content::Json(_)) {
+            if matches!(reply.body, Content::Json(_)) {
                 headers.push(("x-ratelimit-scope", "user".to_owned()));
             }
         }
-        Self {
-            status,
-            body,
-            headers,
-        }
+        reply
     }
 
     /// How long a forced 429 asks to wait.
@@ -113,25 +107,34 @@ impl Reply {
         Duration::try_from_secs_f64(seconds).ok().filter(|_| told)
     }
 
+    /// The error code in its body.
+    pub(super) fn code(&self) -> Option<u64> {
+        match &self.body {
+            Content::Json(body) if self.status >= 400 => body["code"].as_u64(),
+            _ => None,
+        }
+    }
+
+    /// The media type, empty without a body, and the body.
+    pub(super) fn bytes(&self) -> (&str, Vec<u8>) {
+        match &self.body {
+            Content::Nothing => ("", Vec::new()),
+            Content::Json(body) => ("application/json", body.to_string().into_bytes()),
+            Content::File(kind, bytes) => (kind, bytes.clone()),
+        }
+    }
+
     /// A 429 for a bucket that is used up.
     pub(super) fn too_many(standing: &Standing) -> Self {
         let seconds = standing.reset_after.as_secs_f64();
-        let body = json!({
-            "message": "You are being rate limited.", "retry_after": seconds, "global": false,
-            "code": 0,
-        });
-        Self::forced(429, body, Some(seconds))
+        Self::forced(429, rate_limit(seconds), Some(seconds))
     }
 }
 
 impl Refusal {
     pub(super) fn new(status: u16, code: u64, message: &str) -> Self {
-        Self {
-            status,
-            code,
-            message: message.to_owned(),
-            errors: None,
-        }
+        let body = json!({"message": message, "code": code});
+        Self(Reply::with_status(status, body))
     }
 
     /// Error 50035 for one field.
@@ -140,10 +143,8 @@ impl Refusal {
         // The OpenAPI document types codes as numbers, but the API sends names, which
         // is what clients see.
         let errors = json!({ field: error });
-        Self {
-            errors: Some(errors),
-            ..Self::new(400, 50035, "Invalid Form Body")
-        }
+        let body = json!({"message": "Invalid Form Body", "code": 50035, "errors": errors});
+        Self(Reply::with_status(400, body))
     }
 
     pub(super) fn unauthorized() -> Self {
@@ -189,61 +190,19 @@ impl Refusal {
     pub(super) fn locked() -> Self {
         Self::new(400, 160_005, "Thread is locked")
     }
-
-    fn body(&self) -> Value {
-        let mut body = json!({"message": self.message, "code": self.code});
-        if let Some(errors) = &self.errors {
-            body["errors"] = errors.clone();
-        }
-        body
-    }
-}
-
-/// The error code in an answer's body.
-pub(super) fn code_of(answer: &Answer) -> Option<u64> {
-    match answer {
-        Err(refusal) => Some(refusal.code),
-        Ok(Reply {
-            body: Content::Json(body),
-            status: 400..,
-            ..
-        }) => body["code"].as_u64(),
-        Ok(_) => None,
-    }
-}
-
-pub(super) fn status(answer: &Answer) -> u16 {
-    match answer {
-        Ok(reply) => reply.status,
-        Err(refusal) => refusal.status,
-    }
-}
-
-/// The media type, empty without a body, and the body.
-pub(super) fn bytes(answer: &Answer) -> (&str, Vec<u8>) {
-    let json = |body: &Value| ("application/json", body.to_string().into_bytes());
-    match answer {
-        Ok(reply) => match &reply.body {
-            Content::Nothing => ("", Vec::new()),
-            Content::Json(body) => json(body),
-            Content::File(kind, bytes) => (kind, bytes.clone()),
-        },
-        Err(refusal) => json(&refusal.body()),
-    }
 }
 
 /// The HTTP response at a time in Unix milliseconds, with rate-limit headers; its body is corrupted if a fault demands it.
 pub(super) fn respond(
-    answer: &Answer,
+    reply: &Reply,
     standing: Option<&Standing>,
     now_ms: i64,
     spoilt: Option<&FaultKind>,
 ) -> Response {
-    let headers = answer.as_ref().map_or(&[][..], |reply| &reply.headers);
-    let (kind, bytes) = bytes(answer);
+    let (kind, bytes) = reply.bytes();
     let length = bytes.len();
     let mut response = Response::new(spoil(bytes, spoilt));
-    *response.status_mut() = StatusCode::from_u16(status(answer)).unwrap_or(StatusCode::OK);
+    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     let mut set = |name: &'static str, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
             let name = HeaderName::from_static(name);
@@ -253,7 +212,7 @@ pub(super) fn respond(
     if !kind.is_empty() {
         set("content-type", kind);
     }
-    for (name, value) in headers {
+    for (name, value) in &reply.headers {
         set(name, value);
     }
     if matches!(spoilt, Some(FaultKind::Truncated)) {

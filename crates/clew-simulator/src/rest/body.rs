@@ -13,7 +13,7 @@ use crate::ids::Id;
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 /// A call as the routes see it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Call {
     pub(super) method: String,
     /// Without `/api/v10`.
@@ -99,8 +99,7 @@ pub(super) async fn read(parts: Parts, body: Body) -> Result<Call, Refusal> {
         path,
         raw_query: parts.uri.query().unwrap_or_default().to_owned(),
         token: header("authorization"),
-        body: Value::Null,
-        files: Vec::new(),
+        ..Call::default()
     };
     let kind = header("content-type").unwrap_or_default();
     if kind.starts_with("multipart/form-data") {

@@ -79,11 +79,7 @@ fn check_components(rows: &[Value]) -> Result<(), Refusal> {
     for row in rows {
         if kind(row) != ACTION_ROW {
             let message = "Value of field \"type\" must be one of (1,).";
-            return Err(Refusal::invalid(
-                "components",
-                "UNION_TYPE_CHOICES",
-                message,
-            ));
+            return Err(refused("UNION_TYPE_CHOICES", message));
         }
         let inner = items(&row["components"]);
         if !(1..=5).contains(&inner.len()) {
@@ -98,7 +94,7 @@ fn check_components(rows: &[Value]) -> Result<(), Refusal> {
             {
                 let message = "Component custom id cannot be duplicated";
                 let code = "COMPONENT_CUSTOM_ID_DUPLICATED";
-                return Err(Refusal::invalid("components", code, message));
+                return Err(refused(code, message));
             }
         }
     }
@@ -109,7 +105,7 @@ fn check_button(button: &Value) -> Result<(), Refusal> {
     let style = button["style"].as_u64().unwrap_or(0);
     if !(1..=6).contains(&style) {
         let message = "Value must be one of {1, 2, 3, 4, 5, 6}.";
-        return Err(Refusal::invalid("components", "BASE_TYPE_CHOICES", message));
+        return Err(refused("BASE_TYPE_CHOICES", message));
     }
     text(&button["label"], "components", 0, 80)?;
     if style < LINK {
@@ -118,9 +114,14 @@ fn check_button(button: &Value) -> Result<(), Refusal> {
     if button["label"].as_str().unwrap_or_default().is_empty() && button["emoji"].is_null() {
         let message = "A button must have a label or an emoji";
         let code = "BUTTON_COMPONENT_LABEL_OR_EMOJI_REQUIRED";
-        return Err(Refusal::invalid("components", code, message));
+        return Err(refused(code, message));
     }
     Ok(())
+}
+
+/// A refusal of components.
+fn refused(code: &str, message: &str) -> Refusal {
+    Refusal::invalid("components", code, message)
 }
 
 /// Checks a text's length, ignoring white space at its ends, and returns it.
@@ -132,11 +133,8 @@ pub(super) fn text(
 ) -> Result<usize, Refusal> {
     let length = value.as_str().unwrap_or_default().trim().chars().count();
     if length < least {
-        return Err(Refusal::invalid(
-            field,
-            "BASE_TYPE_REQUIRED",
-            "This field is required",
-        ));
+        let message = "This field is required";
+        return Err(Refusal::invalid(field, "BASE_TYPE_REQUIRED", message));
     }
     if length > most {
         let message = format!("Must be {most} or fewer in length.");

@@ -47,12 +47,7 @@ impl World {
     pub fn set_bot(&mut self, id: impl Into<Id>, name: &str) {
         self.users.remove(&self.bot);
         self.bot = id.into();
-        self.add_user(User {
-            id: self.bot,
-            name: name.to_owned(),
-            global_name: None,
-            bot: true,
-        });
+        self.named(self.bot, name, true);
     }
 
     /// Makes ids and times deterministic: starting at `start_ms` (Unix), with
@@ -84,23 +79,13 @@ impl World {
     /// Adds a person who is in no guild yet.
     pub fn user(&mut self, name: &str) -> Id {
         let id = self.clock.fresh();
-        self.add_user(User {
-            id,
-            name: name.to_owned(),
-            global_name: None,
-            bot: false,
-        })
+        self.named(id, name, false)
     }
 
     /// Adds another bot, in no guild yet.
     pub fn other_bot(&mut self, name: &str) -> Id {
         let id = self.clock.fresh();
-        self.add_user(User {
-            id,
-            name: name.to_owned(),
-            global_name: None,
-            bot: true,
-        })
+        self.named(id, name, true)
     }
 
     /// Adds a user with all fields given.
@@ -108,6 +93,15 @@ impl World {
         let id = user.id;
         self.users.insert(id, user);
         id
+    }
+
+    fn named(&mut self, id: Id, name: &str, bot: bool) -> Id {
+        self.add_user(User {
+            id,
+            name: name.to_owned(),
+            global_name: None,
+            bot,
+        })
     }
 
     /// Adds a person who is a member of a guild.
@@ -410,51 +404,66 @@ impl World {
     }
 
     pub(crate) fn guild_mut(&mut self, id: Id) -> Option<&mut Guild> {
-        self.expect(self.guilds.contains_key(&id), "guild", id);
-        self.guilds.get_mut(&id)
+        expect(self.guilds.get_mut(&id), &mut self.mistake, "guild", id)
     }
 
     pub(crate) fn role_mut(&mut self, guild: Id, id: Id) -> Option<&mut Role> {
-        let roles = &self.guild_mut(guild)?.roles;
-        let known = roles.contains_key(&id);
-        self.expect(known, "role", id);
-        self.guilds.get_mut(&guild)?.roles.get_mut(&id)
+        let found = expect(
+            self.guilds.get_mut(&guild),
+            &mut self.mistake,
+            "guild",
+            guild,
+        )?;
+        expect(found.roles.get_mut(&id), &mut self.mistake, "role", id)
     }
 
     pub(crate) fn member_mut(&mut self, guild: Id, id: Id) -> Option<&mut Member> {
-        let members = &self.guild_mut(guild)?.members;
-        let known = members.contains_key(&id);
-        self.expect(known, "member", id);
-        self.guilds.get_mut(&guild)?.members.get_mut(&id)
+        let found = expect(
+            self.guilds.get_mut(&guild),
+            &mut self.mistake,
+            "guild",
+            guild,
+        )?;
+        expect(found.members.get_mut(&id), &mut self.mistake, "member", id)
     }
 
     pub(crate) fn channel_mut(&mut self, id: Id) -> Option<&mut Channel> {
-        self.expect(self.channels.contains_key(&id), "channel", id);
-        self.channels.get_mut(&id)
+        expect(self.channels.get_mut(&id), &mut self.mistake, "channel", id)
     }
 
     pub(crate) fn thread_mut(&mut self, id: Id) -> Option<&mut Thread> {
-        let known = self.channels.get(&id).is_some_and(|c| c.thread.is_some());
-        self.expect(known, "thread", id);
-        self.channels.get_mut(&id)?.thread.as_mut()
+        let found = self.channels.get_mut(&id);
+        let thread = found.and_then(|channel| channel.thread.as_mut());
+        expect(thread, &mut self.mistake, "thread", id)
     }
 
     pub(crate) fn message_mut(&mut self, channel: Id, id: Id) -> Option<&mut Message> {
-        let messages = &self.channel_mut(channel)?.messages;
-        let known = messages.contains_key(&id);
-        self.expect(known, "message", id);
-        self.channels.get_mut(&channel)?.messages.get_mut(&id)
-    }
-
-    fn expect(&mut self, known: bool, what: &str, id: Id) {
-        if !known {
-            self.note_mistake(format!("the simulator knows no {what} {id}"));
-        }
+        let found = self.channels.get_mut(&channel);
+        let found = expect(found, &mut self.mistake, "channel", channel)?;
+        expect(
+            found.messages.get_mut(&id),
+            &mut self.mistake,
+            "message",
+            id,
+        )
     }
 
     pub(crate) fn note_mistake(&mut self, mistake: String) {
         self.mistake.get_or_insert(ScriptError(mistake));
     }
+}
+
+/// Notes a mistake if there is no such thing.
+fn expect<'a, T>(
+    found: Option<&'a mut T>,
+    mistake: &mut Option<ScriptError>,
+    what: &str,
+    id: Id,
+) -> Option<&'a mut T> {
+    if found.is_none() {
+        mistake.get_or_insert_with(|| ScriptError(format!("the simulator knows no {what} {id}")));
+    }
+    found
 }
 
 impl Channel {

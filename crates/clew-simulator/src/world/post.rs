@@ -187,19 +187,14 @@ impl World {
                 channel: from,
                 message: Some(message),
             };
-            let source = snapshot_source(self, from, message);
-            return (Some(reference), source.into_iter().collect());
+            let source = self.message(from, message).into_iter();
+            let snapshots = source.map(|source| json!({"message": render::snapshot(self, source)}));
+            return (Some(reference), snapshots.collect());
         }
         let reply = draft.reply_to;
         let reply = reply.map(|message| Reference::to(channel, Some(message)));
         (draft.reference.or(reply), Vec::new())
     }
-}
-
-/// The snapshot in a forward of this message.
-pub(crate) fn snapshot_source(world: &World, channel: Id, message: Id) -> Option<Value> {
-    let source = world.message(channel, message)?;
-    Some(json!({"message": render::snapshot(world, source)}))
 }
 
 /// The users and roles that a text mentions, and whether it mentions everyone.

@@ -80,16 +80,16 @@ impl Keys {
 /// A claim as it was at some time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Line {
-    claim: Hash,
+    pub(super) claim: Hash,
     /// In Unix milliseconds.
-    at: i64,
+    pub(super) at: i64,
     #[serde(default, skip_serializing_if = "is_none")]
-    restarts: u32,
+    pub(super) restarts: u32,
     /// Each message of the answer, sealed, and a keyed hash of its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    posted: Vec<(u64, Hash)>,
+    pub(super) posted: Vec<(u64, Hash)>,
     #[serde(default, skip_serializing_if = "is_false")]
-    over: bool,
+    pub(super) over: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -103,40 +103,8 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Line {
-    pub(super) fn new(
-        claim: Hash,
-        at: UnixMillis,
-        restarts: u32,
-        posted: Option<Vec<(u64, Hash)>>,
-        over: bool,
-    ) -> Self {
-        Self {
-            claim,
-            at: at.0,
-            restarts,
-            posted: posted.unwrap_or_default(),
-            over,
-        }
-    }
-
-    pub(super) const fn claim(&self) -> Hash {
-        self.claim
-    }
-
     pub(super) const fn at(&self) -> UnixMillis {
         UnixMillis(self.at)
-    }
-
-    pub(super) const fn restarts(&self) -> u32 {
-        self.restarts
-    }
-
-    pub(super) const fn has_posted(&self) -> bool {
-        !self.posted.is_empty()
-    }
-
-    pub(super) const fn is_over(&self) -> bool {
-        self.over
     }
 
     /// Whether it names that message of ours.
