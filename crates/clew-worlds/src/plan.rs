@@ -316,6 +316,10 @@ impl Plan {
         if chance.percent(50) && !self.settings.iter().any(has_window) {
             self.settings.push(("WINDOW_PER_CHANNEL", "6"));
         }
+        let has_tokens = |(name, _): &(&str, &str)| *name == "TOKENS_PER_DAY";
+        if chance.percent(20) && !self.settings.iter().any(has_tokens) {
+            self.settings.push(("TOKENS_PER_DAY", "3000,0"));
+        }
         let mut added = Vec::new();
         let mut kill = |chance: &mut Chance, at: i64| {
             let how = Restart::KillAt(chance.between(1, 80));

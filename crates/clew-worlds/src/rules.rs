@@ -99,6 +99,10 @@ pub(crate) const RULES: &[Rule] = &[
         check: telemetry::servers_have_limits,
     },
     Rule {
+        name: "people_have_tokens",
+        check: telemetry::people_have_tokens,
+    },
+    Rule {
         name: "erased_is_not_kept",
         check: gone::erased_is_not_kept,
     },

@@ -16,6 +16,9 @@ const MINUTE: i64 = 60_000;
 /// How long after a fresh session the last page is read, in milliseconds.
 const CAUGHT_UP: i64 = 2 * MINUTE;
 
+/// How long a refusal may be told after it, in milliseconds.
+const TOLD: i64 = 1_000;
+
 /// How long after a question its copy by an app is known as one, in milliseconds.
 const COPY_IS_KNOWN: i64 = 5_000;
 
@@ -243,6 +246,10 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     if is_left_unexplained(evidence, said) {
         return Some("unexplained");
     }
+    // It was archived while the answer stood half there: nothing can be changed in it.
+    if is_archived && is_failed(evidence, said) {
+        return Some("archived");
+    }
     (is_fault && is_failed(evidence, said)).then_some("failed")
 }
 
@@ -368,8 +375,14 @@ fn begun_in_minute(
         let begun = time(line).map(|time| time.before(since));
         is_meant(line) && begun.is_some_and(|begun| (0..=MINUTE).contains(&at.since(begun)))
     });
+    // So does what another limit refused after that: it is told a little later.
+    let refused_else = evidence.told("refused").filter(|line| {
+        let since = time(line).map(|time| at.since(time));
+        let is_near = since.is_some_and(|since| (-TOLD..=MINUTE).contains(&since));
+        is_meant(line) && is_near && line["detail"]["reason"] != "user_rate"
+    });
     let edits = evidence.count(|what| matches!(what, What::Edited { .. }));
-    begun.count() + edits
+    begun.count() + refused_else.count() + edits
 }
 
 /// The message, and the one that it is in place of.

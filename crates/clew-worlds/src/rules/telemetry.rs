@@ -73,32 +73,48 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
     verdict(judged, found.or(left))
 }
 
+/// How much of a time is its day.
+const DAY: usize = "2026-09-21".len();
 /// How many requests may be under way when a server's limit is reached.
 const UNDER_WAY: u64 = 8;
 
 /// No server uses more tokens than its limit of a day, but for what is under way when it is
 /// reached, and what a killed process had not noted.
 pub(crate) fn servers_have_limits(evidence: &Evidence) -> Verdict {
-    let limit = evidence.setting("TOKENS_PER_DAY");
-    let limit = limit.and_then(|limits| limits.split_once(',')?.1.parse::<u64>().ok());
-    let Some(limit) = limit else {
+    tokens_have_limit(evidence, "guild_id", |(_, of_guild)| of_guild)
+}
+
+/// Nor does a person.
+pub(crate) fn people_have_tokens(evidence: &Evidence) -> Verdict {
+    tokens_have_limit(evidence, "user_id", |(of_person, _)| of_person)
+}
+
+fn tokens_have_limit(evidence: &Evidence, of: &str, limit: impl Fn((u64, u64)) -> u64) -> Verdict {
+    let limits = evidence.setting("TOKENS_PER_DAY");
+    let limits = limits.and_then(|limits| {
+        let (of_person, of_guild) = limits.split_once(',')?;
+        Some((of_person.parse().ok()?, of_guild.parse().ok()?))
+    });
+    let limit = limits.map_or(0, limit);
+    if limit == 0 {
         return Verdict::Unreached;
-    };
+    }
     let killed = evidence.count(|what| matches!(what, What::Killed { .. }));
     let times = 1 + u64::try_from(killed).unwrap_or_default();
-    let mut used: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut used: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     for line in evidence.told("request_ok") {
         let chars = line["detail"]["prompt_chars"].as_u64().unwrap_or_default();
-        if let Some(guild) = line["guild_id"].as_str() {
+        let day = line["ts"].as_str().and_then(|time| time.get(..DAY));
+        if let Some(key) = line[of].as_str().zip(day) {
             // As the bot estimates it; the texts of worlds are ASCII.
             let tokens = chars / 3;
-            let (sum, largest) = used.entry(guild).or_default();
+            let (sum, largest) = used.entry(key).or_default();
             (*sum, *largest) = (*sum + tokens, tokens.max(*largest));
         }
     }
     let is_over = |(sum, largest): &(u64, u64)| *sum > limit * times + UNDER_WAY * largest;
     let found = used.iter().find(|(_, used)| is_over(used));
-    let found = found.map(|(guild, (sum, _))| format!("the server {guild} used {sum} tokens"));
+    let found = found.map(|((one, day), (sum, _))| format!("{one} used {sum} tokens on {day}"));
     verdict(used.len(), found)
 }
 
