@@ -94,7 +94,7 @@ type Tallies = Vec<(usize, Tally)>;
 ///
 /// # Errors
 /// Those of the recording, of a bot or trigger that is not in it, and
-/// [`ReplayError::TooManyAnswers`].
+/// [`ReplayError::Input`].
 pub fn sweep(
     settings: &SweepSettings,
     caps: &[Caps],
