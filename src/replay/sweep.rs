@@ -93,8 +93,8 @@ type Tallies = Vec<(usize, Tally)>;
 /// Replays the triggers under each of the settings, blocking on the disk.
 ///
 /// # Errors
-/// Those of the recording, of a bot or trigger that is not in it, and
-/// [`ReplayError::Input`].
+/// Those of the recording; [`ReplayError::Input`] for a bot or trigger that is not in it, or too
+/// many answers.
 pub fn sweep(
     settings: &SweepSettings,
     caps: &[Caps],
