@@ -56,7 +56,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-pub use error::{ArchiveError, FilePlace, Report};
+pub use error::{ArchiveError, Report};
 #[cfg(feature = "test-util")]
 pub use index::BYTES_PER_MESSAGE;
 pub use participants::Participant;

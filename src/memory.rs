@@ -45,7 +45,7 @@ pub use clew_store::outputs::{ContextPointer, Keywords, OutputId};
 pub use confirm::{Confirming, EditOf};
 pub use early::EarlyTurn;
 pub use extract::{ExtractionInput, NoteOutcome};
-pub use facts::{PromptFacts, Readable, Remembered};
+pub use facts::{PromptFacts, Readable};
 pub use history::{Exchange, Overview, ToolRound};
 pub use outputs::{KeptOutput, MadeOutput};
 pub use privacy::Exported;
