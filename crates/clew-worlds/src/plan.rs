@@ -312,13 +312,14 @@ impl Plan {
 
     /// Small bounds, and kills while a process begins: what it is asked at once, takes over and catches up.
     fn hurry(&mut self, chance: &mut Chance) {
-        let has_window = |(name, _): &(&str, &str)| *name == "WINDOW_PER_CHANNEL";
-        if chance.percent(50) && !self.settings.iter().any(has_window) {
-            self.settings.push(("WINDOW_PER_CHANNEL", "6"));
-        }
-        let has_tokens = |(name, _): &(&str, &str)| *name == "TOKENS_PER_DAY";
-        if chance.percent(20) && !self.settings.iter().any(has_tokens) {
-            self.settings.push(("TOKENS_PER_DAY", "3000,0"));
+        for (often, name, value) in [
+            (50, "WINDOW_PER_CHANNEL", "6"),
+            (20, "TOKENS_PER_DAY", "3000,0"),
+        ] {
+            let is_set = self.settings.iter().any(|(of, _)| *of == name);
+            if chance.percent(often) && !is_set {
+                self.settings.push((name, value));
+            }
         }
         let mut added = Vec::new();
         let mut kill = |chance: &mut Chance, at: i64| {

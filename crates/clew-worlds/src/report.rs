@@ -135,7 +135,7 @@ impl Totals {
         );
         let share = |count: usize| 100 * count / (*worlds).max(1);
         println!("faults, in how many of a hundred worlds:");
-        let known = FaultAct::NAMES.into_iter().chain(["killed", "stopped"]);
+        let known = FaultAct::NAMES.iter().copied().chain(["killed", "stopped"]);
         for name in known
             .chain(self.faults.keys().copied())
             .collect::<BTreeSet<_>>()

@@ -256,9 +256,7 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
 /// Whether a killed process left a part of its answer that its claim did not know yet, and the next
 /// one came too late for the nonce: the part counts as the answer.
 fn is_left_unexplained(evidence: &Evidence, said: &Said) -> bool {
-    let messages = messages_of(said);
-    let mut ended = evidence.told("turn_done");
-    ended.any(|line| is_about(line, &messages) && line["detail"]["left"] == "unexplained")
+    has_ended(evidence, said, "left", "unexplained")
 }
 
 /// The questions whose turns are stored, or will be, with their messages.
@@ -290,9 +288,14 @@ fn left_out(evidence: &Evidence) -> BTreeSet<u32> {
 
 /// Whether its turn was counted as failed.
 fn is_failed(evidence: &Evidence, said: &Said) -> bool {
+    has_ended(evidence, said, "outcome", "failed")
+}
+
+/// Whether a turn of it ended so.
+fn has_ended(evidence: &Evidence, said: &Said, detail: &str, is: &str) -> bool {
     let messages = messages_of(said);
     let mut ended = evidence.told("turn_done");
-    ended.any(|line| is_about(line, &messages) && line["detail"]["outcome"] == "failed")
+    ended.any(|line| is_about(line, &messages) && line["detail"][detail] == is)
 }
 
 /// Whether its turn failed and said so elsewhere: in a message of its own, since what it would

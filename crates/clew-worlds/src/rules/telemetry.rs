@@ -75,7 +75,7 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
 
 /// How much of a time is its day.
 const DAY: usize = "2026-09-21".len();
-/// How many requests may be under way when a server's limit is reached.
+/// How many requests may be under way when a limit is reached.
 const UNDER_WAY: u64 = 8;
 
 /// No server uses more tokens than its limit of a day, but for what is under way when it is

@@ -423,6 +423,17 @@ const SOURCE: ContentSource = ContentSource {
     author: None,
 };
 
+/// Copies tables' columns from the attached newest file into an older schema's.
+fn copy_from_newest(old: &rusqlite::Connection, tables: &[&str]) {
+    for table in tables {
+        let sql = "SELECT group_concat(name) FROM pragma_table_info(?1, 'main')";
+        let columns: String = old.query_row(sql, [table], |row| row.get(0)).unwrap();
+        let sql =
+            format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}");
+        old.execute(&sql, []).unwrap();
+    }
+}
+
 /// The schema as first released.
 const VERSION_1: &str = include_str!("../../../../src/sqlite/schema_1.sql");
 
@@ -458,7 +469,7 @@ async fn a_migrated_file_of_version_1_has_everything_and_no_deleted_byte() {
     old.execute_batch(VERSION_1).unwrap();
     old.execute("ATTACH ?1 AS newest", [newest.file().to_str().unwrap()])
         .unwrap();
-    for table in [
+    let tables = [
         "messages",
         "message_ids",
         "conversations",
@@ -470,18 +481,8 @@ async fn a_migrated_file_of_version_1_has_everything_and_no_deleted_byte() {
         "opt_outs",
         "guild_settings",
         "departures",
-    ] {
-        let columns: String = old
-            .query_row(
-                "SELECT group_concat(name) FROM pragma_table_info(?1, 'main')",
-                [table],
-                |row| row.get(0),
-            )
-            .unwrap();
-        let sql =
-            format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}");
-        old.execute(&sql, []).unwrap();
-    }
+    ];
+    copy_from_newest(&old, &tables);
     // Add data and delete it insecurely, to be found unless the file is
     // rewritten.
     old.execute_batch(&format!(
@@ -535,7 +536,7 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
     }
     old.execute("ATTACH ?1 AS newest", [newest.file().to_str().unwrap()])
         .unwrap();
-    for table in [
+    let tables = [
         "message_texts",
         "message_rows",
         "message_sources",
@@ -548,13 +549,8 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
         "opt_outs",
         "guild_settings",
         "departures",
-    ] {
-        let sql = "SELECT group_concat(name) FROM pragma_table_info(?1, 'main')";
-        let columns: String = old.query_row(sql, [table], |row| row.get(0)).unwrap();
-        let sql =
-            format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}");
-        old.execute(&sql, []).unwrap();
-    }
+    ];
+    copy_from_newest(&old, &tables);
     old.execute_batch(&format!(
         "INSERT INTO main.message_ids SELECT * FROM newest.message_ids WHERE message_id <> 0;
          INSERT INTO receipt_ids
