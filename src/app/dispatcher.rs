@@ -232,7 +232,8 @@ impl Dispatcher {
                     ..Ids::default()
                 };
                 self.rejected(&ids, "guild_create", parts);
-                self.fill(guild);
+                self.reconcile(DiscordChange::GuildJoined(guild));
+                self.fill(shard, guild);
             }
             Event::PermissionsChanged { guild, hidden } => self.permissions_changed(guild, &hidden),
         }

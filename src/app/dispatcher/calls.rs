@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::super::loop_event::LoopEvent;
+use super::super::loop_event::{CatchUpNews, LoopEvent};
 use super::Dispatcher;
 use super::carry_out::{CALL_TIMEOUT, carry_out};
+use super::catching_up::tell;
 use crate::commands::{self, Planned, Refused};
 use crate::model::Payer;
 use crate::telemetry::event::Refusal;
@@ -169,9 +170,9 @@ impl Dispatcher {
         });
     }
 
-    /// Fetches the parts of a server that its event lacked.
-    pub(super) fn fill(&self, guild: GuildId) {
-        let services = Arc::clone(&self.services);
+    /// Fetches a server whose event lacked parts.
+    pub(super) fn fill(&self, shard: u32, guild: GuildId) {
+        let (services, loop_events) = self.for_task();
         self.tracker.spawn(async move {
             let deadline = Instant::now() + FILL_TIMEOUT;
             let mut pause = FILL_PAUSE;
@@ -181,7 +182,9 @@ impl Dispatcher {
                     .fill(&services.rest, guild, deadline)
                     .await
                 {
-                    Ok(()) => return,
+                    Ok(newest) => {
+                        return tell(&loop_events, CatchUpNews::Filled(shard, guild, newest));
+                    }
                     Err(error) if error.transient && Instant::now() + pause < deadline => {
                         sleep(pause).await;
                         pause *= 2;

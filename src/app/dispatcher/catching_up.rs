@@ -125,6 +125,7 @@ impl Dispatcher {
                     None => self.catch_up.failed(),
                 }
             }
+            CatchUpNews::Filled(shard, guild, newest) => self.catch_up_guild(shard, guild, newest),
             CatchUpNews::Page(look, page) => self.page_read(look, page),
             CatchUpNews::Ask(question, roles) => self.ask_again(question, roles),
             CatchUpNews::Asked => self.catch_up.ended(),
@@ -295,13 +296,13 @@ impl Dispatcher {
         self.facts(message, kind, parent.flatten(), roles)
     }
 
-    fn for_task(&self) -> (Arc<Services>, mpsc::UnboundedSender<LoopEvent>) {
+    pub(super) fn for_task(&self) -> (Arc<Services>, mpsc::UnboundedSender<LoopEvent>) {
         (Arc::clone(&self.services), self.loop_events.clone())
     }
 }
 
 /// The loop is gone only when the process ends.
-fn tell(loop_events: &mpsc::UnboundedSender<LoopEvent>, news: CatchUpNews) {
+pub(super) fn tell(loop_events: &mpsc::UnboundedSender<LoopEvent>, news: CatchUpNews) {
     let _ = loop_events.send(LoopEvent::CatchUp(news));
 }
 

@@ -8,12 +8,12 @@ use super::GuildState;
 use super::partial::{PartialGuild, PartialMember};
 use crate::rest::{RateLimitPool, Rest, malformed, text};
 use clew_context::discord::error::RestError;
-use clew_context::model::GuildId;
+use clew_context::model::{ChannelId, GuildId, MessageId};
 
 impl GuildState {
     /// Fetches a server with its roles, its channels, its active threads and
     /// our own member, in four or five requests, and replaces what was known.
-    /// Unreadable items are skipped.
+    /// Unreadable items are skipped. Returns the newest message of each channel.
     ///
     /// # Errors
     /// The reason of the first request that failed; what was known then stays.
@@ -22,7 +22,7 @@ impl GuildState {
         rest: &Rest,
         guild: GuildId,
         deadline: Instant,
-    ) -> Result<(), RestError> {
+    ) -> Result<Vec<(ChannelId, MessageId)>, RestError> {
         let get = |path: String| {
             rest.reader().get(
                 format!("guilds/{guild}{path}"),
@@ -40,8 +40,9 @@ impl GuildState {
             let member = get(format!("/members/{}", us.user)).await?;
             filled.members = vec![read::<PartialMember>(&member)?];
         }
+        let newest = filled.newest_messages();
         self.write().put(filled);
-        Ok(())
+        Ok(newest)
     }
 }
 
