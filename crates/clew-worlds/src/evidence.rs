@@ -1,7 +1,6 @@
 //! All that is known of a world once it is over: rules are judged by this.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clew_simulator::Id;
@@ -9,9 +8,10 @@ use clew_store::model::StoredMessage;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::disk;
 use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
 use crate::plan::{Command, Plan, StoreKind};
-use crate::twins::{self, Twins};
+use crate::twins::Twins;
 use crate::world::World;
 
 /// What is known of a world that is over.
@@ -20,9 +20,7 @@ pub(crate) struct Evidence {
     pub(crate) history: Vec<Happened>,
     /// Lines of the bot's telemetry, oldest first.
     pub(crate) telemetry: Vec<Value>,
-    /// What the bot left on disk: file by file, without telemetry, the marks in it.
-    pub(crate) on_disk: Vec<(PathBuf, Vec<Mark>)>,
-    /// The same for the files of telemetry.
+    /// The marks in the files of telemetry.
     pub(crate) in_telemetry: Vec<Mark>,
     /// The bot's messages that are there at the end.
     pub(crate) posts: Vec<Post>,
@@ -83,23 +81,12 @@ impl Evidence {
         rows: Vec<StoredMessage>,
     ) -> Result<Self, String> {
         let history = world.history();
-        let mut files = Vec::new();
-        list(folder, &mut files).map_err(|error| error.to_string())?;
-        files.sort();
-        let (mut telemetry, mut in_telemetry, mut on_disk) = (Vec::new(), Vec::new(), Vec::new());
-        for path in files {
-            let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-            let text = String::from_utf8_lossy(&bytes);
-            let below = path.strip_prefix(folder).unwrap_or(&path).to_owned();
-            if below.starts_with("telemetry") {
-                let lines = text
-                    .lines()
-                    .filter_map(|line| serde_json::from_str(line).ok());
-                telemetry.extend(lines);
-                in_telemetry.extend(marks(&text));
-            } else if !below.starts_with(twins::FOLDER) {
-                on_disk.push((below, marks(&text)));
-            }
+        let (mut telemetry, mut in_telemetry) = (Vec::new(), Vec::new());
+        let files = disk::files(folder).map_err(|error| error.to_string())?;
+        for file in files.iter().filter(|file| file.is_telemetry()) {
+            let lines = file.text.lines();
+            telemetry.extend(lines.filter_map(|line| serde_json::from_str(line).ok()));
+            in_telemetry.extend(marks(&file.text));
         }
         let bot = world.discord.bot();
         let posts = world.discord.world(|discord| {
@@ -118,7 +105,6 @@ impl Evidence {
         Ok(Self {
             history,
             telemetry,
-            on_disk,
             in_telemetry,
             posts,
             rows,
@@ -302,6 +288,14 @@ impl Evidence {
         })
     }
 
+    /// Each look at the disk, with its time.
+    pub(crate) fn looks(&self) -> impl Iterator<Item = (i64, &[(PathBuf, Vec<Mark>)])> {
+        self.history.iter().filter_map(|one| match &one.what {
+            What::OnDisk { files } => Some((one.at, &files[..])),
+            _ => None,
+        })
+    }
+
     /// How many of the history fit.
     pub(crate) fn count(&self, fits: impl Fn(&What) -> bool) -> usize {
         self.history.iter().filter(|one| fits(&one.what)).count()
@@ -322,16 +316,4 @@ impl Evidence {
             .iter()
             .filter(move |line| line["event"] == event)
     }
-}
-
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            list(&entry.path(), files)?;
-        } else {
-            files.push(entry.path());
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! What happened in a world, in order.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use clew_simulator::Id;
 
@@ -161,6 +162,9 @@ pub(crate) enum What {
         messages: usize,
         unsaved: usize,
     },
+    /// What is on the bot's disk without telemetry, file by file: looked at when a process has
+    /// ended, and when somebody's words are erased.
+    OnDisk { files: Vec<(PathBuf, Vec<Mark>)> },
     /// A fault was injected.
     Fault { name: &'static str },
     /// The faults are over; the world is left alone.

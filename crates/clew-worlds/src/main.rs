@@ -4,6 +4,7 @@
 
 mod chance;
 mod clock;
+mod disk;
 mod evidence;
 mod history;
 mod people;

@@ -315,6 +315,10 @@ impl People {
             }
             let text = shown.text();
             world.note(What::CallAnswered { interaction, text });
+            if matches!(command, Command::Erase | Command::OptOut) {
+                // A file may go meanwhile; another look follows.
+                let _ = world.look_at_disk();
+            }
         });
         Some(())
     }

@@ -108,7 +108,13 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
         Twins::open(plan, folder.path(), &clock)
     });
     let twins = twins.transpose()?;
-    let world = Arc::new(World::new(clock, discord, twins, chance.branch()));
+    let world = Arc::new(World::new(
+        clock,
+        discord,
+        twins,
+        folder.path(),
+        chance.branch(),
+    ));
     let mut people = People::new(Arc::clone(&world), places);
     people.note_all_who_see();
     let mut stage = Stage {
@@ -127,6 +133,8 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
             drop(runtime);
             gone
         };
+        let looked = stage.world.look_at_disk();
+        looked.map_err(|error| error.to_string())?;
         let Gone::For(down) = gone else { break };
         let until = stage.world.clock.elapsed_ms() + down;
         while let Some(step) = script.next_if(|step| step.at <= until) {

@@ -1,6 +1,8 @@
 //! A world while it runs: its Discord, its time, its faults, and what happened.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clew_simulator::{Dispatch, Id, Local, Simulator};
@@ -9,6 +11,7 @@ use tokio::sync::broadcast::Receiver;
 
 use crate::chance::Chance;
 use crate::clock::WorldClock;
+use crate::disk;
 use crate::history::{Happened, What, marks};
 use crate::twins::Twins;
 
@@ -20,6 +23,8 @@ pub(crate) struct World {
     pub(crate) troubles: Mutex<Troubles>,
     /// What other stores answer, if they are asked.
     pub(crate) twins: Option<Twins>,
+    /// Where the bot's files are.
+    folder: PathBuf,
     /// Decides what the seams do.
     chance: Mutex<Chance>,
     record: Mutex<Record>,
@@ -81,6 +86,7 @@ impl World {
         clock: Arc<WorldClock>,
         discord: Simulator,
         twins: Option<Twins>,
+        folder: &Path,
         chance: Chance,
     ) -> Self {
         let dispatches = discord.subscribe();
@@ -90,6 +96,7 @@ impl World {
             discord,
             troubles: Mutex::default(),
             twins,
+            folder: folder.to_owned(),
             chance: Mutex::new(chance),
             record: Mutex::new(Record {
                 history: Vec::new(),
@@ -106,6 +113,18 @@ impl World {
         let mut record = lock(&self.record);
         record.take_posts(at, bot);
         record.history.push(Happened { at, what });
+    }
+
+    /// Notes what is on the bot's disk.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn look_at_disk(&self) -> io::Result<()> {
+        let files = disk::files(&self.folder)?.into_iter();
+        let of_bot = files.filter(|file| !file.is_telemetry());
+        let files = of_bot.map(|file| (file.path, marks(&file.text))).collect();
+        self.note(What::OnDisk { files });
+        Ok(())
     }
 
     /// Everything that happened.

@@ -1,6 +1,7 @@
 //! What is gone is not shown, and not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use clew_simulator::Id;
 
@@ -181,16 +182,22 @@ impl Sight {
         }
     }
 
-    /// Somebody who reads what an asker is answered and may not see where something was said, and
-    /// could not when it was asked for, or when the bot was told so.
-    fn uninvited(&self, said: &Said, asker: &Said, asked: Option<&i64>, at: i64) -> Option<Id> {
-        // Those who have read along since before the question, and its asker.
+    /// Who reads along where this was asked since before it was, and its asker.
+    fn readers(&self, asker: &Said, asked: Option<&i64>) -> Vec<Id> {
         let readers = self.readers.get(&asker.channel).into_iter().flatten();
         let readers = readers.filter(|(_, since)| Some(*since) < asked);
-        let readers = readers.map(|(person, _)| *person).chain([asker.author]);
-        let unseen = readers.filter_map(|person| {
-            let since = self.unseen.get(&(said.channel, person))?;
-            Some((*since, person))
+        readers
+            .map(|(person, _)| *person)
+            .chain([asker.author])
+            .collect()
+    }
+
+    /// One of the readers who may not see where something was said, and could not when it was
+    /// asked for, or when the bot was told so.
+    fn uninvited(&self, said: &Said, readers: &[Id], asked: Option<&i64>, at: i64) -> Option<Id> {
+        let unseen = readers.iter().filter_map(|person| {
+            let since = self.unseen.get(&(said.channel, *person))?;
+            Some((*since, *person))
         });
         let told = self.told_of.get(&said.channel).filter(|told| {
             let roles_stay = self.roles_at.get(&said.channel) < asked;
@@ -221,37 +228,60 @@ pub(crate) fn hidden_is_not_shown(evidence: &Evidence) -> Verdict {
         }
     }
     let mut sight = Sight::default();
+    let mut callers: BTreeMap<Id, (Id, i64)> = BTreeMap::new();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
         sight.note(happened.at, &happened.what);
-        let What::Prompted(prompted) = &happened.what else {
-            continue;
+        let (shows, who, channel, readers, asked) = match &happened.what {
+            What::Called {
+                interaction, user, ..
+            } => {
+                callers.insert(*interaction, (*user, happened.at));
+                continue;
+            }
+            What::CallAnswered { interaction, text } => {
+                let Some((user, called)) = callers.get(interaction) else {
+                    continue;
+                };
+                // Whoever called it may have written it.
+                (marks(text), vec![*user], None, vec![*user], Some(called))
+            }
+            What::Prompted(prompted) => {
+                let Some(question) = prompted.question else {
+                    continue;
+                };
+                let Some(asker) = texts.get(&question) else {
+                    continue;
+                };
+                let askers = wrote.iter().filter(|(of, _)| *of == question);
+                let askers = askers.map(|(_, asker)| *asker).collect();
+                let asked = asked_at.get(&question);
+                let readers = sight.readers(asker, asked);
+                (
+                    prompted.shows.clone(),
+                    askers,
+                    Some(asker.channel),
+                    readers,
+                    asked,
+                )
+            }
+            _ => continue,
         };
-        let Some(question) = prompted.question else {
-            continue;
-        };
-        let Some(asker) = texts.get(&question) else {
-            continue;
-        };
-        for mark in &prompted.shows {
+        for mark in &shows {
             let Some(said) = texts.get(mark) else {
                 continue;
             };
             // Her own words are hers wherever she asks; what was said where the answer goes is
             // for those who read that.
-            let mut askers = wrote.iter().filter(|(of, _)| *of == question);
-            let is_own =
-                askers.any(|(_, asker)| said.author == *asker || wrote.contains(&(*mark, *asker)));
-            if is_own || said.channel == asker.channel {
+            let is_by = |asker: &Id| said.author == *asker || wrote.contains(&(*mark, *asker));
+            if who.iter().any(is_by) || Some(said.channel) == channel {
                 continue;
             }
             judged += 1;
-            let asked = asked_at.get(&question);
-            if let Some(reader) = sight.uninvited(said, asker, asked, happened.at) {
+            if let Some(reader) = sight.uninvited(said, &readers, asked, happened.at) {
                 found.get_or_insert(format!(
-                    "{} ms: the prompt for {question} shows {mark}, whose channel {reader} may \
-                     not see",
-                    happened.at
+                    "{} ms: {mark} is shown, whose channel {reader} may not see: {:?}",
+                    happened.at, happened.what
                 ));
             }
         }
@@ -271,8 +301,8 @@ const HEARD: i64 = 1_000;
 /// when it is used.
 pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
     let has_called = evidence.has_called_tools();
-    let told = evidence.gone().into_iter();
-    let told = told.filter(|one| is_told_in_time(evidence, one));
+    let gone = evidence.gone().into_iter();
+    let told = gone.filter_map(|one| Some((one, carried_out_by(evidence, &one)?)));
     let is_clock_wrong = evidence.has_met("clock_jumps");
     // What a tool read of somebody's former words stays if its turn is later than the edit: after
     // the edit and before the bot heard of it, or by a clock that is ahead of Discord's.
@@ -286,42 +316,53 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
         .said()
         .filter_map(|(_, said)| said.in_place_of.map(|_| said.mark))
         .collect();
-    let told = told.filter(|one| !is_read(one) && !replaced.contains(&one.mark));
-    let told: Vec<Gone> = told.collect();
-    let mut gone: BTreeSet<Mark> = told.iter().map(|one| one.mark).collect();
-    let deleted: BTreeSet<Id> = told
-        .iter()
-        .filter(|one| one.how == How::Deleted)
-        .map(|one| one.message)
-        .collect();
+    let told = told.filter(|(one, _)| !is_read(one) && !replaced.contains(&one.mark));
+    let told: Vec<(Gone, i64)> = told.collect();
+    let mut gone: BTreeMap<Mark, i64> = told.iter().map(|(one, by)| (one.mark, *by)).collect();
+    let deleted = told.iter().filter(|(one, _)| one.how == How::Deleted);
+    let deleted: BTreeMap<Id, i64> = deleted.map(|(one, by)| (one.message, *by)).collect();
     let questions = evidence.questions().into_iter();
-    let theirs = questions.filter(|(_, said)| deleted.contains(&said.message));
-    let answers: BTreeSet<Mark> = theirs
-        .map(|(mark, _)| Mark {
-            of: MarkOf::Answer,
-            number: mark.number,
-        })
-        .collect();
+    let answers = questions.filter_map(|(mark, said)| {
+        let by = deleted.get(&said.message)?;
+        Some((answer_to(mark), *by))
+    });
+    let answers: BTreeMap<Mark, i64> = answers.collect();
     // Tools read from Discord what is left there of them.
     if !has_called {
         gone.extend(&answers);
     }
-    if let Some(left) = is_spoken(evidence, &answers) {
+    if let Some(left) = is_spoken(evidence, |mark| answers.contains_key(mark)) {
         return Verdict::Broken(left);
     }
-    let judged = evidence.on_disk.iter().flat_map(|(_, marks)| marks).count();
-    let found = evidence.on_disk.iter().find_map(|(path, marks)| {
-        let left = marks.iter().find(|mark| gone.contains(mark))?;
-        Some(format!("{left} is gone, but in {}", path.display()))
+    let mut looks = evidence.looks();
+    let found = looks.find_map(|(at, files)| {
+        let is_gone = |mark: &Mark| gone.get(mark).is_some_and(|by| *by <= at);
+        let left = left_of(files, is_gone)?;
+        Some(format!("{at} ms: gone is {left}"))
     });
-    verdict(judged.min(gone.len()), found)
+    verdict(gone.len(), found)
+}
+
+/// The first of these that a file still has.
+fn left_of(files: &[(PathBuf, Vec<Mark>)], is_gone: impl Fn(&Mark) -> bool) -> Option<String> {
+    files.iter().find_map(|(path, marks)| {
+        let left = marks.iter().find(|mark| is_gone(mark))?;
+        Some(format!("{left}, in {}", path.display()))
+    })
+}
+
+fn answer_to(question: Mark) -> Mark {
+    Mark {
+        of: MarkOf::Answer,
+        ..question
+    }
 }
 
 /// Which of these is stored as a question or an answer, if any is.
-fn is_spoken(evidence: &Evidence, gone: &BTreeSet<Mark>) -> Option<String> {
+fn is_spoken(evidence: &Evidence, is_gone: impl Fn(&Mark) -> bool) -> Option<String> {
     let spoken = evidence.rows.iter().filter(|row| row.role.is_spoken());
     let mut left = spoken.flat_map(|row| marks(&row.content));
-    let left = left.find(|mark| gone.contains(mark))?;
+    let left = left.find(is_gone)?;
     Some(format!("{left} is gone, and is stored"))
 }
 
@@ -335,6 +376,9 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
     let mut answered: BTreeMap<u32, i64> = BTreeMap::new();
     let mut remembered: Vec<(Mark, Id, i64)> = Vec::new();
     let mut gone: BTreeSet<Mark> = BTreeSet::new();
+    let mut found = None;
+    // Tools may have read it again.
+    let has_called = evidence.has_called_tools();
     for happened in &evidence.history {
         match &happened.what {
             What::Called {
@@ -366,27 +410,21 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
                     .filter(|(_, by, at)| by == user && at + OVER < *from);
                 gone.extend(theirs.map(|(mark, ..)| *mark));
                 let answers = gone.iter().filter(|mark| mark.of == MarkOf::Question);
-                let answers = answers.map(|mark| Mark {
-                    of: MarkOf::Answer,
-                    ..*mark
-                });
+                let answers = answers.map(|mark| answer_to(*mark));
                 gone.append(&mut answers.collect());
             }
             What::Posted { marks, .. } => {
                 let answers = marks.iter().filter(|mark| mark.of == MarkOf::Answer);
                 answered.extend(answers.map(|mark| (mark.number, happened.at)));
             }
+            What::OnDisk { files } if !has_called && found.is_none() => {
+                let left = left_of(files, |mark| gone.contains(mark));
+                found = left.map(|left| format!("{} ms: erased is {left}", happened.at));
+            }
             _ => {}
         }
     }
-    // Tools may have read it again.
-    let has_called = evidence.has_called_tools();
-    let on_disk = evidence.on_disk.iter().filter(|_| !has_called);
-    let mut found = on_disk.filter_map(|(path, marks)| {
-        let left = marks.iter().find(|mark| gone.contains(mark))?;
-        Some(format!("{left} is erased, but in {}", path.display()))
-    });
-    let found = found.next().or_else(|| is_spoken(evidence, &gone));
+    let found = found.or_else(|| is_spoken(evidence, |mark| gone.contains(mark)));
     verdict(gone.len(), found)
 }
 
@@ -459,8 +497,9 @@ pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
-/// Whether a process was told that lived on for long enough.
-fn is_told_in_time(evidence: &Evidence, gone: &Gone) -> bool {
+/// Since when it must have been carried out that a text went: a process was told, and lived on for
+/// long enough.
+fn carried_out_by(evidence: &Evidence, gone: &Gone) -> Option<i64> {
     let over = evidence.history.last().map_or(0, |last| last.at);
     let end_of = |process: u32| {
         let end = evidence.history.iter().find(|one| match one.what {
@@ -469,8 +508,10 @@ fn is_told_in_time(evidence: &Evidence, gone: &Gone) -> bool {
         });
         end.map_or(over, |one| one.at)
     };
-    let mut told = evidence.told_of(gone);
-    told.any(|(at, process)| end_of(process) - at >= CARRIED_OUT)
+    let told = evidence.told_of(gone);
+    let told = told.map(|(at, process)| (at + CARRIED_OUT, process));
+    let mut told = told.filter(|(by, process)| end_of(*process) >= *by);
+    told.next().map(|(by, _)| by)
 }
 
 #[cfg(test)]
@@ -527,7 +568,6 @@ mod tests {
         deleted_is_not_shown(&Evidence {
             history: history.collect(),
             telemetry: Vec::new(),
-            on_disk: Vec::new(),
             in_telemetry: Vec::new(),
             posts: Vec::new(),
             rows: Vec::new(),
