@@ -30,7 +30,7 @@ const MOST_OF_PERSON: usize = 20;
 /// The most edits that are kept during a round; what is edited beyond is not asked.
 const MOST_EDITS: usize = 1_000;
 
-/// Since when which shards and servers were not heard, and the round that makes up for it.
+/// Since when the process before was not heard, and the round that makes up for it.
 #[derive(Debug)]
 pub(super) struct CatchUp {
     settings: CatchUpConfig,
@@ -38,7 +38,6 @@ pub(super) struct CatchUp {
     before: Option<UnixMillis>,
     /// Shards that have had a session in this process.
     met: HashSet<u32>,
-    outages: HashMap<GuildId, UnixMillis>,
     round: Option<Round>,
 }
 
@@ -69,12 +68,12 @@ struct Round {
 
 /// What a shard's fresh session has to bring yet.
 #[derive(Debug)]
-struct Expected {
+pub(super) struct Expected {
     /// Its READY.
-    mark: Mark,
+    pub(super) mark: Mark,
     /// What is older was heard, or is too old to matter.
-    since: UnixMillis,
-    guilds: HashSet<GuildId>,
+    pub(super) since: UnixMillis,
+    pub(super) guilds: HashSet<GuildId>,
     /// When READY came: servers that have not come long after are out of order.
     ready: Instant,
 }
@@ -104,7 +103,6 @@ impl CatchUp {
             settings,
             before,
             met: HashSet::new(),
-            outages: HashMap::new(),
             round: None,
         }
     }
@@ -165,22 +163,15 @@ impl CatchUp {
         true
     }
 
-    /// A server's events do not come any more, by an outage at Discord.
-    pub(super) fn outage(&mut self, guild: GuildId, now: UnixMillis) {
-        self.outages.entry(guild).or_insert(now);
-    }
-
-    /// A server has come. Returns since when to look there, if at all.
+    /// A server has come, maybe after an outage. Returns since when to look there, if at all.
     pub(super) fn guild_came(
         &mut self,
         shard: u32,
         guild: GuildId,
+        outage: Option<UnixMillis>,
         now: UnixMillis,
     ) -> Option<UnixMillis> {
-        let outage = self
-            .outages
-            .remove(&guild)
-            .filter(|_| self.settings.is_on());
+        let outage = outage.filter(|_| self.settings.is_on());
         let outage = outage.map(|since| self.settings.looks_from(since, now));
         let round = self.round.as_mut();
         let of_shard = round.and_then(|round| {
@@ -188,6 +179,21 @@ impl CatchUp {
             expected.guilds.remove(&guild).then_some(expected.since)
         });
         of_shard.into_iter().chain(outage).min()
+    }
+
+    /// What a session missed by an outage is part of this round, if there is anything to look at.
+    /// Returns whether there is.
+    pub(super) fn includes(&mut self, mark: Mark, since: UnixMillis, at: Instant) -> bool {
+        let Some(round) = &mut self.round else {
+            return false;
+        };
+        round.shards.entry(mark.shard()).or_insert(Expected {
+            mark,
+            since,
+            guilds: HashSet::new(),
+            ready: at,
+        });
+        true
     }
 
     /// Since when to look for direct messages, which are shard 0's.
@@ -366,13 +372,13 @@ impl CatchUp {
         }
     }
 
-    /// What was caught up, and of which shards, once there is nothing left to do. Questions
-    /// that are not under way any more are over, too.
+    /// What was caught up, once there is nothing left to do. Questions that are not under way any
+    /// more are over, too.
     pub(super) fn over(
         &mut self,
         at: Instant,
         is_under_way: impl Fn(MessageId) -> bool,
-    ) -> Option<(Vec<Mark>, CaughtUp)> {
+    ) -> Option<(Vec<Expected>, CaughtUp)> {
         let round = self.round.as_mut()?;
         round.under_way.retain(|id| is_under_way(*id));
         let is_over = round.is_read()
@@ -383,18 +389,12 @@ impl CatchUp {
             return None;
         }
         let round = self.round.take()?;
-        for expected in round.shards.values() {
-            for guild in &expected.guilds {
-                self.outages.insert(*guild, expected.since);
-            }
-        }
         let unread: usize = round.places.iter().map(|(_, looks)| looks.len()).sum();
         let counts = CaughtUp {
             unread,
             ..round.counts
         };
-        let sessions = round.shards.into_values().map(|expected| expected.mark);
-        Some((sessions.collect(), counts))
+        Some((round.shards.into_values().collect(), counts))
     }
 }
 

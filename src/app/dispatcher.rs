@@ -215,16 +215,18 @@ impl Dispatcher {
             }
             Event::GuildUnavailable(guild) => {
                 self.guild_lost(guild);
-                self.catch_up.outage(guild, self.services.memory.now());
+                let now = self.services.memory.now();
+                self.progress().outage(shard, guild, now);
             }
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
+                self.progress().outage_over(shard, guild);
                 self.cancel_runs(|run| run.guild == Some(guild));
                 self.reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable { guild, newest } => {
                 self.reconcile(DiscordChange::GuildJoined(guild));
-                self.catch_up_guild(shard, guild, newest);
+                self.catch_up_guild(mark, guild, newest);
             }
             Event::GuildIncomplete { guild, parts } => {
                 let ids = Ids {
@@ -233,7 +235,7 @@ impl Dispatcher {
                 };
                 self.rejected(&ids, "guild_create", parts);
                 self.reconcile(DiscordChange::GuildJoined(guild));
-                self.fill(shard, guild);
+                self.fill(mark, guild);
             }
             Event::PermissionsChanged { guild, hidden } => self.permissions_changed(guild, &hidden),
         }

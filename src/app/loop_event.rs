@@ -65,9 +65,9 @@ pub(super) struct LookedUp {
 pub(super) enum CatchUpNews {
     /// Where direct messages were written; none if the store does not say.
     Direct(Option<Vec<ChannelId>>),
-    /// A shard's server whose event lacked parts is fetched, with the newest message of each
+    /// A server whose event lacked parts is fetched, with the newest message of each
     /// channel.
-    Filled(u32, GuildId, Vec<(ChannelId, MessageId)>),
+    Filled(Mark, GuildId, Vec<(ChannelId, MessageId)>),
     /// A page was read; none if it could not be.
     Page(Look, Option<MessagePage>),
     /// The roles of a question's asker are known; none outside of servers.

@@ -13,6 +13,8 @@ pub use file::{
 pub use lock::{LockError, SessionLock};
 pub use progress::{Mark, ShardProgress};
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use clew_context::model::{ChannelId, GuildId};
@@ -35,6 +37,9 @@ pub struct ShardSession {
     /// clock; ours may be ahead). None if nothing is, and no message came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished_since: Option<i64>,
+    /// Servers that are in an outage, since when, in Unix milliseconds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outages: BTreeMap<GuildId, i64>,
 }
 
 /// Where events were missed.

@@ -175,9 +175,10 @@ impl Evidence {
         marks.filter(|mark| mark.of == MarkOf::Task)
     }
 
-    /// When each question was asked, as it was last asked.
+    /// When each question was asked, by the person rather than by an app in their place.
     pub(crate) fn asked_at(&self) -> BTreeMap<Mark, i64> {
-        self.said().map(|(at, said)| (said.mark, at)).collect()
+        let asked = self.said().filter(|(_, said)| said.in_place_of.is_none());
+        asked.map(|(at, said)| (said.mark, at)).collect()
     }
 
     /// When each text was written, as first said and as edited.

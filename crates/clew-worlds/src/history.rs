@@ -105,6 +105,10 @@ pub(crate) enum What {
         by: Vec<Id>,
         by_role: bool,
     },
+    /// Whether the bot may do in a channel all that it needs there, when that may have changed.
+    BotMay { channel: Id, all: bool },
+    /// A server's outage began, or is over.
+    Outage { guild: Id, is_on: bool },
     /// A process of the bot began.
     Started { process: u32 },
     /// It was killed, after so many crossings of its seams.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::history::{Mark, MarkOf, Said, What};
 use crate::place::{Guild, Places};
-use crate::plan::{APP_ID, Command, PersonAct};
+use crate::plan::{APP_ID, Command, PersonAct, Right};
 use crate::world::World;
 
 /// How far back people look for a message to reply to, to edit or to delete.
@@ -125,6 +125,14 @@ impl People {
             PersonAct::GetsRole { who } => self.set_role(who, true),
             PersonAct::HidesChannel { place } => self.show(place, false),
             PersonAct::ShowsChannel { place } => self.show(place, true),
+            PersonAct::BarsBot { place, right } => self.bar(place, of_right(right)),
+            PersonAct::AllowsBot { place } => self.bar(place, Permissions::NONE),
+            PersonAct::Outage { place, is_on } => {
+                let guild = self.guild(place)?.id;
+                self.world.discord.set_outage(guild, is_on);
+                self.world.note(What::Outage { guild, is_on });
+                Some(())
+            }
         }
     }
 
@@ -352,6 +360,29 @@ impl People {
         Some(())
     }
 
+    /// The bot may not do this in a channel and its threads.
+    fn bar(&self, place: u64, deny: Permissions) -> Option<()> {
+        let guild = self.guild(place)?;
+        let ends = [*guild.channels.first()?, *guild.channels.last()?];
+        let channel = choose(&ends, place / 8)?;
+        let discord = &self.world.discord;
+        let bot = discord.bot();
+        let of = OverwriteOf::Member(bot);
+        // It is let into the private channel by an overwrite of its own.
+        let view = Permissions::VIEW_CHANNEL;
+        discord.overwrite(channel, of, view.without(deny), deny);
+        for channel in guild.channels.iter().copied() {
+            let may = discord.world(|world| world.permissions(bot, channel));
+            let all = may.contains(
+                ALL_RIGHTS
+                    .into_iter()
+                    .fold(Permissions::NONE, |all, right| all | of_right(right)),
+            );
+            self.world.note(What::BotMay { channel, all });
+        }
+        Some(())
+    }
+
     /// Notes who may see what in all servers.
     pub(crate) fn note_all_who_see(&self) {
         self.places
@@ -440,6 +471,16 @@ impl People {
         posts
             .get(newest - index(posts.len(), which % IN_SIGHT)?)
             .copied()
+    }
+}
+
+const ALL_RIGHTS: [Right; 3] = [Right::View, Right::Send, Right::ReadHistory];
+
+fn of_right(right: Right) -> Permissions {
+    match right {
+        Right::View => Permissions::VIEW_CHANNEL,
+        Right::Send => Permissions::SEND_MESSAGES | Permissions::SEND_MESSAGES_IN_THREADS,
+        Right::ReadHistory => Permissions::READ_MESSAGE_HISTORY,
     }
 }
 

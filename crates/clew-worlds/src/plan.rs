@@ -136,6 +136,28 @@ pub(crate) enum PersonAct {
     ShowsChannel {
         place: u64,
     },
+    /// The bot may do less in a channel and its threads.
+    BarsBot {
+        place: u64,
+        right: Right,
+    },
+    /// It may do there what it could.
+    AllowsBot {
+        place: u64,
+    },
+    /// A server's outage begins, or is over.
+    Outage {
+        place: u64,
+        is_on: bool,
+    },
+}
+
+/// What the bot needs in a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Right {
+    View,
+    Send,
+    ReadHistory,
 }
 
 /// A command of the bot.
@@ -186,6 +208,8 @@ pub(crate) enum FaultAct {
 const WIDER: u64 = 100_000;
 /// From this seed on, processes are also killed while they begin, and hold less.
 const HURRIED: u64 = 200_000;
+/// From this seed on, the bot loses rights, and servers have outages.
+const BARRED: u64 = 300_000;
 /// How soon after a message is asked about its channel may be closed, in milliseconds.
 const CLOSES: u64 = 400;
 
@@ -259,6 +283,9 @@ impl Plan {
         }
         if seed >= HURRIED {
             plan.hurry(&mut Chance::new(seed.rotate_left(32)));
+        }
+        if seed >= BARRED {
+            plan.bar(&mut Chance::new(seed.rotate_left(16)));
         }
         plan.script.sort_by_key(|step| step.at);
         plan
@@ -345,6 +372,35 @@ impl Plan {
             while chance.percent(40) {
                 let soon = i64::try_from(chance.below(4_000)).unwrap_or_default();
                 begins = kill(chance, begins + soon);
+            }
+        }
+        self.script.extend(added);
+    }
+
+    /// Rights that the bot loses for a time, and outages of servers, mostly around a question.
+    fn bar(&mut self, chance: &mut Chance) {
+        let mut added = Vec::new();
+        for step in &self.script {
+            let is_question = matches!(step.what, Act::Person(PersonAct::Asks { .. }));
+            if !chance.percent(if is_question { 10 } else { 1 }) {
+                continue;
+            }
+            let place = chance.any();
+            let rights = [Right::View, Right::Send, Right::ReadHistory];
+            let right = chance.one_of(&rights).unwrap_or(Right::View);
+            let (begins, ends) = if chance.percent(30) {
+                let outage = |is_on| PersonAct::Outage { place, is_on };
+                (outage(true), outage(false))
+            } else {
+                let bars = PersonAct::BarsBot { place, right };
+                (bars, PersonAct::AllowsBot { place })
+            };
+            let from = i64::try_from(chance.below(2 * CLOSES)).unwrap_or_default();
+            let lasts = i64::try_from(chance.between(200, 30_000)).unwrap_or_default();
+            let at = step.at - from + i64::try_from(CLOSES).unwrap_or_default();
+            for (at, what) in [(at, begins), (at + lasts, ends)] {
+                let what = Act::Person(what);
+                added.push(Step { at, what });
             }
         }
         self.script.extend(added);

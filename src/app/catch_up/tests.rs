@@ -74,29 +74,30 @@ fn a_round_begins_after_an_earlier_session_only() {
     assert!(resumed.resumed(0));
     assert!(!begin(&mut resumed, &[1], at));
     assert!(resumed.identified(ready(), Some(ago(3)), &[guild(1)], [], (NOW, at)));
-    assert_eq!(resumed.guild_came(0, guild(1), NOW), Some(ago(5)));
-    assert_eq!(resumed.guild_came(0, guild(1), NOW), None);
+    assert_eq!(resumed.guild_came(0, guild(1), None, NOW), Some(ago(5)));
+    assert_eq!(resumed.guild_came(0, guild(1), None, NOW), None);
     let mut twice = after(ago(1));
     assert!(begin(&mut twice, &[1], at));
     assert!(begin(&mut twice, &[1], at), "READY may come twice");
-    assert_eq!(twice.guild_came(0, guild(1), NOW), Some(ago(3)));
+    assert_eq!(twice.guild_came(0, guild(1), None, NOW), Some(ago(3)));
 }
 
 #[test]
 fn what_is_older_than_twice_the_time_is_not_looked_for() {
     let mut catch_up = after(ago(300));
     begin(&mut catch_up, &[1], Instant::now());
-    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(30)));
+    assert_eq!(catch_up.guild_came(0, guild(1), None, NOW), Some(ago(30)));
     assert_eq!(catch_up.direct_since(), Some(ago(30)));
 }
 
 #[test]
 fn a_server_is_looked_at_after_its_outage() {
     let mut catch_up = CatchUp::new(SETTINGS, None);
-    catch_up.outage(guild(1), ago(4));
-    catch_up.outage(guild(1), ago(1));
-    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(6)));
-    assert_eq!(catch_up.guild_came(0, guild(1), NOW), None);
+    assert_eq!(
+        catch_up.guild_came(0, guild(1), Some(ago(4)), NOW),
+        Some(ago(6))
+    );
+    assert_eq!(catch_up.guild_came(0, guild(1), None, NOW), None);
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn servers_take_turns_and_no_more_is_read_than_allowed() {
     }
     assert_eq!(pages(&mut catch_up), [0; 0]);
     let (sessions, counts) = catch_up.over(at, |_| false).unwrap();
-    assert_eq!(sessions, [ready()]);
+    assert_eq!(sessions[0].mark, ready());
     assert_eq!((counts.channels, counts.fetches, counts.unread), (6, 5, 2));
     assert!(!catch_up.is_on());
 }
@@ -184,7 +185,7 @@ fn a_round_lasts_until_its_servers_came_and_its_questions_are_over() {
     catch_up.identified(ready(), None, &[guild(1)], [before], (NOW, at));
     assert!(catch_up.over(at, |_| true).is_none());
     assert!(catch_up.over(at, |id| id != before).is_none());
-    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(3)));
+    assert_eq!(catch_up.guild_came(0, guild(1), None, NOW), Some(ago(3)));
     catch_up.began();
     assert!(catch_up.over(at, |_| false).is_none());
     catch_up.ended();
@@ -192,14 +193,15 @@ fn a_round_lasts_until_its_servers_came_and_its_questions_are_over() {
 
     let mut catch_up = after(ago(1));
     begin(&mut catch_up, &[1, 2], at);
-    assert!(catch_up.guild_came(0, guild(2), NOW).is_some());
+    assert!(catch_up.guild_came(0, guild(2), None, NOW).is_some());
     look(&mut catch_up, 2, &[21], ago(1));
     assert_eq!(catch_up.next(at), None, "all servers have their turn");
     assert!(catch_up.next(at + GATHERING).is_some());
     catch_up.ended();
     assert!(catch_up.over(at + GATHERING, |_| false).is_none());
-    assert!(catch_up.over(at + PATIENCE, |_| false).is_some());
-    assert_eq!(catch_up.guild_came(0, guild(1), NOW), Some(ago(5)));
+    let (shards, _) = catch_up.over(at + PATIENCE, |_| false).unwrap();
+    assert_eq!(shards[0].guilds, [guild(1)].into());
+    assert_eq!(shards[0].since, ago(3));
 }
 
 #[test]

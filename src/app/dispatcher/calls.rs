@@ -22,6 +22,7 @@ use clew_discord::commands::register;
 use clew_discord::event::IncomingInteraction;
 use clew_discord::model::Answer;
 use clew_discord::send::{Callback, MessageText};
+use clew_discord::session::Mark;
 
 /// How long fetching the parts of a server that its event lacked may take, all tries together.
 const FILL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -171,7 +172,7 @@ impl Dispatcher {
     }
 
     /// Fetches a server whose event lacked parts.
-    pub(super) fn fill(&self, shard: u32, guild: GuildId) {
+    pub(super) fn fill(&self, mark: Mark, guild: GuildId) {
         let (services, loop_events) = self.for_task();
         self.tracker.spawn(async move {
             let deadline = Instant::now() + FILL_TIMEOUT;
@@ -183,7 +184,7 @@ impl Dispatcher {
                     .await
                 {
                     Ok(newest) => {
-                        return tell(&loop_events, CatchUpNews::Filled(shard, guild, newest));
+                        return tell(&loop_events, CatchUpNews::Filled(mark, guild, newest));
                     }
                     Err(error) if error.transient && Instant::now() + pause < deadline => {
                         sleep(pause).await;

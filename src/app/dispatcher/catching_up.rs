@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use super::super::catch_up::Look;
+use super::super::catch_up::{Expected, Look};
 use super::super::loop_event::{CatchUpNews, LoopEvent};
 use super::Dispatcher;
 use crate::telemetry::event::{CaughtBy, CaughtUp, Refusal};
@@ -74,12 +74,13 @@ impl Dispatcher {
     /// A server has come: looks at its channels, the most recent first.
     pub(super) fn catch_up_guild(
         &mut self,
-        shard: u32,
+        mark: Mark,
         guild: GuildId,
         mut newest: Vec<(ChannelId, MessageId)>,
     ) {
         let (was_on, now) = (self.catch_up.is_on(), self.services.memory.now());
-        let Some(since) = self.catch_up.guild_came(shard, guild, now) else {
+        let outage = self.progress().outage_over(mark.shard(), guild);
+        let Some(since) = self.catch_up.guild_came(mark.shard(), guild, outage, now) else {
             return;
         };
         let guild_state = &self.services.guild_state;
@@ -94,6 +95,9 @@ impl Dispatcher {
         let channels = newest.into_iter();
         let channels = channels.map(|(channel, newest)| (channel, Some(newest)));
         self.catch_up.look_at(Some(guild), channels, since);
+        if outage.is_some() && self.catch_up.includes(mark, since, Instant::now()) {
+            self.progress().behind(mark);
+        }
         if !was_on && self.catch_up.is_on() {
             self.tick();
         }
@@ -125,7 +129,7 @@ impl Dispatcher {
                     None => self.catch_up.failed(),
                 }
             }
-            CatchUpNews::Filled(shard, guild, newest) => self.catch_up_guild(shard, guild, newest),
+            CatchUpNews::Filled(mark, guild, newest) => self.catch_up_guild(mark, guild, newest),
             CatchUpNews::Page(look, page) => self.page_read(look, page),
             CatchUpNews::Ask(question, roles) => self.ask_again(question, roles),
             CatchUpNews::Asked => self.catch_up.ended(),
@@ -164,8 +168,18 @@ impl Dispatcher {
         let waiting: Vec<MessageId> = waiting.collect();
         let is_under_way = |id| active.contains_key(&id) || waiting.contains(&id);
         if let Some((sessions, counts)) = self.catch_up.over(Instant::now(), is_under_way) {
-            for ready in sessions {
-                self.progress().caught_up(ready);
+            for Expected {
+                mark,
+                since,
+                guilds,
+                ..
+            } in sessions
+            {
+                let mut progress = self.progress();
+                for guild in guilds {
+                    progress.outage(mark.shard(), guild, since);
+                }
+                progress.caught_up(mark);
             }
             self.forget_arrivals();
             self.emit(counts);

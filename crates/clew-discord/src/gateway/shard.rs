@@ -1,6 +1,7 @@
 //! One shard: receives, converts, forwards, and reconnects with back-off, which
 //! twilight does not do once it has connected.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -358,6 +359,7 @@ impl ShardTask {
                 resume_url,
                 sequence: dispatch.sequence.saturating_sub(1),
                 unfinished_since: None,
+                outages: BTreeMap::new(),
             });
         }
         self.context.guild_state.set_current_user(ready.us());

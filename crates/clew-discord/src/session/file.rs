@@ -159,7 +159,10 @@ impl SessionFile {
     /// How long the process that left it heard what was asked.
     pub fn heard(&self) -> Heard {
         let shards = self.shards.iter();
-        let unfinished = shards.filter_map(|shard| shard.unfinished_since);
+        let unfinished = shards.flat_map(|shard| {
+            let outages = shard.outages.values().copied();
+            shard.unfinished_since.into_iter().chain(outages)
+        });
         let whole_until = UnixMillis(unfinished.fold(self.written, i64::min));
         Heard {
             alive: Some(UnixMillis(self.late())),

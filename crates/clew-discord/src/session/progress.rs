@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ShardSession;
-use clew_context::model::UnixMillis;
+use clew_context::model::{GuildId, UnixMillis};
 
 /// The position of an event in progress, for [`ShardProgress::finished`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,19 @@ struct Shard {
     heard: Option<UnixMillis>,
     /// Since when no events come.
     unheard_since: Option<UnixMillis>,
+    /// Servers whose events do not come, and since when.
+    outages: BTreeMap<GuildId, UnixMillis>,
     /// What was missed before this session is not caught up yet.
     is_behind: bool,
+}
+
+impl Shard {
+    /// Since when nothing was heard, if nothing is from now on: our clock may be ahead, and what
+    /// came last may have been late, so what is newer than all that came was not.
+    fn unheard_from(&self, now: UnixMillis) -> UnixMillis {
+        let heard = self.heard.map_or(now, |heard| heard.min(now));
+        self.unheard_since.unwrap_or(heard)
+    }
 }
 
 /// An event in progress.
@@ -116,7 +127,11 @@ impl ShardProgress {
     /// Records a session of an earlier process that is to be resumed.
     pub fn resumes(&mut self, session: ShardSession) {
         let unfinished = session.unfinished_since;
+        let outages = session.outages.iter();
+        let outages = outages.map(|(guild, since)| (*guild, UnixMillis(*since)));
+        let outages = outages.collect();
         let state = self.begin(session);
+        state.outages = outages;
         state.heard = unfinished.map(UnixMillis);
         state.unheard_since = state.heard;
         state.is_behind = false;
@@ -147,20 +162,39 @@ impl ShardProgress {
         self.shards.entry(shard).or_default().unheard_since.take()
     }
 
-    /// No events come. Our clock may be ahead, and what came last may have been late: what is
-    /// newer than all that came was not heard.
+    /// No events come.
     pub fn disconnected(&mut self, shard: u32, now: UnixMillis) {
         let state = self.shards.entry(shard).or_default();
-        let since = state.heard.map_or(now, |heard| heard.min(now));
-        state.unheard_since.get_or_insert(since);
+        state.unheard_since = Some(state.unheard_from(now));
+    }
+
+    /// A server's events do not come, by an outage at Discord.
+    pub fn outage(&mut self, shard: u32, guild: GuildId, now: UnixMillis) {
+        let state = self.shards.entry(shard).or_default();
+        let since = state.unheard_from(now);
+        state.outages.entry(guild).or_insert(since);
+    }
+
+    /// They come, or will not any more. Returns since when they did not.
+    pub fn outage_over(&mut self, shard: u32, guild: GuildId) -> Option<UnixMillis> {
+        self.shards.get_mut(&shard)?.outages.remove(&guild)
+    }
+
+    /// What the session of this event missed is being caught up, as after a fresh one.
+    pub fn behind(&mut self, mark: Mark) {
+        self.set_behind(mark, true);
     }
 
     /// What was missed before the session of this event is caught up, or will not be. Ignored
     /// if a newer one began.
     pub fn caught_up(&mut self, mark: Mark) {
+        self.set_behind(mark, false);
+    }
+
+    fn set_behind(&mut self, mark: Mark, is_behind: bool) {
         let shard = self.shards.entry(mark.shard).or_default();
         if shard.number == mark.session {
-            shard.is_behind = false;
+            shard.is_behind = is_behind;
         }
     }
 
@@ -185,6 +219,11 @@ impl ShardProgress {
             Some(ShardSession {
                 sequence,
                 unfinished_since: open.chain(unheard).min().map(|since| since.0),
+                outages: shard
+                    .outages
+                    .iter()
+                    .map(|(id, since)| (*id, since.0))
+                    .collect(),
                 ..session
             })
         });
@@ -223,6 +262,7 @@ mod tests {
             resume_url: None,
             sequence,
             unfinished_since: None,
+            outages: BTreeMap::new(),
         }
     }
 

@@ -196,30 +196,38 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let short_from = shorts.next().unwrap_or(i64::MAX);
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
+    let (mut is_barred, mut running) = (false, 0);
     for happened in &evidence.history {
         if let What::Deleted { messages } = &happened.what {
             deleted.extend(messages);
         }
+        let is_later = happened.at >= at;
+        // What is missed is looked for.
+        let begins = matches!(
+            &happened.what,
+            What::Greeted { .. } | What::Outage { is_on: false, .. }
+        );
+        if is_barred && is_later && (begins || happened.at - at < MINUTE) {
+            return Some("barred");
+        }
         match &happened.what {
+            What::Started { process } => running = *process,
+            What::BotMay { channel, all } if *channel == said.channel => is_barred = !all,
             // Whoever holds the store has the questions, too: the next process begins anew.
             What::Fault { name: "store_held" } => is_held = true,
-            What::Greeted { .. } if is_held && happened.at >= at => return Some("store_held"),
+            _ if begins && is_held && is_later => return Some("store_held"),
             // Nor is an archived thread looked at.
             What::Archived { thread } if *thread == said.channel => {
-                is_archived |= happened.at >= at;
+                is_archived |= is_later;
             }
-            What::Greeted { .. } if is_archived => return Some("archived"),
+            _ if begins && is_archived => return Some("archived"),
             // Direct conversations are looked for where something is stored of them.
             // What a short page lacks is not known to be there.
-            What::Greeted { .. } if happened.at >= at && short_from < happened.at + CAUGHT_UP => {
+            _ if begins && is_later && short_from < happened.at + CAUGHT_UP => {
                 return Some("short_page");
             }
-            What::Greeted { process } if happened.at >= at && left_out.contains(process) => {
-                return Some("left_out");
-            }
-            What::Greeted { .. }
-                if happened.at >= at && said.is_direct && (!is_stored || has_called) =>
-            {
+            _ if begins && is_later && left_out.contains(&running) => return Some("left_out"),
+            What::Greeted { .. } if is_later && said.is_direct && (!is_stored || has_called) => {
                 return Some("direct_unknown");
             }
             What::Posted { channel, marks, .. } if *channel == said.channel => {

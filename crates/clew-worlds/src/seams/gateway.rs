@@ -334,7 +334,7 @@ impl Connecting {
                 if let Some(channel) = data["id"].as_str().and_then(|id| id.parse().ok()) {
                     self.net.world.note(What::ToldOfChannel {
                         channel: Id(channel),
-                        is_hidden: overwrites.any(|one| one["deny"] == VIEW),
+                        is_hidden: overwrites.any(|one| one["type"] == 0 && one["deny"] == VIEW),
                     });
                 }
             }

@@ -32,6 +32,7 @@ fn file() -> SessionFile {
         resume_url: Some("ws://127.0.0.1:1".to_owned()),
         sequence: 42,
         unfinished_since: Some(NOW.0 - 1),
+        outages: [(GuildId::new(4), NOW.0 - 2)].into(),
     }];
     let gaps = vec![Gap {
         at: NOW.0,
