@@ -268,7 +268,9 @@ impl People {
         let kind = ChannelKind::PublicThread;
         let thread = self.world.discord.thread(general, kind, "aside", who);
         guild.channels.insert(1, thread);
-        self.note_who_sees(self.places.guilds.get(at)?, false);
+        let guild = self.places.guilds.get(at)?;
+        self.note_who_sees(guild, false);
+        self.note_what_bot_may(guild.id);
         Some(())
     }
 
@@ -371,16 +373,26 @@ impl People {
         // It is let into the private channel by an overwrite of its own.
         let view = Permissions::VIEW_CHANNEL;
         discord.overwrite(channel, of, view.without(deny), deny);
-        for channel in guild.channels.iter().copied() {
-            let may = discord.world(|world| world.permissions(bot, channel));
-            let all = may.contains(
-                ALL_RIGHTS
-                    .into_iter()
-                    .fold(Permissions::NONE, |all, right| all | of_right(right)),
-            );
+        self.note_what_bot_may(guild.id);
+        Some(())
+    }
+
+    fn note_what_bot_may(&self, guild: Id) {
+        let discord = &self.world.discord;
+        let bot = discord.bot();
+        let all = ALL_RIGHTS.map(of_right);
+        let all = all
+            .into_iter()
+            .fold(Permissions::NONE, |all, right| all | right);
+        // Also the threads that agent runs have begun.
+        let may: Vec<(Id, bool)> = discord.world(|world| {
+            let here = world.channels().filter(|one| one.guild == Some(guild));
+            let may = here.map(|one| (one.id, world.permissions(bot, one.id).contains(all)));
+            may.collect()
+        });
+        for (channel, all) in may {
             self.world.note(What::BotMay { channel, all });
         }
-        Some(())
     }
 
     /// Notes who may see what in all servers.

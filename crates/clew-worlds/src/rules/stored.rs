@@ -18,13 +18,18 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     for row in &evidence.rows {
         turns.entry(row.turn.0).or_default().push(row);
     }
-    // An answer made from what is gone elsewhere goes, too: a tool read it, a link led there, or an earlier
-    // answer was made from it.
+    // An answer made from what is gone elsewhere goes, too: a tool read it, a link led there, a fact was
+    // learnt of it, or an earlier answer was made from it.
     let of = |is_meant: fn(&Value) -> bool| -> BTreeSet<&str> {
         let lines = evidence.telemetry.iter().filter(|line| is_meant(line));
         lines.filter_map(|line| line["msg_id"].as_str()).collect()
     };
     let read = of(|line| line["event"] == "tool_called" || !line["detail"]["links"].is_null());
+    let has_learnt = evidence.told("learnt").next().is_some();
+    let knew = of(|line| {
+        let facts = ["user_facts", "server_facts"].map(|count| line["detail"][count].as_u64());
+        facts.iter().any(|count| *count > Some(0))
+    });
     let went_on = of(|line| {
         let shown = ["block_msgs", "history_msgs", "recalled_msgs"]
             .map(|count| line["detail"][count].as_u64());
@@ -39,7 +44,8 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
             if tools.chunks(2).all(|round| round == called));
         let has_read = || {
             let turn = rows[0].turn.0.to_string();
-            read.contains(&*turn) || !read.is_empty() && went_on.contains(&*turn)
+            let is_of_facts = has_learnt && knew.contains(&*turn);
+            read.contains(&*turn) || is_of_facts || !read.is_empty() && went_on.contains(&*turn)
         };
         (is_whole || roles == [StoredRole::User] && has_read()) && rows.iter().all(is_one)
     };
@@ -77,7 +83,7 @@ pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
 }
 
 /// A person's turns in a channel are stored in the order of their questions, but for those
-/// that a fresh session had to find: what is asked then does not wait for them.
+/// that had to be looked for: what is asked then does not wait for them.
 pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     let mut last: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     let mut found = None;
@@ -108,18 +114,19 @@ pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     verdict(questions.len(), found)
 }
 
-/// The questions that were asked before a fresh session and came to the model after it.
+/// The questions that were asked before a fresh session, or the end of an outage, and came to the
+/// model after it.
 fn caught_up(evidence: &Evidence) -> BTreeSet<u64> {
     let said: BTreeMap<Id, i64> = evidence.said().map(|(at, one)| (one.message, at)).collect();
     let questions = evidence.questions();
     let (mut greeted, mut found) = (i64::MIN, BTreeSet::new());
     for happened in &evidence.history {
         match &happened.what {
-            What::Greeted { .. } => greeted = happened.at,
+            What::Greeted { .. } | What::Outage { is_on: false, .. } => greeted = happened.at,
             What::Prompted(prompted) => {
                 let question = prompted.question.and_then(|mark| questions.get(&mark));
                 let question = question.map(|said| said.message);
-                let is_before = |id: &Id| said.get(id).is_some_and(|at| *at < greeted);
+                let is_before = |id: &Id| said.get(id).is_some_and(|at| *at <= greeted);
                 found.extend(question.filter(is_before).map(|id| id.0));
             }
             _ => {}
