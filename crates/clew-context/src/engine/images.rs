@@ -136,16 +136,5 @@ fn whose(collected: &Collected, prepared: &Prepared, message: MessageId) -> Opti
 
 /// Whether a file claims to be an image; its bytes tell whether it is one.
 fn is_image(file: &Attachment) -> bool {
-    let kind = file.content_type.as_deref().unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if ImageKind::ALL
-        .iter()
-        .any(|known| known.media_type() == kind)
-    {
-        return true;
-    }
-    let ending = file.filename.rsplit_once('.');
-    let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
-    let unknown = kind.is_empty() || kind == "application/octet-stream";
-    unknown && ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+    file.claims_to_be(|kind| ImageKind::from_word(kind).is_some(), &ENDINGS)
 }
