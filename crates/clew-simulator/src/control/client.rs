@@ -183,7 +183,7 @@ impl Simulator {
     pub fn offered(&self, user: Id, channel: Id) -> Vec<Value> {
         self.shared.read(|state| {
             let held = state.world.permissions(user, channel);
-            let direct = state.guild_of(channel).is_none();
+            let direct = state.world.guild_of(channel).is_none();
             let commands = state.commands_in(channel).filter(|body| {
                 let needed = body["default_member_permissions"].as_str();
                 let needed = needed.and_then(|needed| needed.parse().ok()).unwrap_or(0);
@@ -293,7 +293,7 @@ impl State {
 
     /// The commands of a channel's guild, and the global ones for this kind of channel.
     fn commands_in(&self, channel: Id) -> impl Iterator<Item = &Value> {
-        let guild = self.guild_of(channel);
+        let guild = self.world.guild_of(channel);
         let context = Value::from(u8::from(guild.is_none()));
         let commands = self.world.commands.iter().filter(move |command| {
             let contexts = command.body["contexts"].as_array();

@@ -132,24 +132,16 @@ impl Use {
     }
 }
 
-impl Simulator {
+acts! {
     /// Somebody uses the bot; returns the interaction's id.
-    pub fn interact(&self, channel: Id, user: Id, used: &Use) -> Id {
-        self.shared
-            .with(|state| state.interact(channel, user, used))
-    }
-
+    with interact(channel: Id, user: Id, used: &Use) -> Id =
+        |state| state.interact(channel, user, used);
     /// The current state of an interaction: its callback and its messages.
-    pub fn interaction(&self, id: Id) -> Option<Interaction> {
-        self.shared
-            .read(|state| state.world.interactions.get(&id).cloned())
-    }
-
+    read interaction(id: Id) -> Option<Interaction> =
+        |state| state.world.interactions.get(&id).cloned();
     /// The messages that answered an interaction, the first answer first.
-    pub fn interaction_answers(&self, id: Id) -> Vec<Message> {
-        self.shared
-            .read(|state| state.world.answers_to(id).cloned().collect())
-    }
+    read interaction_answers(id: Id) -> Vec<Message> =
+        |state| state.world.answers_to(id).cloned().collect();
 }
 
 impl State {
@@ -171,7 +163,7 @@ impl State {
             followups: Vec::new(),
         };
         let object = self.interaction_object(&interaction, used);
-        let guild = self.guild_of(channel);
+        let guild = self.world.guild_of(channel);
         self.world.interactions.insert(id, interaction);
         self.emit("INTERACTION_CREATE", 0, guild, &object);
         id
