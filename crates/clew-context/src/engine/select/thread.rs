@@ -129,12 +129,11 @@ fn kept(
             NamedMessage::None => {}
             NamedMessage::Known(message) if message.id == trigger.id => {}
             NamedMessage::Known(message) => {
-                match us.rejects_pointed_at(message, limits.include_pointed_apps) {
-                    Some(reason) => selection.leave_out(message.id, reason, place),
-                    None => {
-                        let pick = || Pick::new(message, place, true, 0);
-                        kept.entry(message.id).or_insert_with(pick);
-                    }
+                if let Some(reason) = us.rejects_pointed_at(message, limits.include_pointed_apps) {
+                    selection.leave_out(message.id, reason, place);
+                } else {
+                    let pick = || Pick::new(message, place, true, 0);
+                    kept.entry(message.id).or_insert_with(pick);
                 }
             }
             NamedMessage::Deleted(id) => selection.mark_deleted(*id, place),
