@@ -79,13 +79,13 @@ impl<'a> Live<'a> {
     }
 
     /// Makes a call, and tells of it once it is over.
-    async fn noted<T>(
+    async fn noted<T, F: Future<Output = Result<T, RestError>>>(
         &self,
         path: impl FnOnce() -> String,
-        call: impl Future<Output = Result<T, RestError>>,
+        call: impl FnOnce() -> F,
     ) -> Result<T, FetchError> {
         let began = self.calls.map(|log| (log, Instant::now()));
-        let answer = call.await;
+        let answer = call().await;
         if let Some((log, began)) = began {
             log(ReadCall {
                 path: path(),
@@ -114,7 +114,7 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<MessagePage, FetchError> {
         let path = || Query::Page(channel, cursor, limit).path();
-        let page = self.reader.page(channel, cursor, limit, deadline);
+        let page = || self.reader.page(channel, cursor, limit, deadline);
         self.noted(path, page).await
     }
 
@@ -125,12 +125,12 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<Message, FetchError> {
         let path = || Query::Message(channel, id).path();
-        let message = self.reader.message(channel, id, deadline);
+        let message = || self.reader.message(channel, id, deadline);
         self.noted(path, message).await
     }
 
     async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
-        let channel = self.reader.channel(id, deadline);
+        let channel = || self.reader.channel(id, deadline);
         let channel = self.noted(|| Query::Channel(id).path(), channel).await?;
         let parent = self.parents.zip(channel.parent);
         Ok(match parent.and_then(|(parents, parent)| parents(parent)) {
@@ -140,7 +140,7 @@ impl Source for Live<'_> {
     }
 
     async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, FetchError> {
-        let guild = self.reader.guild(id, deadline);
+        let guild = || self.reader.guild(id, deadline);
         self.noted(|| format!("guilds/{id}"), guild).await
     }
 
@@ -151,7 +151,7 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<Vec<RoleId>, FetchError> {
         let path = || format!("guilds/{guild}/members/{user}");
-        let roles = self.reader.member_roles(guild, user, deadline);
+        let roles = || self.reader.member_roles(guild, user, deadline);
         self.noted(path, roles).await
     }
 
@@ -162,7 +162,7 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<bool, FetchError> {
         let path = || format!("channels/{thread}/thread-members/{user}");
-        let member = self.reader.thread_member(thread, user, deadline);
+        let member = || self.reader.thread_member(thread, user, deadline);
         self.noted(path, member).await
     }
 
@@ -172,7 +172,7 @@ impl Source for Live<'_> {
         max_bytes: u64,
         deadline: Instant,
     ) -> Result<String, FetchError> {
-        let text = self.reader.file(&file.url, max_bytes, deadline);
+        let text = || self.reader.file(&file.url, max_bytes, deadline);
         self.noted(|| file.url.to_string(), text).await
     }
 
@@ -181,7 +181,7 @@ impl Source for Live<'_> {
         file: &Attachment,
         deadline: Instant,
     ) -> Result<Vec<u8>, FetchError> {
-        let bytes = self.reader.whole_file(&file.url, file.size, deadline);
+        let bytes = || self.reader.whole_file(&file.url, file.size, deadline);
         self.noted(|| file.url.to_string(), bytes).await
     }
 

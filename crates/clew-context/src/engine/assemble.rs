@@ -90,33 +90,17 @@ pub(super) fn assemble(parts: &PromptParts<'_>) -> Prompt {
     let stored_messages = parts.history.len() + parts.recalled.len();
     let dedup = stored_messages - history.len() - recalled.len();
     let nonce = nonce::derive(parts.secret, parts.scope, texts(parts));
+    let of_user = |text: String| (Role::User, text);
+    let memory = memory(parts.profiles, parts.asker, &nonce);
+    let before = block(parts.block, &nonce).into_iter().chain(memory);
+    let history_texts = history.iter().map(|message| stored(message, &nonce));
+    let exchanges = exchanges(&recalled, parts.our_name, &nonce).into_iter();
+    let after = exchanges.chain(offers(parts.offers, &nonce));
+    let after = after.chain([question(parts, &nonce)]).map(of_user);
     let mut messages = vec![ChatMessage::new(Role::System, system(parts, &nonce))];
-    if !parts.block.entries.is_empty() || parts.block.title.is_some() {
-        let inside = frame::block(parts.block);
-        push(
-            &mut messages,
-            Role::User,
-            frame::wrap(FrameKind::Context, &nonce, &inside),
-        );
-    }
-    if let Some(memory) = memory(parts.profiles, parts.asker, &nonce) {
-        push(&mut messages, Role::User, memory);
-    }
-    for message in &history {
-        let (role, text) = stored(message, &nonce);
+    for (role, text) in before.map(of_user).chain(history_texts).chain(after) {
         push(&mut messages, role, text);
     }
-    if !recalled.is_empty() {
-        push(
-            &mut messages,
-            Role::User,
-            exchanges(&recalled, parts.our_name, &nonce),
-        );
-    }
-    if !parts.offers.is_empty() {
-        push(&mut messages, Role::User, offers(parts.offers, &nonce));
-    }
-    push(&mut messages, Role::User, question(parts, &nonce));
     let chars = messages
         .iter()
         .flat_map(ChatMessage::texts)
@@ -190,6 +174,11 @@ fn stored(message: &HistoryMessage, nonce: &str) -> (Role, String) {
     }
 }
 
+fn block(block: &Block, nonce: &str) -> Option<String> {
+    let is_empty = block.entries.is_empty() && block.title.is_none();
+    (!is_empty).then(|| frame::wrap(FrameKind::Context, nonce, &frame::block(block)))
+}
+
 fn memory(profiles: &Profiles, asker: &str, nonce: &str) -> Option<String> {
     let mut inside = String::new();
     facts(&mut inside, &format!("About {asker}:"), &profiles.user);
@@ -254,20 +243,18 @@ fn question(parts: &PromptParts<'_>, nonce: &str) -> String {
 
 /// Earlier exchanges that resemble the question. They stand last of what is remembered:
 /// they change with each question, and what comes before them may be cached.
-fn exchanges(messages: &[&HistoryMessage], our_name: &str, nonce: &str) -> String {
+fn exchanges(messages: &[&HistoryMessage], our_name: &str, nonce: &str) -> Option<String> {
     let head = "From earlier in this conversation, found because it resembles the question; it \
                 may be out of date:";
-    let inside = frame::recalled(messages, our_name);
-    let framed = frame::wrap(FrameKind::Recalled, nonce, &inside);
-    format!("{}\n{framed}", frame::marked(nonce, head))
+    let inside = || frame::recalled(messages, our_name);
+    (!messages.is_empty()).then(|| frame::headed(head, FrameKind::Recalled, nonce, &inside()))
 }
 
 /// Earlier results of tools, of which only these lines are shown.
-fn offers(lines: &[String], nonce: &str) -> String {
+fn offers(lines: &[String], nonce: &str) -> Option<String> {
     let head = "Results of your tools from earlier in this conversation; read_output reads them:";
-    let inside = lines.join("\n") + "\n";
-    let framed = frame::wrap(FrameKind::ToolResult, nonce, &inside);
-    format!("{}\n{framed}", frame::marked(nonce, head))
+    let inside = || lines.join("\n") + "\n";
+    (!lines.is_empty()).then(|| frame::headed(head, FrameKind::ToolResult, nonce, &inside()))
 }
 
 /// Every text of the prompt that could try to forge the nonce.

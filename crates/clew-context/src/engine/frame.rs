@@ -47,6 +47,11 @@ pub fn wrap(kind: FrameKind, nonce: &str, inside: &str) -> String {
     format!("<{kind} {nonce}>\n{inside}</{kind} {nonce}>")
 }
 
+/// A marked line, and a frame below it.
+pub(super) fn headed(head: &str, kind: FrameKind, nonce: &str, inside: &str) -> String {
+    format!("{}\n{}", marked(nonce, head), wrap(kind, nonce, inside))
+}
+
 /// A line outside all frames, marked with the nonce.
 pub fn marked(nonce: &str, line: &str) -> String {
     format!("[{nonce}] {line}")

@@ -85,10 +85,13 @@ pub fn with_images(
     let mut messages = prepared.prompt.messages.clone();
     if let Some(question) = messages.pop_if(|_| !shown.is_empty()) {
         let nonce = &prepared.prompt.nonce;
-        let head = frame::marked(nonce, "The images beside this text, in order:");
-        let lines = frame::wrap(FrameKind::Images, nonce, &lines.replace(nonce, ""));
+        let (head, lines) = (
+            "The images beside this text, in order:",
+            lines.replace(nonce, ""),
+        );
+        let framed = frame::headed(head, FrameKind::Images, nonce, &lines);
         messages.push(ChatMessage::WithImages {
-            content: format!("{}\n\n{head}\n{lines}", question.content()),
+            content: format!("{}\n\n{framed}", question.content()),
             images: shown,
         });
     }
