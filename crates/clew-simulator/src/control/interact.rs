@@ -80,12 +80,12 @@ impl Choice {
 
     fn object(&self, focused: bool) -> Value {
         let mut object = json!({"name": self.name, "type": self.kind});
-        if self.kind > 2 {
-            object["value"] = self.value.clone();
-        } else {
+        if self.kind <= 2 {
             object["options"] = objects(&self.options, focused);
+            return object;
         }
-        if focused && self.kind > 2 {
+        object["value"] = self.value.clone();
+        if focused {
             object["focused"] = true.into();
         }
         object
@@ -112,22 +112,15 @@ impl Use {
         }
     }
 
-    fn name(&self) -> &str {
+    /// The interaction's type, what is used, and the message that it is about.
+    fn about(&self) -> (u8, &str, Option<Id>) {
         match self {
-            Self::Slash { name, .. }
-            | Self::Autocomplete { name, .. }
-            | Self::OnMessage { name, .. } => name,
-            Self::Component { custom_id, .. } => custom_id,
-        }
-    }
-
-    /// The interaction's type and the message it is about.
-    fn kind(&self) -> (u8, Option<Id>) {
-        match self {
-            Self::Slash { .. } => (2, None),
-            Self::Autocomplete { .. } => (4, None),
-            Self::OnMessage { message, .. } => (2, Some(*message)),
-            Self::Component { message, .. } => (3, Some(*message)),
+            Self::Slash { name, .. } => (2, name, None),
+            Self::Autocomplete { name, .. } => (4, name, None),
+            Self::OnMessage { name, message } => (2, name, Some(*message)),
+            Self::Component {
+                message, custom_id, ..
+            } => (3, custom_id, Some(*message)),
         }
     }
 }
@@ -147,12 +140,12 @@ acts! {
 impl State {
     pub(super) fn interact(&mut self, channel: Id, user: Id, used: &Use) -> Id {
         let id = self.world.fresh_id();
-        let (kind, message) = used.kind();
+        let (kind, name, message) = used.about();
         let interaction = Interaction {
             id,
             token: format!("aW50ZXJhY3Rpb246{id}"),
             kind,
-            name: used.name().to_owned(),
+            name: name.to_owned(),
             user,
             channel,
             message,
@@ -222,15 +215,13 @@ impl State {
             json!({"id": id.json(), "name": name, "type": kind})
         };
         match used {
-            Use::Slash { name, options } => {
+            Use::Slash { name, options } | Use::Autocomplete { name, options } => {
+                let typing = matches!(used, Use::Autocomplete { .. });
                 let mut data = named(name, 1);
-                data["options"] = objects(options, false);
-                data["resolved"] = self.resolve(guild, options);
-                data
-            }
-            Use::Autocomplete { name, options } => {
-                let mut data = named(name, 1);
-                data["options"] = objects(options, true);
+                data["options"] = objects(options, typing);
+                if !typing {
+                    data["resolved"] = self.resolve(guild, options);
+                }
                 data
             }
             Use::OnMessage { name, message } => {
