@@ -21,6 +21,9 @@ const MAX_SERVERS: usize = 50;
 const MAX_NAMED: usize = 5;
 /// With less of a day's session starts left, a crash loop may have used them up.
 const FEW_STARTS: u32 = 50;
+/// What to do while Discord does not answer.
+const TRY_AGAIN: &str = "try again: Discord's status is at https://discordstatus.com";
+
 /// Ids tell the time of messages; a clock that is further off makes ages wrong.
 const MAX_SKEW: Duration = Duration::from_secs(5);
 
@@ -100,27 +103,20 @@ fn intents(config: &Config, application: &Application) -> Finding {
 }
 
 async fn session_starts(rest: &Rest) -> Finding {
-    match rest.gateway(soon()).await {
-        Ok(info) if info.session_start_limit.remaining < FEW_STARTS => {
-            let limit = info.session_start_limit;
-            let (left, hours) = (limit.remaining, limit.reset_after / 3_600_000);
-            let found = format!("{left} session starts left of {} today", limit.total);
-            let remedy = format!(
-                "find out what restarts the bot; there are new ones in {hours} h, and with none left \
-                 Discord resets the token"
-            );
-            Finding::warning("gateway", found, remedy)
-        }
-        Ok(info) => {
-            let limit = info.session_start_limit;
-            let found = format!("{} of {} session starts left", limit.remaining, limit.total);
-            Finding::ok("gateway", found)
-        }
-        Err(error) => {
-            let remedy = "try again: Discord's status is at https://discordstatus.com";
-            Finding::failed("gateway", error.to_string(), remedy)
-        }
+    let limit = match rest.gateway(soon()).await {
+        Ok(info) => info.session_start_limit,
+        Err(error) => return Finding::failed("gateway", error.to_string(), TRY_AGAIN),
+    };
+    let (left, total, hours) = (limit.remaining, limit.total, limit.reset_after / 3_600_000);
+    if left >= FEW_STARTS {
+        return Finding::ok("gateway", format!("{left} of {total} session starts left"));
     }
+    let found = format!("{left} session starts left of {total} today");
+    let remedy = format!(
+        "find out what restarts the bot; there are new ones in {hours} h, and with none left \
+         Discord resets the token"
+    );
+    Finding::warning("gateway", found, remedy)
 }
 
 async fn clock(rest: &Rest) -> Finding {
@@ -154,10 +150,7 @@ async fn servers(
 ) {
     let guilds = match rest.own_guilds(soon()).await {
         Ok(guilds) => guilds,
-        Err(error) => {
-            let remedy = "try again: Discord's status is at https://discordstatus.com";
-            return tell(Finding::failed("server", error.to_string(), remedy));
-        }
+        Err(error) => return tell(Finding::failed("server", error.to_string(), TRY_AGAIN)),
     };
     if guilds.is_empty() {
         let remedy = format!("invite the bot: {}", invite(application.id));
@@ -190,33 +183,24 @@ async fn server(rest: &Rest, application: &Application, guild: &OwnGuild, survey
     if !survey {
         return Finding::ok("server", format!("{name}: our roles suffice"));
     }
-    match rest.channel_survey(guild.id, application.bot, soon()).await {
-        Ok(survey) if survey.unreadable.is_empty() => Finding::ok(
-            "server",
-            format!("{name}: all {} channels can be read", survey.channels),
-        ),
-        Ok(survey) => {
-            let named = survey.unreadable.iter().take(MAX_NAMED);
-            let named: Vec<String> = named.map(|channel| format!("#{channel}")).collect();
-            let closed = survey.unreadable.len();
-            let more = match closed.saturating_sub(named.len()) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            Finding::ok(
-                "server",
-                format!(
-                    "{name}: {} of {} channels can be read; not {}{more}",
-                    survey.channels - closed,
-                    survey.channels,
-                    named.join(", ")
-                ),
-            )
+    let survey = rest.channel_survey(guild.id, application.bot, soon()).await;
+    let (all, unreadable) = match survey {
+        Ok(survey) => (survey.channels, survey.unreadable),
+        Err(error) => {
+            let found = format!("{name}: not looked at: {error}");
+            return Finding::warning("server", found, TRY_AGAIN);
         }
-        Err(error) => Finding::warning(
-            "server",
-            format!("{name}: not looked at: {error}"),
-            "try again: Discord's status is at https://discordstatus.com",
-        ),
+    };
+    if unreadable.is_empty() {
+        return Finding::ok("server", format!("{name}: all {all} channels can be read"));
     }
+    let named = unreadable.iter().take(MAX_NAMED);
+    let named: Vec<String> = named.map(|channel| format!("#{channel}")).collect();
+    let more = match unreadable.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (open, named) = (all - unreadable.len(), named.join(", "));
+    let found = format!("{name}: {open} of {all} channels can be read; not {named}{more}");
+    Finding::ok("server", found)
 }

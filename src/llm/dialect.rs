@@ -72,22 +72,9 @@ impl Dialect {
 /// Whether a request with tools was refused because of them: by 400 or 422 (Ollama,
 /// vLLM, `LiteLLM`), 404 (`OpenRouter`), or 500 and 501 (llama.cpp without `--jinja`).
 fn refuses_tools(error: &Error) -> bool {
-    let (message, is_surely_ours) = match error {
-        Error::Rejected { message, .. } => (message, true),
-        Error::ModelNotFound { message }
-        | Error::Unavailable {
-            status: Some(500 | 501),
-            message,
-            ..
-        } => (message, false),
-        _ => return false,
+    let Some((message, is_surely_ours)) = error.objection() else {
+        return false;
     };
-    let message = message.to_lowercase();
-    let names_tools = ["tool", "function"]
-        .iter()
-        .any(|word| message.contains(word));
-    let says_why = ["support", "jinja"]
-        .iter()
-        .any(|word| message.contains(word));
-    names_tools && (is_surely_ours || says_why)
+    let says = |words: [&str; 2]| words.iter().any(|word| message.contains(word));
+    says(["tool", "function"]) && (is_surely_ours || says(["support", "jinja"]))
 }

@@ -175,6 +175,22 @@ impl Error {
         self
     }
 
+    /// The server's words in lower case, if they may be about a part of the request that it
+    /// does not take, and whether it surely means the request: rejections with 400 or 422
+    /// (Ollama, vLLM, `LiteLLM`); 404 (`OpenRouter`), 500 and 501 (llama.cpp) may mean it.
+    pub(super) fn objection(&self) -> Option<(String, bool)> {
+        match self {
+            Self::Rejected { message, .. } => Some((message.to_lowercase(), true)),
+            Self::ModelNotFound { message }
+            | Self::Unavailable {
+                status: Some(500 | 501),
+                message,
+                ..
+            } => Some((message.to_lowercase(), false)),
+            _ => None,
+        }
+    }
+
     fn message_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::Unauthorized { message }

@@ -52,18 +52,8 @@ pub(super) fn names_images(error: &Error) -> bool {
 }
 
 fn says(error: &Error, words: &[&str]) -> bool {
-    let (Error::Rejected { message, .. }
-    | Error::ModelNotFound { message }
-    | Error::Unavailable {
-        status: Some(500 | 501),
-        message,
-        ..
-    }) = error
-    else {
-        return false;
-    };
-    let message = message.to_lowercase();
-    words.iter().any(|word| message.contains(word))
+    let objection = error.objection();
+    objection.is_some_and(|(message, _)| words.iter().any(|word| message.contains(word)))
 }
 
 #[cfg(test)]

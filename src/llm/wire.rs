@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 mod content;
 mod tools;
@@ -22,7 +22,7 @@ pub(super) struct RequestBody<'a> {
     messages: Vec<RequestMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<StreamOptions>,
+    stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,11 +59,6 @@ struct RequestFunction<'a> {
     arguments: &'a str,
 }
 
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
-
 impl<'a> RequestBody<'a> {
     pub(super) fn new(
         settings: &'a ModelSettings,
@@ -87,9 +82,9 @@ impl<'a> RequestBody<'a> {
                 prompt.iter().map(RequestMessage::new).collect()
             },
             stream: true,
-            stream_options: dialect.asks_for_usage().then_some(StreamOptions {
-                include_usage: true,
-            }),
+            stream_options: dialect
+                .asks_for_usage()
+                .then(|| json!({"include_usage": true})),
             max_tokens,
             max_completion_tokens,
             temperature: settings.temperature.filter(|_| dialect.sets_temperature()),

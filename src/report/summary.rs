@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::line::{Line, always, maybe};
 use super::times::{Percentiles, millis};
-use super::top::{Others, Row, add_fields};
+use super::top::{Others, Row, add_fields, counts};
 use super::turns::OpenTurn;
 use super::usage::Usage;
 use clew_context::model::UnixMillis;
@@ -159,28 +159,23 @@ pub(super) struct CappedChannel {
     pub(super) caps: Capped,
 }
 
-/// How often caps left something out in a channel, or shortened it: by `MEM_MAX_MSGS`,
-/// `MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`, and either setting of an age.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Capped {
-    pub(super) msgs: u64,
-    pub(super) chars: u64,
-    pub(super) msg_chars: u64,
-    pub(super) age: u64,
+counts! {
+    /// How often caps left something out in a channel, or shortened it: by `MEM_MAX_MSGS`,
+    /// `MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`, and either setting of an age.
+    #[derive(Serialize)]
+    Capped by |row| [row.msgs + row.chars + row.msg_chars + row.age, row.dropped];
+    msgs, chars, msg_chars, age,
     /// Messages left out, by all caps.
-    pub(super) dropped: u64,
+    dropped,
 }
 
-/// How often limits turned somebody away.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct LimitCounts {
+counts! {
+    /// How often limits turned somebody away.
+    #[derive(Serialize)]
+    LimitCounts by |row| [row.refused, 0];
     /// By any of them.
-    pub(super) refused: u64,
-    pub(super) user_rate: u64,
-    pub(super) user_tokens: u64,
-    pub(super) guild_tokens: u64,
-    pub(super) queue_full: u64,
-    pub(super) busy: u64,
+    refused,
+    user_rate, user_tokens, guild_tokens, queue_full, busy,
 }
 
 /// How long a stage took.
@@ -334,27 +329,6 @@ impl SlowTurn {
         ];
         parts.sort_by(|one, other| other.1.total_cmp(&one.1));
         parts
-    }
-}
-
-impl Row for Capped {
-    fn weight(&self) -> [u64; 2] {
-        let blocks = self.msgs + self.chars + self.msg_chars + self.age;
-        [blocks, self.dropped]
-    }
-
-    fn add(&mut self, other: &Self) {
-        add_fields!(self, other; msgs, chars, msg_chars, age, dropped);
-    }
-}
-
-impl Row for LimitCounts {
-    fn weight(&self) -> [u64; 2] {
-        [self.refused, 0]
-    }
-
-    fn add(&mut self, other: &Self) {
-        add_fields!(self, other; refused, user_rate, user_tokens, guild_tokens, queue_full, busy);
     }
 }
 

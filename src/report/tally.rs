@@ -7,7 +7,7 @@ use super::Options;
 use super::line::{Line, Number, always, maybe};
 use super::summary::{Capped, Input, LimitCounts, SlowTurn};
 use super::times::Times;
-use super::top::{Count, Row, Top, add_fields};
+use super::top::{Count, Row, Top, add_fields, counts};
 use super::turns::OpenTurns;
 use super::usage::Usage;
 use clew_context::model::{OmitReason, Scene, UnixMillis};
@@ -85,21 +85,18 @@ pub(super) struct Timed {
     pub(super) times: Times<3>,
 }
 
-/// How often something could not be had.
-#[derive(Debug, Default)]
-pub(super) struct Fallbacks {
-    pub(super) events: u64,
+counts! {
+    /// How often something could not be had.
+    Fallbacks by |row| [row.events, row.turns];
+    events,
     /// Turns with at least one.
-    pub(super) turns: u64,
+    turns,
 }
 
-/// What a cap left out, and how many messages it shortened.
-#[derive(Debug, Default)]
-pub(super) struct Truncated {
-    pub(super) blocks: u64,
-    pub(super) kept: u64,
-    pub(super) dropped: u64,
-    pub(super) shortened: u64,
+counts! {
+    /// What a cap left out, and how many messages it shortened.
+    Truncated by |row| [row.blocks, row.dropped];
+    blocks, kept, dropped, shortened,
 }
 
 impl Timed {
@@ -117,26 +114,6 @@ impl Row for Timed {
     fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.times.merge(&other.times);
-    }
-}
-
-impl Row for Fallbacks {
-    fn weight(&self) -> [u64; 2] {
-        [self.events, self.turns]
-    }
-
-    fn add(&mut self, other: &Self) {
-        add_fields!(self, other; events, turns);
-    }
-}
-
-impl Row for Truncated {
-    fn weight(&self) -> [u64; 2] {
-        [self.blocks, self.dropped]
-    }
-
-    fn add(&mut self, other: &Self) {
-        add_fields!(self, other; blocks, kept, dropped, shortened);
     }
 }
 

@@ -23,6 +23,29 @@ macro_rules! add_fields {
 }
 pub(super) use add_fields;
 
+/// Defines a row of counts, and by what its list is sorted.
+macro_rules! counts {
+    ($(#[$meta:meta])* $row:ident by $weight:expr; $($(#[$about:meta])* $field:ident,)+) => {
+        $(#[$meta])*
+        #[derive(Debug, Default)]
+        pub(super) struct $row {
+            $($(#[$about])* pub(super) $field: u64,)+
+        }
+
+        impl Row for $row {
+            fn weight(&self) -> [u64; 2] {
+                let weight: fn(&Self) -> [u64; 2] = $weight;
+                weight(self)
+            }
+
+            fn add(&mut self, other: &Self) {
+                add_fields!(self, other; $($field),+);
+            }
+        }
+    };
+}
+pub(super) use counts;
+
 /// Names with what was counted for each, at least `KEPT` of them. While the bot's
 /// telemetry has at most twice as many names, all is exact; when it has more, those that
 /// weigh least are added together, and a name of them that comes again begins anew.

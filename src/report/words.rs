@@ -1,17 +1,6 @@
 //! Figures and names as people read them.
 
-/// `1,234,567`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub use clew_context::engine::shorten::with_thousands as grouped;
 
 /// `1 line`, `2 lines`.
 pub(super) fn many(number: u64, one: &str) -> String {

@@ -31,7 +31,9 @@ use crate::engine::chain::ChainLink;
 use crate::engine::eligible::is_blank;
 use crate::engine::links::GatheredLinks;
 use crate::engine::route;
-use crate::engine::select::{Gathered, recent_wants_more, tail_wants_more};
+use crate::engine::select::{
+    Gathered, GatheredThread, NamedMessage, recent_wants_more, tail_wants_more,
+};
 use crate::engine::target::Target;
 use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
 use crate::model::{
@@ -123,10 +125,8 @@ fn withhold_others(message: &mut Arc<Message>, opted_out: &OptedOut) {
 /// Whether the last messages of the channel will be read, as far as that is known before
 /// anything is fetched: what only pages show needs no request of its own then.
 pub fn reads_last_messages(turn: &TurnInput) -> bool {
-    match turn
-        .channel_kind()
-        .map(|kind| route::scene(turn.trigger(), Some(kind)))
-    {
+    let kind = turn.channel_kind();
+    match kind.map(|kind| route::scene(turn.trigger(), Some(kind))) {
         None | Some(Scene::Thread) => true,
         Some(Scene::Lone) => turn.is_bare() || turn.limits.lone_context != LoneContext::Off,
         Some(Scene::ReplyChain | Scene::Direct) => false,
@@ -182,16 +182,12 @@ async fn gather<S: Source>(
 
 async fn gather_thread<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
     let thread = thread::collect(turn, fetcher).await;
-    let mut window_update = WindowUpdate {
+    let named = [&thread.gathered.starter, &thread.gathered.pointed_at];
+    let named = named.into_iter().filter_map(NamedMessage::message);
+    let window_update = WindowUpdate {
         pages: thread.history.fetched_range(turn),
-        ..WindowUpdate::default()
+        single: named.map(|one| (one.channel, Arc::clone(one))).collect(),
     };
-    for found in [&thread.gathered.starter, &thread.gathered.pointed_at] {
-        let message = found.message();
-        window_update
-            .single
-            .extend(message.map(|message| (message.channel, Arc::clone(message))));
-    }
     SceneMessages {
         channel: thread.channel,
         target: thread.target,
@@ -245,33 +241,21 @@ async fn gather_last<S: Source>(
         wants_more(&messages[..before])
     };
     let history = history::collect(turn, fetcher, more).await;
-    let window_update = WindowUpdate {
-        pages: history.fetched_range(turn),
-        ..WindowUpdate::default()
-    };
-    SceneMessages {
-        window_update,
-        ..base(turn, gathered(history.messages))
-    }
+    let pages = history.fetched_range(turn);
+    let mut messages = base(turn, gathered(history.messages));
+    messages.window_update.pages = pages;
+    messages
 }
 
 async fn gather_chain<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
     if turn.trigger().replies_to().is_none() {
         return base(turn, Gathered::Nothing);
     }
-    let (gathered, walked) = reply_chain::collect(turn, fetcher).await;
-    let single = walked
-        .into_iter()
-        .map(|message| (message.channel, message))
-        .collect();
-    let window_update = WindowUpdate {
-        single,
-        ..WindowUpdate::default()
-    };
-    SceneMessages {
-        window_update,
-        ..base(turn, gathered)
-    }
+    let mut messages = base(turn, reply_chain::collect(turn, fetcher).await);
+    let walked = messages.gathered.messages().into_iter();
+    let single = walked.map(|one| (one.channel, Arc::clone(one)));
+    messages.window_update.single.extend(single);
+    messages
 }
 
 /// People cannot post empty messages: if one of theirs is blank, the message
@@ -279,24 +263,18 @@ async fn gather_chain<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> 
 fn without_content(gathered: &Gathered) -> Option<Stage> {
     let is_blanked =
         |message: &Arc<Message>| message.is_human() && !message.withheld && is_blank(message);
-    match gathered {
-        Gathered::Thread(thread) => thread
-            .messages
-            .iter()
-            .any(is_blanked)
-            .then_some(Stage::History),
-        Gathered::Tail(messages)
+    let (stage, is_found) = match gathered {
+        Gathered::Thread(GatheredThread { messages, .. })
+        | Gathered::Tail(messages)
         | Gathered::Recent(messages)
-        | Gathered::Conversation(messages) => {
-            messages.iter().any(is_blanked).then_some(Stage::History)
+        | Gathered::Conversation(messages) => (Stage::History, messages.iter().any(is_blanked)),
+        Gathered::Chain { links, .. } => {
+            let mut messages = links.iter().filter_map(ChainLink::message);
+            (Stage::Chain, messages.any(is_blanked))
         }
-        Gathered::Chain { links, .. } => links
-            .iter()
-            .filter_map(ChainLink::message)
-            .any(is_blanked)
-            .then_some(Stage::Chain),
-        Gathered::Nothing => None,
-    }
+        Gathered::Nothing => return None,
+    };
+    is_found.then_some(stage)
 }
 
 /// The asker may not read the history: only the trigger and the message it includes, which

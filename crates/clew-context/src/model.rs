@@ -12,6 +12,7 @@ mod id;
 mod image;
 mod interaction;
 mod message;
+mod number;
 mod opt_out;
 mod profile;
 mod proxy;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
+use twilight_http::request::channel::reaction::RequestReactionType;
 use twilight_http::request::{Form, Method, Request, RequestBuilder};
 
 pub use interaction::Callback;
@@ -116,9 +117,8 @@ impl Rest {
     ) -> Result<CreatedMessage, RestError> {
         let files = message.attachment.as_slice();
         let payload_to = |reply_to| payload(message, reply_to);
-        let first = self
-            .post(channel, &payload_to(message.reply_to), files, deadline)
-            .await;
+        let payload = payload_to(message.reply_to);
+        let first = self.put(channel, None, &payload, files, deadline).await;
         let refused = match first {
             Err(error) if message.reply_to.is_some() => dropped_reference(&error),
             _ => None,
@@ -126,7 +126,7 @@ impl Rest {
         let (body, reference_dropped) = match refused {
             Some(reason) => {
                 let alone = payload_to(None);
-                let body = self.post(channel, &alone, files, deadline).await?;
+                let body = self.put(channel, None, &alone, files, deadline).await?;
                 (body, Some(reason))
             }
             None => (first?, None),
@@ -140,34 +140,22 @@ impl Rest {
         })
     }
 
-    /// Posts a body with a nonce.
-    async fn post(
+    /// Posts a body with a nonce, or changes a message of ours.
+    async fn put(
         &self,
         channel: ChannelId,
+        message: Option<MessageId>,
         payload: &Value,
         files: &[FileUpload],
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
         let path = format!("channels/{channel}/messages");
-        let builder = || RequestBuilder::raw(Method::Post, path.clone());
-        let make = || with_body(builder(), payload, files);
+        let (method, path) = match message {
+            Some(id) => (Method::Patch, format!("{path}/{id}")),
+            None => (Method::Post, path),
+        };
+        let make = || with_body(RequestBuilder::raw(method, path.clone()), payload, files);
         self.repeat(make, RateLimitPool::Main, deadline).await
-    }
-
-    /// Changes a message of ours.
-    async fn patch(
-        &self,
-        channel: ChannelId,
-        id: MessageId,
-        payload: &Value,
-        files: &[FileUpload],
-        deadline: Instant,
-    ) -> Result<(), RestError> {
-        let path = format!("channels/{channel}/messages/{id}");
-        let builder = || RequestBuilder::raw(Method::Patch, path.clone());
-        let make = || with_body(builder(), payload, files);
-        let changed = self.repeat(make, RateLimitPool::Main, deadline).await;
-        changed.map(drop)
     }
 
     /// Replaces a message's text, and may attach a file; pings nobody.
@@ -181,8 +169,9 @@ impl Rest {
         text: &MessageText<'_>,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        self.patch(channel, id, &text.body(), text.files(), deadline)
-            .await
+        let (body, files) = (text.body(), text.files());
+        let changed = self.put(channel, Some(id), &body, files, deadline);
+        changed.await.map(drop)
     }
 
     /// Adds a button under a message of ours, which has none.
@@ -197,7 +186,8 @@ impl Rest {
         deadline: Instant,
     ) -> Result<(), RestError> {
         let payload = answer::only_button(button);
-        self.patch(channel, id, &payload, &[], deadline).await
+        let changed = self.put(channel, Some(id), &payload, &[], deadline);
+        changed.await.map(drop)
     }
 
     /// Deletes a message; it is no error if it is already gone.
@@ -229,7 +219,7 @@ impl Rest {
         emoji: &str,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let emoji = percent_encoded(emoji);
+        let emoji = RequestReactionType::Unicode { name: emoji };
         let path = format!("channels/{channel}/messages/{id}/reactions/{emoji}/@me");
         self.aside(Method::Put, path, deadline).await
     }
@@ -295,21 +285,16 @@ fn dropped_reference(error: &RestError) -> Option<Fallback> {
 /// Create Message's body. `allowed_mentions` is always complete: Discord parses
 /// the text for any kind left out.
 fn payload(message: &NewMessage, reply_to: Option<MessageId>) -> Value {
-    let mut payload = json!({
-        "content": message.content,
-        "flags": FLAGS.0,
-        "allowed_mentions": {
-            "parse": [],
-            "users": [],
-            "replied_user": message.ping_replied && reply_to.is_some(),
-        },
-    });
+    let text = MessageText {
+        content: &message.content,
+        file: message.attachment.as_ref(),
+    };
+    let mut payload = text.body();
+    payload["allowed_mentions"]["users"] = json!([]);
+    payload["allowed_mentions"]["replied_user"] = json!(message.ping_replied && reply_to.is_some());
     enforce_nonce(&mut payload, &message.nonce);
     if let Some(id) = reply_to {
         payload["message_reference"] = json!({"message_id": id});
-    }
-    if message.attachment.is_some() {
-        payload["attachments"] = answer::attachments(message.attachment.as_slice());
     }
     payload
 }
@@ -363,18 +348,6 @@ fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
     posted(body).map(|posted| posted.id)
 }
 
-/// Encodes one path segment.
-fn percent_encoded(text: &str) -> String {
-    let encode = |byte: u8| {
-        if byte.is_ascii_alphanumeric() {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
-        }
-    };
-    text.bytes().map(encode).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -405,7 +378,6 @@ mod tests {
 
     #[test]
     fn names_stay_in_their_places() {
-        assert_eq!(percent_encoded("👍"), "%F0%9F%91%8D");
         assert_eq!(header_safe("a\"\r\nX: y.md"), "a___X: y.md");
     }
 }

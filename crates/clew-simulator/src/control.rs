@@ -1,6 +1,21 @@
 //! Actions that a test performs while the bot under test is connected. Each one
 //! changes the world and is dispatched to the gateway.
 
+/// Declares methods that do one thing with the state, or read one thing of it.
+macro_rules! acts {
+    ($(
+        $(#[$doc:meta])+
+        $how:ident $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = |$state:ident| $act:expr;
+    )+) => {
+        impl Simulator {$(
+            $(#[$doc])+
+            pub fn $name(&self $(, $arg: $type)*) $(-> $result)? {
+                self.shared.$how(|$state| $act)
+            }
+        )+}
+    };
+}
+
 mod client;
 mod faulty;
 mod interact;
@@ -64,18 +79,6 @@ impl Simulator {
         });
     }
 
-    /// Deletes a message; returns false if it does not exist.
-    pub fn delete(&self, channel: Id, message: Id) -> bool {
-        self.shared
-            .with(|state| state.remove_message(channel, message))
-    }
-
-    /// Deletes messages in bulk.
-    pub fn bulk_delete(&self, channel: Id, messages: &[Id]) {
-        self.shared
-            .with(|state| state.remove_messages(channel, messages));
-    }
-
     /// Pins a message: the message changes, and a notice of type 6 is posted.
     pub fn pin(&self, channel: Id, message: Id, by: Id) -> Id {
         self.shared.with(|state| {
@@ -88,35 +91,6 @@ impl Simulator {
             let notice = state.world.compose(channel, by, draft);
             state.publish(notice)
         })
-    }
-
-    /// Reacts to a message.
-    pub fn react(&self, channel: Id, message: Id, emoji: &str, user: Id) {
-        self.shared
-            .with(|state| state.add_reaction(channel, message, emoji, user));
-    }
-
-    /// Takes a user's reaction back.
-    pub fn unreact(&self, channel: Id, message: Id, emoji: &str, user: Id) {
-        self.shared
-            .with(|state| state.remove_reaction(channel, message, emoji, user));
-    }
-
-    /// Shows that a user is typing.
-    pub fn type_in(&self, channel: Id, user: Id) {
-        self.shared.with(|state| state.emit_typing(channel, user));
-    }
-
-    /// Opens a thread from a message; the thread's id is the message's.
-    pub fn thread_from(&self, channel: Id, message: Id, title: &str, owner: Id) -> Id {
-        self.shared
-            .with(|state| state.open_thread_from(channel, message, title, owner))
-    }
-
-    /// Opens a public or private thread that is not started from a message.
-    pub fn thread(&self, channel: Id, kind: ChannelKind, title: &str, owner: Id) -> Id {
-        self.shared
-            .with(|state| state.open_thread(channel, kind, title, owner))
     }
 
     /// Opens a post in a forum or media channel.
@@ -162,18 +136,6 @@ impl Simulator {
         });
     }
 
-    /// Adds a user to a thread.
-    pub fn join_thread(&self, thread: Id, user: Id) {
-        self.shared
-            .with(|state| state.add_thread_member(thread, user));
-    }
-
-    /// Removes a user from a thread.
-    pub fn leave_thread(&self, thread: Id, user: Id) {
-        self.shared
-            .with(|state| state.remove_thread_member(thread, user));
-    }
-
     /// Adds a channel to a guild.
     pub fn channel(&self, guild: Id, kind: ChannelKind, name: &str) -> Id {
         self.shared.with(|state| {
@@ -181,11 +143,6 @@ impl Simulator {
             state.emit_channel("CHANNEL_CREATE", channel);
             channel
         })
-    }
-
-    /// Deletes a channel with its threads, or a thread.
-    pub fn delete_channel(&self, channel: Id) {
-        self.shared.with(|state| state.remove_channel(channel));
     }
 
     /// Sets a role's or member's overwrite. As on Discord, the bot is told even if
@@ -209,18 +166,6 @@ impl Simulator {
         })
     }
 
-    /// The bot's current messages in a channel, oldest first.
-    pub fn answers(&self, channel: Id) -> Vec<Message> {
-        self.shared
-            .read(|state| state.world.answers_in(channel).unwrap_or_default())
-    }
-
-    /// The current ephemeral messages, oldest first.
-    pub fn ephemeral(&self) -> Vec<Message> {
-        self.shared
-            .read(|state| state.world.ephemeral.values().cloned().collect())
-    }
-
     /// The registered commands as the API shows them, each with its guild if it is
     /// a guild command.
     pub fn commands(&self) -> Vec<(Option<Id>, Value)> {
@@ -229,14 +174,41 @@ impl Simulator {
             commands.map(|c| (c.guild, c.body.clone())).collect()
         })
     }
+}
 
+acts! {
+    /// Deletes a message; returns false if it does not exist.
+    with delete(channel: Id, message: Id) -> bool = |state| state.remove_message(channel, message);
+    /// Deletes messages in bulk.
+    with bulk_delete(channel: Id, messages: &[Id]) =
+        |state| state.remove_messages(channel, messages);
+    /// Reacts to a message.
+    with react(channel: Id, message: Id, emoji: &str, user: Id) =
+        |state| state.add_reaction(channel, message, emoji, user);
+    /// Takes a user's reaction back.
+    with unreact(channel: Id, message: Id, emoji: &str, user: Id) =
+        |state| state.remove_reaction(channel, message, emoji, user);
+    /// Shows that a user is typing.
+    with type_in(channel: Id, user: Id) = |state| state.emit_typing(channel, user);
+    /// Opens a thread from a message; the thread's id is the message's.
+    with thread_from(channel: Id, message: Id, title: &str, owner: Id) -> Id =
+        |state| state.open_thread_from(channel, message, title, owner);
+    /// Opens a public or private thread that is not started from a message.
+    with thread(channel: Id, kind: ChannelKind, title: &str, owner: Id) -> Id =
+        |state| state.open_thread(channel, kind, title, owner);
+    /// Adds a user to a thread.
+    with join_thread(thread: Id, user: Id) = |state| state.add_thread_member(thread, user);
+    /// Removes a user from a thread.
+    with leave_thread(thread: Id, user: Id) = |state| state.remove_thread_member(thread, user);
+    /// Deletes a channel with its threads, or a thread.
+    with delete_channel(channel: Id) = |state| state.remove_channel(channel);
+    /// The bot's current messages in a channel, oldest first.
+    read answers(channel: Id) -> Vec<Message> =
+        |state| state.world.answers_in(channel).unwrap_or_default();
+    /// The current ephemeral messages, oldest first.
+    read ephemeral() -> Vec<Message> = |state| state.world.ephemeral.values().cloned().collect();
     /// The bot's user id.
-    pub fn bot(&self) -> Id {
-        self.shared.read(|state| state.world.bot)
-    }
-
+    read bot() -> Id = |state| state.world.bot;
     /// The token that the simulator accepts.
-    pub fn token(&self) -> String {
-        self.shared.read(|state| state.world.token.clone())
-    }
+    read token() -> String = |state| state.world.token.clone();
 }

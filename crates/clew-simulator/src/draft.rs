@@ -126,69 +126,6 @@ impl Draft {
         Self::new("").kind(kind)
     }
 
-    /// Sets the message type.
-    #[must_use]
-    pub fn kind(mut self, kind: u8) -> Self {
-        self.kind = Some(kind);
-        self
-    }
-
-    /// Makes it a reply that mentions the author of the other message.
-    #[must_use]
-    pub fn reply_to(mut self, message: Id) -> Self {
-        self.reply_to = Some(message);
-        self
-    }
-
-    /// Makes the reply not mention the other message's author.
-    #[must_use]
-    pub fn without_ping(mut self) -> Self {
-        self.ping = false;
-        self
-    }
-
-    /// Makes it a forward of a message in any channel.
-    #[must_use]
-    pub fn forward_of(mut self, channel: Id, message: Id) -> Self {
-        self.forward_of = Some((channel, message));
-        self
-    }
-
-    /// Sets a reference that is neither reply nor forward.
-    #[must_use]
-    pub fn reference(mut self, reference: Reference) -> Self {
-        self.reference = Some(reference);
-        self
-    }
-
-    /// Sets a `referenced_message` other than Discord's usual one.
-    #[must_use]
-    pub fn referenced(mut self, referenced: Referenced) -> Self {
-        self.referenced = referenced;
-        self
-    }
-
-    /// Adds an embed.
-    #[must_use]
-    pub fn embed(mut self, embed: Value) -> Self {
-        self.embeds.push(embed);
-        self
-    }
-
-    /// Adds a file.
-    #[must_use]
-    pub fn attachment(mut self, file: File) -> Self {
-        self.attachments.push(file);
-        self
-    }
-
-    /// Adds a sticker.
-    #[must_use]
-    pub fn sticker(mut self, name: &str) -> Self {
-        self.stickers.push(name.to_owned());
-        self
-    }
-
     /// Sets a poll.
     #[must_use]
     pub fn poll(mut self, question: &str, answers: &[&str]) -> Self {
@@ -207,48 +144,54 @@ impl Draft {
         self.components = components;
         self
     }
+}
 
+/// Declares methods that change a draft and return it.
+macro_rules! setters {
+    ($($(#[$doc:meta])+ $name:ident($draft:ident $(, $value:ident: $type:ty)*) => $change:expr;)+) => {
+        impl Draft {$(
+            $(#[$doc])+
+            #[must_use]
+            pub fn $name(self $(, $value: $type)*) -> Self {
+                let mut $draft = self;
+                $change;
+                $draft
+            }
+        )+}
+    };
+}
+
+setters! {
+    /// Sets the message type.
+    kind(draft, kind: u8) => draft.kind = Some(kind);
+    /// Makes it a reply that mentions the author of the other message.
+    reply_to(draft, message: Id) => draft.reply_to = Some(message);
+    /// Makes the reply not mention the other message's author.
+    without_ping(draft) => draft.ping = false;
+    /// Makes it a forward of a message in any channel.
+    forward_of(draft, channel: Id, message: Id) => draft.forward_of = Some((channel, message));
+    /// Sets a reference that is neither reply nor forward.
+    reference(draft, reference: Reference) => draft.reference = Some(reference);
+    /// Sets a `referenced_message` other than Discord's usual one.
+    referenced(draft, referenced: Referenced) => draft.referenced = referenced;
+    /// Adds an embed.
+    embed(draft, embed: Value) => draft.embeds.push(embed);
+    /// Adds a file.
+    attachment(draft, file: File) => draft.attachments.push(file);
+    /// Adds a sticker.
+    sticker(draft, name: &str) => draft.stickers.push(name.to_owned());
     /// Makes it a webhook's message, under this name; the author given is the webhook's id.
-    #[must_use]
-    pub fn webhook(mut self, name: &str) -> Self {
-        self.webhook = Some(name.to_owned());
-        self
-    }
-
+    webhook(draft, name: &str) => draft.webhook = Some(name.to_owned());
     /// Makes the webhook an application's own.
-    #[must_use]
-    pub fn application(mut self, application: impl Into<Id>) -> Self {
-        self.application = Some(application.into());
-        self
-    }
-
+    application(draft, application: impl Into<Id>) => draft.application = Some(application.into());
     /// Adds message flags.
-    #[must_use]
-    pub fn flags(mut self, flags: u64) -> Self {
-        self.flags |= flags;
-        self
-    }
-
+    flags(draft, flags: u64) => draft.flags |= flags;
     /// Sets when it was posted, in Unix milliseconds.
-    #[must_use]
-    pub fn at_ms(mut self, unix_ms: i64) -> Self {
-        self.at_ms = Some(unix_ms);
-        self
-    }
-
+    at_ms(draft, unix_ms: i64) => draft.at_ms = Some(unix_ms);
     /// Sets the id.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<Id>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
+    id(draft, id: impl Into<Id>) => draft.id = Some(id.into());
     /// Sets when it was edited, in Unix milliseconds.
-    #[must_use]
-    pub fn edited_ms(mut self, unix_ms: i64) -> Self {
-        self.edited_ms = Some(unix_ms);
-        self
-    }
+    edited_ms(draft, unix_ms: i64) => draft.edited_ms = Some(unix_ms);
 }
 
 impl From<&str> for Draft {

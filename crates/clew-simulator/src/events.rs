@@ -80,7 +80,7 @@ impl State {
             channel,
             json!({"user_id": user.json(), "timestamp": seconds}),
         );
-        if let Some(member) = self.world.member_of(self.guild_of(channel), user) {
+        if let Some(member) = self.world.member_of(self.world.guild_of(channel), user) {
             data["member"] = render::member(&self.world, member, true);
         }
         self.emit_in_channel("TYPING_START", channel, &data, intent::TYPING);
@@ -174,11 +174,6 @@ impl State {
         self.emit(name, intents, Some(guild), data);
     }
 
-    /// The guild of a channel.
-    pub(super) fn guild_of(&self, channel: Id) -> Option<Id> {
-        self.world.channels.get(&channel)?.guild
-    }
-
     /// A property of a thread; false for channels that are not threads.
     pub(super) fn thread_flag(
         &self,
@@ -202,7 +197,7 @@ impl State {
         if !self.world.sees(self.world.bot, channel) {
             return;
         }
-        let guild = self.guild_of(channel);
+        let guild = self.world.guild_of(channel);
         let intents = intents[usize::from(guild.is_none())];
         self.emit(name, intents, guild, data);
     }
@@ -210,7 +205,7 @@ impl State {
     /// Adds the channel's id and, if there is one, the guild's.
     fn located(&self, channel: Id, mut data: Value) -> Value {
         data["channel_id"] = channel.json();
-        if let Some(guild) = self.guild_of(channel) {
+        if let Some(guild) = self.world.guild_of(channel) {
             data["guild_id"] = guild.json();
         }
         data

@@ -105,9 +105,6 @@ pub(super) fn interaction_metadata(world: &World, interaction: &Interaction) -> 
 
 /// The owner of the installation: the guild, or "0" in a direct message.
 pub(super) fn owner_of(world: &World, interaction: &Interaction) -> Value {
-    let channel = world.channels.get(&interaction.channel);
-    channel
-        .and_then(|channel| channel.guild)
-        .unwrap_or(Id(0))
-        .json()
+    let guild = world.guild_of(interaction.channel);
+    guild.unwrap_or(Id(0)).json()
 }

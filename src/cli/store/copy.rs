@@ -73,14 +73,9 @@ async fn copy(from: &Store, to: &Store, lossy: bool) -> Result<Option<Copied>, F
         };
         failure.context("nothing was copied")
     })?;
-    let losses = plan.losses();
-    if !losses.is_empty() {
-        tell_losses(&losses)?;
-        if !lossy {
-            let told = "Nothing was copied. Say --lossy to copy without that.";
-            writeln!(io::stderr(), "{told}")?;
-            return Ok(None);
-        }
+    let refusal = "Nothing was copied. Say --lossy to copy without that.";
+    if !may_lose(&plan.losses(), lossy, refusal)? {
+        return Ok(None);
     }
     bar.reset();
     let copied = plan.copy(&notice).await;
@@ -129,14 +124,21 @@ fn is_same(one: &StoreAddress, other: &StoreAddress) -> bool {
     }
 }
 
-pub(super) fn tell_losses(losses: &[Loss]) -> io::Result<()> {
+/// Tells what would be lost, if anything, and whether it may be.
+pub(super) fn may_lose(losses: &[Loss], lossy: bool, refusal: &str) -> io::Result<bool> {
+    if losses.is_empty() {
+        return Ok(true);
+    }
     let mut err = io::stderr();
     writeln!(err, "The store cannot hold all of it:")?;
     for Loss { kind, why, entries } in losses {
         let entries = grouped(*entries);
         writeln!(err, "  {}: {entries} {why}", kind.as_str())?;
     }
-    Ok(())
+    if !lossy {
+        writeln!(err, "{refusal}")?;
+    }
+    Ok(lossy)
 }
 
 fn tell(from: &StoreAddress, to: &StoreAddress, copied: &Copied) -> io::Result<()> {

@@ -105,14 +105,9 @@ async fn import(
             import.see(*record);
         }
     }
-    let losses = import.losses();
-    if !losses.is_empty() {
-        copy::tell_losses(&losses)?;
-        if !args.lossy {
-            let told = "Nothing was imported. Say --lossy to import without that.";
-            writeln!(io::stderr(), "{told}")?;
-            return Ok(None);
-        }
+    let refusal = "Nothing was imported. Say --lossy to import without that.";
+    if !copy::may_lose(&import.losses(), args.lossy, refusal)? {
+        return Ok(None);
     }
     // Messages may have been deleted since the export. A bot that went on with its
     // session would not ask for them.
@@ -124,12 +119,8 @@ async fn import(
     })?;
     let bar = progress::bar();
     let bytes = args.file.metadata().map_or(0, |about| about.len());
-    progress::show(
-        &bar,
-        "importing {bar:30} {bytes}/{total_bytes} {eta}",
-        0,
-        bytes,
-    );
+    let template = "importing {bar:30} {bytes}/{total_bytes} {eta}";
+    progress::show(&bar, template, 0, bytes);
     let written = write(import, transcripts, args, &bar).await;
     bar.finish_and_clear();
     written.map(Some)

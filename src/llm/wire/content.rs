@@ -73,6 +73,6 @@ impl fmt::Display for DataUrl<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Image { kind, bytes } = self.0;
         let encoded = Base64Display::new(bytes, &STANDARD);
-        write!(f, "data:{};base64,{encoded}", kind.media_type())
+        write!(f, "data:{kind};base64,{encoded}")
     }
 }

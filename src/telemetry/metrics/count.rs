@@ -2,7 +2,8 @@
 
 use super::super::event::{
     Cap, CollectOk, CommandAnswered, Confirmed, DropReason, Event, LostBy, Outcome, PurgeCause,
-    ReadFailure, Refusal, RequestFailed, RequestOk, RunEnd, StoreOperation, ToolCalled, TurnDone,
+    ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunEnd, StoreOperation, ToolCalled,
+    TurnDone,
 };
 use super::{Counts, Metrics};
 use clew_context::model::Scene;
@@ -44,18 +45,34 @@ impl Metrics {
                 counts.send_fallbacks.one(labels);
             }
             Event::CommandAnswered(answered) => counts.command(answered),
-            Event::ShardConnected(_)
-            | Event::ShardDisconnected(_)
-            | Event::SessionLost(_)
-            | Event::UnreadableInput(_) => counts.connection(event),
-            Event::StoreFailed(_)
-            | Event::Recorded(_)
-            | Event::TurnsDropped(_)
-            | Event::Flushed(_)
-            | Event::Learnt(_)
-            | Event::EntriesPurged(_)
-            | Event::Confirmed(_)
-            | Event::ChangesDropped(_) => counts.memory(event),
+            Event::ShardConnected(connected) => {
+                let resumed = if connected.resumed { "true" } else { "false" };
+                counts.discord_connections.one([resumed]);
+            }
+            Event::ShardDisconnected(lost) => {
+                counts.discord_disconnections.one([lost.reason.as_str()]);
+            }
+            Event::SessionLost(_) => counts.discord_sessions_lost.one([]),
+            Event::UnreadableInput(input) => counts.discord_unreadable.one([input.reason.as_str()]),
+            Event::StoreFailed(failed) => counts.store_failures.one([failed.operation.as_str()]),
+            Event::Recorded(recorded) => counts.recorded(recorded),
+            Event::TurnsDropped(dropped) => {
+                let reason = [dropped.reason.as_str()];
+                counts.turns_not_stored.add(reason, dropped.turns as u64);
+            }
+            Event::Flushed(flushed) => counts.facts_saved.add([], flushed.facts as u64),
+            Event::Learnt(learnt) => {
+                counts.facts_learnt.add([], learnt.facts as u64);
+                counts.facts_rejected.add([], learnt.refused as u64);
+            }
+            Event::EntriesPurged(purged) => {
+                let cause = [purged.cause.as_str()];
+                counts.entries_purged.add(cause, purged.entries);
+            }
+            Event::Confirmed(confirmed) => counts.confirmed(confirmed),
+            Event::ChangesDropped(dropped) => {
+                counts.changes_dropped.add([], dropped.changes as u64);
+            }
             // The first four say nothing that others do not, the state of the store is
             // looked up, and the last four are of the process's beginning and end.
             Event::CaughtUp(_)
@@ -121,57 +138,16 @@ impl Counts {
         self.command_duration.observe([], answered.ms.0);
     }
 
-    fn connection(&self, event: &Event) {
-        match event {
-            Event::ShardConnected(connected) => {
-                let resumed = if connected.resumed { "true" } else { "false" };
-                self.discord_connections.one([resumed]);
-            }
-            Event::ShardDisconnected(lost) => {
-                self.discord_disconnections.one([lost.reason.as_str()]);
-            }
-            Event::SessionLost(_) => self.discord_sessions_lost.one([]),
-            Event::UnreadableInput(input) => self.discord_unreadable.one([input.reason.as_str()]),
-            _ => {}
-        }
-    }
-
-    fn memory(&self, event: &Event) {
-        match event {
-            Event::StoreFailed(failed) => self.store_failures.one([failed.operation.as_str()]),
-            Event::Recorded(recorded) => {
-                self.turns_recorded.one([]);
-                let late = u64::from(!recorded.early);
-                self.turns_recorded_late.add([], late);
-                self.turn_recording_duration.observe([], recorded.ms.0);
-            }
-            Event::TurnsDropped(dropped) => {
-                let reason = [dropped.reason.as_str()];
-                self.turns_not_stored.add(reason, dropped.turns as u64);
-            }
-            Event::Flushed(flushed) => self.facts_saved.add([], flushed.facts as u64),
-            Event::Learnt(learnt) => {
-                self.facts_learnt.add([], learnt.facts as u64);
-                self.facts_rejected.add([], learnt.refused as u64);
-            }
-            Event::EntriesPurged(purged) => {
-                self.entries_purged
-                    .add([purged.cause.as_str()], purged.entries);
-            }
-            Event::Confirmed(confirmed) => self.confirmed(confirmed),
-            Event::ChangesDropped(dropped) => self.changes_dropped.add([], dropped.changes as u64),
-            _ => {}
-        }
+    fn recorded(&self, recorded: &Recorded) {
+        self.turns_recorded.one([]);
+        let late = u64::from(!recorded.early);
+        self.turns_recorded_late.add([], late);
+        self.turn_recording_duration.observe([], recorded.ms.0);
     }
 
     fn confirmed(&self, confirmed: &Confirmed) {
-        let Confirmed {
-            asked,
-            gone,
-            unanswered,
-            ..
-        } = *confirmed;
-        let there = asked.saturating_sub(gone + unanswered);
+        let (gone, unanswered) = (confirmed.gone, confirmed.unanswered);
+        let there = confirmed.asked.saturating_sub(gone + unanswered);
         for (result, count) in [("there", there), ("gone", gone), ("unanswered", unanswered)] {
             self.messages_confirmed.add([result], count as u64);
         }

@@ -105,22 +105,14 @@ struct Encoding<'a>(DescriptorEncoder<'a>);
 
 impl Encoding<'_> {
     fn of_loop(&mut self, now: LoopGauges) -> Result<(), std::fmt::Error> {
-        let LoopGauges {
-            running,
-            running_limit,
-            waiting,
-            runs,
-            shards,
-            connected,
-        } = now;
-        self.gauge("turns_running", "Turns that run", running)?;
-        let limit = "turns_running_limit";
-        self.gauge(limit, "How many turns may run at once", running_limit)?;
-        self.gauge("turns_waiting", "Triggers that wait", waiting)?;
-        self.gauge("agent_runs_running", "Agent runs under way", runs)?;
-        self.gauge("discord_shards", "Shards that there should be", shards)?;
-        let name = "discord_shards_connected";
-        self.gauge(name, "Shards that are connected", connected)
+        let limit = "How many turns may run at once";
+        let connected = "Shards that are connected";
+        self.gauge("turns_running", "Turns that run", now.running)?;
+        self.gauge("turns_running_limit", limit, now.running_limit)?;
+        self.gauge("turns_waiting", "Triggers that wait", now.waiting)?;
+        self.gauge("agent_runs_running", "Agent runs under way", now.runs)?;
+        self.gauge("discord_shards", "Shards that there should be", now.shards)?;
+        self.gauge("discord_shards_connected", connected, now.connected)
     }
 
     fn store(&mut self, now: &CircuitChanged) -> Result<(), std::fmt::Error> {

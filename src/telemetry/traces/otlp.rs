@@ -111,49 +111,23 @@ pub(super) fn body(spans: &[Span], instance: Uuid) -> String {
     .to_string()
 }
 
-pub(super) trait AttributeValue {
-    fn json(self) -> Value;
+pub(super) fn attribute(key: &str, value: impl Into<Value>) -> Value {
+    json!({"key": key, "value": typed(value.into())})
 }
 
-impl AttributeValue for &str {
-    fn json(self) -> Value {
-        json!({"stringValue": self})
+/// A value under the name of its type.
+fn typed(value: Value) -> Value {
+    match value {
+        Value::String(text) => json!({"stringValue": text}),
+        Value::Bool(value) => json!({"boolValue": value}),
+        Value::Number(number) if number.is_f64() => json!({"doubleValue": number}),
+        Value::Number(number) => json!({"intValue": number.to_string()}),
+        Value::Array(values) => {
+            let values: Vec<Value> = values.into_iter().map(typed).collect();
+            json!({"arrayValue": {"values": values}})
+        }
+        Value::Null | Value::Object(_) => json!({}),
     }
-}
-
-impl AttributeValue for String {
-    fn json(self) -> Value {
-        self.as_str().json()
-    }
-}
-
-impl AttributeValue for u64 {
-    fn json(self) -> Value {
-        json!({"intValue": self.to_string()})
-    }
-}
-
-impl AttributeValue for f64 {
-    fn json(self) -> Value {
-        json!({"doubleValue": self})
-    }
-}
-
-impl AttributeValue for bool {
-    fn json(self) -> Value {
-        json!({"boolValue": self})
-    }
-}
-
-impl AttributeValue for Vec<&str> {
-    fn json(self) -> Value {
-        let values: Vec<Value> = self.into_iter().map(AttributeValue::json).collect();
-        json!({"arrayValue": {"values": values}})
-    }
-}
-
-pub(super) fn attribute(key: &str, value: impl AttributeValue) -> Value {
-    json!({"key": key, "value": value.json()})
 }
 
 /// Random, as trace ids are.

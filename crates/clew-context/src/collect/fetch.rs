@@ -19,7 +19,7 @@ use crate::model::{
 };
 
 use super::negative_cache::{LookUp, NegativeCache};
-use super::source::{FetchError, MessagePage, OtherChannels, PAGE_LIMIT, PageCursor, Source};
+use super::source::{FetchError, MessagePage, OtherChannels, PageCursor, Source};
 
 /// Pause before the retry after a server error or a broken connection.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -67,18 +67,8 @@ impl<'a, S: Source> Fetcher<'a, S> {
         }
     }
 
-    /// A full page at `cursor`.
-    pub(super) async fn page(
-        &self,
-        stage: Stage,
-        channel: ChannelId,
-        cursor: PageCursor,
-    ) -> Option<MessagePage> {
-        self.sized_page(stage, channel, cursor, PAGE_LIMIT).await
-    }
-
     /// A page of at most `limit` messages.
-    pub(super) async fn sized_page(
+    pub(super) async fn page(
         &self,
         stage: Stage,
         channel: ChannelId,
@@ -97,7 +87,8 @@ impl<'a, S: Source> Fetcher<'a, S> {
         limit: usize,
     ) -> Result<MessagePage, Fallback> {
         let call = || self.source.page(channel, cursor, limit, self.deadline);
-        let mut page = self.noted(stage, channel, call).await?;
+        let page = self.allowed(stage, channel, call).await;
+        let mut page = page.inspect_err(|reason| self.fail(stage, *reason))?;
         let foreign = |message: &Message| message.channel != channel;
         for message in page.messages.extract_if(.., |message| foreign(message)) {
             page.unreadable.push(message.id);
@@ -201,39 +192,34 @@ impl<'a, S: Source> Fetcher<'a, S> {
 
     pub(super) async fn guild(&self, id: GuildId) -> Option<Guild> {
         let call = || self.source.guild(id, self.deadline);
-        self.of_asker(self.counted(Stage::Asker, call).await)
+        self.or_noted(Stage::Asker, call).await
     }
 
     pub(super) async fn member_roles(&self, guild: GuildId, user: UserId) -> Option<Vec<RoleId>> {
         let call = || self.source.member_roles(guild, user, self.deadline);
-        self.of_asker(self.counted(Stage::Asker, call).await)
+        self.or_noted(Stage::Asker, call).await
     }
 
     /// Whether a user is a member of a thread.
     pub(super) async fn is_thread_member(&self, thread: ChannelId, user: UserId) -> Option<bool> {
         let call = || self.source.is_thread_member(thread, user, self.deadline);
-        self.of_asker(self.counted(Stage::Asker, call).await)
-    }
-
-    fn of_asker<T>(&self, answer: Result<T, Fallback>) -> Option<T> {
-        answer
-            .map_err(|reason| self.fail(Stage::Asker, reason))
-            .ok()
+        self.or_noted(Stage::Asker, call).await
     }
 
     /// The text of a file.
     pub(super) async fn file(&self, file: &Attachment, max_bytes: u64) -> Option<String> {
         let call = || self.source.file(file, max_bytes, self.deadline);
-        let text = self.counted(Stage::File, call).await;
-        text.map_err(|reason| self.fail(Stage::File, reason)).ok()
+        self.or_noted(Stage::File, call).await
     }
 
     /// A file that is an image.
     pub(super) async fn image(&self, file: &Attachment) -> Option<Image> {
         let call = || self.source.whole_file(file, self.deadline);
-        let bytes = self.counted(Stage::Image, call).await;
-        let image = bytes.and_then(|bytes| Image::of_bytes(&bytes).ok_or(Fallback::Malformed));
-        image.map_err(|reason| self.fail(Stage::Image, reason)).ok()
+        let image = Image::of_bytes(&self.or_noted(Stage::Image, call).await?);
+        if image.is_none() {
+            self.fail(Stage::Image, Fallback::Malformed);
+        }
+        image
     }
 
     /// Notes a failure, once per stage and reason.
@@ -288,17 +274,6 @@ impl<'a, S: Source> Fetcher<'a, S> {
             .unwrap_or_default()
     }
 
-    async fn noted<T, F: Future<Output = Result<T, FetchError>>>(
-        &self,
-        stage: Stage,
-        channel: ChannelId,
-        call: impl Fn() -> F,
-    ) -> Result<T, Fallback> {
-        self.allowed(stage, channel, call)
-            .await
-            .inspect_err(|reason| self.fail(stage, *reason))
-    }
-
     async fn allowed<T, F: Future<Output = Result<T, FetchError>>>(
         &self,
         stage: Stage,
@@ -313,6 +288,16 @@ impl<'a, S: Source> Fetcher<'a, S> {
                 self.negative_cache.forbid(channel, Instant::now());
             }
         })
+    }
+
+    /// What a call gives; that it fails is noted.
+    async fn or_noted<T, F: Future<Output = Result<T, FetchError>>>(
+        &self,
+        stage: Stage,
+        call: impl Fn() -> F,
+    ) -> Option<T> {
+        let answer = self.counted(stage, call).await;
+        answer.map_err(|reason| self.fail(stage, reason)).ok()
     }
 
     /// One call from the budget, and a second one after a transient error.

@@ -33,17 +33,8 @@ const TEXT_TYPES: [&str; 7] = [
 
 /// Whether a file is text that can be shown.
 fn is_text(file: &Attachment) -> bool {
-    let kind = file.content_type.as_deref().unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.starts_with("text/") || TEXT_TYPES.contains(&kind) {
-        return true;
-    }
-    let ending = file
-        .filename
-        .rsplit_once('.')
-        .map(|(_, ending)| ending.to_ascii_lowercase());
-    let unknown = kind.is_empty() || kind == "application/octet-stream";
-    unknown && ending.is_some_and(|ending| TEXT_ENDINGS.contains(&ending.as_str()))
+    let is_type = |kind: &str| kind.starts_with("text/") || TEXT_TYPES.contains(&kind);
+    file.claims_to_be(is_type, &TEXT_ENDINGS)
 }
 
 /// Puts the texts of short files into the scene's messages.

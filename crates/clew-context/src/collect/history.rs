@@ -57,7 +57,10 @@ pub(super) async fn collect<S: Source>(
             None => PageCursor::Before(first_end(&history.messages, horizon).next()),
         };
         let channel = turn.channel_id();
-        let Some(page) = fetcher.page(Stage::History, channel, cursor).await else {
+        let Some(page) = fetcher
+            .page(Stage::History, channel, cursor, PAGE_LIMIT)
+            .await
+        else {
             break;
         };
         if !history.fetched && is_hidden(turn, &page) {

@@ -288,7 +288,7 @@ async fn fetched_around<S: Source>(
     let context = turn.limits.link_context;
     let limit = 2 * (context.before.max(context.after) + SPARE) + 1;
     let cursor = PageCursor::Around(id);
-    let page = fetcher.sized_page(Stage::Link, target.id, cursor, limit);
+    let page = fetcher.page(Stage::Link, target.id, cursor, limit);
     let held = target.view.get(id).cloned();
     let Some(page) = page.await else {
         let main = held.map_or(NamedMessage::Unavailable(Some(id)), NamedMessage::Known);
@@ -357,7 +357,7 @@ async fn newest<S: Source>(
     }
     let cursor = PageCursor::Before(trigger);
     let limit = turn.limits.tail + SPARE;
-    let page = fetcher.sized_page(Stage::Link, target.id, cursor, limit);
+    let page = fetcher.page(Stage::Link, target.id, cursor, limit);
     let Some(page) = page.await else {
         return (seen.to_vec(), false);
     };
@@ -407,7 +407,7 @@ async fn first_message<S: Source>(
         others.first().cloned()
     } else {
         let cursor = PageCursor::After(target.id.starter());
-        let page = fetcher.sized_page(Stage::Link, target.id, cursor, 1).await;
+        let page = fetcher.page(Stage::Link, target.id, cursor, 1).await;
         page.and_then(|page| page.messages.into_iter().next())
             .map(Arc::new)
     };

@@ -68,13 +68,10 @@ impl NegativeCache {
     /// Whether this is the first warning about a channel within a day.
     pub fn first_warning_today(&self, channel: ChannelId, now: Instant) -> bool {
         let mut inner = self.lock();
-        if inner.warned.len() >= MAX_ENTRIES {
-            inner.warned.clear();
-        }
         let last = inner.warned.get(&channel);
         let first = last.is_none_or(|last| now.duration_since(*last) >= A_DAY);
         if first {
-            inner.warned.insert(channel, now);
+            put(&mut inner.warned, channel, now);
         }
         first
     }
@@ -94,7 +91,7 @@ impl NegativeCache {
     }
 
     pub(super) fn forbid(&self, channel: ChannelId, now: Instant) {
-        refuse(&mut self.lock().forbidden, channel, now);
+        put(&mut self.lock().forbidden, channel, now + FORBIDDEN_FOR);
     }
 
     pub(super) fn is_forbidden(&self, channel: ChannelId, now: Instant) -> bool {
@@ -102,9 +99,8 @@ impl NegativeCache {
     }
 
     pub(super) fn hide(&self, channel: ChannelId, now: Instant) {
-        let mut inner = self.lock();
-        refuse(&mut inner.hidden, channel, now);
-        refuse(&mut inner.forbidden, channel, now);
+        put(&mut self.lock().hidden, channel, now + FORBIDDEN_FOR);
+        self.forbid(channel, now);
     }
 
     pub(super) fn is_hidden(&self, channel: ChannelId, now: Instant) -> bool {
@@ -119,12 +115,8 @@ impl NegativeCache {
     }
 
     pub(super) fn remember_look_up(&self, channel: ChannelId, found: LookUp, now: Instant) {
-        let mut inner = self.lock();
-        if inner.looked_up.len() >= MAX_ENTRIES {
-            inner.looked_up.clear();
-        }
         let until = now + LOOKED_UP_FOR;
-        inner.looked_up.insert(channel, (until, found));
+        put(&mut self.lock().looked_up, channel, (until, found));
     }
 
     pub(super) fn no_starter(&self, thread: ChannelId) -> Option<NoStarter> {
@@ -132,11 +124,7 @@ impl NegativeCache {
     }
 
     pub(super) fn remember_no_starter(&self, thread: ChannelId, reason: NoStarter) {
-        let mut inner = self.lock();
-        if inner.no_starters.len() >= MAX_ENTRIES {
-            inner.no_starters.clear();
-        }
-        inner.no_starters.insert(thread, reason);
+        put(&mut self.lock().no_starters, thread, reason);
     }
 
     /// A poisoned lock is harmless: nothing in here can be left half-written.
@@ -145,11 +133,12 @@ impl NegativeCache {
     }
 }
 
-fn refuse(refused: &mut HashMap<ChannelId, Instant>, channel: ChannelId, now: Instant) {
-    if refused.len() >= MAX_ENTRIES {
-        refused.clear();
+/// Remembers one more; where there is no room, instead of all others.
+fn put<T>(entries: &mut HashMap<ChannelId, T>, channel: ChannelId, entry: T) {
+    if entries.len() >= MAX_ENTRIES {
+        entries.clear();
     }
-    refused.insert(channel, now + FORBIDDEN_FOR);
+    entries.insert(channel, entry);
 }
 
 fn refuses(refused: &HashMap<ChannelId, Instant>, channel: ChannelId, now: Instant) -> bool {

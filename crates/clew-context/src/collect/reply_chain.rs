@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::chain::{ChainLink, ChainLookup, ChainStep, ChainWalk};
+use crate::engine::chain::{ChainLookup, ChainStep, ChainWalk};
 use crate::engine::select::Gathered;
 use crate::engine::turn::TurnInput;
 use crate::engine::window::CHANNEL_START;
 use crate::model::{Fallback, Message, MessageId, Referenced, Stage};
 
 use super::fetch::Fetcher;
-use super::source::{MessagePage, PageCursor, Source};
+use super::source::{MessagePage, PAGE_LIMIT, PageCursor, Source};
 
 /// Everything known about messages by id while one chain is walked.
 struct Pool<'a> {
@@ -23,11 +23,8 @@ struct Pool<'a> {
 }
 
 /// Walks from the trigger up to the root, a cap or a missing link. Returns the
-/// links, and their messages for the window to keep.
-pub(super) async fn collect<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-) -> (Gathered, Vec<Arc<Message>>) {
+/// links.
+pub(super) async fn collect<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Gathered {
     let mut pool = Pool {
         turn,
         fetched: HashMap::new(),
@@ -37,18 +34,14 @@ pub(super) async fn collect<S: Source>(
     let mut walk = ChainWalk::new(turn.trigger(), &turn.limits);
     while let ChainStep::Need(id) = walk.advance(&turn.us, |id| pool.lookup(id)) {
         let cursor = PageCursor::Before(id.next());
-        match fetcher.page(Stage::Chain, turn.channel_id(), cursor).await {
+        let page = fetcher.page(Stage::Chain, turn.channel_id(), cursor, PAGE_LIMIT);
+        match page.await {
             Some(page) => pool.add(fetcher, id, page),
             None => pool.put(id, ChainLookup::Unavailable),
         }
     }
     let (links, cut) = walk.finish();
-    let messages = links
-        .iter()
-        .filter_map(ChainLink::message)
-        .cloned()
-        .collect();
-    (Gathered::Chain { links, cut }, messages)
+    Gathered::Chain { links, cut }
 }
 
 impl Pool<'_> {

@@ -61,15 +61,12 @@ pub(super) async fn look<S: Source>(
     if home == channel.id && turn.view.deleted.contains(&id) {
         return FirstLook::Found(NamedMessage::Deleted(id));
     }
-    if let Some(referenced) = turn
-        .view
-        .recent
-        .first()
-        .and_then(|first| included_in(first, Some(channel)))
-    {
+    let first = turn.view.recent.first();
+    if let Some(referenced) = first.and_then(|first| included_in(first, Some(channel))) {
         return FirstLook::Found(referenced);
     }
-    match fetcher.negative_cache().no_starter(channel.id) {
+    let cache = fetcher.negative_cache();
+    match cache.no_starter(channel.id) {
         Some(NoStarter::Deleted) => return FirstLook::Found(NamedMessage::Deleted(id)),
         Some(NoStarter::FirstMessage(first)) => return first_message(turn, fetcher, first).await,
         None => {}
@@ -80,9 +77,7 @@ pub(super) async fn look<S: Source>(
     }
     let found = FirstLook::fetched(fetcher, Stage::Starter, channel.id, home).await;
     if matches!(found, FirstLook::Found(NamedMessage::Deleted(_))) {
-        fetcher
-            .negative_cache()
-            .remember_no_starter(channel.id, NoStarter::Deleted);
+        cache.remember_no_starter(channel.id, NoStarter::Deleted);
     }
     found
 }
@@ -128,7 +123,7 @@ pub(super) async fn from_first_message<S: Source>(
             .map_or(NamedMessage::None, |first| judge(fetcher, channel, first));
     }
     let cursor = PageCursor::After(thread.starter());
-    match fetcher.sized_page(Stage::Starter, thread, cursor, 1).await {
+    match fetcher.page(Stage::Starter, thread, cursor, 1).await {
         Some(page) => match page.messages.into_iter().next() {
             Some(first) => judge(fetcher, channel, &Arc::new(first)),
             None => NamedMessage::None,
@@ -143,11 +138,9 @@ fn judge<S: Source>(
     channel: Option<&Channel>,
     first: &Arc<Message>,
 ) -> NamedMessage {
-    let thread = first.channel;
+    let (thread, cache) = (first.channel, fetcher.negative_cache());
     if first.kind != MessageKind::ThreadStarter {
-        fetcher
-            .negative_cache()
-            .remember_no_starter(thread, NoStarter::FirstMessage(first.id));
+        cache.remember_no_starter(thread, NoStarter::FirstMessage(first.id));
         return NamedMessage::Known(Arc::clone(first));
     }
     if let Some(referenced) = included_in(first, channel) {
@@ -157,9 +150,7 @@ fn judge<S: Source>(
     if channel.is_none() && first.referenced == Referenced::Absent {
         return NamedMessage::Unavailable(Some(thread.starter()));
     }
-    fetcher
-        .negative_cache()
-        .remember_no_starter(thread, NoStarter::Deleted);
+    cache.remember_no_starter(thread, NoStarter::Deleted);
     NamedMessage::Deleted(thread.starter())
 }
 

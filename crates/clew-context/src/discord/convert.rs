@@ -54,6 +54,17 @@ pub struct Unreadable {
     pub reason: WhyUnreadable,
 }
 
+impl Unreadable {
+    /// Nothing of it could be read.
+    const fn of(reason: WhyUnreadable) -> Self {
+        Self {
+            id: None,
+            channel: None,
+            reason,
+        }
+    }
+}
+
 /// Why a message or channel could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WhyUnreadable {

@@ -78,24 +78,22 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// When a call begins, if it is to be noted.
-    fn begins(&self) -> Option<Instant> {
-        self.calls.map(|_| Instant::now())
-    }
-
-    fn note<T>(
+    /// Makes a call, and tells of it once it is over.
+    async fn noted<T, F: Future<Output = Result<T, RestError>>>(
         &self,
-        began: Option<Instant>,
         path: impl FnOnce() -> String,
-        answer: &Result<T, RestError>,
-    ) {
-        if let (Some(log), Some(began)) = (self.calls, began) {
+        call: impl FnOnce() -> F,
+    ) -> Result<T, FetchError> {
+        let began = self.calls.map(|log| (log, Instant::now()));
+        let answer = call().await;
+        if let Some((log, began)) = began {
             log(ReadCall {
                 path: path(),
                 error: answer.as_ref().err().copied(),
                 took: began.elapsed(),
             });
         }
+        answer.map_err(FetchError::from)
     }
 }
 
@@ -116,10 +114,8 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<MessagePage, FetchError> {
         let path = || Query::Page(channel, cursor, limit).path();
-        let began = self.begins();
-        let page = self.reader.page(channel, cursor, limit, deadline).await;
-        self.note(began, path, &page);
-        page.map_err(FetchError::from)
+        let page = || self.reader.page(channel, cursor, limit, deadline);
+        self.noted(path, page).await
     }
 
     async fn message(
@@ -129,17 +125,13 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<Message, FetchError> {
         let path = || Query::Message(channel, id).path();
-        let began = self.begins();
-        let message = self.reader.message(channel, id, deadline).await;
-        self.note(began, path, &message);
-        message.map_err(FetchError::from)
+        let message = || self.reader.message(channel, id, deadline);
+        self.noted(path, message).await
     }
 
     async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
-        let began = self.begins();
-        let channel = self.reader.channel(id, deadline).await;
-        self.note(began, || Query::Channel(id).path(), &channel);
-        let channel = channel.map_err(FetchError::from)?;
+        let channel = || self.reader.channel(id, deadline);
+        let channel = self.noted(|| Query::Channel(id).path(), channel).await?;
         let parent = self.parents.zip(channel.parent);
         Ok(match parent.and_then(|(parents, parent)| parents(parent)) {
             Some(parent) => channel.under(parent),
@@ -148,10 +140,8 @@ impl Source for Live<'_> {
     }
 
     async fn guild(&self, id: GuildId, deadline: Instant) -> Result<Guild, FetchError> {
-        let began = self.begins();
-        let guild = self.reader.guild(id, deadline).await;
-        self.note(began, || format!("guilds/{id}"), &guild);
-        guild.map_err(FetchError::from)
+        let guild = || self.reader.guild(id, deadline);
+        self.noted(|| format!("guilds/{id}"), guild).await
     }
 
     async fn member_roles(
@@ -161,10 +151,8 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<Vec<RoleId>, FetchError> {
         let path = || format!("guilds/{guild}/members/{user}");
-        let began = self.begins();
-        let roles = self.reader.member_roles(guild, user, deadline).await;
-        self.note(began, path, &roles);
-        roles.map_err(FetchError::from)
+        let roles = || self.reader.member_roles(guild, user, deadline);
+        self.noted(path, roles).await
     }
 
     async fn is_thread_member(
@@ -174,10 +162,8 @@ impl Source for Live<'_> {
         deadline: Instant,
     ) -> Result<bool, FetchError> {
         let path = || format!("channels/{thread}/thread-members/{user}");
-        let began = self.begins();
-        let member = self.reader.thread_member(thread, user, deadline).await;
-        self.note(began, path, &member);
-        member.map_err(FetchError::from)
+        let member = || self.reader.thread_member(thread, user, deadline);
+        self.noted(path, member).await
     }
 
     async fn file(
@@ -186,10 +172,8 @@ impl Source for Live<'_> {
         max_bytes: u64,
         deadline: Instant,
     ) -> Result<String, FetchError> {
-        let began = self.begins();
-        let text = self.reader.file(&file.url, max_bytes, deadline).await;
-        self.note(began, || file.url.to_string(), &text);
-        text.map_err(FetchError::from)
+        let text = || self.reader.file(&file.url, max_bytes, deadline);
+        self.noted(|| file.url.to_string(), text).await
     }
 
     async fn whole_file(
@@ -197,10 +181,8 @@ impl Source for Live<'_> {
         file: &Attachment,
         deadline: Instant,
     ) -> Result<Vec<u8>, FetchError> {
-        let began = self.begins();
-        let bytes = self.reader.whole_file(&file.url, file.size, deadline).await;
-        self.note(began, || file.url.to_string(), &bytes);
-        bytes.map_err(FetchError::from)
+        let bytes = || self.reader.whole_file(&file.url, file.size, deadline);
+        self.noted(|| file.url.to_string(), bytes).await
     }
 
     fn other_channels(&self) -> Option<&dyn OtherChannels> {

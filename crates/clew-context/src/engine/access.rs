@@ -74,29 +74,35 @@ pub fn judge(
     judged: &Channel,
 ) -> Access {
     let class = ChannelClass::of(channel.kind, None);
-    permissions_of(guild, user, roles, judged)
-        .map_or(Access::Unknown(Missing::Facts), |permissions| {
-            access(&AccessFacts { permissions, class })
-        })
-}
-
-fn permissions_of(guild: &Guild, user: UserId, roles: &[RoleId], judged: &Channel) -> Option<u64> {
     let bits = |role: RoleId| {
         let known = guild.roles.iter().find(|(id, _)| *id == role);
         known.map(|(_, bits)| *bits)
     };
-    let roles: Option<Vec<(RoleId, u64)>> = roles
-        .iter()
-        .map(|role| Some((*role, bits(*role)?)))
-        .collect();
+    let (place, overwrites) = ((guild.id, guild.owner), judged.overwrites.as_deref());
+    let permissions = permissions_of(place, user, roles, bits, overwrites);
+    permissions.map_or(Access::Unknown(Missing::Facts), |permissions| {
+        access(&AccessFacts { permissions, class })
+    })
+}
+
+/// The permissions in a channel of somebody in a server with that owner; `bits` tells those of
+/// a role. `None` if it does not know one of the roles, or as for [`permissions_in`].
+pub fn permissions_of(
+    (guild, owner): (GuildId, Option<UserId>),
+    user: UserId,
+    roles: &[RoleId],
+    bits: impl Fn(RoleId) -> Option<u64>,
+    overwrites: Option<&[Overwrite]>,
+) -> Option<u64> {
+    let with_bits = roles.iter().map(|role| Some((*role, bits(*role)?)));
     let standing = Standing {
-        guild: guild.id,
+        guild,
         user,
-        owner: guild.owner == Some(user),
-        everyone: bits(RoleId::new(guild.id.get()))?,
-        roles: &roles?,
+        owner: owner == Some(user),
+        everyone: bits(RoleId::new(guild.get()))?,
+        roles: &with_bits.collect::<Option<Vec<_>>>()?,
     };
-    permissions_in(&standing, judged.overwrites.as_deref())
+    permissions_in(&standing, overwrites)
 }
 
 /// The input of [`access`].

@@ -1,7 +1,7 @@
 //! Removes what repeats the prompt's frames from a streamed answer: small models produce
 //! such lines. The frame goes, the words beside it stay.
 
-use super::frame;
+use super::frame::{self, FrameKind};
 
 /// Bytes at the beginning of a line that are held back as long as no word is among them: if
 /// a frame follows, they go with it.
@@ -102,7 +102,7 @@ impl Echo {
     /// A filter for the answer to a prompt whose frames contain `nonce`.
     pub fn of(nonce: &str) -> Self {
         let tags = frame::TAGS.iter().map(|tag| (*tag).to_owned());
-        let with_nonce = frame::ALL_TAGS.iter().map(|tag| format!("{tag} {nonce}"));
+        let with_nonce = FrameKind::words().map(|tag| format!("{tag} {nonce}"));
         let tags = tags.chain(with_nonce);
         Self {
             marks: tags

@@ -6,6 +6,7 @@
 use crate::model::{
     Block, BlockEntry, BlockItem, BlockPlace, HistoryMessage, Marker, OmitReason, UnixMillis,
 };
+use crate::words;
 
 /// Put before every line of a message except its first line and blank ones.
 const INDENT: &str = "  ";
@@ -18,55 +19,37 @@ const CLOCK_CHARS: usize = 5;
 /// Scalars of a date, `2026-01-02`.
 const DATE_CHARS: usize = 10;
 
-/// What a framed text is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FrameKind {
-    /// The collected block.
-    Context,
-    /// The message that a trigger without text points at.
-    PointedAt,
-    /// Remembered facts.
-    Memory,
-    /// What a tool gave.
-    ToolResult,
-    /// Whose the images below it are.
-    Images,
-    /// Earlier exchanges that resemble the question.
-    Recalled,
-}
-
-impl FrameKind {
-    const fn tag(self) -> &'static str {
-        match self {
-            Self::Context => "discord-context",
-            Self::PointedAt => "pointed-at-message",
-            Self::Memory => "memory",
-            Self::ToolResult => "tool-result",
-            Self::Images => "images",
-            Self::Recalled => "recalled",
-        }
+words! {
+    /// What a framed text is, by the tag that with its nonce identifies a frame line.
+    FrameKind {
+        /// The collected block.
+        Context = "discord-context",
+        /// The message that a trigger without text points at.
+        PointedAt = "pointed-at-message",
+        /// Remembered facts.
+        Memory = "memory",
+        /// What a tool gave.
+        ToolResult = "tool-result",
+        /// Whose the images below it are.
+        Images = "images",
+        /// Earlier exchanges that resemble the question.
+        Recalled = "recalled",
     }
 }
-
-/// The tags of all frames, which with their nonce identify a frame line.
-pub(super) const ALL_TAGS: [&str; 6] = [
-    FrameKind::Context.tag(),
-    FrameKind::PointedAt.tag(),
-    FrameKind::Memory.tag(),
-    FrameKind::ToolResult.tag(),
-    FrameKind::Images.tag(),
-    FrameKind::Recalled.tag(),
-];
 
 /// Tags that identify a frame line even without its nonce. [`FrameKind::Memory`],
 /// [`FrameKind::ToolResult`], [`FrameKind::Images`] and [`FrameKind::Recalled`] are not among
 /// them: other texts use tags of those names.
-pub(super) const TAGS: [&str; 2] = [FrameKind::Context.tag(), FrameKind::PointedAt.tag()];
+pub(super) const TAGS: [&str; 2] = [FrameKind::Context.as_str(), FrameKind::PointedAt.as_str()];
 
 /// `inside` between an opening and a closing line that contain `nonce`.
 pub fn wrap(kind: FrameKind, nonce: &str, inside: &str) -> String {
-    let tag = kind.tag();
-    format!("<{tag} {nonce}>\n{inside}</{tag} {nonce}>")
+    format!("<{kind} {nonce}>\n{inside}</{kind} {nonce}>")
+}
+
+/// A marked line, and a frame below it.
+pub(super) fn headed(head: &str, kind: FrameKind, nonce: &str, inside: &str) -> String {
+    format!("{}\n{}", marked(nonce, head), wrap(kind, nonce, inside))
 }
 
 /// A line outside all frames, marked with the nonce.

@@ -85,10 +85,13 @@ pub fn with_images(
     let mut messages = prepared.prompt.messages.clone();
     if let Some(question) = messages.pop_if(|_| !shown.is_empty()) {
         let nonce = &prepared.prompt.nonce;
-        let head = frame::marked(nonce, "The images beside this text, in order:");
-        let lines = frame::wrap(FrameKind::Images, nonce, &lines.replace(nonce, ""));
+        let (head, lines) = (
+            "The images beside this text, in order:",
+            lines.replace(nonce, ""),
+        );
+        let framed = frame::headed(head, FrameKind::Images, nonce, &lines);
         messages.push(ChatMessage::WithImages {
-            content: format!("{}\n\n{head}\n{lines}", question.content()),
+            content: format!("{}\n\n{framed}", question.content()),
             images: shown,
         });
     }
@@ -136,16 +139,5 @@ fn whose(collected: &Collected, prepared: &Prepared, message: MessageId) -> Opti
 
 /// Whether a file claims to be an image; its bytes tell whether it is one.
 fn is_image(file: &Attachment) -> bool {
-    let kind = file.content_type.as_deref().unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if ImageKind::ALL
-        .iter()
-        .any(|known| known.media_type() == kind)
-    {
-        return true;
-    }
-    let ending = file.filename.rsplit_once('.');
-    let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
-    let unknown = kind.is_empty() || kind == "application/octet-stream";
-    unknown && ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+    file.claims_to_be(|kind| ImageKind::from_word(kind).is_some(), &ENDINGS)
 }

@@ -5,71 +5,16 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::model::{
-    AgentDoc, Block, BlockItem, BlockPlace, HistoryMessage, Limits, Message, Profiles, Scene,
+    Block, BlockItem, BlockPlace, HistoryMessage, Limits, Message, Profiles, Scene,
 };
 
+pub use super::assemble::PromptInput;
 use super::assemble::{Prompt, PromptParts, assemble};
 use super::block;
 use super::links::GatheredLinks;
-use super::render::{Directory, Nobody, Renderer};
+use super::render::Renderer;
 use super::select::{Gathered, select, select_links};
 use super::turn::Collected;
-
-/// What a prompt contains besides the collected messages. Only the arguments of
-/// [`PromptInput::new`] are necessary.
-#[derive(Clone, Copy)]
-pub struct PromptInput<'a> {
-    /// The operator's system prompt, or the agent's.
-    pub system: &'a str,
-    /// The key for the nonces of the frames; it should survive restarts.
-    pub secret: &'a [u8],
-    /// The conversation's name, for example `guild/channel/user`, also used for
-    /// those nonces.
-    pub scope: &'a str,
-    /// Names the asker may see.
-    pub directory: &'a dyn Directory,
-    /// The agent's docs.
-    pub docs: &'a [AgentDoc],
-    /// What the agent does elsewhere, as written by [`super::status::status`].
-    pub status: &'a str,
-    /// Remembered facts, with mentions as they were typed (`<@id>`).
-    pub profiles: &'a Profiles,
-    /// The stored conversation, with mentions as they were typed.
-    pub history: &'a [HistoryMessage],
-    /// Stored exchanges from before the history that resemble the question, oldest first,
-    /// with mentions as they were typed.
-    pub recalled: &'a [HistoryMessage],
-    /// Results of tools from earlier in the conversation that may help, a line each.
-    pub offers: &'a [String],
-    /// How often the block's caps are halved, after a model said that the prompt
-    /// was too long.
-    pub halvings: u32,
-}
-
-/// Used if nothing is remembered.
-const NOTHING: &Profiles = &Profiles {
-    user: Vec::new(),
-    server: Vec::new(),
-};
-
-impl<'a> PromptInput<'a> {
-    /// A prompt of only the system prompt, the block and the trigger.
-    pub const fn new(system: &'a str, secret: &'a [u8], scope: &'a str) -> Self {
-        Self {
-            system,
-            secret,
-            scope,
-            directory: &Nobody,
-            docs: &[],
-            status: "",
-            profiles: NOTHING,
-            history: &[],
-            recalled: &[],
-            offers: &[],
-            halvings: 0,
-        }
-    }
-}
 
 /// A block and the prompt that contains it.
 #[derive(Debug, Clone)]
@@ -152,22 +97,19 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let history = rendered(history, &mut renderer);
     let recalled = rendered(recalled, &mut renderer);
     let prompt = assemble(&PromptParts {
-        system: input.system,
-        docs: input.docs,
-        status: input.status,
+        input: PromptInput {
+            profiles: &profiles,
+            history: &history,
+            recalled: &recalled,
+            ..*input
+        },
         our_name: renderer.our_name(),
         asker: &asker,
         asker_is_proxied: us.proxy_of(trigger).is_some(),
         asked: trigger.timestamp,
         block: &block,
-        profiles: &profiles,
-        history: &history,
-        recalled: &recalled,
-        offers: input.offers,
         words: &words,
         adopted: adopted.as_ref(),
-        secret: input.secret,
-        scope: input.scope,
     });
     let has_question = !words.is_empty() || adopted.is_some() || block.items().next().is_some();
     let facts = (profiles.user.len(), profiles.server.len());

@@ -215,6 +215,14 @@ impl Selection {
         }
     }
 
+    /// Leaves a message out; one that is withheld is marked.
+    fn leave_out(&mut self, id: MessageId, reason: OmitReason, place: BlockPlace) {
+        match reason {
+            OmitReason::OptedOut => self.mark_withheld(id, place),
+            reason => self.omit(id, reason),
+        }
+    }
+
     /// A trigger without words points at this message: if it is shown, it may not
     /// be dropped and gets a label, so that the prompt can refer to it.
     pub fn point_at(&mut self, id: MessageId) {
@@ -235,12 +243,7 @@ impl Selection {
     }
 
     fn pick(&mut self, message: &Arc<Message>, place: BlockPlace, kept: bool) {
-        self.picks.push(Pick {
-            message: Arc::clone(message),
-            place,
-            kept,
-            rank: 0,
-        });
+        self.picks.push(Pick::new(message, place, kept, 0));
     }
 }
 
@@ -255,6 +258,17 @@ pub struct Pick {
     pub kept: bool,
     /// Where not all fit, the lowest is dropped first, of equals the oldest.
     pub rank: usize,
+}
+
+impl Pick {
+    fn new(message: &Arc<Message>, place: BlockPlace, kept: bool, rank: usize) -> Self {
+        Self {
+            message: Arc::clone(message),
+            place,
+            kept,
+            rank,
+        }
+    }
 }
 
 /// Selects by the rules of `docs/behaviour.md`, "What is collected".
@@ -335,17 +349,15 @@ fn chain_message(
     selection: &mut Selection,
 ) {
     let kept = place.is_named();
-    let rejected = us.rejects_pointed_at(message, kept && limits.include_pointed_apps);
-    if rejected == Some(OmitReason::OptedOut) {
-        selection.mark_withheld(message.id, place);
-        return;
+    let id = message.id;
+    match us.rejects_pointed_at(message, kept && limits.include_pointed_apps) {
+        None => selection.pick(message, place, kept),
+        Some(OmitReason::OptedOut) => selection.mark_withheld(id, place),
+        Some(reason) => {
+            selection.mark(id, Marker::Ineligible(id));
+            selection.omit(id, reason);
+        }
     }
-    if let Some(reason) = rejected {
-        selection.mark(message.id, Marker::Ineligible(message.id));
-        selection.omit(message.id, reason);
-        return;
-    }
-    selection.pick(message, place, kept);
 }
 
 /// Whether older messages should be fetched for `LONE_CONTEXT=recent`.
@@ -397,22 +409,32 @@ fn select_recent(
     }
 }
 
-fn select_tail(us: &Us, trigger: &Message, messages: &[Arc<Message>], room: usize) -> Selection {
-    let mut selection = Selection::default();
-    for message in messages
-        .iter()
-        .rev()
-        .filter(|message| message.id < trigger.id)
-    {
-        if selection.picks.len() == room {
-            break;
+/// Picks the first `room` of these that may be shown.
+fn add_first<'a>(
+    us: &Us,
+    messages: impl Iterator<Item = &'a Arc<Message>>,
+    place: BlockPlace,
+    room: usize,
+    selection: &mut Selection,
+) {
+    let mut left = room;
+    for message in messages {
+        if left == 0 {
+            return;
         }
-        match us.rejects(message) {
-            Some(OmitReason::OptedOut) => selection.mark_withheld(message.id, BlockPlace::Tail),
-            Some(reason) => selection.omit(message.id, reason),
-            None => selection.pick(message, BlockPlace::Tail, false),
+        if let Some(reason) = us.rejects(message) {
+            selection.leave_out(message.id, reason, place);
+        } else {
+            selection.pick(message, place, false);
+            left -= 1;
         }
     }
+}
+
+fn select_tail(us: &Us, trigger: &Message, messages: &[Arc<Message>], room: usize) -> Selection {
+    let mut selection = Selection::default();
+    let before = messages.iter().filter(|message| message.id < trigger.id);
+    add_first(us, before.rev(), BlockPlace::Tail, room, &mut selection);
     selection.picks.reverse();
     selection.omitted.reverse();
     selection.tail = selection.picks.iter().map(|pick| pick.message.id).collect();

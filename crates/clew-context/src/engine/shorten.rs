@@ -94,11 +94,11 @@ fn newest_first(lengths: &[usize], budget: usize, floor: usize) -> Vec<usize> {
 }
 
 fn marker(cut: usize) -> String {
-    format!(" [... {} characters cut ...] ", with_thousands(cut))
+    format!(" [... {} characters cut ...] ", with_thousands(cut as u64))
 }
 
 /// `1234567` as `1,234,567`.
-fn with_thousands(number: usize) -> String {
+pub fn with_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -1,5 +1,6 @@
 //! A channel or thread, and who may do what in it.
 
+use super::number::numbered;
 use super::{ChannelId, GuildId, RoleId, TagId, UserId};
 
 /// A channel of any kind.
@@ -119,76 +120,40 @@ impl Channel {
     }
 }
 
-/// Discord's channel types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChannelKind {
-    /// Type 0.
-    Text,
-    /// Type 1.
-    Dm,
-    /// Type 2; it can hold messages too.
-    Voice,
-    /// Type 3.
-    GroupDm,
-    /// Type 4.
-    Category,
-    /// Type 5.
-    Announcement,
-    /// Type 10.
-    AnnouncementThread,
-    /// Type 11; also forum and media posts.
-    PublicThread,
-    /// Type 12.
-    PrivateThread,
-    /// Type 13; it can hold messages too.
-    Stage,
-    /// Type 15.
-    Forum,
-    /// Type 16.
-    Media,
-    /// A type this version does not know.
-    Other(u8),
+numbered! {
+    /// Discord's channel types.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    ChannelKind: u8 {
+        /// A type this version does not know.
+        Other,
+        /// A server's text channel.
+        Text = 0,
+        /// A direct message.
+        Dm = 1,
+        /// It can hold messages too.
+        Voice = 2,
+        /// A direct message among several people.
+        GroupDm = 3,
+        /// It holds channels.
+        Category = 4,
+        /// Its messages can be followed elsewhere.
+        Announcement = 5,
+        /// A thread of an announcement channel.
+        AnnouncementThread = 10,
+        /// Also forum and media posts.
+        PublicThread = 11,
+        /// A thread for those who are added to it.
+        PrivateThread = 12,
+        /// It can hold messages too.
+        Stage = 13,
+        /// It holds posts.
+        Forum = 15,
+        /// It holds posts with media.
+        Media = 16,
+    }
 }
 
 impl ChannelKind {
-    /// Converts from Discord's number.
-    pub const fn from_number(number: u8) -> Self {
-        match number {
-            0 => Self::Text,
-            1 => Self::Dm,
-            2 => Self::Voice,
-            3 => Self::GroupDm,
-            4 => Self::Category,
-            5 => Self::Announcement,
-            10 => Self::AnnouncementThread,
-            11 => Self::PublicThread,
-            12 => Self::PrivateThread,
-            13 => Self::Stage,
-            15 => Self::Forum,
-            16 => Self::Media,
-            other => Self::Other(other),
-        }
-    }
-
-    /// Discord's number.
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Text => 0,
-            Self::Dm => 1,
-            Self::Voice => 2,
-            Self::GroupDm => 3,
-            Self::Category => 4,
-            Self::Announcement => 5,
-            Self::AnnouncementThread => 10,
-            Self::PublicThread => 11,
-            Self::PrivateThread => 12,
-            Self::Stage => 13,
-            Self::Forum => 15,
-            Self::Media => 16,
-            Self::Other(other) => other,
-        }
-    }
-
     /// Whether it is a thread of any kind, forum and media posts included.
     pub const fn is_thread(self) -> bool {
         matches!(

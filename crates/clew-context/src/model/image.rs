@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::words;
+
 /// An image. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image {
@@ -12,17 +14,18 @@ pub struct Image {
     pub bytes: Arc<[u8]>,
 }
 
-/// The formats that models take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImageKind {
-    /// `image/png`.
-    Png,
-    /// `image/jpeg`.
-    Jpeg,
-    /// `image/webp`.
-    Webp,
-    /// `image/gif`.
-    Gif,
+words! {
+    /// The formats that models take, by their media types.
+    ImageKind {
+        /// PNG.
+        Png = "image/png",
+        /// JPEG.
+        Jpeg = "image/jpeg",
+        /// WebP.
+        Webp = "image/webp",
+        /// GIF.
+        Gif = "image/gif",
+    }
 }
 
 impl Image {
@@ -33,21 +36,9 @@ impl Image {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => ImageKind::Png,
             [0xff, 0xd8, 0xff, ..] => ImageKind::Jpeg,
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => ImageKind::Gif,
-            [
-                b'R',
-                b'I',
-                b'F',
-                b'F',
-                _,
-                _,
-                _,
-                _,
-                b'W',
-                b'E',
-                b'B',
-                b'P',
-                ..,
-            ] => ImageKind::Webp,
+            [b'R', b'I', b'F', b'F', _, _, _, _, rest @ ..] if rest.starts_with(b"WEBP") => {
+                ImageKind::Webp
+            }
             _ => return None,
         };
         Some(Self {
@@ -61,22 +52,7 @@ impl Image {
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.bytes.len();
-        write!(f, "Image({}, {bytes} bytes)", self.kind.media_type())
-    }
-}
-
-impl ImageKind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Png, Self::Jpeg, Self::Webp, Self::Gif];
-
-    /// The media type.
-    pub const fn media_type(self) -> &'static str {
-        match self {
-            Self::Png => "image/png",
-            Self::Jpeg => "image/jpeg",
-            Self::Webp => "image/webp",
-            Self::Gif => "image/gif",
-        }
+        write!(f, "Image({}, {bytes} bytes)", self.kind)
     }
 }
 

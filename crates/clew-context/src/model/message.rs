@@ -1,6 +1,7 @@
 //! A slim message: only those fields of Discord's message object that routing,
 //! selecting and rendering need.
 
+use super::number::numbered;
 use super::{ApplicationId, ChannelId, GuildId, MessageId, RoleId, UnixMillis, UserId};
 
 /// A message of any type, by any author.
@@ -55,48 +56,26 @@ pub struct Author {
     pub application: Option<ApplicationId>,
 }
 
-/// Discord's message types, those that our rules distinguish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MessageKind {
-    /// Type 0.
-    Default,
-    /// Type 19.
-    Reply,
-    /// Type 20, a reply to a slash command.
-    ChatInputCommand,
-    /// Type 21, the first message of a thread started from a message.
-    ThreadStarter,
-    /// Type 23, a reply to a user or message command.
-    ContextMenuCommand,
-    /// Any other type, such as joins, pins, boosts and thread notices.
-    System(u16),
+numbered! {
+    /// Discord's message types, those that our rules distinguish.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    MessageKind: u16 {
+        /// Any other type, such as joins, pins, boosts and thread notices.
+        System,
+        /// Written by somebody.
+        Default = 0,
+        /// The same, to another message.
+        Reply = 19,
+        /// A reply to a slash command.
+        ChatInputCommand = 20,
+        /// The first message of a thread started from a message.
+        ThreadStarter = 21,
+        /// A reply to a user or message command.
+        ContextMenuCommand = 23,
+    }
 }
 
 impl MessageKind {
-    /// Converts from Discord's number.
-    pub const fn from_number(number: u16) -> Self {
-        match number {
-            0 => Self::Default,
-            19 => Self::Reply,
-            20 => Self::ChatInputCommand,
-            21 => Self::ThreadStarter,
-            23 => Self::ContextMenuCommand,
-            other => Self::System(other),
-        }
-    }
-
-    /// Discord's number.
-    pub const fn number(self) -> u16 {
-        match self {
-            Self::Default => 0,
-            Self::Reply => 19,
-            Self::ChatInputCommand => 20,
-            Self::ThreadStarter => 21,
-            Self::ContextMenuCommand => 23,
-            Self::System(other) => other,
-        }
-    }
-
     /// Types 0 and 19: written by somebody, so a possible trigger or target.
     pub const fn is_conversation(self) -> bool {
         matches!(self, Self::Default | Self::Reply)
@@ -138,15 +117,17 @@ pub struct Reference {
     pub message: Option<MessageId>,
 }
 
-/// `message_reference.type`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReferenceKind {
-    /// 0: replies and many system messages.
-    Default,
-    /// 1: a forward.
-    Forward,
-    /// A type this version does not know.
-    Other(u8),
+numbered! {
+    /// `message_reference.type`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    ReferenceKind: u8 {
+        /// A type this version does not know.
+        Other,
+        /// Replies and many system messages.
+        Default = 0,
+        /// A forward.
+        Forward = 1,
+    }
 }
 
 /// `referenced_message`, which may be absent, null or an object.
@@ -250,6 +231,20 @@ pub struct Attachment {
     pub description: Option<Box<str>>,
     /// The file's text, once it has been fetched for a prompt.
     pub text: Option<Box<str>>,
+}
+
+impl Attachment {
+    /// Whether it claims to be of these kinds: by its media type, or where that is missing or
+    /// generic by its name's extension, in lower case.
+    pub fn claims_to_be(&self, has_type: impl Fn(&str) -> bool, endings: &[&str]) -> bool {
+        let kind = self.content_type.as_deref().unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        let is_unknown = kind.is_empty() || kind == "application/octet-stream";
+        let ending = self.filename.rsplit_once('.');
+        let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
+        let has_ending = |ending: String| endings.contains(&ending.as_str());
+        has_type(kind) || is_unknown && ending.is_some_and(has_ending)
+    }
 }
 
 /// A poll.

@@ -56,10 +56,7 @@ impl OptedOut {
             self.remember(message);
             message.withhold();
         }
-        self.withhold_forwards(message);
-        if let Referenced::Known(referenced) = &mut message.referenced {
-            self.withhold(referenced);
-        }
+        self.withhold_others(message);
     }
 
     /// The same, but keeps the message's own words, which its author chose to send.

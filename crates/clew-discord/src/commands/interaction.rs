@@ -1,7 +1,6 @@
 //! Turns `INTERACTION_CREATE` into the call of a command, the press of a button, or
 //! an autocompletion. Reads leniently: what it cannot use counts as left out.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Deserialize;
@@ -105,7 +104,7 @@ impl<'a> WireData<'a> {
             APPLICATION_COMMAND => InteractionData::Command(self.command()),
             AUTOCOMPLETE => InteractionData::Autocomplete(self.command()),
             MESSAGE_COMPONENT if self.component_type == BUTTON => {
-                InteractionData::Button(self.custom_id.unwrap_or_default().into_owned())
+                InteractionData::Button(self.custom_id.unwrap_or_default())
             }
             MESSAGE_COMPONENT => InteractionData::Other,
             _ => return None,
@@ -114,17 +113,17 @@ impl<'a> WireData<'a> {
 
     fn command(self) -> CommandData {
         let (sub, options) = match self.options.as_slice() {
-            [sub] if sub.kind == SUB_COMMAND => (Some(sub.name.to_string()), &*sub.options),
+            [sub] if sub.kind == SUB_COMMAND => (Some(sub.name.clone()), &*sub.options),
             options => (None, options),
         };
         let focused = options.iter().find(|option| option.focused);
         let values = options.iter();
-        let values = values.filter_map(|option| Some((option.name.to_string(), option.value()?)));
+        let values = values.filter_map(|option| Some((option.name.clone(), option.value()?)));
         CommandData {
-            focused: focused.map(|option| option.name.to_string()),
+            focused: focused.map(|option| option.name.clone()),
             options: values.collect(),
             sub,
-            name: self.name.unwrap_or_default().into_owned(),
+            name: self.name.unwrap_or_default(),
             target: self.target_id,
         }
     }
@@ -188,15 +187,13 @@ struct Wire<'a> {
 /// (custom id and type).
 #[derive(Deserialize)]
 struct WireData<'a> {
-    #[serde(default, borrow)]
-    name: Option<Cow<'a, str>>,
+    name: Option<String>,
     #[serde(default, borrow)]
     options: Vec<WireOption<'a>>,
     target_id: Option<MessageId>,
     #[serde(default, borrow)]
     resolved: Option<WireResolved<'a>>,
-    #[serde(default, borrow)]
-    custom_id: Option<Cow<'a, str>>,
+    custom_id: Option<String>,
     #[serde(default)]
     component_type: u8,
 }
@@ -204,8 +201,7 @@ struct WireData<'a> {
 /// An option as Discord sends it; a sub-command has options of its own.
 #[derive(Deserialize)]
 struct WireOption<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
+    name: String,
     #[serde(rename = "type", default)]
     kind: u8,
     #[serde(default, borrow)]

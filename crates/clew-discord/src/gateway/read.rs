@@ -150,17 +150,13 @@ const fn missing_part(reason: WhyUnreadable) -> &'static str {
 
 pub(super) fn ready(data: &str) -> Option<Ready> {
     let ready: ReadyObject = serde_json::from_str(data).ok()?;
+    let (user, application) = (ready.user.id, ready.application);
+    let own = ApplicationId::new(user.get());
     Some(Ready {
-        user: ready.user.id,
+        user,
         name: ready.user.username,
-        application: match &ready.application {
-            Some(application) => application.id,
-            None => ApplicationId::new(ready.user.id.get()),
-        },
-        content_granted: match &ready.application {
-            Some(application) => application.flags & CONTENT_FLAGS != 0,
-            None => true,
-        },
+        application: application.as_ref().map_or(own, |one| one.id),
+        content_granted: application.is_none_or(|one| one.flags & CONTENT_FLAGS != 0),
         guilds: ready.guilds.iter().map(|guild| guild.id).collect(),
         shards: ready.shard.map_or(1, |(_, shards)| shards.max(1)),
     })

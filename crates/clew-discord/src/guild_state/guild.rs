@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{PartialChannel, PartialGuild, PartialMember, PartialRole};
-use clew_context::engine::access::{AccessFacts, ChannelClass, Standing, access, permissions_in};
+use clew_context::engine::access::{AccessFacts, ChannelClass, access, permissions_of};
 use clew_context::model::{Access, ChannelId, GuildId, RoleId, UserId};
 
 #[derive(Debug, Default)]
@@ -89,22 +89,15 @@ impl KnownGuild {
         channel: &PartialChannel,
         member: Option<bool>,
     ) -> Option<Access> {
-        let bits = |role: RoleId| Some(self.roles.get(&role)?.permissions.0);
-        let with_bits = roles.iter().map(|role| Some((*role, bits(*role)?)));
-        let standing = Standing {
-            guild: id,
-            user,
-            owner: self.owner_id == Some(user),
-            everyone: bits(RoleId::new(id.get()))?,
-            roles: &with_bits.collect::<Option<Vec<_>>>()?,
-        };
         // The overwrites of a thread are its parent's.
         let judged = if channel.kind().is_thread() {
             self.channels.get(&channel.parent_id?)?
         } else {
             channel
         };
-        let permissions = permissions_in(&standing, judged.overwrites().as_deref())?;
+        let bits = |role: RoleId| Some(self.roles.get(&role)?.permissions.0);
+        let (place, overwrites) = ((id, self.owner_id), judged.overwrites());
+        let permissions = permissions_of(place, user, roles, bits, overwrites.as_deref())?;
         let class = ChannelClass::of(channel.kind(), member);
         Some(access(&AccessFacts { permissions, class }))
     }

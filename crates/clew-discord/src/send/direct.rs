@@ -54,8 +54,8 @@ impl Rest {
     ) -> Result<MessageId, RestError> {
         let mut payload = message(answer);
         enforce_nonce(&mut payload, nonce);
-        let posted = self.post(channel, &payload, &answer.files, deadline).await;
-        message_id(&posted?)
+        let posted = self.put(channel, None, &payload, &answer.files, deadline);
+        message_id(&posted.await?)
     }
 
     /// Replaces such an answer, buttons included.
@@ -70,7 +70,7 @@ impl Rest {
         deadline: Instant,
     ) -> Result<(), RestError> {
         let payload = message(answer);
-        self.patch(channel, id, &payload, &answer.files, deadline)
-            .await
+        let changed = self.put(channel, Some(id), &payload, &answer.files, deadline);
+        changed.await.map(drop)
     }
 }

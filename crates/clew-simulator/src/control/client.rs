@@ -81,19 +81,8 @@ impl Simulator {
         command: &str,
         options: Value,
     ) -> Result<Invocation<'_>, WaitError> {
-        let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
-        let definition = self.definition(channel, name).await?;
-        let options = match sub {
-            "" => choices_for(&definition, command, &options)?,
-            sub => {
-                let inner = option_of(&definition, sub, command)?;
-                vec![Choice::subcommand(
-                    sub,
-                    choices_for(inner, command, &options)?,
-                )]
-            }
-        };
-        let name = name.to_owned();
+        let (name, sub, place) = self.place(channel, command).await?;
+        let options = within(sub, choices_for(&place, command, &options)?);
         let id = self.interact(channel, user, &Use::Slash { name, options });
         Ok(self.invocation(id))
     }
@@ -112,20 +101,11 @@ impl Simulator {
         option: &str,
         typed: &str,
     ) -> Result<Vec<(String, String)>, WaitError> {
-        let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
-        let definition = self.definition(channel, name).await?;
-        let place = match sub {
-            "" => &definition,
-            sub => option_of(&definition, sub, command)?,
-        };
-        if option_of(place, option, command)?["autocomplete"] != true {
+        let (name, sub, place) = self.place(channel, command).await?;
+        if option_of(&place, option, command)?["autocomplete"] != true {
             return Err(ScriptError(format!("`{option}` of `/{command}` is not completed")).into());
         }
-        let mut options = vec![Choice::text(option, typed)];
-        if !sub.is_empty() {
-            options = vec![Choice::subcommand(sub, options)];
-        }
-        let name = name.to_owned();
+        let options = within(sub, vec![Choice::text(option, typed)]);
         let id = self.interact(channel, user, &Use::Autocomplete { name, options });
         let what = format!("choices for `{option}` of `/{command}`");
         self.wait(&what, |state| {
@@ -183,7 +163,7 @@ impl Simulator {
     pub fn offered(&self, user: Id, channel: Id) -> Vec<Value> {
         self.shared.read(|state| {
             let held = state.world.permissions(user, channel);
-            let direct = state.guild_of(channel).is_none();
+            let direct = state.world.guild_of(channel).is_none();
             let commands = state.commands_in(channel).filter(|body| {
                 let needed = body["default_member_permissions"].as_str();
                 let needed = needed.and_then(|needed| needed.parse().ok()).unwrap_or(0);
@@ -194,14 +174,25 @@ impl Simulator {
         })
     }
 
-    /// The definition of a command, once it is registered.
-    async fn definition(&self, channel: Id, name: &str) -> Result<Value, WaitError> {
+    /// The name of a command, that of its sub-command or nothing, and the definition that has
+    /// its options, once it is registered.
+    async fn place<'a>(
+        &self,
+        channel: Id,
+        command: &'a str,
+    ) -> Result<(String, &'a str, Value), WaitError> {
+        let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
         let what = format!("the registration of `/{name}` for {channel}");
-        self.wait(&what, |state| {
+        let registered = self.wait(&what, |state| {
             let mut commands = state.commands_in(channel);
             commands.find(|body| body["name"] == name).cloned()
-        })
-        .await
+        });
+        let definition = registered.await?;
+        let place = match sub {
+            "" => definition,
+            sub => option_of(&definition, sub, command)?.clone(),
+        };
+        Ok((name.to_owned(), sub, place))
     }
 }
 
@@ -293,7 +284,7 @@ impl State {
 
     /// The commands of a channel's guild, and the global ones for this kind of channel.
     fn commands_in(&self, channel: Id) -> impl Iterator<Item = &Value> {
-        let guild = self.guild_of(channel);
+        let guild = self.world.guild_of(channel);
         let context = Value::from(u8::from(guild.is_none()));
         let commands = self.world.commands.iter().filter(move |command| {
             let contexts = command.body["contexts"].as_array();
@@ -303,6 +294,14 @@ impl State {
             }
         });
         commands.map(|command| &command.body)
+    }
+}
+
+/// Options of a sub-command, if it is one.
+fn within(sub: &str, options: Vec<Choice>) -> Vec<Choice> {
+    match sub {
+        "" => options,
+        sub => vec![Choice::subcommand(sub, options)],
     }
 }
 

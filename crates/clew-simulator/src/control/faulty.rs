@@ -11,32 +11,6 @@ use crate::state::State;
 use crate::{Fault, Limit, Simulator};
 
 impl Simulator {
-    /// Activates a fault; returns its number for [`Simulator::hits`].
-    pub fn fault(&self, fault: Fault) -> usize {
-        self.shared.with(|state| state.faults.add(fault))
-    }
-
-    /// How many calls a fault has hit.
-    pub fn hits(&self, fault: usize) -> usize {
-        self.shared.read(|state| state.faults.hits(fault))
-    }
-
-    /// Ends all REST faults.
-    pub fn end_faults(&self) {
-        self.shared.with(|state| state.faults.end_all());
-    }
-
-    /// Delay added to every REST call from now on.
-    pub fn set_latency(&self, latency: Duration) {
-        self.shared.with(|state| state.latency = latency);
-    }
-
-    /// Limits calls; further ones get a 429 until the window has passed.
-    pub fn limit(&self, limit: Limit) {
-        self.shared
-            .with(|state| state.limits.configured.push(limit));
-    }
-
     /// Serves this object in place of a message, in pages and alone, for example a
     /// malformed one.
     pub fn override_message(&self, message: Id, object: Value) {
@@ -67,28 +41,6 @@ impl Simulator {
         self.each_link(|state, link| state.invalidate(link, resumable));
     }
 
-    /// Turns answers to heartbeats on or off.
-    pub fn set_heartbeats_answered(&self, answered: bool) {
-        self.shared
-            .with(|state| state.hub.silent_heartbeats = !answered);
-    }
-
-    /// Refuses this many resumes with op 9 false.
-    pub fn refuse_resumes(&self, times: u64) {
-        self.shared.with(|state| state.hub.refuse_resumes = times);
-    }
-
-    /// Refuses this many identifies with op 9 false.
-    pub fn refuse_identifies(&self, times: u64) {
-        self.shared
-            .with(|state| state.hub.refuse_identifies = times);
-    }
-
-    /// Forgets every session, so that the next resume fails.
-    pub fn forget_sessions(&self) {
-        self.shared.with(|state| state.hub.sessions.clear());
-    }
-
     /// Sends an event unchanged to every session. `data` is inserted as it is,
     /// valid JSON or not.
     pub fn dispatch_raw(&self, name: &str, data: &str) {
@@ -108,4 +60,25 @@ impl Simulator {
             }
         });
     }
+}
+
+acts! {
+    /// Activates a fault; returns its number for [`Simulator::hits`].
+    with fault(fault: Fault) -> usize = |state| state.faults.add(fault);
+    /// How many calls a fault has hit.
+    read hits(fault: usize) -> usize = |state| state.faults.hits(fault);
+    /// Ends all REST faults.
+    with end_faults() = |state| state.faults.end_all();
+    /// Delay added to every REST call from now on.
+    with set_latency(latency: Duration) = |state| state.latency = latency;
+    /// Limits calls; further ones get a 429 until the window has passed.
+    with limit(limit: Limit) = |state| state.limits.configured.push(limit);
+    /// Turns answers to heartbeats on or off.
+    with set_heartbeats_answered(answered: bool) = |state| state.hub.silent_heartbeats = !answered;
+    /// Refuses this many resumes with op 9 false.
+    with refuse_resumes(times: u64) = |state| state.hub.refuse_resumes = times;
+    /// Refuses this many identifies with op 9 false.
+    with refuse_identifies(times: u64) = |state| state.hub.refuse_identifies = times;
+    /// Forgets every session, so that the next resume fails.
+    with forget_sessions() = |state| state.hub.sessions.clear();
 }

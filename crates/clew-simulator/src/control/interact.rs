@@ -80,12 +80,12 @@ impl Choice {
 
     fn object(&self, focused: bool) -> Value {
         let mut object = json!({"name": self.name, "type": self.kind});
-        if self.kind > 2 {
-            object["value"] = self.value.clone();
-        } else {
+        if self.kind <= 2 {
             object["options"] = objects(&self.options, focused);
+            return object;
         }
-        if focused && self.kind > 2 {
+        object["value"] = self.value.clone();
+        if focused {
             object["focused"] = true.into();
         }
         object
@@ -112,55 +112,40 @@ impl Use {
         }
     }
 
-    fn name(&self) -> &str {
+    /// The interaction's type, what is used, and the message that it is about.
+    fn about(&self) -> (u8, &str, Option<Id>) {
         match self {
-            Self::Slash { name, .. }
-            | Self::Autocomplete { name, .. }
-            | Self::OnMessage { name, .. } => name,
-            Self::Component { custom_id, .. } => custom_id,
-        }
-    }
-
-    /// The interaction's type and the message it is about.
-    fn kind(&self) -> (u8, Option<Id>) {
-        match self {
-            Self::Slash { .. } => (2, None),
-            Self::Autocomplete { .. } => (4, None),
-            Self::OnMessage { message, .. } => (2, Some(*message)),
-            Self::Component { message, .. } => (3, Some(*message)),
+            Self::Slash { name, .. } => (2, name, None),
+            Self::Autocomplete { name, .. } => (4, name, None),
+            Self::OnMessage { name, message } => (2, name, Some(*message)),
+            Self::Component {
+                message, custom_id, ..
+            } => (3, custom_id, Some(*message)),
         }
     }
 }
 
-impl Simulator {
+acts! {
     /// Somebody uses the bot; returns the interaction's id.
-    pub fn interact(&self, channel: Id, user: Id, used: &Use) -> Id {
-        self.shared
-            .with(|state| state.interact(channel, user, used))
-    }
-
+    with interact(channel: Id, user: Id, used: &Use) -> Id =
+        |state| state.interact(channel, user, used);
     /// The current state of an interaction: its callback and its messages.
-    pub fn interaction(&self, id: Id) -> Option<Interaction> {
-        self.shared
-            .read(|state| state.world.interactions.get(&id).cloned())
-    }
-
+    read interaction(id: Id) -> Option<Interaction> =
+        |state| state.world.interactions.get(&id).cloned();
     /// The messages that answered an interaction, the first answer first.
-    pub fn interaction_answers(&self, id: Id) -> Vec<Message> {
-        self.shared
-            .read(|state| state.world.answers_to(id).cloned().collect())
-    }
+    read interaction_answers(id: Id) -> Vec<Message> =
+        |state| state.world.answers_to(id).cloned().collect();
 }
 
 impl State {
     pub(super) fn interact(&mut self, channel: Id, user: Id, used: &Use) -> Id {
         let id = self.world.fresh_id();
-        let (kind, message) = used.kind();
+        let (kind, name, message) = used.about();
         let interaction = Interaction {
             id,
             token: format!("aW50ZXJhY3Rpb246{id}"),
             kind,
-            name: used.name().to_owned(),
+            name: name.to_owned(),
             user,
             channel,
             message,
@@ -171,7 +156,7 @@ impl State {
             followups: Vec::new(),
         };
         let object = self.interaction_object(&interaction, used);
-        let guild = self.guild_of(channel);
+        let guild = self.world.guild_of(channel);
         self.world.interactions.insert(id, interaction);
         self.emit("INTERACTION_CREATE", 0, guild, &object);
         id
@@ -230,15 +215,13 @@ impl State {
             json!({"id": id.json(), "name": name, "type": kind})
         };
         match used {
-            Use::Slash { name, options } => {
+            Use::Slash { name, options } | Use::Autocomplete { name, options } => {
+                let typing = matches!(used, Use::Autocomplete { .. });
                 let mut data = named(name, 1);
-                data["options"] = objects(options, false);
-                data["resolved"] = self.resolve(guild, options);
-                data
-            }
-            Use::Autocomplete { name, options } => {
-                let mut data = named(name, 1);
-                data["options"] = objects(options, true);
+                data["options"] = objects(options, typing);
+                if !typing {
+                    data["resolved"] = self.resolve(guild, options);
+                }
                 data
             }
             Use::OnMessage { name, message } => {

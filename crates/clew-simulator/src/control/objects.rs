@@ -11,24 +11,6 @@ use crate::render::{self, Audience};
 use crate::rest;
 
 impl Simulator {
-    /// Every event of the gateway from now on, as a client with all intents gets it. Who
-    /// falls behind by 4,096 events misses the oldest.
-    pub fn subscribe(&self) -> broadcast::Receiver<Dispatch> {
-        self.shared.read(|state| state.hub.subscribers.subscribe())
-    }
-
-    /// Status and body that a GET by the bot would get now, without faults, limits or
-    /// delay. The path comes without `/api/v10` and with its query.
-    pub fn peek(&self, path: &str) -> (u16, Vec<u8>) {
-        self.shared.with(|state| rest::peek(state, path))
-    }
-
-    /// Keeps the newest calls and gateway records in the log, at least this many and at
-    /// most twice as many. Without it all are kept.
-    pub fn keep_log(&self, newest: usize) {
-        self.shared.with(|state| state.keep = newest);
-    }
-
     /// A message object as it appears in a page; null if it does not exist.
     pub fn message_object(&self, channel: Id, message: Id) -> Value {
         self.shared.read(|state| {
@@ -72,9 +54,18 @@ impl Simulator {
             found.map_or(json!(null), |found| render::guild(&state.world, found))
         })
     }
+}
 
+acts! {
+    /// Every event of the gateway from now on, as a client with all intents gets it. Who
+    /// falls behind by 4,096 events misses the oldest.
+    read subscribe() -> broadcast::Receiver<Dispatch> = |state| state.hub.subscribers.subscribe();
+    /// Status and body that a GET by the bot would get now, without faults, limits or
+    /// delay. The path comes without `/api/v10` and with its query.
+    with peek(path: &str) -> (u16, Vec<u8>) = |state| rest::peek(state, path);
+    /// Keeps the newest calls and gateway records in the log, at least this many and at
+    /// most twice as many. Without it all are kept.
+    with keep_log(newest: usize) = |state| state.keep = newest;
     /// A user object; an unknown id is a deleted user's.
-    pub fn user_object(&self, user: Id) -> Value {
-        self.shared.read(|state| render::user(&state.world, user))
-    }
+    read user_object(user: Id) -> Value = |state| render::user(&state.world, user);
 }

@@ -56,12 +56,6 @@ impl Simulator {
         });
     }
 
-    /// Tells the bot of a guild that was added to the world after it had connected
-    /// (`GUILD_CREATE`).
-    pub fn announce_guild(&self, guild: Id) {
-        self.shared.with(|state| state.emit_guild_create(guild));
-    }
-
     /// Gives a role to a member, or takes it away.
     pub fn set_role(&self, guild: Id, user: Id, role: Id, given: bool) {
         self.shared.with(|state| {
@@ -107,6 +101,12 @@ impl Simulator {
             state.emit_guild_event("GUILD_ROLE_DELETE", Some(guild), &data);
         });
     }
+}
+
+acts! {
+    /// Tells the bot of a guild that was added to the world after it had connected
+    /// (`GUILD_CREATE`).
+    with announce_guild(guild: Id) = |state| state.emit_guild_create(guild);
 }
 
 impl State {

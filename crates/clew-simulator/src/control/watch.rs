@@ -44,12 +44,6 @@ impl Simulator {
         self
     }
 
-    /// The script's first mistake, if any: such an action changed nothing, and from
-    /// then on every wait fails with it.
-    pub fn mistake(&self) -> Option<ScriptError> {
-        self.shared.read(|state| state.world.mistake().cloned())
-    }
-
     /// Waits until a session is connected and was sent READY.
     ///
     /// # Errors
@@ -207,27 +201,11 @@ impl Simulator {
         .await
     }
 
-    /// Every REST call so far, in order of arrival.
-    pub fn requests(&self) -> Vec<RequestRecord> {
-        self.shared.read(|state| state.known_requests().to_vec())
-    }
-
     /// The calls so far of a method to a path (a part of it, or a pattern).
     pub fn requests_to(&self, method: &str, path: &str) -> Vec<RequestRecord> {
         let mut requests = self.requests();
         requests.retain(|call| call.method == method && path_fits(path, &call.path));
         requests
-    }
-
-    /// Clears the log of REST calls.
-    pub fn clear_requests(&self) {
-        self.shared
-            .with(|state| state.forgotten = state.requests.len());
-    }
-
-    /// Everything that happened on the gateway so far.
-    pub fn gateway_log(&self) -> Vec<GatewayRecord> {
-        self.shared.read(|state| state.gateway_log.clone())
     }
 
     /// Checks after every change until `look` finds something.
@@ -265,6 +243,18 @@ impl Simulator {
             lines.join(", ")
         })
     }
+}
+
+acts! {
+    /// The script's first mistake, if any: such an action changed nothing, and from
+    /// then on every wait fails with it.
+    read mistake() -> Option<ScriptError> = |state| state.world.mistake().cloned();
+    /// Every REST call so far, in order of arrival.
+    read requests() -> Vec<RequestRecord> = |state| state.known_requests().to_vec();
+    /// Clears the log of REST calls.
+    with clear_requests() = |state| state.forgotten = state.requests.len();
+    /// Everything that happened on the gateway so far.
+    read gateway_log() -> Vec<GatewayRecord> = |state| state.gateway_log.clone();
 }
 
 impl State {

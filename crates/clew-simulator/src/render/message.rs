@@ -187,8 +187,7 @@ fn add_reference_only(world: &World, found: &Message, fields: &mut Map<String, V
     if let Some(message) = reference.message {
         object["message_id"] = message.json();
     }
-    let channel = world.channels.get(&reference.channel);
-    if let Some(guild) = channel.and_then(|channel| channel.guild) {
+    if let Some(guild) = world.guild_of(reference.channel) {
         object["guild_id"] = guild.json();
     }
     fields.insert("message_reference".to_owned(), object);

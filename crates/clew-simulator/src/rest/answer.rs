@@ -146,50 +146,31 @@ impl Refusal {
         let body = json!({"message": "Invalid Form Body", "code": 50035, "errors": errors});
         Self(Reply::with_status(400, body))
     }
+}
 
-    pub(super) fn unauthorized() -> Self {
-        Self::new(401, 0, "401: Unauthorized")
-    }
+/// Declares refusals by status, code and message.
+macro_rules! refusals {
+    ($($name:ident = $status:literal, $code:literal, $message:literal;)+) => {
+        impl Refusal {$(
+            pub(super) fn $name() -> Self {
+                Self::new($status, $code, $message)
+            }
+        )+}
+    };
+}
 
-    pub(super) fn no_route() -> Self {
-        Self::new(404, 0, "404: Not Found")
-    }
-
-    pub(super) fn missing_access() -> Self {
-        Self::new(403, 50001, "Missing Access")
-    }
-
-    pub(super) fn missing_permissions() -> Self {
-        Self::new(403, 50013, "Missing Permissions")
-    }
-
-    pub(super) fn unknown_channel() -> Self {
-        Self::new(404, 10003, "Unknown Channel")
-    }
-
-    pub(super) fn unknown_guild() -> Self {
-        Self::new(404, 10004, "Unknown Guild")
-    }
-
-    pub(super) fn unknown_member() -> Self {
-        Self::new(404, 10007, "Unknown Member")
-    }
-
-    pub(super) fn unknown_message() -> Self {
-        Self::new(404, 10008, "Unknown Message")
-    }
-
-    pub(super) fn wrong_channel_type() -> Self {
-        Self::new(400, 50024, "Cannot execute action on this channel type")
-    }
-
-    pub(super) fn archived() -> Self {
-        Self::new(400, 50083, "Thread is archived")
-    }
-
-    pub(super) fn locked() -> Self {
-        Self::new(400, 160_005, "Thread is locked")
-    }
+refusals! {
+    unauthorized = 401, 0, "401: Unauthorized";
+    no_route = 404, 0, "404: Not Found";
+    missing_access = 403, 50001, "Missing Access";
+    missing_permissions = 403, 50013, "Missing Permissions";
+    unknown_channel = 404, 10003, "Unknown Channel";
+    unknown_guild = 404, 10004, "Unknown Guild";
+    unknown_member = 404, 10007, "Unknown Member";
+    unknown_message = 404, 10008, "Unknown Message";
+    wrong_channel_type = 400, 50024, "Cannot execute action on this channel type";
+    archived = 400, 50083, "Thread is archived";
+    locked = 400, 160_005, "Thread is locked";
 }
 
 /// The HTTP response at a time in Unix milliseconds, with rate-limit headers; its body is corrupted if a fault demands it.

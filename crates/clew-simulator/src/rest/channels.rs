@@ -10,7 +10,7 @@ use crate::ids::{Id, iso};
 use crate::permissions::Permissions;
 use crate::render;
 use crate::state::State;
-use crate::world::{ChannelKind, OverwriteOf};
+use crate::world::{Channel, ChannelKind, OverwriteOf};
 
 impl State {
     pub(super) fn channel_routes(
@@ -60,6 +60,24 @@ impl State {
         }
     }
 
+    /// Whether the bot may read the history of a channel.
+    pub(super) fn may_read(&self, channel: Id) -> bool {
+        self.world
+            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY)
+    }
+
+    /// The channel, which is refused if it does not exist.
+    fn known_channel(&self, channel: Id) -> Result<&Channel, Refusal> {
+        let found = self.world.channels.get(&channel);
+        found.ok_or_else(Refusal::unknown_channel)
+    }
+
+    /// The same, to be changed.
+    fn channel_mut(&mut self, channel: Id) -> Result<&mut Channel, Refusal> {
+        let found = self.world.channel_mut(channel);
+        found.ok_or_else(Refusal::unknown_channel)
+    }
+
     /// Refuses in an archived thread (50083).
     pub(super) fn check_not_archived(&self, channel: Id) -> Result<(), Refusal> {
         if self.thread_flag(channel, |thread| thread.archived) {
@@ -71,9 +89,7 @@ impl State {
     /// Refuses unless the bot may send here: it needs the permission for this kind
     /// of channel; forums and locked threads refuse. Archived threads do not.
     pub(super) fn check_sendable(&self, channel: Id) -> Result<(), Refusal> {
-        let Some(found) = self.world.channels.get(&channel) else {
-            return Err(Refusal::unknown_channel());
-        };
+        let found = self.known_channel(channel)?;
         if found.kind.is_forum() || found.kind == ChannelKind::Category {
             let message = "Cannot send messages in a non-text channel";
             return Err(Refusal::new(400, 50008, message));
@@ -110,13 +126,9 @@ impl State {
     }
 
     fn edit_channel(&mut self, call: &Call, channel: Id) -> Answer {
-        let Some(found) = self.world.channels.get(&channel) else {
-            return Err(Refusal::unknown_channel());
-        };
-        let Some(thread) = &found.thread else {
+        let Some(thread) = &self.known_channel(channel)?.thread else {
             self.need(channel, Permissions::MANAGE_CHANNELS)?;
-            let found = self.world.channel_mut(channel);
-            let found = found.ok_or_else(Refusal::unknown_channel)?;
+            let found = self.channel_mut(channel)?;
             if let Some(name) = given(&call.body, "name").and_then(Value::as_str) {
                 name.clone_into(&mut found.name);
             }
@@ -130,10 +142,8 @@ impl State {
             let new = given(&call.body, key).and_then(Value::as_bool);
             new.unwrap_or(old)
         };
-        let (archived, locked) = (
-            flag("archived", thread.archived),
-            flag("locked", thread.locked),
-        );
+        let archived = flag("archived", thread.archived);
+        let locked = flag("locked", thread.locked);
         let own = thread.owner == self.world.bot;
         let only_unarchives = thread.archived && !archived && !thread.locked && !locked;
         let may = self.world.bot_may(channel, Permissions::MANAGE_THREADS);
@@ -145,8 +155,7 @@ impl State {
         }
         self.world.set_archived(channel, archived, locked);
         if let Some(name) = given(&call.body, "name").and_then(Value::as_str) {
-            let found = self.world.channel_mut(channel);
-            name.clone_into(&mut found.ok_or_else(Refusal::unknown_channel)?.name);
+            name.clone_into(&mut self.channel_mut(channel)?.name);
         }
         if let Some(tags) = given(&call.body, "applied_tags").and_then(Value::as_array) {
             let tags = tags.iter().filter_map(Id::parse).collect();
@@ -202,8 +211,7 @@ impl State {
             Permissions(text.and_then(|text| text.parse().ok()).unwrap_or(0))
         };
         if call.method == "DELETE" {
-            let found = self.world.channel_mut(channel);
-            let found = found.ok_or_else(Refusal::unknown_channel)?;
+            let found = self.channel_mut(channel)?;
             found.overwrites.retain(|o| {
                 o.of != OverwriteOf::Role(target) && o.of != OverwriteOf::Member(target)
             });
@@ -235,10 +243,8 @@ impl State {
     }
 
     fn pinned(&self, channel: Id) -> Vec<(Id, Value)> {
-        let readable = self
-            .world
-            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY);
-        let found = self.world.channels.get(&channel).filter(|_| readable);
+        let found = self.world.channels.get(&channel);
+        let found = found.filter(|_| self.may_read(channel));
         let messages = found.map(|found| found.messages.values().rev());
         let pinned = messages.into_iter().flatten().filter(|m| m.pinned);
         pinned

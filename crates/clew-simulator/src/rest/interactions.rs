@@ -105,15 +105,11 @@ impl State {
         id: Id,
     ) -> Answer {
         let channel = interaction.channel;
-        let stored = self.world.any_message(channel, id).cloned();
-        let mut message = stored.ok_or_else(Refusal::unknown_message)?;
+        let message = self.world.any_message(channel, id);
+        let message = message.ok_or_else(Refusal::unknown_message)?.clone();
         match method {
             "GET" => {}
-            "PATCH" => {
-                self.change_message(call, &mut message)?;
-                message.flags &= !LOADING;
-                self.replace(message);
-            }
+            "PATCH" => self.replace(call, message, LOADING)?,
             "DELETE" => {
                 if self.world.ephemeral.remove(&id).is_none() {
                     self.remove_message(channel, id);
@@ -125,8 +121,15 @@ impl State {
         Ok(Reply::json(self.any_object(channel, id)))
     }
 
-    /// Stores a changed message and dispatches it.
-    fn replace(&mut self, message: Message) {
+    /// Changes a message as a call asks, takes these flags away, and dispatches it.
+    fn replace(
+        &mut self,
+        call: &mut Call,
+        mut message: Message,
+        without: u64,
+    ) -> Result<(), Refusal> {
+        self.change_message(call, &mut message)?;
+        message.flags &= !without;
         let (channel, id) = (message.channel, message.id);
         if let Some(found) = self.world.ephemeral.get_mut(&id) {
             *found = message;
@@ -135,6 +138,7 @@ impl State {
             self.world.keep_changed(message);
             self.emit_message("MESSAGE_UPDATE", channel, id);
         }
+        Ok(())
     }
 
     fn answer_interaction(
@@ -142,26 +146,23 @@ impl State {
         call: &mut Call,
         interaction: &Interaction,
     ) -> Result<Id, Refusal> {
-        let mut message = self.message_from(call, interaction.channel)?;
-        message.interaction = Some(interaction.id);
-        message.kind = answer_kind(interaction);
-        Ok(self.publish_answer(message))
+        let message = self.message_from(call, interaction.channel)?;
+        let kind = answer_kind(interaction);
+        Ok(self.publish_answer(interaction, Message { kind, ..message }))
     }
 
     fn defer(&mut self, call: &Call, interaction: &Interaction) -> Id {
         let flags = call.body["flags"].as_u64().unwrap_or(0) & EPHEMERAL;
         let draft = Draft::new("").flags(flags | LOADING);
         let bot = self.world.bot;
-        let mut message = self.world.compose(interaction.channel, bot, draft);
-        message.interaction = Some(interaction.id);
-        message.kind = answer_kind(interaction);
-        self.publish_answer(message)
+        let message = self.world.compose(interaction.channel, bot, draft);
+        let kind = answer_kind(interaction);
+        self.publish_answer(interaction, Message { kind, ..message })
     }
 
     fn follow_up(&mut self, call: &mut Call, interaction: &Interaction) -> Answer {
-        let mut message = self.message_from(call, interaction.channel)?;
-        message.interaction = Some(interaction.id);
-        let id = self.publish_answer(message);
+        let message = self.message_from(call, interaction.channel)?;
+        let id = self.publish_answer(interaction, message);
         if let Some(stored) = self.world.interactions.get_mut(&interaction.id) {
             stored.followups.push(id);
         }
@@ -169,7 +170,8 @@ impl State {
     }
 
     /// Stores an answer and dispatches it; an ephemeral one is kept outside the channel.
-    fn publish_answer(&mut self, message: Message) -> Id {
+    fn publish_answer(&mut self, interaction: &Interaction, mut message: Message) -> Id {
+        message.interaction = Some(interaction.id);
         if message.flags & EPHEMERAL == 0 {
             return self.publish(message);
         }
@@ -184,13 +186,11 @@ impl State {
         call: &mut Call,
         interaction: &Interaction,
     ) -> Result<Id, Refusal> {
-        let Some(id) = interaction.message else {
-            return Err(Refusal::unknown_message());
-        };
-        let stored = self.world.any_message(interaction.channel, id).cloned();
-        let mut message = stored.ok_or_else(Refusal::unknown_message)?;
-        self.change_message(call, &mut message)?;
-        self.replace(message);
+        let id = interaction.message;
+        let message = id.and_then(|id| self.world.any_message(interaction.channel, id));
+        let message = message.ok_or_else(Refusal::unknown_message)?.clone();
+        let id = message.id;
+        self.replace(call, message, 0)?;
         Ok(id)
     }
 

@@ -60,7 +60,7 @@ impl State {
         };
         let mut object = render::message(&self.world, message, Audience::Rest);
         if self.world.settings.disallowed_intents & intent::MESSAGE_CONTENT != 0 {
-            let direct = self.guild_of(channel).is_none();
+            let direct = self.world.guild_of(channel).is_none();
             render::blank_unless_allowed(self.world.bot, &mut object, direct);
         }
         object
@@ -75,10 +75,7 @@ impl State {
         let Some(found) = found.filter(|found| !found.kind.is_forum()) else {
             return Err(Refusal::wrong_channel_type());
         };
-        if !self
-            .world
-            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY)
-        {
+        if !self.may_read(channel) {
             return Ok(Reply::json(json!([])));
         }
         let messages = &found.messages;
@@ -136,13 +133,10 @@ impl State {
             super::send::check_length(content)?;
             let earlier = std::mem::replace(&mut message.content, content.to_owned());
             message.earlier.push(earlier);
-            let (users, roles, _) = excerpt_ids(content);
-            message.mentions = users;
-            message
-                .mentions
-                .retain(|id| self.world.users.contains_key(id));
-            message.mentions.sort_unstable();
-            message.mentions.dedup();
+            let (mut users, roles, _) = excerpt_ids(content);
+            users.retain(|id| self.world.users.contains_key(id));
+            message.mentions.clear();
+            message.mention(users);
             message.mention_roles = roles;
         }
         if let Some(embeds) = call.body.get("embeds") {
@@ -175,12 +169,9 @@ impl State {
 
     fn delete_message(&mut self, channel: Id, message: &str) -> Answer {
         let id = self.known_message(channel, message)?;
-        let own = self
-            .world
-            .message(channel, id)
-            .is_some_and(|message| message.author == self.world.bot);
-        if !own {
-            if self.guild_of(channel).is_none() {
+        let found = self.world.message(channel, id);
+        if found.is_none_or(|message| message.author != self.world.bot) {
+            if self.world.guild_of(channel).is_none() {
                 let message = "Cannot execute action on a DM channel";
                 return Err(Refusal::new(403, 50003, message));
             }

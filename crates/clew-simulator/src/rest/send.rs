@@ -82,10 +82,8 @@ impl State {
         let Some(nonce) = given(body, "nonce") else {
             return Ok(None);
         };
-        if nonce
-            .as_str()
-            .is_some_and(|n| n.chars().count() > MAX_NONCE_CHARS)
-        {
+        let is_long = |nonce: &str| nonce.chars().count() > MAX_NONCE_CHARS;
+        if nonce.as_str().is_some_and(is_long) {
             let message = "Must be 25 or fewer in length.";
             return Err(Refusal::invalid("nonce", "NONCE_TYPE_TOO_LONG", message));
         }
@@ -110,13 +108,9 @@ impl State {
         let Some(reference) = given(body, "message_reference") else {
             return Ok(());
         };
+        let refuse = |code: &str, text: &str| Refusal::invalid("message_reference", code, text);
         let Some(target) = Id::parse(&reference["message_id"]) else {
-            let message = "This field is required";
-            return Err(Refusal::invalid(
-                "message_reference",
-                "BASE_TYPE_REQUIRED",
-                message,
-            ));
+            return Err(refuse("BASE_TYPE_REQUIRED", "This field is required"));
         };
         if reference["type"] == 1 {
             let from = Id::parse(&reference["channel_id"]).unwrap_or(channel);
@@ -126,14 +120,10 @@ impl State {
             draft.forward_of = Some((from, target));
             return Ok(());
         }
-        if !self
-            .world
-            .bot_may(channel, Permissions::READ_MESSAGE_HISTORY)
-        {
+        if !self.may_read(channel) {
             let message = "Cannot reply without permission to read message history";
             return Err(Refusal::new(400, 160_002, message));
         }
-        let refuse = |code: &str, text: &str| Refusal::invalid("message_reference", code, text);
         match self.world.message(channel, target) {
             Some(found) if !matches!(found.kind, 0 | 19 | 20 | 23) => Err(refuse(
                 "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
@@ -184,9 +174,7 @@ impl State {
             _ => None,
         };
         if let Some(replied) = replied.filter(|replied| replied.webhook.is_none()) {
-            message.mentions.push(replied.author);
-            message.mentions.sort_unstable();
-            message.mentions.dedup();
+            message.mention([replied.author]);
         }
     }
 }

@@ -102,7 +102,7 @@ impl State {
         if kind.is_forum() {
             return self.create_post(call, parent, &title);
         }
-        if kind.is_thread() || kind == ChannelKind::Voice || self.guild_of(parent).is_none() {
+        if kind.is_thread() || kind == ChannelKind::Voice || self.world.guild_of(parent).is_none() {
             return Err(Refusal::wrong_channel_type());
         }
         let private = message.is_none() && call.body["type"].as_u64().unwrap_or(12) == 12;

@@ -398,6 +398,11 @@ impl World {
         self.mistake.as_ref()
     }
 
+    /// The guild of a channel.
+    pub(crate) fn guild_of(&self, channel: Id) -> Option<Id> {
+        self.channels.get(&channel)?.guild
+    }
+
     /// A user's membership in a guild, if there is a guild.
     pub(crate) fn member_of(&self, guild: Option<Id>, user: Id) -> Option<&Member> {
         self.guilds.get(&guild?)?.members.get(&user)
@@ -408,23 +413,15 @@ impl World {
     }
 
     pub(crate) fn role_mut(&mut self, guild: Id, id: Id) -> Option<&mut Role> {
-        let found = expect(
-            self.guilds.get_mut(&guild),
-            &mut self.mistake,
-            "guild",
-            guild,
-        )?;
-        expect(found.roles.get_mut(&id), &mut self.mistake, "role", id)
+        let (found, mistake) = (self.guilds.get_mut(&guild), &mut self.mistake);
+        let found = expect(found, mistake, "guild", guild)?;
+        expect(found.roles.get_mut(&id), mistake, "role", id)
     }
 
     pub(crate) fn member_mut(&mut self, guild: Id, id: Id) -> Option<&mut Member> {
-        let found = expect(
-            self.guilds.get_mut(&guild),
-            &mut self.mistake,
-            "guild",
-            guild,
-        )?;
-        expect(found.members.get_mut(&id), &mut self.mistake, "member", id)
+        let (found, mistake) = (self.guilds.get_mut(&guild), &mut self.mistake);
+        let found = expect(found, mistake, "guild", guild)?;
+        expect(found.members.get_mut(&id), mistake, "member", id)
     }
 
     pub(crate) fn channel_mut(&mut self, id: Id) -> Option<&mut Channel> {
@@ -438,14 +435,9 @@ impl World {
     }
 
     pub(crate) fn message_mut(&mut self, channel: Id, id: Id) -> Option<&mut Message> {
-        let found = self.channels.get_mut(&channel);
-        let found = expect(found, &mut self.mistake, "channel", channel)?;
-        expect(
-            found.messages.get_mut(&id),
-            &mut self.mistake,
-            "message",
-            id,
-        )
+        let (found, mistake) = (self.channels.get_mut(&channel), &mut self.mistake);
+        let found = expect(found, mistake, "channel", channel)?;
+        expect(found.messages.get_mut(&id), mistake, "message", id)
     }
 
     pub(crate) fn note_mistake(&mut self, mistake: String) {

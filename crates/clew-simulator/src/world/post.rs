@@ -27,9 +27,7 @@ impl World {
         let earlier = std::mem::replace(&mut found.content, content.to_owned());
         found.earlier.push(earlier);
         found.edited_ms = Some(now);
-        found.mentions.extend(users);
-        found.mentions.sort_unstable();
-        found.mentions.dedup();
+        found.mention(users);
         found.mention_roles = roles;
         found.mention_everyone = everyone;
     }
@@ -93,8 +91,6 @@ impl World {
         if let Some(replied) = replied.filter(|replied| draft.ping && replied.webhook.is_none()) {
             mentions.push(replied.author);
         }
-        mentions.sort_unstable();
-        mentions.dedup();
         let (reference, snapshots) = self.refer(channel, &draft);
         let attachments = draft.attachments;
         let attachments = attachments.into_iter().map(|file| self.store_file(file));
@@ -104,7 +100,7 @@ impl World {
         let kind = draft
             .kind
             .unwrap_or_else(|| draft.reply_to.map_or(0, |_| 19));
-        Message {
+        let mut message = Message {
             id,
             channel,
             author,
@@ -115,7 +111,7 @@ impl World {
             edited_ms: draft.edited_ms,
             reference,
             referenced: draft.referenced,
-            mentions,
+            mentions: Vec::new(),
             mention_roles,
             mention_everyone,
             embeds: draft.embeds.into_iter().map(typed_embed).collect(),
@@ -132,7 +128,9 @@ impl World {
             allowed_mentions: None,
             position: 0,
             earlier: Vec::new(),
-        }
+        };
+        message.mention(mentions);
+        message
     }
 
     /// The id of a message to be posted.
@@ -194,6 +192,15 @@ impl World {
         let reply = draft.reply_to;
         let reply = reply.map(|message| Reference::to(channel, Some(message)));
         (draft.reference.or(reply), Vec::new())
+    }
+}
+
+impl Message {
+    /// Mentions more users; each is listed once.
+    pub(crate) fn mention(&mut self, users: impl IntoIterator<Item = Id>) {
+        self.mentions.extend(users);
+        self.mentions.sort_unstable();
+        self.mentions.dedup();
     }
 }
 

@@ -3,67 +3,55 @@
 use serde::Deserialize;
 
 use super::part::{self, List, Part, Text};
-use super::wire::WireMember;
+use super::wire::{WireMember, wire};
 use super::{Unreadable, WhyUnreadable};
 use crate::model::{
     Channel, ChannelId, ChannelKind, Guild, GuildId, Overwrite, OverwriteTarget, Parent, RoleId,
     TagId, ThreadState, UserId,
 };
 
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-struct WireChannel<'a> {
-    id: Part<ChannelId>,
-    guild_id: Part<GuildId>,
-    r#type: Part<u8>,
-    name: Part<Text<'a>>,
-    parent_id: Part<ChannelId>,
-    owner_id: Part<UserId>,
-    message_count: Part<u32>,
-    thread_metadata: Part<WireThread>,
-    permission_overwrites: Part<List<WireOverwrite<'a>>>,
-    /// Ids of the tags on a post; Discord sends `"0"` at times.
-    applied_tags: Part<List<TagId>>,
-    available_tags: Part<List<WireTag<'a>>>,
+wire! {
+    WireChannel {
+        id: ChannelId,
+        guild_id: GuildId,
+        r#type: u8,
+        name: Text<'a>,
+        parent_id: ChannelId,
+        owner_id: UserId,
+        message_count: u32,
+        thread_metadata: WireThread,
+        permission_overwrites: List<WireOverwrite<'a>>,
+        /// Ids of the tags on a post; Discord sends `"0"` at times.
+        applied_tags: List<TagId>,
+        available_tags: List<WireTag<'a>>,
+    }
+    WireTag {
+        id: TagId,
+        name: Text<'a>,
+    }
+    /// The bits are decimal strings.
+    WireOverwrite {
+        id: RoleId,
+        r#type: u8,
+        allow: Text<'a>,
+        deny: Text<'a>,
+    }
+    WireGuild {
+        id: GuildId,
+        owner_id: UserId,
+        roles: List<WireRole<'a>>,
+    }
+    WireRole {
+        id: RoleId,
+        permissions: Text<'a>,
+    }
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct WireThread {
+pub(super) struct WireThread {
     archived: Part<bool>,
     locked: Part<bool>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-struct WireTag<'a> {
-    id: Part<TagId>,
-    name: Part<Text<'a>>,
-}
-
-/// The bits are decimal strings.
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-struct WireOverwrite<'a> {
-    id: Part<RoleId>,
-    r#type: Part<u8>,
-    allow: Part<Text<'a>>,
-    deny: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-struct WireGuild<'a> {
-    id: Part<GuildId>,
-    owner_id: Part<UserId>,
-    roles: Part<List<WireRole<'a>>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-struct WireRole<'a> {
-    id: Part<RoleId>,
-    permissions: Part<Text<'a>>,
 }
 
 /// Reads a channel or thread.
@@ -74,25 +62,13 @@ struct WireRole<'a> {
 /// # Errors
 /// [`Unreadable`] without an id or a type. A parent that cannot be read is ignored.
 pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> {
-    let wire: WireChannel<'_> = part::read(json).map_err(|_| Unreadable {
-        id: None,
-        channel: None,
-        reason: WhyUnreadable::Json,
+    let wire: WireChannel<'_> = read(json)?;
+    let id = wire.id.get().ok_or(Unreadable::of(WhyUnreadable::Id))?;
+    let kind = wire.r#type.get().map(ChannelKind::from_number);
+    let kind = kind.ok_or(Unreadable {
+        channel: Some(id),
+        ..Unreadable::of(WhyUnreadable::Type)
     })?;
-    let Some(id) = wire.id.get() else {
-        return Err(Unreadable {
-            id: None,
-            channel: None,
-            reason: WhyUnreadable::Id,
-        });
-    };
-    let Some(kind) = wire.r#type.get().map(ChannelKind::from_number) else {
-        return Err(Unreadable {
-            id: None,
-            channel: Some(id),
-            reason: WhyUnreadable::Type,
-        });
-    };
     let parent: Option<WireChannel<'_>> = parent.and_then(|json| part::read(json).ok());
     let metadata = wire.thread_metadata.get();
     let thread = (kind.is_thread() || metadata.is_some()).then(|| {
@@ -124,19 +100,14 @@ pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> 
 /// # Errors
 /// [`Unreadable`] without an id or roles, or if a role cannot be read.
 pub fn guild(json: &str) -> Result<Guild, Unreadable> {
-    let unreadable = |reason| Unreadable {
-        id: None,
-        channel: None,
-        reason,
-    };
-    let wire: WireGuild<'_> = part::read(json).map_err(|_| unreadable(WhyUnreadable::Json))?;
-    let id = wire.id.get().ok_or(unreadable(WhyUnreadable::Id))?;
+    let wire: WireGuild<'_> = read(json)?;
+    let id = wire.id.get().ok_or(Unreadable::of(WhyUnreadable::Id))?;
     let roles = wire.roles.get().filter(|roles| !roles.skipped);
     let roles = roles.and_then(|roles| roles.items.into_iter().map(role).collect());
     Ok(Guild {
         id,
         owner: wire.owner_id.get(),
-        roles: roles.ok_or(unreadable(WhyUnreadable::Roles))?,
+        roles: roles.ok_or(Unreadable::of(WhyUnreadable::Roles))?,
     })
 }
 
@@ -145,15 +116,14 @@ pub fn guild(json: &str) -> Result<Guild, Unreadable> {
 /// # Errors
 /// [`Unreadable`] unless all of them can be read.
 pub fn member_roles(json: &str) -> Result<Vec<RoleId>, Unreadable> {
-    let unreadable = |reason| Unreadable {
-        id: None,
-        channel: None,
-        reason,
-    };
-    let wire: WireMember<'_> = part::read(json).map_err(|_| unreadable(WhyUnreadable::Json))?;
+    let wire: WireMember<'_> = read(json)?;
     let roles = wire.roles.get().filter(|roles| !roles.skipped);
-    let roles = roles.ok_or(unreadable(WhyUnreadable::Roles))?;
+    let roles = roles.ok_or(Unreadable::of(WhyUnreadable::Roles))?;
     Ok(roles.items)
+}
+
+fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Unreadable> {
+    part::read(json).map_err(|_| Unreadable::of(WhyUnreadable::Json))
 }
 
 fn role(role: WireRole<'_>) -> Option<(RoleId, u64)> {

@@ -3,8 +3,8 @@
 use super::components;
 use super::part::{List, Part, Text, note};
 use super::wire::{
-    WireAttachment, WireComponent, WireEmbed, WireNamed, WirePoll, WirePollAnswer, WirePollResults,
-    WireSnapshot,
+    WireAttachment, WireComponent, WireEmbed, WirePoll, WirePollAnswer, WirePollResults,
+    WireSnapshot, WireTexts,
 };
 use crate::model::{Attachment, Embed, EmbedField, Extras, Poll, Snapshot, UnixMillis};
 
@@ -12,7 +12,7 @@ use crate::model::{Attachment, Embed, EmbedField, Extras, Poll, Snapshot, UnixMi
 pub(super) struct Carried<'a> {
     pub(super) embeds: Part<List<WireEmbed<'a>>>,
     pub(super) attachments: Part<List<WireAttachment<'a>>>,
-    pub(super) sticker_items: Part<List<WireNamed<'a>>>,
+    pub(super) sticker_items: Part<List<WireTexts<'a>>>,
     pub(super) components: Part<List<WireComponent<'a>>>,
 }
 

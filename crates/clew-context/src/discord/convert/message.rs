@@ -94,11 +94,7 @@ pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
 }
 
 fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {
-    let unreadable = Unreadable {
-        id: None,
-        channel: None,
-        reason: WhyUnreadable::Json,
-    };
+    let unreadable = Unreadable::of(WhyUnreadable::Json);
     // serde's derive would accept an array as an object with its fields in order.
     if !json.trim_ascii_start().starts_with('{') {
         return Err(unreadable);
@@ -248,9 +244,8 @@ fn time(
 
 fn reference(raw: &WireReference, unread: &mut Vec<&'static str>) -> Reference {
     let kind = match raw.r#type {
-        Part::Read(0) | Part::Absent | Part::Null => ReferenceKind::Default,
-        Part::Read(1) => ReferenceKind::Forward,
-        Part::Read(other) => ReferenceKind::Other(other),
+        Part::Read(number) => ReferenceKind::from_number(number),
+        Part::Absent | Part::Null => ReferenceKind::Default,
         Part::Unread => {
             note("message_reference", unread);
             ReferenceKind::Other(u8::MAX)

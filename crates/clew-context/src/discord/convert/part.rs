@@ -5,8 +5,9 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 thread_local! {
@@ -129,29 +130,10 @@ impl<T> Default for List<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
-    }
-}
-
-struct ListVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
-        let mut list = List::default();
-        while let Some(part) = seq.next_element::<Part<T>>()? {
-            match part {
-                Part::Read(item) => list.items.push(item),
-                Part::Null | Part::Absent => {}
-                Part::Unread => list.skipped = true,
-            }
-        }
-        Ok(list)
+        let parts = Vec::<Part<T>>::deserialize(deserializer)?;
+        let skipped = parts.iter().any(|part| matches!(part, Part::Unread));
+        let items = parts.into_iter().filter_map(Part::get).collect();
+        Ok(Self { items, skipped })
     }
 }
 
@@ -179,40 +161,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
 }
 
 /// A string, borrowed if it contains no escapes.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl From<Text<'_>> for Box<str> {
     fn from(text: Text<'_>) -> Self {
         text.0.into()
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(TextVisitor).map(Text)
-    }
-}
-
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-
-    fn visit_string<E: de::Error>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text))
     }
 }
 

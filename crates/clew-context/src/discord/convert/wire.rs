@@ -8,6 +8,21 @@ use serde_json::value::RawValue;
 use super::part::{Count, List, Object, Part, Text};
 use crate::model::{ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId};
 
+/// Declares objects of Discord's by the fields that we read, each of them a [`Part`].
+macro_rules! wire {
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[$field_doc:meta])* $field:ident: $type:ty,)+
+    })+) => {$(
+        $(#[$doc])*
+        #[derive(Deserialize, Default)]
+        #[serde(bound(deserialize = "'de: 'a"), default)]
+        pub(super) struct $name<'a> {
+            $($(#[$field_doc])* pub(super) $field: Part<$type>,)+
+        }
+    )+};
+}
+pub(super) use wire;
+
 /// The message object (Discord's reference, "Message Object"), with the fields
 /// that gateway events add. `R` is the type of the message it replies to.
 #[derive(Deserialize, Default)]
@@ -32,7 +47,7 @@ pub(super) struct WireMessage<'a, R = WireReferenced<'a>> {
     pub(super) mention_roles: Part<List<RoleId>>,
     pub(super) embeds: Part<List<WireEmbed<'a>>>,
     pub(super) attachments: Part<List<WireAttachment<'a>>>,
-    pub(super) sticker_items: Part<List<WireNamed<'a>>>,
+    pub(super) sticker_items: Part<List<WireTexts<'a>>>,
     pub(super) poll: Part<WirePoll<'a>>,
     pub(super) components: Part<List<WireComponent<'a>>>,
     pub(super) message_snapshots: Part<List<WireSnapshot<'a>>>,
@@ -41,24 +56,83 @@ pub(super) struct WireMessage<'a, R = WireReferenced<'a>> {
 /// The message replied to; its own reference is not read. Never `None`.
 pub(super) type WireReferenced<'a> = Option<Object<Box<WireMessage<'a, IgnoredAny>>>>;
 
-/// A user: an author or somebody mentioned.
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireUser<'a> {
-    pub(super) id: Part<UserId>,
-    pub(super) username: Part<Text<'a>>,
-    pub(super) global_name: Part<Text<'a>>,
-    pub(super) bot: Part<bool>,
-    /// Only present for users mentioned in gateway events.
-    pub(super) member: Part<WireMember<'a>>,
-}
-
-/// A user's data in a server.
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireMember<'a> {
-    pub(super) nick: Part<Text<'a>>,
-    pub(super) roles: Part<List<RoleId>>,
+wire! {
+    /// A user: an author or somebody mentioned.
+    WireUser {
+        id: UserId,
+        username: Text<'a>,
+        global_name: Text<'a>,
+        bot: bool,
+        /// Only present for users mentioned in gateway events.
+        member: WireMember<'a>,
+    }
+    /// A user's data in a server.
+    WireMember {
+        nick: Text<'a>,
+        roles: List<RoleId>,
+    }
+    /// Any small object of which we only read texts; each kind has some of them.
+    WireTexts {
+        name: Text<'a>,
+        value: Text<'a>,
+        text: Text<'a>,
+        label: Text<'a>,
+        description: Text<'a>,
+    }
+    WireEmbed {
+        provider: WireTexts<'a>,
+        author: WireTexts<'a>,
+        title: Text<'a>,
+        url: Text<'a>,
+        description: Text<'a>,
+        fields: List<WireTexts<'a>>,
+        footer: WireTexts<'a>,
+        image: &'a RawValue,
+        video: &'a RawValue,
+        thumbnail: &'a RawValue,
+    }
+    WireAttachment {
+        filename: Text<'a>,
+        content_type: Text<'a>,
+        size: Count,
+        url: Text<'a>,
+        description: Text<'a>,
+    }
+    WirePoll {
+        question: WireTexts<'a>,
+        answers: List<WirePollAnswer<'a>>,
+        results: WirePollResults,
+    }
+    WirePollAnswer {
+        answer_id: u64,
+        poll_media: WireTexts<'a>,
+    }
+    /// A component of any type, old or new. Its children are read one level at a
+    /// time, so that deep nesting cannot exhaust the stack.
+    WireComponent {
+        content: Text<'a>,
+        label: Text<'a>,
+        placeholder: Text<'a>,
+        description: Text<'a>,
+        name: Text<'a>,
+        options: List<WireTexts<'a>>,
+        items: List<WireTexts<'a>>,
+        components: &'a RawValue,
+        component: &'a RawValue,
+        accessory: &'a RawValue,
+    }
+    WireSnapshot {
+        message: WireSnapshotMessage<'a>,
+    }
+    /// A forwarded message (Discord's reference, "Message Snapshot Structure").
+    WireSnapshotMessage {
+        content: Text<'a>,
+        timestamp: Text<'a>,
+        embeds: List<WireEmbed<'a>>,
+        attachments: List<WireAttachment<'a>>,
+        sticker_items: List<WireTexts<'a>>,
+        components: List<WireComponent<'a>>,
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -67,72 +141,6 @@ pub(super) struct WireReference {
     pub(super) r#type: Part<u8>,
     pub(super) message_id: Part<MessageId>,
     pub(super) channel_id: Part<ChannelId>,
-}
-
-/// Any object of which we only read the name.
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireNamed<'a> {
-    pub(super) name: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireEmbed<'a> {
-    pub(super) provider: Part<WireNamed<'a>>,
-    pub(super) author: Part<WireNamed<'a>>,
-    pub(super) title: Part<Text<'a>>,
-    pub(super) url: Part<Text<'a>>,
-    pub(super) description: Part<Text<'a>>,
-    pub(super) fields: Part<List<WireEmbedField<'a>>>,
-    pub(super) footer: Part<WireFooter<'a>>,
-    pub(super) image: Part<&'a RawValue>,
-    pub(super) video: Part<&'a RawValue>,
-    pub(super) thumbnail: Part<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireEmbedField<'a> {
-    pub(super) name: Part<Text<'a>>,
-    pub(super) value: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireFooter<'a> {
-    pub(super) text: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireAttachment<'a> {
-    pub(super) filename: Part<Text<'a>>,
-    pub(super) content_type: Part<Text<'a>>,
-    pub(super) size: Part<Count>,
-    pub(super) url: Part<Text<'a>>,
-    pub(super) description: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WirePoll<'a> {
-    pub(super) question: Part<WirePollMedia<'a>>,
-    pub(super) answers: Part<List<WirePollAnswer<'a>>>,
-    pub(super) results: Part<WirePollResults>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WirePollMedia<'a> {
-    pub(super) text: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WirePollAnswer<'a> {
-    pub(super) answer_id: Part<u64>,
-    pub(super) poll_media: Part<WirePollMedia<'a>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -146,51 +154,4 @@ pub(super) struct WirePollResults {
 pub(super) struct WirePollCount {
     pub(super) id: Part<u64>,
     pub(super) count: Part<u64>,
-}
-
-/// A component of any type, old or new. Its children are read one level at a
-/// time, so that deep nesting cannot exhaust the stack.
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireComponent<'a> {
-    pub(super) content: Part<Text<'a>>,
-    pub(super) label: Part<Text<'a>>,
-    pub(super) placeholder: Part<Text<'a>>,
-    pub(super) description: Part<Text<'a>>,
-    pub(super) name: Part<Text<'a>>,
-    pub(super) options: Part<List<WireOption<'a>>>,
-    pub(super) items: Part<List<WireGalleryItem<'a>>>,
-    pub(super) components: Part<&'a RawValue>,
-    pub(super) component: Part<&'a RawValue>,
-    pub(super) accessory: Part<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireOption<'a> {
-    pub(super) label: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireGalleryItem<'a> {
-    pub(super) description: Part<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireSnapshot<'a> {
-    pub(super) message: Part<WireSnapshotMessage<'a>>,
-}
-
-/// A forwarded message (Discord's reference, "Message Snapshot Structure").
-#[derive(Deserialize, Default)]
-#[serde(bound(deserialize = "'de: 'a"), default)]
-pub(super) struct WireSnapshotMessage<'a> {
-    pub(super) content: Part<Text<'a>>,
-    pub(super) timestamp: Part<Text<'a>>,
-    pub(super) embeds: Part<List<WireEmbed<'a>>>,
-    pub(super) attachments: Part<List<WireAttachment<'a>>>,
-    pub(super) sticker_items: Part<List<WireNamed<'a>>>,
-    pub(super) components: Part<List<WireComponent<'a>>>,
 }

@@ -36,12 +36,10 @@ pub(super) fn select(
     let (ranks, over) = chosen(us, trigger, spoken, &verdicts, limits);
     for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
         if let Some(rank) = ranks.get(&index) {
-            selection.picks.push(Pick {
-                message: Arc::clone(message),
-                place: BlockPlace::Conversation(verdict.tie),
-                kept: false,
-                rank: *rank,
-            });
+            let place = BlockPlace::Conversation(verdict.tie);
+            selection
+                .picks
+                .push(Pick::new(message, place, false, *rank));
         } else {
             let cap = over.get(&index).copied();
             selection.omit(message.id, cap.unwrap_or(OmitReason::OtherConversation));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Pick, Selection, chain_message};
+use super::{Pick, Selection, add_first, chain_message};
 use crate::engine::eligible::Us;
 use crate::engine::links::{GatheredLink, GatheredLinks};
 use crate::engine::select::NamedMessage;
@@ -112,12 +112,18 @@ fn message(
     others: &[&Arc<Message>],
     limits: &Limits,
 ) -> Selection {
-    let mut selection = Selection::default();
+    let (place, mut selection) = (BlockPlace::LinkContext, Selection::default());
     let before = others.iter().copied().filter(|one| one.id < id).rev();
-    around(us, before, limits.link_context.before, &mut selection);
+    add_first(
+        us,
+        before,
+        place,
+        limits.link_context.before,
+        &mut selection,
+    );
     main(us, link, BlockPlace::Linked, limits, &mut selection);
     let after = others.iter().copied().filter(|one| one.id > id);
-    around(us, after, limits.link_context.after, &mut selection);
+    add_first(us, after, place, limits.link_context.after, &mut selection);
     selection.picks.sort_by_key(|pick| pick.message.id);
     selection
 }
@@ -128,7 +134,13 @@ fn thread(us: &Us, link: &GatheredLink, others: &[&Arc<Message>], limits: &Limit
     let starter = link.main.message().map(|starter| starter.id);
     let newest = others.iter().copied().rev();
     let newest = newest.filter(|one| Some(one.id) != starter);
-    around(us, newest, limits.tail, &mut selection);
+    add_first(
+        us,
+        newest,
+        BlockPlace::LinkContext,
+        limits.tail,
+        &mut selection,
+    );
     selection.picks.sort_by_key(|pick| pick.message.id);
     let mut picks = selection.picks.iter().map(|pick| pick.message.id);
     let oldest = picks.find(|id| Some(*id) != starter);
@@ -157,31 +169,6 @@ fn main(
         NamedMessage::Unavailable(id) => {
             let at = id.unwrap_or(link.id.starter());
             selection.mark(at, Marker::Unavailable(Some(at), place));
-        }
-    }
-}
-
-/// The first `most` of these that may be shown.
-fn around<'a>(
-    us: &Us,
-    messages: impl Iterator<Item = &'a Arc<Message>>,
-    most: usize,
-    selection: &mut Selection,
-) {
-    let mut left = most;
-    for message in messages {
-        if left == 0 {
-            return;
-        }
-        match us.rejects(message) {
-            Some(OmitReason::OptedOut) => {
-                selection.mark_withheld(message.id, BlockPlace::LinkContext);
-            }
-            Some(reason) => selection.omit(message.id, reason),
-            None => {
-                selection.pick(message, BlockPlace::LinkContext, false);
-                left -= 1;
-            }
         }
     }
 }

@@ -53,12 +53,8 @@ pub(super) fn select(
         } else {
             BlockPlace::History
         };
-        selection.picks.push(Pick {
-            message: Arc::clone(message),
-            place,
-            kept: false,
-            rank: rank(message),
-        });
+        let pick = Pick::new(message, place, false, rank(message));
+        selection.picks.push(pick);
     }
     mark_withheld(
         thread,
@@ -131,8 +127,14 @@ fn kept(
     for (found, place) in named {
         match found {
             NamedMessage::None => {}
+            NamedMessage::Known(message) if message.id == trigger.id => {}
             NamedMessage::Known(message) => {
-                keep(us, trigger, message, place, limits, &mut kept, selection);
+                if let Some(reason) = us.rejects_pointed_at(message, limits.include_pointed_apps) {
+                    selection.leave_out(message.id, reason, place);
+                } else {
+                    let pick = || Pick::new(message, place, true, 0);
+                    kept.entry(message.id).or_insert_with(pick);
+                }
             }
             NamedMessage::Deleted(id) => selection.mark_deleted(*id, place),
             NamedMessage::Unavailable(id) => {
@@ -142,36 +144,6 @@ fn kept(
         }
     }
     kept
-}
-
-fn keep(
-    us: &Us,
-    trigger: &Message,
-    message: &Arc<Message>,
-    place: BlockPlace,
-    limits: &Limits,
-    kept: &mut BTreeMap<MessageId, Pick>,
-    selection: &mut Selection,
-) {
-    if message.id == trigger.id {
-        return;
-    }
-    let rejected = us.rejects_pointed_at(message, limits.include_pointed_apps);
-    if rejected == Some(OmitReason::OptedOut) {
-        selection.mark_withheld(message.id, place);
-        return;
-    }
-    if let Some(reason) = rejected {
-        selection.omit(message.id, reason);
-        return;
-    }
-    let pick = || Pick {
-        message: Arc::clone(message),
-        place,
-        kept: true,
-        rank: 0,
-    };
-    kept.entry(message.id).or_insert_with(pick);
 }
 
 /// The eligible messages of the thread, oldest first, without the kept ones.

@@ -88,18 +88,13 @@ pub(super) struct Line {
     /// Each message of the answer, sealed, and a keyed hash of its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) posted: Vec<(u64, Hash)>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) over: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_none(number: &u32) -> bool {
     *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 impl Line {
