@@ -228,17 +228,19 @@ impl Dispatcher {
                 self.reconcile(DiscordChange::GuildJoined(guild));
                 self.catch_up_guild(mark, guild, newest);
             }
-            Event::GuildIncomplete { guild, parts } => {
-                let ids = Ids {
-                    guild: Some(guild),
-                    ..Ids::default()
-                };
-                self.rejected(&ids, "guild_create", parts);
-                self.reconcile(DiscordChange::GuildJoined(guild));
-                self.fill(mark, guild);
-            }
+            Event::GuildIncomplete { guild, parts } => self.guild_incomplete(guild, parts, mark),
             Event::PermissionsChanged { guild, hidden } => self.permissions_changed(guild, &hidden),
         }
+    }
+
+    fn guild_incomplete(&self, guild: GuildId, parts: Vec<&'static str>, mark: Mark) {
+        let ids = Ids {
+            guild: Some(guild),
+            ..Ids::default()
+        };
+        self.rejected(&ids, "guild_create", parts);
+        self.reconcile(DiscordChange::GuildJoined(guild));
+        self.fill(mark, guild);
     }
 
     fn messages_deleted(&mut self, channel: ChannelId, ids: Vec<MessageId>) {
