@@ -1,8 +1,8 @@
 //! The settings: read from the environment and `.env`, checked as a whole, and
 //! provided as values that cannot be wrong.
 //!
-//! There are two stages: `envy` fills a raw struct of strings per concern,
-//! then each concern is checked and turned into its typed struct. Problems are
+//! There are two stages: `envy` gives the texts by name, then each concern is
+//! checked and turned into its typed struct. Problems are
 //! collected until the end, so that one start names them all. [`VARIABLES`] is
 //! the table of all variables; `.env.example` is generated from it.
 //!
@@ -157,7 +157,7 @@ impl Config {
             discord: discord::read(&mut check),
             access: access::read(&mut check),
             triggers: triggers::read(&mut check),
-            reply_target: triggers::reply_target(&mut check),
+            reply_target: check.one_of(&variable::THREAD_REPLY_TARGET, &triggers::REPLY_TARGETS),
             llm: llm::read(&mut check),
             prices: prices::read(&mut check),
             prompt: prompt::read(&mut check),
@@ -171,7 +171,7 @@ impl Config {
             telemetry: telemetry::read(&mut check),
             memory: memory::read(&mut check),
             log: log::read(&mut check),
-            state_dir: telemetry::state_dir(&mut check),
+            state_dir: check.path(&variable::STATE_DIR),
             values: Values::default(),
             warnings: Vec::new(),
         };
