@@ -29,8 +29,10 @@ mod upkeep;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::model::Agent;
 use crate::telemetry::event::{StoreFailed, StoreOperation};
@@ -272,7 +274,7 @@ impl Memory {
 
     /// The settings that a server's managers chose.
     pub fn guild_settings(&self, guild: GuildId) -> Arc<GuildSettings> {
-        let guilds = self.guilds.lock().unwrap_or_else(PoisonError::into_inner);
+        let guilds = self.guilds.lock();
         guilds.get(&guild).cloned().unwrap_or_default()
     }
 
@@ -290,7 +292,7 @@ impl Memory {
         let changed = GuildSettings::clone(&self.guild_settings(guild)).changed(change);
         self.stores.lasting.set_settings(guild, &changed).await?;
         let changed = Arc::new(changed);
-        let mut guilds = self.guilds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guilds = self.guilds.lock();
         guilds.insert(guild, Arc::clone(&changed));
         Ok(changed)
     }

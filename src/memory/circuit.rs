@@ -3,7 +3,9 @@
 //! [`recovery`](super::recovery) finds out whether it is back. Telemetry reports
 //! changes of state, not every failed turn.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::Memory;
 use crate::telemetry::Ids;
@@ -132,7 +134,7 @@ impl Circuit {
     }
 
     pub(super) fn seen(&self) -> Seen {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     pub(super) fn is_open(&self, side: Side) -> bool {
@@ -146,7 +148,7 @@ impl Circuit {
 
     /// Applies a change and returns the new state if it differs; these sides have failed.
     fn change(&self, failed: &[Side], change: impl FnOnce(Seen) -> Sides) -> Option<Sides> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.lock();
         let before = held.sides;
         held.sides = change(*held);
         for side in failed {

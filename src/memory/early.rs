@@ -6,7 +6,7 @@
 //! confirmed; one that does not, though it would be on the pages after its question, is taken
 //! back.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
@@ -163,15 +163,11 @@ impl Memory {
             if self.opted_out(rows[0].owner) {
                 self.unsaved.purge(&Purge::User(rows[0].owner));
             }
-            self.lock_left().push(LeftTurn {
+            self.left.lock().push(LeftTurn {
                 key,
                 is_answered: false,
             });
         }
-    }
-
-    fn lock_left(&self) -> MutexGuard<'_, Vec<LeftTurn>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Settles what was left early, once we know who we are; what Discord has no answer to now is
@@ -185,7 +181,7 @@ impl Memory {
         let settling = async {
             loop {
                 let open = |one: &LeftTurn| (!one.is_answered).then(|| one.key.clone());
-                let left: Vec<_> = self.lock_left().iter().filter_map(open).collect();
+                let left: Vec<_> = self.left.lock().iter().filter_map(open).collect();
                 if left.is_empty() {
                     return;
                 }
@@ -205,7 +201,7 @@ impl Memory {
     /// answer stands there; otherwise what is stored of it is taken back.
     pub async fn settle_left(&self, rest: &Rest, us: UserId, turn: TurnId) -> bool {
         let key = {
-            let mut left = self.lock_left();
+            let mut left = self.left.lock();
             let Some(place) = left.iter().position(|one| one.key.turn == turn) else {
                 return false;
             };
@@ -238,7 +234,7 @@ impl Memory {
         // Without an answer none is on its way.
         let age = answer(&rows).map_or(MOST_AGE, |answer| self.elapsed(answer.timestamp));
         let shown = self.look_for_answer(rest, us, key, &rows).await;
-        let mut left = self.lock_left();
+        let mut left = self.left.lock();
         let Some(place) = left.iter().position(|one| one.key == *key) else {
             // It is asked again, which settled it.
             return;

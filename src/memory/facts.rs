@@ -4,9 +4,9 @@
 mod held;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use held::Held;
+use parking_lot::Mutex;
 
 use super::reconcile::trace_of_fact;
 use super::{Memory, Place};
@@ -69,13 +69,9 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The messages of a channel that facts were learnt from.
     pub(super) fn links(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
-        let here: Vec<MessageId> = self.lock().links(channel).collect();
+        let here: Vec<MessageId> = self.held.lock().links(channel).collect();
         here.into_iter()
     }
 }
@@ -99,7 +95,7 @@ impl Memory {
     }
 
     async fn reads(&self, ids: &Ids, subject: Subject) -> bool {
-        let is_held = self.facts.lock().get(subject).is_some();
+        let is_held = self.facts.held.lock().get(subject).is_some();
         let lasting = &self.stores.lasting;
         is_held
             || self
@@ -210,7 +206,7 @@ impl Memory {
     /// Marks these facts as used now; returns their texts.
     fn using(&self, subject: Subject, facts: Vec<Fact>) -> Vec<String> {
         let now = self.now();
-        let mut held = self.facts.lock();
+        let mut held = self.facts.held.lock();
         let used: HashSet<FactId> = facts.iter().map(|fact| fact.id).collect();
         held.used(subject, &used, now);
         drop(held);
@@ -220,7 +216,7 @@ impl Memory {
 
     /// A subject's facts; empty if the store fails.
     async fn facts_or_none(&self, ids: &Ids, subject: Subject) -> Vec<Fact> {
-        let held = self.facts.lock().get(subject).cloned();
+        let held = self.facts.held.lock().get(subject).cloned();
         if let Some(facts) = held {
             return facts;
         }
@@ -237,7 +233,7 @@ impl Memory {
     pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, clew_store::Error> {
         loop {
             let purges = {
-                let held = self.facts.lock();
+                let held = self.facts.held.lock();
                 if let Some(facts) = held.get(subject) {
                     return Ok(facts.clone());
                 }
@@ -245,7 +241,7 @@ impl Memory {
             };
             let lasting = &self.stores.lasting;
             let facts = lasting.facts(subject, self.most(subject)).await?;
-            let mut held = self.facts.lock();
+            let mut held = self.facts.held.lock();
             // What was purged during the read must not come back through it.
             if held.purges() == purges {
                 return Ok(held.read(subject, facts).to_vec());
@@ -296,7 +292,7 @@ impl Memory {
         store.put_facts(std::slice::from_ref(&fact)).await?;
         // From here on it is remembered, whatever happens to the dropped
         // facts: those not removed now are removed with the next save.
-        self.facts.lock().put(subject, facts);
+        self.facts.held.lock().put(subject, facts);
         if !dropped.is_empty() {
             let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();
             if let Err(error) = store.remove_facts(&ids).await {
@@ -339,10 +335,10 @@ impl Memory {
             if !room.known {
                 new.push(room.fact);
             }
-            self.facts.lock().put(subject, room.facts);
+            self.facts.held.lock().put(subject, room.facts);
         }
         // A new fact may have been dropped again to make room for the next one.
-        let held = self.facts.lock();
+        let held = self.facts.held.lock();
         new.retain(|fact| held.is_changed(fact.id));
         Ok(new)
     }
@@ -366,11 +362,11 @@ impl Memory {
         let fact = facts.remove(at);
         // Noted before it is written: should nobody wait for the end of this, the
         // next save removes it.
-        self.facts.lock().put(subject, facts);
+        self.facts.held.lock().put(subject, facts);
         match self.stores.lasting.remove_facts(&[id]).await {
-            Ok(_) => self.facts.lock().saved(&[], &[id]),
+            Ok(_) => self.facts.held.lock().saved(&[], &[id]),
             Err(error) => {
-                self.facts.lock().put_back(subject, before, id);
+                self.facts.held.lock().put_back(subject, before, id);
                 return Err(error);
             }
         }
@@ -387,7 +383,7 @@ impl Memory {
     }
 
     async fn write_facts(&self) -> Result<(), clew_store::Error> {
-        let (facts, removed) = self.facts.lock().unsaved();
+        let (facts, removed) = self.facts.held.lock().unsaved();
         if facts.is_empty() && removed.is_empty() {
             return Ok(());
         }
@@ -395,7 +391,7 @@ impl Memory {
         let store = &self.stores.lasting;
         store.put_facts(&facts).await?;
         store.remove_facts(&removed).await?;
-        self.facts.lock().saved(&facts, &removed);
+        self.facts.held.lock().saved(&facts, &removed);
         let flushed = Flushed {
             facts: facts.len(),
             ms: Ms::from(self.elapsed(began)),
@@ -413,14 +409,14 @@ impl Memory {
         work: impl Future<Output = Result<T, clew_store::Error>>,
     ) -> Result<T, clew_store::Error> {
         let _writing = self.facts.writing.lock().await;
-        if self.facts.lock().is_touched_by(purge) {
+        if self.facts.held.lock().is_touched_by(purge) {
             self.write_facts().await?;
             // From here on readers go to the store.
-            self.facts.lock().purged(purge);
+            self.facts.held.lock().purged(purge);
         }
         let done = work.await;
         // Some may have been read into memory since.
-        self.facts.lock().purged(purge);
+        self.facts.held.lock().purged(purge);
         done
     }
 

@@ -1,7 +1,6 @@
 //! History: what was said earlier in a conversation, and what a turn adds to it.
 
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -355,17 +354,13 @@ impl Memory {
         agent: &AgentName,
         now: UnixMillis,
     ) -> Result<UnixMillis, clew_store::Error> {
-        let known = self.created.lock();
-        let known = known
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(agent)
-            .copied();
+        let known = self.created.lock().get(agent).copied();
         if let Some(created) = known {
             return Ok(created);
         }
         let store = &self.stores.conversations;
         let created = store.agent_created(agent, now).await?;
-        let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.created.lock();
         known.insert(agent.clone(), created);
         Ok(created)
     }

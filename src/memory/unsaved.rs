@@ -7,8 +7,9 @@ mod early;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(super) use self::early::EarlyRows;
@@ -203,13 +204,9 @@ impl Waiting {
 }
 
 impl Unsaved {
-    fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many turns wait for the store.
     pub(super) fn len(&self) -> usize {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let over = turns.waiting.iter().filter(|one| !one.turn.is_early());
         over.count()
     }
@@ -222,7 +219,7 @@ impl Unsaved {
     /// Returns the turns dropped to make room: the oldest of the user who
     /// takes most, in the server that takes most.
     pub(super) fn keep(&self, turn: UnsavedTurn) -> Vec<Ids> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let bytes = turn.bytes();
         let same = turns
             .waiting
@@ -263,7 +260,7 @@ impl Unsaved {
         let is_meant = |one: &Waiting| {
             !one.turn.is_early() && !held_up.contains(&one.number) && is_meant(&one.turn)
         };
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let mut moving: Vec<TurnKey> = Vec::new();
         for waiting in &mut turns.waiting {
             let key = &waiting.turn.key;
@@ -299,14 +296,14 @@ impl Unsaved {
             let key = &one.turn.key;
             *key == refused.key || (refused.tries < TRIES_IN_ORDER && is_of(key, *scope, agent))
         };
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let held_up = turns.waiting.iter().filter(is_held_up);
         held_up.map(|one| one.number).collect()
     }
 
     /// Whether any matching turn is left, on its way or not.
     pub(super) fn waits(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) -> bool {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let mut over = turns.waiting.iter().filter(|one| !one.turn.is_early());
         over.any(|one| is_meant(&one.turn))
     }
@@ -318,7 +315,7 @@ impl Unsaved {
 
     /// Removes what a purge covers, so that it is not stored later.
     pub(super) fn purge(&self, purge: &Purge) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let purge = match purge {
             Purge::Messages { channel, ids } => {
                 // A bulk deletion names up to a hundred messages, most of no turn.
@@ -339,7 +336,7 @@ impl Unsaved {
 
     /// Drops matching turns that are answered and of which nothing has reached the store.
     pub(super) fn forget(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let is_answered = |turn: &UnsavedTurn| !turn.is_early() && !turn.rows.is_empty();
         turns
             .waiting
@@ -349,7 +346,7 @@ impl Unsaved {
 
     /// Gives an edited message its new words, as [`clew_store`] does.
     pub(super) fn edit(&self, channel: ChannelId, message: MessageId, words: &str) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         for waiting in &mut turns.waiting {
             if waiting
                 .turn
@@ -374,7 +371,7 @@ impl Unsaved {
         &self,
         is_it: impl Fn(&StoredReceipt) -> bool,
     ) -> Option<StoredReceipt> {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let waiting = turns.waiting.iter().rev();
         let mut receipts = waiting.filter_map(|one| one.turn.receipt.as_deref());
         receipts.find(|receipt| is_it(receipt)).cloned()
@@ -382,12 +379,12 @@ impl Unsaved {
 
     /// The messages of a channel that waiting turns are made of.
     pub(super) fn messages(&self, channel: ChannelId) -> BTreeSet<MessageId> {
-        self.lock().messages(channel).collect()
+        self.turns.lock().messages(channel).collect()
     }
 
     /// The direct channels of turns that wait, the newest first.
     pub(super) fn direct(&self) -> Vec<ChannelId> {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let rows = turns
             .waiting
             .iter()
@@ -405,7 +402,7 @@ impl Unsaved {
         agent: &AgentName,
         since: UnixMillis,
     ) {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         for waiting in &turns.waiting {
             let turn = &waiting.turn;
             if turn.is_early() || !is_of(&turn.key, scope, agent) {
@@ -499,7 +496,7 @@ impl Moving<'_> {
     /// Notes that it was stored as it was given out. If it has changed since,
     /// it has to be stored again.
     pub(super) fn stored(self) {
-        let mut turns = self.unsaved.lock();
+        let mut turns = self.unsaved.turns.lock();
         let at = turns
             .waiting
             .iter()
@@ -518,7 +515,7 @@ impl Moving<'_> {
 
 impl Drop for Moving<'_> {
     fn drop(&mut self) {
-        let mut turns = self.unsaved.lock();
+        let mut turns = self.unsaved.turns.lock();
         let mut waiting = turns.waiting.iter_mut();
         if let Some(waiting) = waiting.find(|one| one.number == self.number) {
             waiting.is_moving = false;

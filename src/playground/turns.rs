@@ -1,9 +1,10 @@
 //! The turns that the page can ask for: the newest, with all that was told of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -63,7 +64,7 @@ impl Default for KeptTurns {
 impl KeptTurns {
     /// Notes the news of a turn. Returns its summary if the pages are to know.
     pub(super) fn take_news(&self, trigger: MessageId, news: TurnNews) -> Option<Value> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         if let TurnNews::Started { channel, asker } = news {
             let new = KeptTurn {
                 channel,
@@ -87,7 +88,7 @@ impl KeptTurns {
 
     /// Notes a line of telemetry. Lines of turns that are not kept are left out.
     pub(super) fn take_line(&self, line: TappedLine) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let turn = line.message.and_then(|trigger| turns.get_mut(&trigger));
         if let Some(turn) = turn.filter(|turn| turn.lines.len() < MOST_LINES) {
             turn.lines.push(line.line);
@@ -96,7 +97,7 @@ impl KeptTurns {
 
     /// The summaries of all turns, oldest first.
     pub(super) fn summaries(&self) -> Vec<Value> {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let all = turns.iter().map(|(trigger, turn)| turn.summary(*trigger));
         all.collect()
     }
@@ -108,23 +109,19 @@ impl KeptTurns {
             async { while self.is_collecting(trigger) && changes.changed().await.is_ok() {} };
         // If it takes longer, what is there is shown.
         let _ = timeout(COLLECTING, collected).await;
-        let turns = self.lock();
+        let turns = self.turns.lock();
         turns.get(&trigger).map(|turn| turn.whole(trigger))
     }
 
     /// What a turn gathered, to collect it again.
     pub(super) fn gathered(&self, trigger: MessageId) -> Option<Arc<GatheredTurn>> {
-        self.lock().get(&trigger)?.gathered.clone()
+        self.turns.lock().get(&trigger)?.gathered.clone()
     }
 
     fn is_collecting(&self, trigger: MessageId) -> bool {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let turn = turns.get(&trigger);
         turn.is_some_and(|turn| turn.gathered.is_none() && turn.ended.is_none())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<MessageId, KeptTurn>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn gathered(
                 omitted.unwrap_or_default(),
                 material.fallbacks.clone(),
             ),
-            calls: calls.take(),
+            calls: std::mem::take(&mut *calls.lock()),
             prompt: SentMessage::all(&prepared.prompt.messages),
             history,
             recalled,
@@ -104,7 +104,7 @@ pub async fn preview(
     let request = &seen.input.request;
     let others = TurnChannels { services, request };
     let calls = NotedCalls::default();
-    let note = |call| calls.note(call);
+    let note = |call| calls.lock().push(call);
     let source = Live::new(reader)
         .with_parents(&parents)
         .with_other_channels(&others)
@@ -121,5 +121,5 @@ pub async fn preview(
     let omitted = omitted(&prepared.block, &collected);
     let missing = fallbacks(&collected);
     let context = TurnContext::of(&collected, &prepared, omitted, missing);
-    (context, calls.take())
+    (context, calls.into_inner())
 }

@@ -1,6 +1,8 @@
 //! What all turns share, and what they look up there.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::image_room::ImageRoom;
 use super::news::TurnObserver;
@@ -84,7 +86,7 @@ impl Services {
     /// The window; nothing in it can be left half-written. Words of users who opted
     /// out since the last look are dropped before anybody sees them.
     pub fn window(&self) -> MutexGuard<'_, Window> {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         window.withhold(self.opt_outs.current());
         window
     }

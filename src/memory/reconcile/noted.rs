@@ -5,7 +5,9 @@
 //! shared by servers: who fills it loses notes of their own, and is known to have lost them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Edit;
 use super::party::{Party, largest};
@@ -98,13 +100,9 @@ struct Fate {
 }
 
 impl Noted {
-    fn lock(&self) -> MutexGuard<'_, Notes> {
-        lock(&self.notes)
-    }
-
     /// Something begins that goes by what is noted from now on.
     pub(in crate::memory) fn begins(&self, turn: Option<TurnId>) -> UnderWay {
-        let mut notes = self.lock();
+        let mut notes = self.notes.lock();
         let since = notes.next();
         notes.under_way.insert(since, turn);
         UnderWay {
@@ -168,7 +166,7 @@ impl Noted {
     }
 
     fn note(&self, note: impl FnOnce(&mut Notes)) {
-        let mut notes = self.lock();
+        let mut notes = self.notes.lock();
         note(&mut notes);
         notes.tidy();
     }
@@ -179,7 +177,7 @@ impl Noted {
         channel: ChannelId,
         ids: impl IntoIterator<Item = MessageId>,
     ) -> Vec<MessageId> {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let ids = ids.into_iter();
         ids.filter(|id| notes.is_deleted((channel, *id))).collect()
     }
@@ -190,7 +188,7 @@ impl Noted {
         key: (ChannelId, MessageId),
         at: Option<UnixMillis>,
     ) -> bool {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         notes
             .messages
             .get(&key)
@@ -212,13 +210,13 @@ impl Noted {
         &self,
         messages: impl IntoIterator<Item = (ChannelId, MessageId)>,
     ) -> bool {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         messages.into_iter().any(|key| notes.is_deleted(key))
     }
 
     /// The edits of what these rows were made from, as purges.
     pub(in crate::memory) fn edits_of(&self, rows: &[StoredMessage]) -> Vec<Purge> {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let edit_of = |source: &ContentSource| {
             let (channel, message) = (source.channel, source.message?);
             let at = notes.messages.get(&(channel, message))?.edited?;
@@ -263,7 +261,7 @@ impl Noted {
 
     /// A question at the very time of its asker's erasure counts as asked after it.
     fn gone_since(&self, since: UnixMillis, reaches: impl Fn(&Purge) -> bool) -> Vec<Purge> {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let late = notes.order.iter().filter_map(|note| match &note.what {
             What::Gone(purge, at) => {
                 let is_late = *at > since || (*at == since && !matches!(purge, Purge::User(_)));
@@ -282,7 +280,7 @@ impl Noted {
         rows: &[StoredMessage],
         receipt: Option<&StoredReceipt>,
     ) -> bool {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let Some(since) = notes.began(turn) else {
             return false;
         };
@@ -296,12 +294,12 @@ impl Noted {
 
     /// Another number whenever something was noted.
     pub(in crate::memory) fn revision(&self) -> u64 {
-        self.lock().count
+        self.notes.lock().count
     }
 
     /// Up to this number all changes that were noted are carried out.
     pub(in crate::memory) fn stored_revision(&self) -> u64 {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let mut under_way = notes.under_way.iter();
         let oldest = under_way.find(|(_, turn)| turn.is_none());
         oldest.map_or(notes.count, |(since, _)| *since)
@@ -310,7 +308,7 @@ impl Noted {
     /// What was noted after the number was this.
     pub(in crate::memory) fn after(&self, revision: u64) -> NotedSince<'_> {
         NotedSince {
-            notes: self.lock(),
+            notes: self.notes.lock(),
             since: revision,
         }
     }
@@ -479,14 +477,10 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let mut notes = lock(&self.notes);
+        let mut notes = self.notes.lock();
         notes.under_way.remove(&self.since);
         notes.tidy();
     }
-}
-
-fn lock(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
-    notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The queue of changes, and what they say to turns under way.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::noted::{Noted, UnderWay};
@@ -204,13 +205,9 @@ struct Members {
 }
 
 impl ChangeQueue {
-    fn waiting(&self) -> MutexGuard<'_, WaitingChanges> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a change. What is noted from `under_way` on stays noted until it is carried out.
     pub(super) fn push(&self, change: DiscordChange, under_way: Option<UnderWay>) -> Overflow {
-        let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
+        let (mut waiting, mut overflow) = (self.waiting.lock(), Overflow::default());
         self.came.notify_one();
         waiting.under_way = waiting.under_way.take().or(under_way);
         waiting.add(change, &mut overflow);
@@ -221,7 +218,7 @@ impl ChangeQueue {
     /// Puts changes that could not be carried out back in front of those that have
     /// arrived since; wakes nobody.
     pub(super) fn put_back(&self, changes: impl IntoIterator<Item = DiscordChange>) -> Overflow {
-        let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
+        let (mut waiting, mut overflow) = (self.waiting.lock(), Overflow::default());
         waiting.in_hand = Arc::default();
         waiting.under_way = waiting
             .in_hand_under_way
@@ -240,7 +237,7 @@ impl ChangeQueue {
         &self,
         together: impl FnOnce(Vec<DiscordChange>) -> Vec<DiscordChange>,
     ) -> Arc<[DiscordChange]> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         let taken: Arc<[DiscordChange]> = together(waiting.take()).into();
         waiting.in_hand = Arc::clone(&taken);
         waiting.in_hand_under_way = waiting.under_way.take();
@@ -252,7 +249,7 @@ impl ChangeQueue {
         &self,
         is_wanted: impl Fn(ChannelId, MessageId) -> bool,
     ) -> Vec<(ChannelId, Edit)> {
-        let waiting = self.waiting();
+        let waiting = self.waiting.lock();
         let changes = waiting.in_hand.iter().chain(&waiting.changes);
         let edits = changes.filter_map(|change| match change {
             DiscordChange::Edited { channel, edit, .. } => {
@@ -271,7 +268,7 @@ impl ChangeQueue {
 
     /// The channels of messages with changes that are not carried out yet, with their servers.
     pub(super) fn channels(&self) -> BTreeMap<ChannelId, Option<GuildId>> {
-        let waiting = self.waiting();
+        let waiting = self.waiting.lock();
         let changes = waiting.in_hand.iter().chain(&waiting.changes);
         let of_messages = changes.filter_map(|change| {
             let (party, channel) = change.droppable()?;
@@ -284,7 +281,7 @@ impl ChangeQueue {
 
     /// All that was taken is carried out.
     pub(super) fn carried_out(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.in_hand = Arc::default();
         waiting.in_hand_under_way = None;
     }
@@ -298,7 +295,7 @@ impl ChangeQueue {
     /// Something that a member said in a server is used elsewhere: once a day it
     /// is checked whether they are still a member.
     pub(in crate::memory) fn used(&self, member: (GuildId, UserId), now: UnixMillis) {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members.lock();
         if members.looked_up.len() >= MEMBERS_REMEMBERED {
             members.looked_up.clear();
         }
@@ -314,7 +311,7 @@ impl ChangeQueue {
     /// Waits until there are members to look up, and returns them.
     pub(in crate::memory) async fn due_members(&self) -> Vec<(GuildId, UserId)> {
         self.member_due.notified().await;
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members.lock();
         std::mem::take(&mut members.due)
     }
 }

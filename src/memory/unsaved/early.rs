@@ -49,7 +49,7 @@ impl Unsaved {
     /// The rows of an early turn, which may be in the store from now on; none if nothing
     /// is left of it.
     pub(in crate::memory) fn begin_early(&self, key: &TurnKey) -> Option<Arc<Vec<StoredMessage>>> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let waiting = turns.find(key)?;
         let rows = Arc::clone(&waiting.turn.rows);
         waiting.may_be_stored = true;
@@ -59,7 +59,7 @@ impl Unsaved {
 
     /// The rows of a turn that is still early.
     pub(in crate::memory) fn early_rows(&self, key: &TurnKey) -> Option<Arc<Vec<StoredMessage>>> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let waiting = turns.find(key).filter(|one| one.turn.is_early())?;
         Some(Arc::clone(&waiting.turn.rows))
     }
@@ -71,7 +71,7 @@ impl Unsaved {
         messages: &[MessageId],
         now: UnixMillis,
     ) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early()) else {
             return;
         };
@@ -88,7 +88,7 @@ impl Unsaved {
 
     /// An early turn was not answered: its rows are to be removed from the store.
     pub(in crate::memory) fn take_back(&self, key: &TurnKey) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         if let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early()) {
             waiting.turn.rows = Arc::default();
             waiting.turn.stage = Stage::Over;

@@ -1,6 +1,6 @@
 //! The switches for how the simulated Discord misbehaves towards the bot.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for StatusChange {
 impl Shared {
     /// How Discord misbehaves now.
     pub(in crate::playground) fn faults(&self) -> FaultState {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.faults.lock()
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn put(
     if faults.status.is_some() && faults.forced().is_none() {
         return Err(ApiError::bad("status is 403, 429, 500 or null"));
     }
-    let mut held = shared.faults.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = shared.faults.lock();
     shared.discord.end_faults();
     for fault in faults.faults() {
         shared.discord.fault(fault);
