@@ -330,6 +330,12 @@ impl Memory {
         self.note_failure(&self.stores.lasting, sides, error);
     }
 
+    /// What was done of what costs no turn anything; a failure is reported.
+    fn done<T>(&self, operation: StoreOperation, done: Result<T, clew_store::Error>) -> Option<T> {
+        done.inspect_err(|error| self.failed(&Ids::default(), operation, error))
+            .ok()
+    }
+
     fn report(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");

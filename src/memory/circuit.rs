@@ -79,36 +79,31 @@ pub(super) enum Trouble {
 impl Sides {
     /// A hang opens both sides, since the other would hang as well. A failure that
     /// comes at once costs no time, so turns keep asking.
-    pub(super) fn after(self, side: Side, trouble: &Trouble) -> Self {
-        match (trouble, side) {
-            (Trouble::Hung, _) => Self {
-                read: CircuitState::Open,
-                write: CircuitState::Open,
-            },
-            (Trouble::Gone(_), side) => self.set(side, CircuitState::Failing),
-            (Trouble::Refused(_), _) => self,
+    pub(super) fn after(mut self, side: Side, trouble: &Trouble) -> Self {
+        match trouble {
+            Trouble::Hung => {
+                return Self {
+                    read: CircuitState::Open,
+                    write: CircuitState::Open,
+                };
+            }
+            Trouble::Gone(_) => *self.of(side) = CircuitState::Failing,
+            Trouble::Refused(_) => {}
         }
+        self
     }
 
     /// After a failure beside turns: it opens and closes nothing.
-    fn failing(self, side: Side) -> Self {
-        let now = match side {
-            Side::Read => self.read,
-            Side::Write => self.write,
-        };
-        self.set(side, now.max(CircuitState::Failing))
+    fn failing(mut self, side: Side) -> Self {
+        let state = self.of(side);
+        *state = CircuitState::Failing.max(*state);
+        self
     }
 
-    fn set(self, side: Side, state: CircuitState) -> Self {
+    const fn of(&mut self, side: Side) -> &mut CircuitState {
         match side {
-            Side::Read => Self {
-                read: state,
-                ..self
-            },
-            Side::Write => Self {
-                write: state,
-                ..self
-            },
+            Side::Read => &mut self.read,
+            Side::Write => &mut self.write,
         }
     }
 }
@@ -138,12 +133,7 @@ impl Circuit {
     }
 
     pub(super) fn is_open(&self, side: Side) -> bool {
-        let now = self.now();
-        let state = match side {
-            Side::Read => now.read,
-            Side::Write => now.write,
-        };
-        state == CircuitState::Open
+        *self.now().of(side) == CircuitState::Open
     }
 
     /// Applies a change and returns the new state if it differs; these sides have failed.

@@ -141,10 +141,8 @@ impl Memory {
         if !Arc::ptr_eq(store, &self.stores.lasting) {
             return;
         }
-        let rows = match store.early(MOST_LEFT).await {
-            Ok(rows) => rows,
-            Err(error) => return self.failed(&Ids::default(), StoreOperation::Read, &error),
-        };
+        let left = store.early(MOST_LEFT).await;
+        let rows = self.done(StoreOperation::Read, left).unwrap_or_default();
         for rows in rows.chunk_by(|one, next| TurnKey::of(one) == TurnKey::of(next)) {
             let ids = Ids {
                 guild: rows[0].guild,

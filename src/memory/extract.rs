@@ -4,7 +4,7 @@
 
 mod json;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -64,7 +64,7 @@ pub enum NoteOutcome {
 #[derive(Debug)]
 pub(super) struct Extractions {
     turn: Semaphore,
-    waiting: AtomicUsize,
+    waiting: Semaphore,
     purges: AtomicU64,
 }
 
@@ -72,7 +72,7 @@ impl Default for Extractions {
     fn default() -> Self {
         Self {
             turn: Semaphore::new(1),
-            waiting: AtomicUsize::new(0),
+            waiting: Semaphore::new(MAX_WAITING),
             purges: AtomicU64::new(0),
         }
     }
@@ -81,10 +81,7 @@ impl Default for Extractions {
 impl Extractions {
     /// Waits for the extractions before; none if too many are waiting.
     async fn begin(&self) -> Option<SemaphorePermit<'_>> {
-        let waiting = Waiting(&self.waiting);
-        if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
-            return None;
-        }
+        let waiting = self.waiting.try_acquire().ok()?;
         let permit = self.turn.acquire().await;
         drop(waiting);
         permit.ok()
@@ -97,15 +94,6 @@ impl Extractions {
 
     fn purges(&self) -> u64 {
         self.purges.load(Ordering::SeqCst)
-    }
-}
-
-/// Counts an extraction as waiting until dropped, even if it stops waiting early.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

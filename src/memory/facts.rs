@@ -295,9 +295,7 @@ impl Memory {
         self.facts.held.lock().put(subject, facts);
         if !dropped.is_empty() {
             let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();
-            if let Err(error) = store.remove_facts(&ids).await {
-                self.failed(&Ids::default(), StoreOperation::Flush, &error);
-            }
+            self.done(StoreOperation::Flush, store.remove_facts(&ids).await);
         }
         // What is gone is not asked for any more.
         let may_be_gone = |fact: &Fact| self.is_unconfirmed(fact) || self.is_withdrawn(fact);
@@ -377,9 +375,7 @@ impl Memory {
     /// the next one.
     pub async fn flush(&self) {
         let _writing = self.facts.writing.lock().await;
-        if let Err(error) = self.write_facts().await {
-            self.failed(&Ids::default(), StoreOperation::Flush, &error);
-        }
+        self.done(StoreOperation::Flush, self.write_facts().await);
     }
 
     async fn write_facts(&self) -> Result<(), clew_store::Error> {

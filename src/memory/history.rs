@@ -107,8 +107,7 @@ impl Memory {
     pub async fn recent_direct(&self, limit: usize) -> Option<Vec<ChannelId>> {
         let listing = self.stores.conversations.recent_direct(limit);
         let listed = timeout(self.settings.patience, listing).await.ok()?;
-        let told = |error: &_| self.failed(&Ids::default(), StoreOperation::Read, error);
-        let listed = listed.inspect_err(told).ok()?;
+        let listed = self.done(StoreOperation::Read, listed)?;
         let mut recent = self.unsaved.direct();
         recent.extend(listed);
         let mut known = BTreeSet::new();
@@ -148,10 +147,7 @@ impl Memory {
         let kept = history::window(&rows, &self.limits()).len();
         let mut kept = rows.split_off(rows.len() - kept);
         // The window may begin within a turn, whose question says whether it may be shown.
-        if let Some(turn) = kept
-            .first()
-            .filter(|row| !is_question(row))
-            .map(|row| row.turn)
+        if let Some(turn) = headless(&kept)
             && !self.is_question_confirmed(&rows, turn)
         {
             kept.retain(|row| row.turn != turn);
@@ -187,11 +183,7 @@ impl Memory {
         rows.retain(|row| row.owner == place.asker);
         self.leave_out_opted_out(&mut rows);
         // What was read may begin within a turn.
-        if let Some(turn) = rows
-            .first()
-            .filter(|row| !is_question(row))
-            .map(|row| row.turn)
-        {
+        if let Some(turn) = headless(&rows) {
             rows.retain(|row| row.turn != turn);
         }
         self.leave_out_unconfirmed(&mut rows);
@@ -375,8 +367,10 @@ impl Memory {
     }
 }
 
-fn is_question(row: &StoredMessage) -> bool {
-    row.role == StoredRole::User
+/// The first turn if its question is not among the rows.
+fn headless(rows: &[StoredMessage]) -> Option<TurnId> {
+    let first = rows.first()?;
+    (first.role != StoredRole::User).then_some(first.turn)
 }
 
 /// What is stored of a trigger's words.

@@ -216,19 +216,15 @@ impl Memory {
 
     /// Removes results that are too old or whose conversation is over.
     pub(super) async fn sweep_outputs(&self) {
-        if let Some(outputs) = self.outputs()
-            && let Err(error) = outputs.sweep().await
-        {
-            self.failed(&Ids::default(), StoreOperation::Sweep, &error);
+        if let Some(outputs) = self.outputs() {
+            self.done(StoreOperation::Sweep, outputs.sweep().await);
         }
     }
 
     /// At shutdown: removes all results, unless the next process shall find them.
     pub(super) async fn close_outputs(&self) {
-        if let Some(outputs) = self.outputs()
-            && let Err(error) = outputs.close().await
-        {
-            self.failed(&Ids::default(), StoreOperation::Close, &error);
+        if let Some(outputs) = self.outputs() {
+            self.done(StoreOperation::Close, outputs.close().await);
         }
     }
 

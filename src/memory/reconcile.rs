@@ -15,6 +15,7 @@ pub use change::{DiscordChange, Edit, Fetched};
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
 pub(super) use noted::NotedSince;
 pub use noted::{Became, UnderWay, Words};
+pub(super) use party::largest;
 pub(super) use queue::ChangeQueue;
 
 use change::together;
@@ -519,9 +520,7 @@ impl Memory {
     /// way to a store.
     pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
         for purge in self.late_purges(rows, None, since) {
-            if let Err(error) = self.purge(&purge).await {
-                self.failed(&Ids::default(), StoreOperation::Purge, &error);
-            }
+            self.done(StoreOperation::Purge, self.purge(&purge).await);
         }
     }
 }

@@ -5,15 +5,14 @@
 
 mod early;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(super) use self::early::EarlyRows;
-use self::early::Stage;
+use super::reconcile::largest;
 use crate::telemetry::Ids;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{AgentName, ClearKey, Scope, StoredMessage, StoredReceipt};
@@ -73,7 +72,9 @@ pub(super) struct UnsavedTurn {
     pub(super) tries: u32,
     /// Whether an earlier version was stored and logged.
     pub(super) is_logged: bool,
-    stage: Stage,
+    /// Its answer is not posted wholly, as far as is known: it waits for that, and nobody is
+    /// shown it. Otherwise it is over, and its rows are stored, or taken back if none are left.
+    is_early: bool,
     pub(super) early: EarlyRows,
     pub(super) key: TurnKey,
 }
@@ -123,7 +124,7 @@ impl UnsavedTurn {
             purges: Vec::new(),
             tries: 0,
             is_logged: false,
-            stage: Stage::Over,
+            is_early: false,
             early: EarlyRows::None,
         })
     }
@@ -207,7 +208,7 @@ impl Unsaved {
     /// How many turns wait for the store.
     pub(super) fn len(&self) -> usize {
         let turns = self.turns.lock();
-        let over = turns.waiting.iter().filter(|one| !one.turn.is_early());
+        let over = turns.waiting.iter().filter(|one| !one.turn.is_early);
         over.count()
     }
 
@@ -258,7 +259,7 @@ impl Unsaved {
         is_meant: impl Fn(&UnsavedTurn) -> bool,
     ) -> Next<'_> {
         let is_meant = |one: &Waiting| {
-            !one.turn.is_early() && !held_up.contains(&one.number) && is_meant(&one.turn)
+            !one.turn.is_early && !held_up.contains(&one.number) && is_meant(&one.turn)
         };
         let mut turns = self.turns.lock();
         let mut moving: Vec<TurnKey> = Vec::new();
@@ -304,7 +305,7 @@ impl Unsaved {
     /// Whether any matching turn is left, on its way or not.
     pub(super) fn waits(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) -> bool {
         let turns = self.turns.lock();
-        let mut over = turns.waiting.iter().filter(|one| !one.turn.is_early());
+        let mut over = turns.waiting.iter().filter(|one| !one.turn.is_early);
         over.any(|one| is_meant(&one.turn))
     }
 
@@ -337,7 +338,7 @@ impl Unsaved {
     /// Drops matching turns that are answered and of which nothing has reached the store.
     pub(super) fn forget(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) {
         let mut turns = self.turns.lock();
-        let is_answered = |turn: &UnsavedTurn| !turn.is_early() && !turn.rows.is_empty();
+        let is_answered = |turn: &UnsavedTurn| !turn.is_early && !turn.rows.is_empty();
         turns
             .waiting
             .retain(|one| one.is_moving || !is_answered(&one.turn) || !is_meant(&one.turn));
@@ -405,7 +406,7 @@ impl Unsaved {
         let turns = self.turns.lock();
         for waiting in &turns.waiting {
             let turn = &waiting.turn;
-            if turn.is_early() || !is_of(&turn.key, scope, agent) {
+            if turn.is_early || !is_of(&turn.key, scope, agent) {
                 continue;
             }
             // The store may have it too, perhaps in an earlier version.
@@ -441,7 +442,7 @@ impl Turns {
     /// The oldest turn of the user who takes most, in the server that takes most.
     /// Direct messages count as one server. Early turns are as few as turns under way.
     fn to_go(&self) -> Option<usize> {
-        let stays = |one: &Waiting| one.is_moving || one.turn.is_early();
+        let stays = |one: &Waiting| one.is_moving || one.turn.is_early;
         let still = || self.waiting.iter().filter(|one| !stays(one));
         let guild = largest(still().map(|one| (one.turn.owner().0, one.bytes)))?;
         let of_guild = || still().filter(|one| one.turn.owner().0 == guild);
@@ -478,18 +479,6 @@ impl Turns {
         }
         self.bytes = self.waiting.iter().map(|one| one.bytes).sum();
     }
-}
-
-/// The key with the largest sum; the lowest key if several are equal.
-fn largest<K: Copy + Ord>(parts: impl Iterator<Item = (K, usize)>) -> Option<K> {
-    let mut sums: BTreeMap<K, usize> = BTreeMap::new();
-    for (key, bytes) in parts {
-        *sums.entry(key).or_default() += bytes;
-    }
-    let most = sums
-        .into_iter()
-        .max_by_key(|(key, bytes)| (*bytes, Reverse(*key)));
-    most.map(|(key, _)| key)
 }
 
 impl Moving<'_> {

@@ -87,18 +87,13 @@ impl Memory {
         let tidy = async {
             loop {
                 tidying.tick().await;
-                if self.is_well()
-                    && self.takes_owed_opt_outs()
-                    && let Err(error) = self.finish_opt_outs().await
-                {
-                    self.failed(&Ids::default(), StoreOperation::Purge, &error);
+                if self.is_well() && self.takes_owed_opt_outs() {
+                    self.done(StoreOperation::Purge, self.finish_opt_outs().await);
                 }
                 self.sweep_outputs().await;
                 for (_, store) in self.stores.all() {
-                    if self.is_well()
-                        && let Err(error) = store.tidy().await
-                    {
-                        self.failed(&Ids::default(), StoreOperation::Sweep, &error);
+                    if self.is_well() {
+                        self.done(StoreOperation::Sweep, store.tidy().await);
                     }
                 }
             }
@@ -138,10 +133,9 @@ impl Memory {
     pub async fn sweep(&self) {
         let now = self.now();
         for (_, store) in self.stores.all() {
-            match store.sweep(now).await {
-                Ok(0) => {}
-                Ok(_) => self.recall.forget_all(),
-                Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+            let swept = self.done(StoreOperation::Sweep, store.sweep(now).await);
+            if swept.is_some_and(|rows| rows > 0) {
+                self.recall.forget_all();
             }
         }
         self.forget_beyond_windows(now).await;
@@ -176,9 +170,8 @@ impl Memory {
     }
 
     fn swept(&self, cause: PurgeCause, done: Result<Purged, clew_store::Error>) {
-        match done {
-            Ok(purged) => self.tell_purged(cause, &purged),
-            Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+        if let Some(purged) = self.done(StoreOperation::Sweep, done) {
+            self.tell_purged(cause, &purged);
         }
     }
 
@@ -189,14 +182,11 @@ impl Memory {
             of_person: RECEIPTS_OF_A_PERSON,
             of_guild: RECEIPTS_OF_A_GUILD,
         };
-        match self.stores.lasting.expire_receipts(limits).await {
-            Ok(0) => {}
-            Ok(entries) => {
-                let cause = PurgeCause::Retention;
-                let expired = EntriesPurged { cause, entries };
-                self.telemetry.emit(&Ids::default(), expired);
-            }
-            Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+        let expired = self.stores.lasting.expire_receipts(limits).await;
+        if let Some(entries @ 1..) = self.done(StoreOperation::Sweep, expired) {
+            let cause = PurgeCause::Retention;
+            let expired = EntriesPurged { cause, entries };
+            self.telemetry.emit(&Ids::default(), expired);
         }
     }
 
@@ -240,10 +230,8 @@ impl Memory {
     async fn members_kept(&self, guild: GuildId) -> Vec<UserId> {
         let mut members = Vec::new();
         for (_, store) in self.stores.all() {
-            match store.members(guild).await {
-                Ok(found) => members.extend(found),
-                Err(error) => self.failed(&Ids::default(), StoreOperation::Read, &error),
-            }
+            let found = self.done(StoreOperation::Read, store.members(guild).await);
+            members.extend(found.unwrap_or_default());
         }
         members.sort();
         members.dedup();

@@ -261,7 +261,7 @@ async fn what_an_earlier_process_left_early_is_hidden_until_it_is_settled() {
     let p = Process::start(&store).await;
     p.time.fetch_add(1_000, Ordering::SeqCst);
     assert_eq!((p.in_store().await, p.prompt().await.len()), (6, 0));
-    assert_eq!(p.memory.lock_left().len(), 3);
+    assert_eq!(p.memory.left.lock().len(), 3);
     p.memory.look_after().await;
     assert_eq!(p.prompt().await, [""; 0], "nothing is settled by itself");
     // Discord shows the first, does not show the second, and the third is deleted.

@@ -37,10 +37,10 @@ pub(in crate::memory) type Key = (ChannelId, MessageId);
 /// A message that something stored was made from.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::memory) struct Trace {
-    key: Key,
-    guild: Option<GuildId>,
+    pub(in crate::memory) key: Key,
+    pub(in crate::memory) guild: Option<GuildId>,
     /// When it was stored; the distant past if restored from a snapshot.
-    at: UnixMillis,
+    pub(in crate::memory) at: UnixMillis,
 }
 
 /// The traces of a row: of its message, of the message's further parts, and of the
@@ -68,19 +68,10 @@ pub(in crate::memory) fn trace_of_fact(fact: &Fact) -> Option<Trace> {
 }
 
 impl Trace {
-    /// Of a message that was heard at that time.
-    pub(in crate::memory) const fn of(key: Key, guild: Option<GuildId>, at: UnixMillis) -> Self {
-        Self { key, guild, at }
-    }
-
     /// The same of what was heard at that time, and stored later.
     pub(in crate::memory) fn heard(self, at: UnixMillis) -> Self {
         let at = self.at.min(at);
         Self { at, ..self }
-    }
-
-    pub(in crate::memory) const fn key(&self) -> Key {
-        self.key
     }
 
     fn party(&self) -> Party {
@@ -455,27 +446,11 @@ impl Inner {
 #[derive(Debug)]
 pub(in crate::memory) struct Asking<'a> {
     doubts: &'a Doubts,
-    keys: Vec<Key>,
+    /// Whoever has dealt with some removes them.
+    pub(in crate::memory) keys: Vec<Key>,
 }
 
 impl Asking<'_> {
-    pub(in crate::memory) fn first(&self) -> Option<Key> {
-        self.keys.first().copied()
-    }
-
-    pub(in crate::memory) fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.keys.iter()
-    }
-
-    /// Removes those that have been dealt with.
-    pub(in crate::memory) fn retain(&mut self, is_left: impl Fn(&Key) -> bool) {
-        self.keys.retain(is_left);
-    }
-
-    pub(in crate::memory) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// Returns those left, for the caller to have asked for again.
     pub(in crate::memory) fn hand_over(mut self) -> Vec<Key> {
         std::mem::take(&mut self.keys)

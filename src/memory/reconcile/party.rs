@@ -1,6 +1,7 @@
 //! Parties: those between whom room is shared out, and a table that shares its room so.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
 use clew_context::model::{ChannelId, GuildId, UserId};
 
@@ -27,8 +28,10 @@ impl Party {
 }
 
 /// Who takes up most; of several, the first in order.
-pub(super) fn largest(taken: impl IntoIterator<Item = (Party, usize)>) -> Option<Party> {
-    let mut parties: HashMap<Party, usize> = HashMap::new();
+pub(in crate::memory) fn largest<K: Copy + Hash + Ord>(
+    taken: impl IntoIterator<Item = (K, usize)>,
+) -> Option<K> {
+    let mut parties: HashMap<K, usize> = HashMap::new();
     for (party, taken) in taken {
         *parties.entry(party).or_default() += taken;
     }

@@ -7,16 +7,6 @@ use clew_context::model::{MessageId, UnixMillis};
 use clew_store::TurnKey;
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// How far a turn is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Its answer is not posted wholly, as far as is known: it waits for that, and
-    /// nobody is shown it.
-    Early,
-    /// It is over, and its rows are stored, or taken back if none are left.
-    Over,
-}
-
 /// What the store has of a turn before its answer was posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(in crate::memory) enum EarlyRows {
@@ -32,16 +22,11 @@ pub(in crate::memory) enum EarlyRows {
 impl UnsavedTurn {
     /// The same before it is answered.
     pub(in crate::memory) fn early(self, early: EarlyRows) -> Self {
-        let stage = Stage::Early;
         Self {
-            stage,
+            is_early: true,
             early,
             ..self
         }
-    }
-
-    pub(super) fn is_early(&self) -> bool {
-        self.stage == Stage::Early
     }
 }
 
@@ -60,7 +45,7 @@ impl Unsaved {
     /// The rows of a turn that is still early.
     pub(in crate::memory) fn early_rows(&self, key: &TurnKey) -> Option<Arc<Vec<StoredMessage>>> {
         let mut turns = self.turns.lock();
-        let waiting = turns.find(key).filter(|one| one.turn.is_early())?;
+        let waiting = turns.find(key).filter(|one| one.turn.is_early)?;
         Some(Arc::clone(&waiting.turn.rows))
     }
 
@@ -72,7 +57,7 @@ impl Unsaved {
         now: UnixMillis,
     ) {
         let mut turns = self.turns.lock();
-        let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early()) else {
+        let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early) else {
             return;
         };
         for row in Arc::make_mut(&mut waiting.turn.rows) {
@@ -82,16 +67,16 @@ impl Unsaved {
             }
         }
         waiting.turn.answered = now;
-        waiting.turn.stage = Stage::Over;
+        waiting.turn.is_early = false;
         turns.tidy();
     }
 
     /// An early turn was not answered: its rows are to be removed from the store.
     pub(in crate::memory) fn take_back(&self, key: &TurnKey) {
         let mut turns = self.turns.lock();
-        if let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early()) {
+        if let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early) {
             waiting.turn.rows = Arc::default();
-            waiting.turn.stage = Stage::Over;
+            waiting.turn.is_early = false;
         }
         turns.tidy();
     }

@@ -45,7 +45,7 @@ fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {
 }
 
 fn texts(unsaved: &Unsaved) -> Vec<String> {
-    let turns = unsaved.lock();
+    let turns = unsaved.turns.lock();
     let rows = turns.waiting.iter().flat_map(|one| one.turn.rows.iter());
     rows.map(|row| row.content.clone()).collect()
 }
@@ -131,8 +131,9 @@ fn who_takes_most_makes_room() {
     );
     let kept = texts(&unsaved);
     assert!(kept.contains(&"modest".to_owned()) && kept.contains(&"neighbour".to_owned()));
-    assert!(unsaved.lock().bytes <= MOST_BYTES);
+    assert!(unsaved.turns.lock().bytes <= MOST_BYTES);
     let numbers: Vec<u64> = unsaved
+        .turns
         .lock()
         .waiting
         .iter()
@@ -246,7 +247,7 @@ fn what_is_deleted_goes_as_it_goes_from_a_store() {
     assert_eq!(texts(&unsaved), ["edited"]);
     unsaved.purge(&Purge::Guild(GuildId::new(1)));
     assert!(unsaved.is_empty());
-    assert_eq!(unsaved.lock().bytes, 0);
+    assert_eq!(unsaved.turns.lock().bytes, 0);
 }
 
 #[test]
