@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::variable::Shown;
 use super::{Config, Endpoint, Variable};
+use crate::model::cut;
 use crate::model::without_keys;
 use clew_store::model::StoreAddress;
 
@@ -106,7 +107,7 @@ pub(super) fn show(variable: &Variable, value: &str) -> Option<String> {
             Err(_) => (!value.starts_with("postgres")).then(|| value.to_owned()),
         },
     };
-    shown.map(|text| cut(&without_keys(&text)))
+    shown.map(|text| cut(&without_keys(&text), SHOWN_CHARS, "..."))
 }
 
 /// Whether it is an address without a login.
@@ -120,12 +121,4 @@ fn are_servers(value: &str) -> bool {
         let mut words = entry.split_whitespace();
         words.next().is_none_or(is_server) && words.count() <= 1
     })
-}
-
-/// Cuts a long text.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }

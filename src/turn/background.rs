@@ -35,6 +35,22 @@ pub(super) struct Background {
 }
 
 impl Background {
+    /// Nothing of a conversation is remembered yet.
+    pub(super) fn new(agent: Arc<Agent>, place: Place) -> Self {
+        Self {
+            facts: None,
+            shown_facts: PromptFacts::default(),
+            rows: Vec::new(),
+            noted: 0,
+            recalled: BTreeSet::new(),
+            inherited: Inherited::new(place.channel),
+            status: String::new(),
+            offers: Vec::new(),
+            agent,
+            place,
+        }
+    }
+
     /// Drops the history of a shared thread for an asker who may not read the thread.
     pub(super) fn leave_out_shared(&mut self) {
         if matches!(self.place.scope, Scope::Thread { .. }) {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::control::Order;
 use super::{EndedTurn, Services, Turn};
 use crate::model::STOP_RUN;
+use crate::model::{count, cut};
 use crate::runs::{Doing, OpenRun, Run, RunPlace, RunSlot};
 use crate::telemetry::event::{Outcome, RunDone, RunEnd};
 use crate::telemetry::{Ids, Ms};
@@ -177,8 +178,7 @@ fn steps(doing: &Doing) -> String {
     let called = called(doing);
     let steps = match doing.rounds {
         0 | 1 if called.is_empty() => return String::new(),
-        1 => "1 step".to_owned(),
-        steps => format!("{steps} steps"),
+        steps => count(steps, "step"),
     };
     let calls = if called.is_empty() { "" } else { ": " };
     format!("\n{NOTE_PREFIX}{steps}{calls}{called}")
@@ -271,12 +271,7 @@ fn text(run: &Run, state: &str, task: &str) -> String {
 
 /// The beginning of a task on one line, as it is seen.
 fn quoted(task: &str) -> String {
-    let mut task = sanitise::line(task);
-    if let Some((end, _)) = task.char_indices().nth(TASK_CHARS) {
-        task.truncate(end);
-        task.push('…');
-    }
-    task
+    cut(&sanitise::line(task), TASK_CHARS, "…")
 }
 
 const fn words(end: RunEnd) -> &'static str {

@@ -94,12 +94,7 @@ impl Dispatcher {
         denied: Option<Denied>,
         line: String,
     ) {
-        let ids = Ids {
-            guild: interaction.guild,
-            channel: Some(interaction.channel),
-            user: Some(interaction.user),
-            ..Ids::default()
-        };
+        let ids = ids_of(&interaction);
         self.emit_refused(&ids, reason, denied);
         self.answer_at_once(interaction, Callback::Message(Answer::for_caller(line)));
     }
@@ -196,6 +191,16 @@ impl Dispatcher {
                 }
             }
         });
+    }
+}
+
+/// Of what a command is about.
+pub(super) fn ids_of(call: &Interaction) -> Ids {
+    Ids {
+        guild: call.guild,
+        channel: Some(call.channel),
+        user: Some(call.user),
+        ..Ids::default()
     }
 }
 

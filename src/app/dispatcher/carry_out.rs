@@ -8,8 +8,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::{self, Call, CommandServices, Deferral, Done, Effect, Reply};
+use crate::telemetry::Ms;
 use crate::telemetry::event::{CommandAnswered, CommandOutcome};
-use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
 use clew_context::discord::error::RestError;
 use clew_discord::model::Answer;
@@ -17,6 +17,7 @@ use clew_discord::send::Callback;
 
 use super::super::loop_event::LoopEvent;
 use super::begin_run::begin_run;
+use super::calls::ids_of;
 
 /// Discord gives a call up that has no first response after this time.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -92,19 +93,15 @@ pub(super) async fn carry_out(
     if let Err(error) = answer(services, &call, reply, further, deferred).await {
         tracing::warn!(%error, command = %call.word(), "a command could not be answered");
     }
-    let ids = Ids {
-        guild: call.interaction.guild,
-        channel: Some(call.interaction.channel),
-        user: Some(call.interaction.user),
-        ..Ids::default()
-    };
     let answered = CommandAnswered {
         command: call.word().clone(),
         outcome,
         ms: Ms::from(came.elapsed()),
         deferred,
     };
-    services.telemetry.emit(&ids, answered);
+    services
+        .telemetry
+        .emit(&ids_of(&call.interaction), answered);
 }
 
 /// Waits for the work, and tells Discord if it takes longer. Returns whether

@@ -106,18 +106,7 @@ pub(super) async fn remembered(
     let is_thread = kind.is_some_and(ChannelKind::is_thread);
     let place = memory.place(&agent, turn.ids.guild, channel, is_thread, request.asker());
     if run.is_some() || turn.proxy().is_some() {
-        return Some(Background {
-            status: String::new(),
-            facts: None,
-            offers: Vec::new(),
-            shown_facts: PromptFacts::default(),
-            inherited: Inherited::new(place.channel),
-            agent,
-            place,
-            rows: Vec::new(),
-            noted: 0,
-            recalled: BTreeSet::new(),
-        });
+        return Some(Background::new(agent, place));
     }
     let question = question(turn);
     let noted = memory.stored_revision();
@@ -146,16 +135,11 @@ pub(super) async fn remembered(
     let recalled: BTreeSet<TurnId> = left.take(memory.settings().recall).copied().collect();
     rows.retain(|row| recalled.contains(&row.turn) || !best.contains(&row.turn));
     Some(Background {
-        status: String::new(),
         facts: Some(facts),
-        offers: Vec::new(),
-        shown_facts: PromptFacts::default(),
-        inherited: Inherited::new(place.channel),
-        agent,
-        place,
         rows,
         noted,
         recalled,
+        ..Background::new(agent, place)
     })
 }
 
