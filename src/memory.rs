@@ -54,6 +54,9 @@ pub use privacy::Exported;
 pub use reconcile::{Became, DiscordChange, Edit, Fetched, UnderWay, Words};
 pub use snapshots::{RestoreError, Restored, SaveError};
 
+/// What a store gave, or its error.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// How much is remembered, and how: the operator's settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -188,7 +191,7 @@ impl Memory {
         opt_outs: Arc<OptOuts>,
         clock: Clock,
         telemetry: Telemetry,
-    ) -> Result<Self, clew_store::Error> {
+    ) -> Result<Self> {
         let lasting = &stores.lasting;
         let opted_out = lasting.opt_outs().await?;
         opt_outs.set(opted_out.into_iter().map(|(user, _)| user).collect());
@@ -233,7 +236,7 @@ impl Memory {
     /// # Errors
     /// [`clew_store::Error::Owned`] if it belongs to another bot; otherwise the
     /// store's error.
-    pub async fn claim(&self, application: ApplicationId) -> Result<(), clew_store::Error> {
+    pub async fn claim(&self, application: ApplicationId) -> Result<()> {
         let _same = self.application.set(application);
         self.stores.lasting.claim(application).await
     }
@@ -286,7 +289,7 @@ impl Memory {
         &self,
         guild: GuildId,
         change: &SettingsChange,
-    ) -> Result<Arc<GuildSettings>, clew_store::Error> {
+    ) -> Result<Arc<GuildSettings>> {
         // One at a time: each change builds on the one before.
         let _changing = self.changing.lock().await;
         let changed = GuildSettings::clone(&self.guild_settings(guild)).changed(change);
@@ -331,7 +334,7 @@ impl Memory {
     }
 
     /// What was done of what costs no turn anything; a failure is reported.
-    fn done<T>(&self, operation: StoreOperation, done: Result<T, clew_store::Error>) -> Option<T> {
+    fn done<T>(&self, operation: StoreOperation, done: Result<T>) -> Option<T> {
         done.inspect_err(|error| self.failed(&Ids::default(), operation, error))
             .ok()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::Memory;
+use super::{Memory, Result};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{CircuitChanged, CircuitState, StoreOperation};
 use clew_store::Store;
@@ -170,7 +170,7 @@ impl Memory {
         &self,
         ids: &Ids,
         store: &Arc<Store>,
-        work: impl Future<Output = Result<T, clew_store::Error>>,
+        work: impl Future<Output = Result<T>>,
     ) -> Option<T> {
         if self.circuit(store).is_open(Side::Read) {
             return None;
@@ -188,7 +188,7 @@ impl Memory {
     /// at most.
     pub(super) async fn attempt<T>(
         &self,
-        work: impl Future<Output = Result<T, clew_store::Error>>,
+        work: impl Future<Output = Result<T>>,
     ) -> Result<T, Trouble> {
         match tokio::time::timeout(self.settings.patience, work).await {
             Ok(Ok(answer)) => Ok(answer),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{Memory, Place, facts::new_id};
+use super::{Memory, Place, Result, facts::new_id};
 use crate::engine::extract::{self, Judged};
 use crate::llm;
 use crate::telemetry::event::{Learnt, StoreOperation};
@@ -134,11 +134,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn note(
-        &self,
-        said: &ExtractionInput,
-        text: &str,
-    ) -> Result<NoteOutcome, clew_store::Error> {
+    pub async fn note(&self, said: &ExtractionInput, text: &str) -> Result<NoteOutcome> {
         let of_guild = said.place.guild.map(|guild| self.guild_settings(guild));
         let is_off = of_guild.is_some_and(|settings| settings.learning == Some(false));
         if is_off || !self.may_note(said) {
@@ -171,11 +167,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error; what was forgotten before it stays forgotten.
-    pub async fn unnote(
-        &self,
-        said: &ExtractionInput,
-        text: &str,
-    ) -> Result<usize, clew_store::Error> {
+    pub async fn unnote(&self, said: &ExtractionInput, text: &str) -> Result<usize> {
         let subject = Subject::User(said.place.asker);
         let (wanted, words) = (text.trim().to_lowercase(), Keywords::of(&said.words));
         let mut gone = 0;
@@ -210,7 +202,7 @@ impl Memory {
         model: &llm::ModelServers,
         extraction: &ExtractionInput,
         wanted: impl Fn() -> bool,
-    ) -> Result<Vec<Fact>, clew_store::Error> {
+    ) -> Result<Vec<Fact>> {
         let _noted = self.changes.noted.begins(None);
         let known = self.known(extraction).await?;
         let stand = || wanted() && !known.iter().any(|fact| self.is_doubtful(fact));
@@ -230,7 +222,7 @@ impl Memory {
 
     /// What is known already and may be used there, so that facts from elsewhere
     /// do not get in reworded.
-    async fn known(&self, extraction: &ExtractionInput) -> Result<Vec<Fact>, clew_store::Error> {
+    async fn known(&self, extraction: &ExtractionInput) -> Result<Vec<Fact>> {
         let mut facts = self.facts_of(Subject::User(extraction.place.asker)).await?;
         let serves = |fact: &Fact| fact.origin.serves(extraction.place.guild);
         facts.retain(|fact| serves(fact) && !self.is_doubtful(fact));

@@ -9,7 +9,7 @@ use held::Held;
 use parking_lot::Mutex;
 
 use super::reconcile::trace_of_fact;
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::engine::facts::{self, Room};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
@@ -164,7 +164,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn listed_facts(&self, subject: Subject) -> Result<ListedFacts, clew_store::Error> {
+    pub async fn listed_facts(&self, subject: Subject) -> Result<ListedFacts> {
         let mut shown = self.facts_of(subject).await?;
         shown.retain(|fact| !self.is_withdrawn(fact));
         let traces = shown.iter().filter_map(trace_of_fact);
@@ -230,7 +230,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, clew_store::Error> {
+    pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>> {
         loop {
             let purges = {
                 let held = self.facts.held.lock();
@@ -260,7 +260,7 @@ impl Memory {
         text: &str,
         origin: Origin,
         by: UserId,
-    ) -> Result<Option<Remembered>, clew_store::Error> {
+    ) -> Result<Option<Remembered>> {
         let _writing = self.facts.writing.lock().await;
         // Checked under the lock that a purge holds, too, so that no opt-out is missed.
         if self.opted_out(by) {
@@ -318,7 +318,7 @@ impl Memory {
         &self,
         facts_learnt: Vec<Fact>,
         wanted: impl Fn() -> bool,
-    ) -> Result<Vec<Fact>, clew_store::Error> {
+    ) -> Result<Vec<Fact>> {
         let _writing = self.facts.writing.lock().await;
         let mut new = Vec::new();
         for fact in facts_learnt {
@@ -346,11 +346,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn forget(
-        &self,
-        subject: Subject,
-        id: FactId,
-    ) -> Result<Option<Fact>, clew_store::Error> {
+    pub async fn forget(&self, subject: Subject, id: FactId) -> Result<Option<Fact>> {
         let _writing = self.facts.writing.lock().await;
         let mut facts = self.facts_of(subject).await?;
         let Some(at) = facts.iter().position(|fact| fact.id == id) else {
@@ -378,7 +374,7 @@ impl Memory {
         self.done(StoreOperation::Flush, self.write_facts().await);
     }
 
-    async fn write_facts(&self) -> Result<(), clew_store::Error> {
+    async fn write_facts(&self) -> Result<()> {
         let (facts, removed) = self.facts.held.lock().unsaved();
         if facts.is_empty() && removed.is_empty() {
             return Ok(());
@@ -402,8 +398,8 @@ impl Memory {
     pub(super) async fn beneath_facts<T>(
         &self,
         purge: &Purge,
-        work: impl Future<Output = Result<T, clew_store::Error>>,
-    ) -> Result<T, clew_store::Error> {
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let _writing = self.facts.writing.lock().await;
         if self.facts.held.lock().is_touched_by(purge) {
             self.write_facts().await?;

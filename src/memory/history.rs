@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::engine::history::{self, HistoryLimits};
 use crate::model::Receipt;
 use crate::telemetry::Ids;
@@ -172,10 +172,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn said_before(
-        &self,
-        place: &Place,
-    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+    pub async fn said_before(&self, place: &Place) -> Result<Vec<StoredMessage>> {
         if self.opted_out(place.asker) {
             return Ok(Vec::new());
         }
@@ -206,11 +203,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn clear(
-        &self,
-        place: &Place,
-        everyone: bool,
-    ) -> Result<UnixMillis, clew_store::Error> {
+    pub async fn clear(&self, place: &Place, everyone: bool) -> Result<UnixMillis> {
         let now = self.now_apart();
         let key = ClearKey {
             agent: place.agent.clone(),
@@ -231,7 +224,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn delete_conversation(&self, place: &Place) -> Result<u64, clew_store::Error> {
+    pub async fn delete_conversation(&self, place: &Place) -> Result<u64> {
         let scope = place.scope;
         self.save_first(|turn| turn.is_of(scope)).await?;
         let store = &self.stores.conversations;
@@ -248,7 +241,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn overview(&self, place: &Place) -> Result<Overview, clew_store::Error> {
+    pub async fn overview(&self, place: &Place) -> Result<Overview> {
         self.save_first(|turn| turn.is_of(place.scope)).await?;
         let stored = self
             .stores
@@ -266,19 +259,12 @@ impl Memory {
     }
 
     /// The rows that may go into a prompt, and one more if there are more.
-    pub(super) async fn window(
-        &self,
-        place: &Place,
-    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+    pub(super) async fn window(&self, place: &Place) -> Result<Vec<StoredMessage>> {
         self.newest(place, self.limits().to_read()).await
     }
 
     /// At most that many questions and answers, the newest.
-    async fn newest(
-        &self,
-        place: &Place,
-        limit: usize,
-    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+    async fn newest(&self, place: &Place, limit: usize) -> Result<Vec<StoredMessage>> {
         let since = self.begins(place).await?;
         let query = WindowQuery {
             scope: place.scope,
@@ -321,7 +307,7 @@ impl Memory {
 
     /// `max(last clear, now - rolling window)`; the agent's creation counts as the
     /// first clear.
-    pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
+    pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis> {
         let begins = self.begins(place).await?;
         let store = &self.stores.conversations;
         let cleared = store
@@ -331,7 +317,7 @@ impl Memory {
     }
 
     /// The same, without clear markers.
-    async fn begins(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
+    async fn begins(&self, place: &Place) -> Result<UnixMillis> {
         let oldest = self.oldest(place);
         // A new agent's creation is noted as the beginning of its first window:
         // the first question to it, and rows that another program left, are older
@@ -345,7 +331,7 @@ impl Memory {
         &self,
         agent: &AgentName,
         now: UnixMillis,
-    ) -> Result<UnixMillis, clew_store::Error> {
+    ) -> Result<UnixMillis> {
         let known = self.created.lock().get(agent).copied();
         if let Some(created) = known {
             return Ok(created);

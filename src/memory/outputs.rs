@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::telemetry::event::StoreOperation;
 use crate::telemetry::{Ids, with_sources};
 use clew_context::model::{ContentSource, UnixMillis, UserId};
@@ -127,10 +127,7 @@ impl Memory {
     ///
     /// # Errors
     /// Its file cannot be read.
-    pub async fn output(
-        &self,
-        pointer: &ContextPointer,
-    ) -> Result<Option<String>, clew_store::Error> {
+    pub async fn output(&self, pointer: &ContextPointer) -> Result<Option<String>> {
         let Some(outputs) = self.outputs() else {
             return Ok(None);
         };
@@ -160,7 +157,7 @@ impl Memory {
     ///
     /// # Errors
     /// A file could not be removed.
-    pub(super) async fn purge_outputs(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
+    pub(super) async fn purge_outputs(&self, purge: &Purge) -> Result<Purged> {
         let mut purged = Purged::default();
         if let Some(outputs) = self.outputs() {
             purged.add(Kind::Outputs, outputs.purge(purge).await?);
@@ -172,10 +169,7 @@ impl Memory {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub(super) async fn export_outputs(
-        &self,
-        user: UserId,
-    ) -> Result<Vec<String>, clew_store::Error> {
+    pub(super) async fn export_outputs(&self, user: UserId) -> Result<Vec<String>> {
         let Some(outputs) = self.outputs() else {
             return Ok(Vec::new());
         };
@@ -193,7 +187,7 @@ impl Memory {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(super) async fn count_outputs(&self, user: UserId) -> Result<u64, clew_store::Error> {
+    pub(super) async fn count_outputs(&self, user: UserId) -> Result<u64> {
         let Some(outputs) = self.outputs() else {
             return Ok(0);
         };
@@ -206,7 +200,7 @@ impl Memory {
     ///
     /// # Errors
     /// As [`count_outputs`](Memory::count_outputs).
-    pub(super) async fn owners_of_outputs(&self) -> Result<BTreeSet<UserId>, clew_store::Error> {
+    pub(super) async fn owners_of_outputs(&self) -> Result<BTreeSet<UserId>> {
         let Some(outputs) = self.outputs() else {
             return Ok(BTreeSet::new());
         };
@@ -234,10 +228,7 @@ impl Memory {
 }
 
 /// An output in full; none if it is not there any more.
-async fn loaded(
-    outputs: &ToolOutputs,
-    pointer: &ContextPointer,
-) -> Result<Option<StoredContext>, clew_store::Error> {
+async fn loaded(outputs: &ToolOutputs, pointer: &ContextPointer) -> Result<Option<StoredContext>> {
     let path = std::slice::from_ref(&pointer.filepath);
     let mut loaded = outputs.load_contexts(path).await;
     match loaded.failed.pop() {

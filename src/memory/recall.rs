@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::telemetry::Ids;
 use clew_context::engine::recall::{RecallEntry, RecallIndex};
 use clew_context::model::{MessageId, TurnId, UnixMillis, UserId};
@@ -280,7 +280,7 @@ impl Memory {
     }
 
     /// Rows up to this time are not recalled.
-    async fn recalled_since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
+    async fn recalled_since(&self, place: &Place) -> Result<UnixMillis> {
         let store = &self.stores.conversations;
         let (agent, guild) = (&place.agent, place.guild);
         let created = self.agent_created(agent, self.oldest(place)).await?;

@@ -22,7 +22,7 @@ use change::together;
 use party::Party;
 use queue::Overflow;
 
-use super::{Memory, Place, Stores};
+use super::{Memory, Place, Result, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
@@ -232,7 +232,7 @@ impl Memory {
         }
     }
 
-    async fn try_reconcile(&self, change: DiscordChange) -> Result<Purged, clew_store::Error> {
+    async fn try_reconcile(&self, change: DiscordChange) -> Result<Purged> {
         match change {
             DiscordChange::Deleted { channel, ids, .. }
             | DiscordChange::Unknown { channel, ids } => self.deleted(channel, ids).await,
@@ -273,7 +273,7 @@ impl Memory {
     ///
     /// # Errors
     /// The error of the first store that failed; the others were purged all the same.
-    pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
+    pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
             self.extractions.purged();
         }
@@ -289,14 +289,14 @@ impl Memory {
     }
 
     /// Drops indexes of what was purged, or may have been; most purges remove nothing.
-    pub(super) fn forget_purged(&self, purge: &Purge, purged: &Result<Purged, clew_store::Error>) {
+    pub(super) fn forget_purged(&self, purge: &Purge, purged: &Result<Purged>) {
         if purged.as_ref().map_or(1, Purged::total) > 0 {
             self.recall.forget_changed(purge);
         }
     }
 
     /// Applies an edit. Most edited messages never became part of anything.
-    async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
+    async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged> {
         let message = edit.message;
         if !self.held(channel, message, message).await?.is_empty() {
             return self.edit(channel, edit).await;
@@ -310,7 +310,7 @@ impl Memory {
 
     /// Gives a message that something is kept of its new words everywhere, and
     /// removes what was made from its former words.
-    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
+    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged> {
         // The author has withdrawn its former words.
         let gone = match edit.withdraws(channel) {
             Some(purge) => self.purge(&purge).await?,
@@ -334,11 +334,7 @@ impl Memory {
     }
 
     /// Applies deletions. Most deleted messages never became part of anything.
-    async fn deleted(
-        &self,
-        channel: ChannelId,
-        ids: Vec<MessageId>,
-    ) -> Result<Purged, clew_store::Error> {
+    async fn deleted(&self, channel: ChannelId, ids: Vec<MessageId>) -> Result<Purged> {
         let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(Purged::default());
         };
@@ -366,7 +362,7 @@ impl Memory {
         channel: ChannelId,
         from: MessageId,
         to: MessageId,
-    ) -> Result<BTreeSet<MessageId>, clew_store::Error> {
+    ) -> Result<BTreeSet<MessageId>> {
         let mut held: BTreeSet<MessageId> = self.facts.links(channel).collect();
         held.extend(self.unsaved.messages(channel));
         held.retain(|id| (from..=to).contains(id));
@@ -382,12 +378,7 @@ impl Memory {
     /// Marks servers of this shard that Discord no longer names as left. A server
     /// belongs to shard `(id >> 22) % shards` (Discord's reference, "Sharding").
     /// Nothing is purged before the next sweep, in case a server turns up after all.
-    async fn left_unseen(
-        &self,
-        shard: u32,
-        shards: u32,
-        guilds: &[GuildId],
-    ) -> Result<Purged, clew_store::Error> {
+    async fn left_unseen(&self, shard: u32, shards: u32, guilds: &[GuildId]) -> Result<Purged> {
         if guilds.is_empty() {
             // Some Discord-compatible servers do not list them.
             return Ok(Purged::default());
@@ -417,13 +408,13 @@ impl Memory {
     }
 
     /// Notes that we left; what is stored is purged after `GUILD_RETENTION_DAYS`.
-    async fn depart(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
+    async fn depart(&self, guild: GuildId) -> Result<Purged> {
         let now = self.now();
         self.stores.lasting.set_departure(guild, Some(now)).await?;
         self.purge_departed(now).await
     }
 
-    async fn rejoin(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
+    async fn rejoin(&self, guild: GuildId) -> Result<Purged> {
         // Sent for every server at each start; we had left only few of them.
         let lasting = &self.stores.lasting;
         let departed = lasting.departures().await?;
@@ -434,7 +425,7 @@ impl Memory {
     }
 
     /// Absence purges nothing: a page may be short for many reasons.
-    async fn compare(&self, page: Fetched) -> Result<Purged, clew_store::Error> {
+    async fn compare(&self, page: Fetched) -> Result<Purged> {
         let channel = page.channel;
         let held = self.held(channel, page.from, page.to).await?;
         for edit in page
@@ -456,7 +447,7 @@ impl Memory {
         &self,
         (guild, channel): (Option<GuildId>, ChannelId),
         from: MessageId,
-    ) -> Result<Purged, clew_store::Error> {
+    ) -> Result<Purged> {
         let held = self.held(channel, from, MessageId::new(u64::MAX)).await?;
         self.doubts.lacking((guild, channel), held, self.now());
         Ok(Purged::default())
@@ -526,7 +517,7 @@ impl Memory {
 }
 
 /// Purges every store, even if one fails.
-async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store::Error> {
+async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged> {
     let mut all = Purged::default();
     let mut result = Ok(());
     for (_, store) in stores.all() {

@@ -10,7 +10,7 @@ use super::history::{Exchange, rows};
 use super::receipts::receipt;
 use super::reconcile::traces;
 use super::unsaved::{EarlyRows, Moving, Next, UnsavedTurn};
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
 use crate::telemetry::{Ids, Ms};
 use clew_context::model::{UnixMillis, UserId};
@@ -139,7 +139,7 @@ impl Memory {
 
     /// If the store may have the turn already, deletions since are applied to it
     /// before it is stored again. Returns its ordinal, if it has any rows.
-    async fn store_turn(&self, turn: &UnsavedTurn) -> Result<Option<u64>, clew_store::Error> {
+    async fn store_turn(&self, turn: &UnsavedTurn) -> Result<Option<u64>> {
         let store = &self.stores.conversations;
         for purge in &turn.purges {
             store.purge(purge).await?;
@@ -167,8 +167,8 @@ impl Memory {
     async fn told<T>(
         &self,
         turn: &UnsavedTurn,
-        write: impl Future<Output = Result<T, clew_store::Error>>,
-    ) -> Result<T, clew_store::Error> {
+        write: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let written = write.await;
         if let Err(error) = &written
             && self.note_failure(&self.stores.conversations, &[Side::Write], error)
@@ -216,7 +216,7 @@ impl Memory {
     pub(super) async fn save_first(
         &self,
         is_meant: impl Fn(&UnsavedTurn) -> bool + Send + Sync,
-    ) -> Result<(), clew_store::Error> {
+    ) -> Result<()> {
         match self.save_turns(is_meant).await {
             Ok(()) => Ok(()),
             Err(Trouble::Gone(error) | Trouble::Refused(error)) => Err(error),

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::{Memory, Place, Words};
+use super::{Memory, Place, Result, Words};
 use crate::llm;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, ChatMessage, MessageId, Role, TurnId, UnixMillis, UserId};
@@ -169,7 +169,7 @@ impl Memory {
         &self,
         place: &Place,
         agent: Option<&AgentName>,
-    ) -> Result<Vec<ContextSnapshotInfo>, clew_store::Error> {
+    ) -> Result<Vec<ContextSnapshotInfo>> {
         self.stores
             .conversations
             .snapshots(place.asker, place.guild, agent, LISTED)
@@ -257,7 +257,7 @@ impl Memory {
         row: &StoredMessage,
         since: UnixMillis,
         rows: usize,
-    ) -> Result<HashSet<MessageId>, clew_store::Error> {
+    ) -> Result<HashSet<MessageId>> {
         let query = WindowQuery {
             scope: row.scope,
             agent: row.agent.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{DiscordChange, EditOf, Memory, Stores};
+use super::{DiscordChange, EditOf, Memory, Result, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
@@ -169,7 +169,7 @@ impl Memory {
         self.swept(PurgeCause::Retention, purged);
     }
 
-    fn swept(&self, cause: PurgeCause, done: Result<Purged, clew_store::Error>) {
+    fn swept(&self, cause: PurgeCause, done: Result<Purged>) {
         if let Some(purged) = self.done(StoreOperation::Sweep, done) {
             self.tell_purged(cause, &purged);
         }
@@ -191,10 +191,7 @@ impl Memory {
     }
 
     /// Purges the servers that we left `GUILD_RETENTION_DAYS` ago.
-    pub(super) async fn purge_departed(
-        &self,
-        now: UnixMillis,
-    ) -> Result<Purged, clew_store::Error> {
+    pub(super) async fn purge_departed(&self, now: UnixMillis) -> Result<Purged> {
         let due = now.before(self.settings.guild_retention);
         let mut purged = Purged::default();
         for (guild, at) in self.stores.lasting.departures().await? {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Edit;
+use super::Key;
 use super::party::{Party, largest};
 use crate::memory::Place;
 use clew_context::model::{
@@ -50,7 +51,7 @@ pub enum Became {
 }
 
 /// Messages whose words rows have, with the time of the edit that they are from.
-pub type Words = BTreeMap<(ChannelId, MessageId), Option<UnixMillis>>;
+pub type Words = BTreeMap<Key, Option<UnixMillis>>;
 
 /// What was noted since some time. Holds the notes: nothing can be noted meanwhile.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ struct Notes {
     count: u64,
     /// Oldest first.
     order: VecDeque<Note>,
-    messages: HashMap<(ChannelId, MessageId), Fate>,
+    messages: HashMap<Key, Fate>,
     channels: HashMap<ChannelId, u64>,
     /// Who lost notes, and when last.
     losers: HashMap<Party, u64>,
@@ -84,7 +85,7 @@ struct Note {
 
 #[derive(Debug)]
 enum What {
-    Message(ChannelId, MessageId),
+    Message(Key),
     Gone(Purge, UnixMillis),
 }
 
@@ -141,12 +142,7 @@ impl Noted {
     }
 
     /// A message changed, and its event could not be read.
-    pub(super) fn unread(
-        &self,
-        guild: Option<GuildId>,
-        (channel, id): (ChannelId, MessageId),
-        now: UnixMillis,
-    ) {
+    pub(super) fn unread(&self, guild: Option<GuildId>, (channel, id): Key, now: UnixMillis) {
         let party = Party::of(guild, channel);
         self.note(|notes| {
             let fate = notes.message(party, (channel, id));
@@ -183,11 +179,7 @@ impl Noted {
     }
 
     /// Whether a later edit of a message was noted.
-    pub(in crate::memory) fn is_edited_after(
-        &self,
-        key: (ChannelId, MessageId),
-        at: Option<UnixMillis>,
-    ) -> bool {
+    pub(in crate::memory) fn is_edited_after(&self, key: Key, at: Option<UnixMillis>) -> bool {
         let notes = self.notes.lock();
         notes
             .messages
@@ -197,18 +189,14 @@ impl Noted {
 
     /// Whether a message was deleted, or edited after that time: what was made from its words then
     /// is gone with them.
-    pub(in crate::memory) fn is_withdrawn(
-        &self,
-        key: (ChannelId, MessageId),
-        at: UnixMillis,
-    ) -> bool {
+    pub(in crate::memory) fn is_withdrawn(&self, key: Key, at: UnixMillis) -> bool {
         self.is_any_deleted([key]) || self.is_edited_after(key, Some(at))
     }
 
     /// Whether any of these messages was.
     pub(in crate::memory) fn is_any_deleted(
         &self,
-        messages: impl IntoIterator<Item = (ChannelId, MessageId)>,
+        messages: impl IntoIterator<Item = Key>,
     ) -> bool {
         let notes = self.notes.lock();
         messages.into_iter().any(|key| notes.is_deleted(key))
@@ -358,7 +346,7 @@ impl NotedSince<'_> {
             || self.notes.has_lost(source.guild, channel, self.since)
     }
 
-    fn changed_message(&self, key: (ChannelId, MessageId)) -> bool {
+    fn changed_message(&self, key: Key) -> bool {
         let fate = self.notes.messages.get(&key);
         fate.is_some_and(|fate| fate.number > self.since)
     }
@@ -380,14 +368,14 @@ impl Notes {
         number
     }
 
-    fn message(&mut self, party: Party, key: (ChannelId, MessageId)) -> &mut Fate {
-        let number = self.push(party, What::Message(key.0, key.1));
+    fn message(&mut self, party: Party, key: Key) -> &mut Fate {
+        let number = self.push(party, What::Message(key));
         let fate = self.messages.entry(key).or_default();
         fate.number = number;
         fate
     }
 
-    fn is_deleted(&self, key: (ChannelId, MessageId)) -> bool {
+    fn is_deleted(&self, key: Key) -> bool {
         self.messages.get(&key).is_some_and(|fate| fate.deleted)
     }
 
@@ -411,9 +399,8 @@ impl Notes {
     fn tidy(&mut self) {
         let oldest = self.under_way.keys().next().copied().unwrap_or(u64::MAX);
         while self.order.len() > MOST_AFTERWARDS
-            && self.order.front().is_some_and(|note| note.number < oldest)
+            && let Some(note) = self.order.pop_front_if(|note| note.number < oldest)
         {
-            let note = self.order.pop_front();
             self.forget(note);
         }
         self.losers.retain(|_, lost| *lost > oldest);
@@ -432,7 +419,7 @@ impl Notes {
             .partition::<VecDeque<Note>, _>(|note| note.party == largest);
         self.order = kept;
         for note in dropped {
-            self.forget(Some(note));
+            self.forget(note);
         }
         let now = self.next();
         if self.losers.len() >= MOST_LOSERS {
@@ -443,13 +430,9 @@ impl Notes {
     }
 
     /// Forgets what a note said, unless a later one says it as well.
-    fn forget(&mut self, note: Option<Note>) {
-        let Some(Note { number, what, .. }) = note else {
-            return;
-        };
+    fn forget(&mut self, Note { number, what, .. }: Note) {
         match what {
-            What::Message(channel, id) => {
-                let key = (channel, id);
+            What::Message(key) => {
                 if self
                     .messages
                     .get(&key)
