@@ -130,7 +130,6 @@ pub enum Error {
 }
 
 /// Whoever watches the bot run.
-#[derive(Debug)]
 pub struct Observer {
     /// Gets what turns share, once it is there.
     pub services: oneshot::Sender<Arc<Services>>,

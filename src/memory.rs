@@ -27,7 +27,6 @@ mod unsaved;
 mod upkeep;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -351,16 +350,6 @@ impl Memory {
             transient,
         };
         self.telemetry.emit(ids, failed);
-    }
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory")
-            .field("lasting", &self.stores.lasting)
-            .field("conversations", &self.stores.conversations)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
     }
 }
 

@@ -87,7 +87,6 @@ pub(super) struct TurnEnd {
 }
 
 /// Where the events come from.
-#[derive(Debug)]
 pub(super) struct EventSources {
     /// The process is to end.
     pub(super) shutdown: CancellationToken,

@@ -37,14 +37,12 @@ const BOUNDS: Bounds = Bounds {
 const LOOP_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The server. It ends when dropped.
-#[derive(Debug)]
 pub(super) struct Monitor {
     watched: Arc<Watched>,
     server: JoinHandle<()>,
 }
 
 /// What requests look at.
-#[derive(Debug)]
 struct Watched {
     metrics: Arc<Metrics>,
     phase: Mutex<Phase>,
@@ -54,7 +52,7 @@ struct Watched {
 }
 
 /// How far the bot has come.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Phase {
     /// The store is being opened.
     Starting,

@@ -27,7 +27,6 @@ use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 
 /// What all turns share.
-#[derive(Debug)]
 pub struct Services {
     /// Discord's REST API.
     pub rest: Rest,
