@@ -465,10 +465,10 @@ async fn serve(
                 dispatcher.deliver(delivery);
             }
             LoopEvent::Due => dispatcher.ask_due(),
-            LoopEvent::Ask(request) => dispatcher.ask(*request),
+            LoopEvent::Ask(request) => drop(dispatcher.submit(*request, None)),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),
-            LoopEvent::LookedUp(looked) => dispatcher.looked_up(looked),
+            LoopEvent::LookedUp(of, kind, mark) => dispatcher.looked_up(of, kind, mark),
             LoopEvent::CatchUp(news) => dispatcher.catch_up_goes_on(news),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
             LoopEvent::Look(reply) => dispatcher.look(reply),
@@ -510,7 +510,7 @@ async fn drain(
     dispatcher.settle(SETTLE).await;
     while let Ok(loop_event) = reports.try_recv() {
         match loop_event {
-            LoopEvent::Ask(request) => dispatcher.ask(*request),
+            LoopEvent::Ask(request) => drop(dispatcher.submit(*request, None)),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             _ => {}
         }
@@ -531,7 +531,7 @@ async fn finish(
                 *ended += 1;
                 dispatcher.turn_ended(end);
             }
-            Some(LoopEvent::Ask(request)) => dispatcher.ask(*request),
+            Some(LoopEvent::Ask(request)) => drop(dispatcher.submit(*request, None)),
             Some(LoopEvent::Run(request, slot)) => dispatcher.start_run(*request, slot),
             Some(LoopEvent::StopRun(id)) => dispatcher.stop_run(id),
             Some(_) => {}

@@ -37,9 +37,10 @@ mod variable;
 use std::path::{Path, PathBuf};
 
 use crate::model::Prices;
+use clew_context::engine::window::WindowLimits;
 use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
 
-pub use context::{ContextSetting, Takes, WindowConfig};
+pub use context::{ContextSetting, Takes};
 pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
 #[cfg(feature = "test-util")]
@@ -88,7 +89,7 @@ pub struct Config {
     /// The caps of a block.
     pub limits: Limits,
     /// The window of recent messages.
-    pub window: WindowConfig,
+    pub window: WindowLimits,
     /// How many turns run at once.
     pub turns: TurnConfig,
     /// Agent runs.

@@ -49,13 +49,13 @@ pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
 pub use line::{INTERRUPTED, refusal};
-pub use news::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver};
+pub use news::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver, TurnOver};
 pub use observe::preview;
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
 
 use answer::TurnAnswer;
-use ask::{Asked, ask};
+use ask::ask;
 use deliver::{PostedAnswer, deliver};
 use gather::{NotedCalls, TurnMaterial, gather};
 use record::{TurnReport, record};
@@ -262,10 +262,12 @@ pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> End
         None => attempts(&mut turn, &mut control).await,
     };
     let ended = ended.unwrap_or_else(|_| Outcome::Cancelled.into());
-    turn.tell(|| TurnNews::Over {
-        outcome: ended.outcome,
-        receipt: turn.report.receipt().map(Box::new),
-        took: turn.job.came.elapsed(),
+    turn.tell(|| {
+        TurnNews::Over(TurnOver {
+            outcome: ended.outcome,
+            receipt: turn.report.receipt().map(Box::new),
+            took: turn.job.came.elapsed(),
+        })
     });
     turn.report.over(ended.outcome);
     ended
@@ -361,7 +363,7 @@ async fn answer(
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
 ) -> Result<EndedTurn, Order> {
-    let Asked { answer, tools } = ask(turn, material, posted, control).await?;
+    let (answer, tools) = ask(turn, material, posted, control).await?;
     let order = match &answer {
         TurnAnswer::PartOfRun(_, order) => Some(order.clone()),
         _ => None,

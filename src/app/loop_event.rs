@@ -37,8 +37,9 @@ pub(super) enum LoopEvent {
     Run(Box<TurnRequest>, RunSlot),
     /// An agent run is to stop.
     StopRun(InteractionId),
-    /// A message's channel has been looked at; its event is not finished yet.
-    LookedUp(LookedUp),
+    /// A message's channel has been looked at, and its type is this, if the look showed it; the
+    /// message's event is not finished yet.
+    LookedUp((ChannelId, MessageId), Option<ChannelKind>, Mark),
     /// Something of a round of catching up.
     CatchUp(CatchUpNews),
     /// A turn is over.
@@ -47,17 +48,6 @@ pub(super) enum LoopEvent {
     StoreLost(clew_store::Error),
     /// The monitor asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
-}
-
-/// What a look at a message's channel has shown.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LookedUp {
-    pub(super) trigger: MessageId,
-    pub(super) channel: ChannelId,
-    /// The channel's type; `None` if the look failed.
-    pub(super) kind: Option<ChannelKind>,
-    /// The message's event.
-    pub(super) mark: Mark,
 }
 
 /// How a round of catching up goes on.

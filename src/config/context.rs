@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::check::{Checker, SWITCHES};
 use super::triggers::REPLY_TARGETS;
 use super::variable::{self as var, Variable};
+use clew_context::engine::window::WindowLimits;
 use clew_context::model::{Limits, LinkContext, LoneContext, ThreadSelect};
 
 /// The ages that the caps accept, in minutes: up to ten years; 0 for no limit.
@@ -23,15 +24,6 @@ const LONE_MAX_CHARS: RangeInclusive<u64> = 100..=100_000;
 const FETCH_TIMEOUT_S: RangeInclusive<f64> = 0.05..=60.0;
 /// The bytes in the unit of `WINDOW_MAX_MB`.
 const MEBIBYTE: usize = 1024 * 1024;
-
-/// The window of recent messages, fed by the gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WindowConfig {
-    /// `WINDOW_PER_CHANNEL`: the most messages kept per channel.
-    pub per_channel: usize,
-    /// `WINDOW_MAX_MB` in bytes: the most for all kept messages together.
-    pub max_bytes: usize,
-}
 
 /// A setting that changes what is collected, to be tried out.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,9 +122,9 @@ fn read_link_context(check: &mut Checker) -> LinkContext {
     context.unwrap_or_else(|| Limits::default().link_context)
 }
 
-pub(super) fn read_window(check: &mut Checker) -> WindowConfig {
+pub(super) fn read_window(check: &mut Checker) -> WindowLimits {
     let mebibytes = check.number(&var::WINDOW_MAX_MB, 1..=4_095);
-    WindowConfig {
+    WindowLimits {
         per_channel: check.number(&var::WINDOW_PER_CHANNEL, 0..=10_000),
         max_bytes: MEBIBYTE.saturating_mul(mebibytes),
     }

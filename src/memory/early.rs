@@ -51,17 +51,13 @@ pub struct EarlyTurn<'a> {
     memory: &'a Memory,
     /// None once it is answered.
     key: Option<TurnKey>,
-    rows: EarlyRows,
+    pub(super) rows: EarlyRows,
 }
 
 impl EarlyTurn<'_> {
     /// It is answered, and waits in the queue as such.
     pub(super) fn answered(mut self) {
         self.key = None;
-    }
-
-    pub(super) const fn rows(&self) -> EarlyRows {
-        self.rows
     }
 }
 
@@ -111,7 +107,7 @@ impl Memory {
         }
         let turn = self.unsaved_turn(ids, place, exchange)?;
         let (key, rows) = (turn.key.clone(), Arc::clone(&turn.rows));
-        if rows.is_empty() || self.is_unknown(exchange.turn, &rows, None) {
+        if rows.is_empty() || self.changes.noted.is_unknown(exchange.turn, &rows, None) {
             return None;
         }
         self.unsaved.keep(turn.early(EarlyRows::None));

@@ -65,7 +65,8 @@ pub enum NoteOutcome {
 pub(super) struct Extractions {
     turn: Semaphore,
     waiting: Semaphore,
-    purges: AtomicU64,
+    /// An extraction under way may hold what a purge was to remove: it is discarded.
+    pub(super) purges: AtomicU64,
 }
 
 impl Default for Extractions {
@@ -86,15 +87,6 @@ impl Extractions {
         drop(waiting);
         permit.ok()
     }
-
-    /// An extraction under way may hold what a purge was to remove: it is discarded.
-    pub(super) fn purged(&self) {
-        self.purges.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn purges(&self) -> u64 {
-        self.purges.load(Ordering::SeqCst)
-    }
 }
 
 impl Memory {
@@ -114,8 +106,11 @@ impl Memory {
             tracing::debug!("too many extractions wait: one is dropped");
             return Vec::new();
         };
-        let purges = self.extractions.purges();
-        let wanted = || self.may_extract(&extraction) && self.extractions.purges() == purges;
+        let purges = self.extractions.purges.load(Ordering::SeqCst);
+        let wanted = || {
+            self.may_extract(&extraction)
+                && self.extractions.purges.load(Ordering::SeqCst) == purges
+        };
         if !wanted() {
             return Vec::new();
         }
@@ -149,8 +144,9 @@ impl Memory {
         }
         let subject = Subject::User(said.place.asker);
         let is_full = self.is_full(subject, &self.facts_of(subject).await?);
-        let purges = self.extractions.purges();
-        let wanted = || self.may_note(said) && self.extractions.purges() == purges;
+        let purges = self.extractions.purges.load(Ordering::SeqCst);
+        let wanted =
+            || self.may_note(said) && self.extractions.purges.load(Ordering::SeqCst) == purges;
         let new = self
             .learnt_while(vec![self.fact(said, text)], wanted)
             .await?;

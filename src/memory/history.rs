@@ -215,7 +215,7 @@ impl Memory {
         self.stores.conversations.clear(&key, now).await?;
         // What was answered since then, while the store took its time, stays.
         self.unsaved
-            .forget(|turn| turn.is_cleared_by(&key) && turn.is_answered_by(now));
+            .forget(|turn| turn.is_cleared_by(&key) && turn.answered <= now);
         Ok(now)
     }
 
@@ -226,10 +226,10 @@ impl Memory {
     /// The store's error.
     pub async fn delete_conversation(&self, place: &Place) -> Result<u64> {
         let scope = place.scope;
-        self.save_first(|turn| turn.is_of(scope)).await?;
+        self.save_first(|turn| turn.key.scope == scope).await?;
         let store = &self.stores.conversations;
         let gone = store.delete_conversation(scope).await?;
-        self.unsaved.forget(|turn| turn.is_of(scope));
+        self.unsaved.forget(|turn| turn.key.scope == scope);
         self.recall.forget(scope);
         if let Some(outputs) = self.outputs() {
             outputs.end_session(scope).await?;
@@ -242,7 +242,8 @@ impl Memory {
     /// # Errors
     /// The store's error.
     pub async fn overview(&self, place: &Place) -> Result<Overview> {
-        self.save_first(|turn| turn.is_of(place.scope)).await?;
+        self.save_first(|turn| turn.key.scope == place.scope)
+            .await?;
         let stored = self
             .stores
             .conversations

@@ -176,7 +176,7 @@ impl Memory {
     }
 
     async fn records_of(&self, user: UserId) -> Result<Vec<Record>> {
-        self.save_first(|turn| turn.is_by(user)).await?;
+        self.save_first(|turn| turn.ids.user == Some(user)).await?;
         let mut records = Vec::new();
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL {

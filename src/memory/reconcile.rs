@@ -10,10 +10,11 @@ mod party;
 mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 pub use change::{DiscordChange, Edit, Fetched};
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
-pub(super) use noted::NotedSince;
+pub(super) use noted::Noted;
 pub use noted::{Became, UnderWay, Words};
 pub(super) use party::largest;
 pub(super) use queue::ChangeQueue;
@@ -22,10 +23,10 @@ use change::together;
 use party::Party;
 use queue::Overflow;
 
-use super::{Memory, Place, Result, Stores};
+use super::{Memory, Result, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_discord::session::{Gap, Missed};
 use clew_store::model::{StoredMessage, StoredReceipt};
 use clew_store::{Kind, Purge, Purged, Reach};
@@ -77,29 +78,9 @@ impl Memory {
         self.make_up_for(overflow);
     }
 
-    /// A turn begins: what is deleted or edited from now on is noted until it is over.
-    pub fn under_way(&self, turn: TurnId) -> UnderWay {
-        self.changes.noted.begins(Some(turn))
-    }
-
-    /// What was noted after the number was this, for a turn that was under way by then.
-    pub fn noted_after(&self, revision: u64) -> NotedSince<'_> {
-        self.changes.noted.after(revision)
-    }
-
-    /// Another number whenever a deletion, an edit or the like was noted.
-    pub fn noted_revision(&self) -> u64 {
-        self.changes.noted.revision()
-    }
-
-    /// What was noted up to this number the stores have, too.
-    pub fn stored_revision(&self) -> u64 {
-        self.changes.noted.stored_revision()
-    }
-
-    /// Whether a conversation, or its asker, has gone since then.
-    pub fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
-        self.changes.noted.is_gone(place, since)
+    /// What is deleted or edited, as noted for turns under way and for what is stored later.
+    pub const fn noted(&self) -> &Noted {
+        &self.changes.noted
     }
 
     /// An earlier process erased everything of a user at that time.
@@ -275,7 +256,7 @@ impl Memory {
     /// The error of the first store that failed; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
-            self.extractions.purged();
+            self.extractions.purges.fetch_add(1, Ordering::SeqCst);
         }
         if let Purge::User(user) = purge {
             let noted = &self.changes.noted;
@@ -457,21 +438,6 @@ impl Memory {
     /// before are asked for once more.
     pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
         self.doubts.ask_refused(may_be_of);
-    }
-
-    /// Whether notes were lost that this turn would have been judged by: unknown is no.
-    pub(super) fn is_unknown(
-        &self,
-        turn: TurnId,
-        rows: &[StoredMessage],
-        receipt: Option<&StoredReceipt>,
-    ) -> bool {
-        self.changes.noted.is_unknown(turn, rows, receipt)
-    }
-
-    /// Whether any of these rows belongs to something purged since then.
-    pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
-        !self.changes.noted.gone_of(rows, None, since).is_empty()
     }
 
     /// The deletions and purges since then that would have covered any of these

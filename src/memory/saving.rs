@@ -31,12 +31,16 @@ impl Memory {
         let Some(mut turn) = self.unsaved_turn(ids, place, exchange) else {
             return;
         };
-        if self.is_unknown(exchange.turn, &turn.rows, turn.receipt.as_deref()) {
+        if self
+            .changes
+            .noted
+            .is_unknown(exchange.turn, &turn.rows, turn.receipt.as_deref())
+        {
             tracing::warn!("too much was deleted during a turn to know whether it may be stored");
             self.tell_dropped(ids, 1, DropReason::Unknown);
             return;
         }
-        turn.early = early.as_ref().map(EarlyTurn::rows).unwrap_or_default();
+        turn.early = early.as_ref().map(|early| early.rows).unwrap_or_default();
         let (rows, receipt) = (Arc::clone(&turn.rows), turn.receipt.clone());
         for dropped in self.unsaved.keep(turn) {
             self.tell_dropped(&dropped, 1, DropReason::Room);
@@ -49,7 +53,7 @@ impl Memory {
         }
         self.purge_unsaved(place.asker, &rows, receipt.as_deref(), exchange.asked);
         let circuit = self.circuit(&self.stores.conversations);
-        let is_ours = |turn: &UnsavedTurn| turn.is_of(place.scope);
+        let is_ours = |turn: &UnsavedTurn| turn.key.scope == place.scope;
         let asked = self.save_turns(|turn| is_ours(turn) && !circuit.is_open(Side::Write));
         if asked.await.is_err() || self.unsaved.waits(is_ours) {
             self.recovery.notify_one();
@@ -107,7 +111,7 @@ impl Memory {
     ) -> Result<(), Trouble> {
         let mut held_up = BTreeSet::new();
         loop {
-            let ended = self.unsaved.ended();
+            let ended = self.unsaved.ended.notified();
             let moving = match self.unsaved.next(&held_up, &is_meant) {
                 Next::Turn(moving) => moving,
                 Next::Wait => {

@@ -103,9 +103,9 @@ impl Memory {
         // a summary would show it.
         let mut shown = messages.clone();
         self.leave_out_unconfirmed(&mut shown);
-        let noted = self.noted_revision();
+        let noted = self.noted().revision();
         let stands = || {
-            let noted = self.noted_after(noted);
+            let noted = self.noted().after(noted);
             let mut rows = shown.iter();
             !rows.any(|row| noted.changed_row(row, &Words::new())) && !self.opted_out(place.asker)
         };
@@ -121,7 +121,13 @@ impl Memory {
             NO_SUMMARY.clone_into(&mut summary);
         }
         let messages = left;
-        if messages.is_empty() || self.is_purged(&messages, began) {
+        if messages.is_empty()
+            || !self
+                .changes
+                .noted
+                .gone_of(&messages, None, began)
+                .is_empty()
+        {
             return Err(SaveError::Nothing);
         }
         let now = self.now();
@@ -149,7 +155,8 @@ impl Memory {
         place: &Place,
         since: UnixMillis,
     ) -> Result<Vec<StoredMessage>, SaveError> {
-        self.save_first(|turn| turn.is_by(place.asker)).await?;
+        self.save_first(|turn| turn.ids.user == Some(place.asker))
+            .await?;
         let store = &self.stores.conversations;
         let mut messages = store
             .own_messages(place.asker, &place.agent, place.guild, since)

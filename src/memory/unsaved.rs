@@ -32,7 +32,7 @@ const TURN_BYTES: usize = 1 << 10;
 pub(super) struct Unsaved {
     turns: Mutex<Turns>,
     /// Notified when a turn is no longer being stored.
-    ended: Notify,
+    pub(super) ended: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -129,24 +129,11 @@ impl UnsavedTurn {
         })
     }
 
-    pub(super) fn is_of(&self, scope: Scope) -> bool {
-        self.key.scope == scope
-    }
-
     /// Whether a `/context clear` marker covers it.
     pub(super) fn is_cleared_by(&self, key: &ClearKey) -> bool {
         self.key.agent == key.agent
             && self.ids.guild == key.guild
             && key.user.is_none_or(|user| self.ids.user == Some(user))
-    }
-
-    /// Whether it was answered by then.
-    pub(super) fn is_answered_by(&self, now: UnixMillis) -> bool {
-        self.answered <= now
-    }
-
-    pub(super) fn is_by(&self, user: UserId) -> bool {
-        self.ids.user == Some(user)
     }
 
     /// The server and user whose room it takes up.
@@ -307,11 +294,6 @@ impl Unsaved {
         let turns = self.turns.lock();
         let mut over = turns.waiting.iter().filter(|one| !one.turn.is_early);
         over.any(|one| is_meant(&one.turn))
-    }
-
-    /// Waits until [`Unsaved::next`] may give another answer.
-    pub(super) fn ended(&self) -> tokio::sync::futures::Notified<'_> {
-        self.ended.notified()
     }
 
     /// Removes what a purge covers, so that it is not stored later.

@@ -75,7 +75,7 @@ impl Memory {
                     self.flush().await;
                 }
                 _ = sweeping.tick() => self.sweep().await,
-                () = self.changes.came() => self.reconcile_all().await,
+                () = self.changes.came.notified() => self.reconcile_all().await,
             }
         }
     }

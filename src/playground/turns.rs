@@ -10,9 +10,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::context::{self, millis};
-use crate::model::{ModelReceipt, Receipt};
+use crate::model::ModelReceipt;
 use crate::telemetry::TappedLine;
-use crate::telemetry::event::Outcome;
+use crate::turn::TurnOver;
 use crate::turn::{GatheredTurn, SentMessage, TurnNews};
 use clew_context::model::{ChannelId, HistoryMessage, MessageId, UserId};
 
@@ -41,15 +41,8 @@ struct KeptTurn {
     /// What the model was asked last.
     asked: Option<Vec<SentMessage>>,
     answers: Vec<MessageId>,
-    ended: Option<EndedTurn>,
+    ended: Option<TurnOver>,
     lines: Vec<String>,
-}
-
-#[derive(Debug)]
-struct EndedTurn {
-    outcome: Outcome,
-    receipt: Option<Box<Receipt>>,
-    took: Duration,
 }
 
 impl Default for KeptTurns {
@@ -147,17 +140,7 @@ impl KeptTurn {
             }
             TurnNews::Asks(messages) => self.asked = Some(messages),
             TurnNews::Posted(message) => self.answers.push(message),
-            TurnNews::Over {
-                outcome,
-                receipt,
-                took,
-            } => {
-                self.ended = Some(EndedTurn {
-                    outcome,
-                    receipt,
-                    took,
-                });
-            }
+            TurnNews::Over(ended) => self.ended = Some(ended),
         }
     }
 

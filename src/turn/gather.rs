@@ -89,11 +89,6 @@ impl TurnMaterial {
         });
         threads.chain(messages).collect()
     }
-
-    pub(super) fn agent_name(&self) -> Option<String> {
-        let background = self.background.as_ref();
-        background.map(|background| background.agent.name.to_string())
-    }
 }
 
 /// Collects, remembers, and prepares the prompt. An observer gets what was known before, and

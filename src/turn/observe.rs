@@ -38,7 +38,7 @@ pub(super) fn gathered(
         let memory = &turn.services.memory;
         let history = memory.messages(history);
         let recalled = memory.recalled_messages(recalled);
-        let profiles = background.as_ref().map(Background::profiles);
+        let profiles = background.as_ref().map(|one| &one.shown_facts.profiles);
         TurnNews::Gathered(Box::new(GatheredTurn {
             input,
             context: TurnContext::of(
@@ -79,7 +79,7 @@ pub async fn preview(
             request,
             came: now,
             asked: services.memory.now(),
-            noted: services.memory.noted_revision(),
+            noted: services.memory.noted().revision(),
             newest: None,
             waited: seen.input.waited,
             copies: Vec::new(),

@@ -8,12 +8,12 @@ use tokio::time::{Instant, sleep};
 
 use super::super::loop_event::{CatchUpNews, LoopEvent};
 use super::Dispatcher;
-use super::carry_out::{CALL_TIMEOUT, carry_out};
+use super::carry_out::{CALL_TIMEOUT, carry_out, ids_of};
 use super::catching_up::tell;
 use crate::commands::{self, Planned, Refused};
 use crate::model::Payer;
 use crate::telemetry::event::Refusal;
-use crate::telemetry::{Ids, with_sources};
+use crate::telemetry::with_sources;
 use crate::turn;
 use clew_context::engine::admission::Denied;
 use clew_context::engine::meaning::NOTE_PREFIX;
@@ -97,11 +97,6 @@ impl Dispatcher {
         let ids = ids_of(&interaction);
         self.emit_refused(&ids, reason, denied);
         self.answer_at_once(interaction, Callback::Message(Answer::for_caller(line)));
-    }
-
-    /// Queues a command's turn.
-    pub(in crate::app) fn ask(&mut self, request: TurnRequest) {
-        self.submit(request, None);
     }
 
     /// Says that the answer will come. Only now can it become one that the asker alone
@@ -191,16 +186,6 @@ impl Dispatcher {
                 }
             }
         });
-    }
-}
-
-/// Of what a command is about.
-pub(super) fn ids_of(call: &Interaction) -> Ids {
-    Ids {
-        guild: call.guild,
-        channel: Some(call.channel),
-        user: Some(call.user),
-        ..Ids::default()
     }
 }
 

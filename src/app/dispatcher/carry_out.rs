@@ -8,16 +8,16 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::{self, Call, CommandServices, Deferral, Done, Effect, Reply};
-use crate::telemetry::Ms;
 use crate::telemetry::event::{CommandAnswered, CommandOutcome};
+use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
 use clew_context::discord::error::RestError;
+use clew_context::model::Interaction;
 use clew_discord::model::Answer;
 use clew_discord::send::Callback;
 
 use super::super::loop_event::LoopEvent;
 use super::begin_run::begin_run;
-use super::calls::ids_of;
 
 /// Discord gives a call up that has no first response after this time.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -102,6 +102,16 @@ pub(super) async fn carry_out(
     services
         .telemetry
         .emit(&ids_of(&call.interaction), answered);
+}
+
+/// Of what a command is about.
+pub(super) fn ids_of(call: &Interaction) -> Ids {
+    Ids {
+        guild: call.guild,
+        channel: Some(call.channel),
+        user: Some(call.user),
+        ..Ids::default()
+    }
 }
 
 /// Waits for the work, and tells Discord if it takes longer. Returns whether

@@ -72,7 +72,7 @@ struct StartingTurn {
 
 impl Dispatcher {
     /// Queues a trigger. Returns whether a turn began or waits for it.
-    pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
+    pub(in crate::app) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
         self.submit_after(request, mark, false)
     }
 
@@ -149,7 +149,7 @@ impl Dispatcher {
         let memory = &self.services.memory;
         Arrival {
             asked: memory.now(),
-            under_way: memory.under_way(turn),
+            under_way: memory.noted().begins(Some(turn)),
         }
     }
 
@@ -245,7 +245,7 @@ impl Dispatcher {
             request,
             came,
             asked,
-            noted: under_way.since(),
+            noted: under_way.since,
             newest: self.services.window().newest(channel),
             waited,
             other_triggers,

@@ -182,14 +182,14 @@ async fn an_answer_that_is_not_posted_is_taken_back() {
 async fn what_is_deleted_before_the_answer_is_posted_is_not_stored() {
     let folder = TempDir::new().unwrap();
     let p = Process::start(&store(folder.path()).await).await;
-    let _under_way = p.memory.under_way(TurnId(10));
+    let _under_way = p.memory.noted().begins(Some(TurnId(10)));
     // Before the store has it, and after.
     p.memory.reconcile(deleted(10));
     let gone = p.exchange(10, "saffron");
     let early = p.early(&gone).await;
     assert_eq!(p.in_store().await, 0);
     p.record(&gone, early).await;
-    let _under_way = p.memory.under_way(TurnId(20));
+    let _under_way = p.memory.noted().begins(Some(TurnId(20)));
     let later = p.exchange(20, "ginger");
     let early = p.early(&later).await;
     p.memory.reconcile(deleted(20));

@@ -28,7 +28,7 @@ const MOST: usize = 65_536;
 const MOST_LOSERS: usize = 4_096;
 
 #[derive(Debug, Default)]
-pub(in crate::memory) struct Noted {
+pub struct Noted {
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -36,7 +36,8 @@ pub(in crate::memory) struct Noted {
 #[derive(Debug)]
 pub struct UnderWay {
     notes: Arc<Mutex<Notes>>,
-    since: u64,
+    /// The number by then of what was noted.
+    pub since: u64,
 }
 
 /// What became of a message after a turn read it.
@@ -102,7 +103,7 @@ struct Fate {
 
 impl Noted {
     /// Something begins that goes by what is noted from now on.
-    pub(in crate::memory) fn begins(&self, turn: Option<TurnId>) -> UnderWay {
+    pub fn begins(&self, turn: Option<TurnId>) -> UnderWay {
         let mut notes = self.notes.lock();
         let since = notes.next();
         notes.under_way.insert(since, turn);
@@ -222,7 +223,7 @@ impl Noted {
 
     /// What has gone since then that would have covered any of these rows, or this
     /// receipt.
-    pub(super) fn gone_of(
+    pub(in crate::memory) fn gone_of(
         &self,
         rows: &[StoredMessage],
         receipt: Option<&StoredReceipt>,
@@ -235,7 +236,7 @@ impl Noted {
     }
 
     /// Whether a conversation, or its asker, has gone since then.
-    pub(in crate::memory) fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
+    pub fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
         let reaches = |purge: &Purge| match purge {
             Purge::Channel(channel) => *channel == place.channel,
             Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
@@ -281,12 +282,12 @@ impl Noted {
     }
 
     /// Another number whenever something was noted.
-    pub(in crate::memory) fn revision(&self) -> u64 {
+    pub fn revision(&self) -> u64 {
         self.notes.lock().count
     }
 
     /// Up to this number all changes that were noted are carried out.
-    pub(in crate::memory) fn stored_revision(&self) -> u64 {
+    pub fn stored_revision(&self) -> u64 {
         let notes = self.notes.lock();
         let mut under_way = notes.under_way.iter();
         let oldest = under_way.find(|(_, turn)| turn.is_none());
@@ -294,7 +295,7 @@ impl Noted {
     }
 
     /// What was noted after the number was this.
-    pub(in crate::memory) fn after(&self, revision: u64) -> NotedSince<'_> {
+    pub fn after(&self, revision: u64) -> NotedSince<'_> {
         NotedSince {
             notes: self.notes.lock(),
             since: revision,
@@ -448,13 +449,6 @@ impl Notes {
             }
             What::Gone(..) => {}
         }
-    }
-}
-
-impl UnderWay {
-    /// The number by then of what was noted.
-    pub const fn since(&self) -> u64 {
-        self.since
     }
 }
 

@@ -28,7 +28,8 @@ const MOST_RECHECKS: usize = 4_096;
 #[derive(Debug, Default)]
 pub(in crate::memory) struct ChangeQueue {
     waiting: Mutex<WaitingChanges>,
-    came: Notify,
+    /// Notified when something arrives.
+    pub(in crate::memory) came: Notify,
     /// Held while changes are carried out, so that waiting for all of them includes
     /// those that another task has begun.
     pub(super) doing: tokio::sync::Mutex<()>,
@@ -284,12 +285,6 @@ impl ChangeQueue {
         let mut waiting = self.waiting.lock();
         waiting.in_hand = Arc::default();
         waiting.in_hand_under_way = None;
-    }
-
-    /// Waits until something arrives. Safe to cancel: it holds nothing while
-    /// waiting.
-    pub(in crate::memory) async fn came(&self) {
-        self.came.notified().await;
     }
 
     /// Something that a member said in a server is used elsewhere: once a day it

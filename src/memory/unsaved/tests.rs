@@ -325,15 +325,15 @@ fn what_waits_is_found_by_its_conversation_and_its_messages() {
     assert!(!unsaved.is_empty());
     let (hers, his) = (turn(1, 1, 2, "b"), turn(1, 2, 3, "c"));
     let of = |turn: &UnsavedTurn| turn.key.scope;
-    assert!(unsaved.waits(|one| one.is_of(of(&hers))));
-    assert!(!unsaved.waits(|one| one.is_of(of(&his))));
+    assert!(unsaved.waits(|one| one.key.scope == of(&hers)));
+    assert!(!unsaved.waits(|one| one.key.scope == of(&his)));
     let messages = |channel| unsaved.messages(ChannelId::new(channel));
     assert_eq!(messages(7), [10, 11].map(MessageId::new).into());
     assert_eq!(messages(8), BTreeSet::new());
     // What is held up or does not match is not given out.
     let held_up = BTreeSet::from([0]);
     unsaved.keep(his);
-    let hers = |one: &UnsavedTurn| one.is_by(UserId::new(1));
+    let hers = |one: &UnsavedTurn| one.ids.user == Some(UserId::new(1));
     assert!(matches!(unsaved.next(&held_up, hers), Next::Nothing));
 }
 
@@ -367,8 +367,11 @@ fn turns_of_one_user_are_let_go_of() {
         unsaved.keep(one);
     }
     let moving = next(&unsaved).unwrap();
-    assert!(moving.turn.is_by(UserId::new(1)) && !moving.turn.is_by(UserId::new(2)));
-    unsaved.forget(|one| one.is_by(UserId::new(1)));
+    assert!(
+        moving.turn.ids.user == Some(UserId::new(1))
+            && moving.turn.ids.user != Some(UserId::new(2))
+    );
+    unsaved.forget(|one| one.ids.user == Some(UserId::new(1)));
     assert_eq!(texts(&unsaved), ["a", "re: a", "b", "re: b"]);
 }
 

@@ -37,12 +37,12 @@ impl Background {
         let before = (self.rows.len(), self.shown_facts.stated.len());
         let opted_out = &now.opted_out;
         let asker = turn.job.request.asker();
-        if opted_out.contains(asker) || memory.is_gone(&self.place, turn.job.asked) {
+        if opted_out.contains(asker) || memory.noted().is_gone(&self.place, turn.job.asked) {
             self.rows.clear();
             self.facts = None;
             self.shown_facts = PromptFacts::default();
         }
-        let noted = memory.noted_after(self.noted);
+        let noted = memory.noted().after(self.noted);
         self.shown_facts.stated.retain(|(by, source)| {
             let is_changed = source.as_ref().is_some_and(|one| noted.changed(one));
             !is_changed && !opted_out.contains(*by)
@@ -109,7 +109,7 @@ pub(super) async fn remembered(
         return Some(Background::new(agent, place));
     }
     let question = question(turn);
-    let noted = memory.stored_revision();
+    let noted = memory.noted().stored_revision();
     let said = async {
         let turn_id = request.turn();
         let earlier = memory.earlier(&turn.ids, &place, turn_id, &question).await;

@@ -124,9 +124,9 @@ fn what_is_noted_of_a_change_is_not_stored_until_it_is_carried_out() {
     let change = noted.begins(None);
     noted.deleted(Some(GUILD), HERE, &ids(1, 1));
     let later = noted.begins(None);
-    assert_eq!(noted.stored_revision(), change.since());
+    assert_eq!(noted.stored_revision(), change.since);
     drop(change);
-    assert_eq!(noted.stored_revision(), later.since());
+    assert_eq!(noted.stored_revision(), later.since);
     drop(later);
     assert_eq!(noted.stored_revision(), noted.revision());
 }

@@ -138,7 +138,7 @@ fn a_change_is_under_way_until_it_is_carried_out() {
     let queue = ChangeQueue::default();
     let push = |guild| {
         let under_way = queue.noted.begins(None);
-        let since = under_way.since();
+        let since = under_way.since;
         queue.noted.deleted(None, HERE, &[MessageId::new(guild)]);
         queue.push(edited(guild, 10), Some(under_way));
         since
