@@ -147,6 +147,25 @@ struct Turn<'a> {
     is_sent_again: bool,
 }
 
+impl<'a> Turn<'a> {
+    /// A turn that begins now.
+    fn new(services: &'a Services, job: TurnJob) -> Self {
+        let (ids, started_at) = (services.ids(&job.request), services.memory.now());
+        let run = job.run.as_ref();
+        Self {
+            report: TurnReport::new(&services.telemetry, ids, job.came),
+            roles: run.map(|_| LatestRoles::of(&job.request, started_at)),
+            services,
+            job,
+            ids,
+            started: Instant::now(),
+            started_at,
+            restarts: 0,
+            is_sent_again: false,
+        }
+    }
+}
+
 impl Turn<'_> {
     /// The trigger as it reads now.
     fn trigger(&self) -> &Message {
@@ -230,22 +249,7 @@ impl Turn<'_> {
 
 /// Runs one turn to its end and returns how it ended; telemetry has all the rest.
 pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> EndedTurn {
-    let ids = services.ids(&job.request);
-    let started_at = services.memory.now();
-    let mut turn = Turn {
-        services,
-        report: TurnReport::new(&services.telemetry, ids, job.came),
-        roles: job
-            .run
-            .as_ref()
-            .map(|_| LatestRoles::of(&job.request, started_at)),
-        job,
-        ids,
-        started: Instant::now(),
-        started_at,
-        restarts: 0,
-        is_sent_again: false,
-    };
+    let mut turn = Turn::new(services, job);
     turn.tell(|| TurnNews::Started {
         channel: turn.trigger().channel,
         asker: turn.job.request.asker(),

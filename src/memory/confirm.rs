@@ -372,11 +372,7 @@ impl Memory {
                 }
             }
         };
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => {}
-            () = asking => {}
-        }
+        let _ = shutdown.run_until_cancelled(asking).await;
     }
 
     /// Asks for one round of messages of a channel, by a page first; what it lacks one by one.

@@ -22,17 +22,6 @@ use clew_store::model::{Fact, FactId, Origin, Subject};
 /// The most facts of a server that are ranked for one prompt.
 const MAX_RANKED: usize = 50;
 
-/// The result of remembering a fact that somebody asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remembered {
-    /// The fact as it is kept.
-    pub fact: Fact,
-    /// Whether it was known already.
-    pub known: bool,
-    /// The facts that were dropped to make room.
-    pub dropped: Vec<Fact>,
-}
-
 /// The facts that are shown to who asks for them, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFacts {
@@ -260,7 +249,7 @@ impl Memory {
         text: &str,
         origin: Origin,
         by: UserId,
-    ) -> Result<Option<Remembered>> {
+    ) -> Result<Option<Room>> {
         let _writing = self.facts.writing.lock().await;
         // Checked under the lock that a purge holds, too, so that no opt-out is missed.
         if self.opted_out(by) {
@@ -279,33 +268,23 @@ impl Memory {
             seen: 1,
             last_used: self.now(),
         };
-        let Some(Room {
-            facts,
-            fact,
-            known,
-            dropped,
-        }) = facts::add(facts, fact, self.most(subject))
-        else {
+        let Some(mut room) = facts::add(facts, fact, self.most(subject)) else {
             return Ok(None);
         };
         let store = &self.stores.lasting;
-        store.put_facts(std::slice::from_ref(&fact)).await?;
+        store.put_facts(std::slice::from_ref(&room.fact)).await?;
         // From here on it is remembered, whatever happens to the dropped
         // facts: those not removed now are removed with the next save.
+        let facts = std::mem::take(&mut room.facts);
         self.facts.held.lock().put(subject, facts);
-        if !dropped.is_empty() {
-            let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();
+        if !room.dropped.is_empty() {
+            let ids: Vec<FactId> = room.dropped.iter().map(|fact| fact.id).collect();
             self.done(StoreOperation::Flush, store.remove_facts(&ids).await);
         }
         // What is gone is not asked for any more.
         let may_be_gone = |fact: &Fact| self.is_unconfirmed(fact) || self.is_withdrawn(fact);
-        let dropped = dropped.into_iter().filter(|fact| !may_be_gone(fact));
-        let dropped = dropped.collect();
-        Ok(Some(Remembered {
-            fact,
-            known,
-            dropped,
-        }))
+        room.dropped.retain(|fact| !may_be_gone(fact));
+        Ok(Some(room))
     }
 
     /// Adds facts that were learnt, as long as `wanted` says so: purges take the

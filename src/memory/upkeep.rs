@@ -122,11 +122,7 @@ impl Memory {
                 }
             }
         };
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => {}
-            () = calls => {}
-        }
+        let _ = shutdown.run_until_cancelled(calls).await;
     }
 
     /// Removes expired data, data past its retention, and servers left long ago.

@@ -8,7 +8,7 @@ use super::background::Background;
 use super::gather::prompt::{self, FittedPrompt};
 use super::gather::{NotedCalls, TurnChannels, TurnMaterial, fallbacks};
 use super::news::{GatheredTurn, SentMessage, TurnContext, TurnNews};
-use super::record::{TurnReport, omitted};
+use super::record::omitted;
 use super::{Services, Turn, TurnJob};
 use crate::llm;
 use crate::runs::Activity;
@@ -70,31 +70,21 @@ pub async fn preview(
 ) -> (TurnContext, Vec<ReadCall>) {
     let request = seen.input.request.clone();
     let now = Instant::now();
-    let ids = services.ids(&request);
-    let turn = Turn {
-        services,
-        report: TurnReport::new(&services.telemetry, ids, now),
-        roles: None,
-        job: TurnJob {
-            request,
-            came: now,
-            asked: services.memory.now(),
-            noted: services.memory.noted().revision(),
-            newest: None,
-            waited: seen.input.waited,
-            copies: Vec::new(),
-            other_triggers: seen.input.other_triggers.clone(),
-            elsewhere: Vec::new(),
-            left: None,
-            run: None,
-            activity: Arc::<Activity>::default(),
-        },
-        ids,
-        started: now,
-        started_at: services.memory.now(),
-        restarts: 0,
-        is_sent_again: false,
+    let job = TurnJob {
+        request,
+        came: now,
+        asked: services.memory.now(),
+        noted: services.memory.noted().revision(),
+        newest: None,
+        waited: seen.input.waited,
+        copies: Vec::new(),
+        other_triggers: seen.input.other_triggers.clone(),
+        elsewhere: Vec::new(),
+        left: None,
+        run: None,
+        activity: Arc::<Activity>::default(),
     };
+    let turn = Turn::new(services, job);
     let input = TurnInput {
         limits,
         reply_target,

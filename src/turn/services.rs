@@ -103,20 +103,14 @@ impl Services {
         let roles = guild
             .map(|guild| self.guild_state.our_role_ids(guild))
             .unwrap_or_default();
-        match us {
-            Some(us) => Us {
-                user: us.user,
-                name: us.name,
-                roles,
-                proxies,
-            },
-            // Before the first READY there are no messages anyway.
-            None => Us {
-                user: UserId::new(0),
-                name: String::new(),
-                roles,
-                proxies,
-            },
+        // Before the first READY there are no messages anyway.
+        let nobody = || (UserId::new(0), String::new());
+        let (user, name) = us.map_or_else(nobody, |us| (us.user, us.name));
+        Us {
+            user,
+            name,
+            roles,
+            proxies,
         }
     }
 

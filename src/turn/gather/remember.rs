@@ -16,6 +16,7 @@ use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
 use clew_context::model::{ChannelId, ChannelKind, ContentSource, TurnId};
+use clew_store::model::StoredMessage;
 
 /// How many results of earlier turns that match the question a prompt names, a line each.
 const MAX_OFFERS: usize = 8;
@@ -56,22 +57,13 @@ impl Background {
         drop(noted);
         self.noted = now.noted;
         if since.rights != now.rights {
-            self.retain_readable(turn);
+            leave_out_unreadable(&mut self.rows, turn);
         }
         (self.rows.len(), self.shown_facts.stated.len()) != before
     }
 
     /// Leaves the rows that everybody who will read the answer may read, and what they were
     /// made from.
-    fn retain_readable(&mut self, turn: &Turn<'_>) {
-        retain_readable(
-            &mut self.rows,
-            |row| place_of(row, turn.ids.guild),
-            |row| &row.sources,
-            |channel| turn.readers(channel),
-        );
-    }
-
     /// Makes what follows from the rows and from what was collected, also anew.
     pub(super) async fn complete(&mut self, turn: &Turn<'_>, collected: &Collected) {
         self.inherited = Inherited::new(self.place.channel);
@@ -124,12 +116,7 @@ pub(super) async fn remembered(
     let ((mut rows, best), facts) = remembered.await;
     // Everybody who will read the answer must still be able to read them, and what they were
     // made from.
-    retain_readable(
-        &mut rows,
-        |row| place_of(row, turn.ids.guild),
-        |row| &row.sources,
-        |channel| turn.readers(channel),
-    );
+    leave_out_unreadable(&mut rows, turn);
     let is_left = |turn: &&TurnId| rows.iter().any(|row| row.turn == **turn);
     let left = best.iter().filter(is_left);
     let recalled: BTreeSet<TurnId> = left.take(memory.settings().recall).copied().collect();
@@ -141,6 +128,16 @@ pub(super) async fn remembered(
         recalled,
         ..Background::new(agent, place)
     })
+}
+
+/// Leaves out rows from where not everybody who reads the answer may read.
+fn leave_out_unreadable(rows: &mut Vec<StoredMessage>, turn: &Turn<'_>) {
+    retain_readable(
+        rows,
+        |row| place_of(row, turn.ids.guild),
+        |row| &row.sources,
+        |channel| turn.readers(channel),
+    );
 }
 
 /// The words by which earlier exchanges are recalled: the asker's own, or without any those
