@@ -179,7 +179,7 @@ impl Config {
         let (values, warnings, problems) = check.finish();
         let config = Self {
             values,
-            warnings: warnings.clone(),
+            warnings,
             ..config
         };
         if problems.is_empty() {
@@ -187,7 +187,6 @@ impl Config {
         }
         Err(ConfigErrors {
             problems,
-            warnings,
             rest: Box::new(config),
         })
     }

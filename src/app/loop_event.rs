@@ -1,11 +1,10 @@
 //! What the main loop waits for.
 
-use std::future::pending;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::catch_up::Look;
@@ -13,6 +12,7 @@ use crate::runs::RunSlot;
 use crate::telemetry::LoopGauges;
 use crate::telemetry::event::Outcome;
 use crate::turn::Services;
+use crate::turn::patience;
 use clew_context::collect::MessagePage;
 use clew_context::model::{
     ChannelId, ChannelKind, GuildId, InteractionId, MessageId, RoleId, TurnRequest,
@@ -93,18 +93,12 @@ impl EventSources {
     /// The next one: shutdown first, then reports, which make room for new
     /// events, then what is due at a time.
     pub(super) async fn next(&mut self, due: Option<Instant>) -> LoopEvent {
-        let is_due = async {
-            match due {
-                Some(due) => sleep_until(due).await,
-                None => pending().await,
-            }
-        };
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => LoopEvent::Stop,
             held = self.services.memory.lost() => LoopEvent::StoreLost(held),
             Some(loop_event) = self.reports.recv() => loop_event,
-            () = is_due => LoopEvent::Due,
+            () = patience::at(due) => LoopEvent::Due,
             Some(delivery) = self.deliveries.recv() => LoopEvent::Discord(delivery),
             () = self.services.rest.reader().token_refused() => {
                 LoopEvent::Disconnected(Err(FatalReason::TokenRefused))

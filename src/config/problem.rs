@@ -18,15 +18,14 @@ const SHOWN_CHARS: usize = 80;
 pub struct ConfigErrors {
     /// At least one.
     pub problems: Vec<Problem>,
-    /// What else is odd: a misspelt name is often the cause.
-    pub warnings: Vec<String>,
     /// The settings with nothing, or some value of its type, in place of each that cannot
     /// be used: to look at the others, never to run with.
     pub rest: Box<Config>,
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{subject} {shown}; accepted: {accepted}")]
 pub struct Problem {
     /// The variable, or the place in `.env`.
     pub subject: String,
@@ -60,24 +59,13 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            subject,
-            shown,
-            accepted,
-        } = self;
-        write!(f, "{subject} {shown}; accepted: {accepted}")
-    }
-}
-
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the settings cannot be used:")?;
         for problem in &self.problems {
             write!(f, "\n  {problem}")?;
         }
-        for warning in &self.warnings {
+        for warning in self.rest.warnings() {
             write!(f, "\n  note: {warning}")?;
         }
         Ok(())

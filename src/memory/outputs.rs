@@ -100,10 +100,8 @@ impl Memory {
             }
             Ok(pointers)
         };
-        found.await.unwrap_or_else(|error| {
-            self.failed(ids, StoreOperation::Read, &error);
-            Vec::new()
-        })
+        let told = |error: &_| self.failed(ids, StoreOperation::Read, error);
+        found.await.inspect_err(told).unwrap_or_default()
     }
 
     /// What tools gave its asker in an agent run, oldest first. None if the store fails.
@@ -111,16 +109,11 @@ impl Memory {
         let Some(outputs) = self.outputs() else {
             return Vec::new();
         };
-        match outputs.pointers_for_task(run).await {
-            Ok(mut pointers) => {
-                pointers.retain(|pointer| self.is_for(pointer, asker));
-                pointers
-            }
-            Err(error) => {
-                self.failed(ids, StoreOperation::Read, &error);
-                Vec::new()
-            }
-        }
+        let found = outputs.pointers_for_task(run).await;
+        let told = |error: &_| self.failed(ids, StoreOperation::Read, error);
+        let mut pointers = found.inspect_err(told).unwrap_or_default();
+        pointers.retain(|pointer| self.is_for(pointer, asker));
+        pointers
     }
 
     /// One of them in full; none if it is not there any more.

@@ -26,7 +26,7 @@ const MOST_LINES: usize = 300;
 const COLLECTING: Duration = Duration::from_secs(8);
 
 /// The newest turns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct KeptTurns {
     turns: Mutex<BTreeMap<MessageId, KeptTurn>>,
     changed: watch::Sender<()>,
@@ -43,15 +43,6 @@ struct KeptTurn {
     answers: Vec<MessageId>,
     ended: Option<TurnOver>,
     lines: Vec<String>,
-}
-
-impl Default for KeptTurns {
-    fn default() -> Self {
-        Self {
-            turns: Mutex::default(),
-            changed: watch::Sender::new(()),
-        }
-    }
 }
 
 impl KeptTurns {

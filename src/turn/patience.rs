@@ -3,9 +3,17 @@
 use std::iter::repeat_n;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use clew_context::discord::error::RestError;
+
+/// Waits until then; for ever without a time.
+pub async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
 
 /// Asks until there is an answer.
 ///

@@ -86,7 +86,7 @@ pub(in crate::memory) struct Doubts {
     due: Notify,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
     questions: Questions,
     gaps: Since,
@@ -95,9 +95,9 @@ struct Inner {
     settled: HashMap<MessageId, UnixMillis>,
     /// Channels that we may not read, and whether anything of theirs is hidden for that.
     /// A change of permissions or another page reopens them.
-    refused: Shared<ChannelId, bool>,
+    refused: Shared<ChannelId, bool, MOST_REFUSED>,
     /// Channels with more in doubt than there is room for.
-    unfinished: Shared<ChannelId, Unfinished>,
+    unfinished: Shared<ChannelId, Unfinished, MOST_UNFINISHED>,
     /// How many have become unfinished.
     count: u64,
 }
@@ -109,20 +109,6 @@ struct Unfinished {
     number: u64,
     /// The last message that was noted.
     from: MessageId,
-}
-
-impl Default for Inner {
-    fn default() -> Self {
-        Self {
-            questions: Questions::default(),
-            gaps: Since::default(),
-            losses: Since::default(),
-            settled: HashMap::new(),
-            refused: Shared::new(MOST_REFUSED),
-            unfinished: Shared::new(MOST_UNFINISHED),
-            count: 0,
-        }
-    }
 }
 
 impl Inner {

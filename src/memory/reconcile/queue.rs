@@ -40,34 +40,20 @@ pub(in crate::memory) struct ChangeQueue {
     member_due: Notify,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct WaitingChanges {
     changes: Vec<DiscordChange>,
     /// Those that are being carried out.
     in_hand: Arc<[DiscordChange]>,
     /// What those that may be dropped take.
     bytes: usize,
-    deleted: Shared<ChannelId, ()>,
+    deleted: Shared<ChannelId, (), MOST_CHANNELS>,
     /// The channels to recheck, from some message on.
-    rechecks: Shared<ChannelId, MessageId>,
+    rechecks: Shared<ChannelId, MessageId, MOST_RECHECKS>,
     /// What is noted of them stays noted until all are carried out.
     under_way: Option<UnderWay>,
     /// The same of those in hand.
     in_hand_under_way: Option<UnderWay>,
-}
-
-impl Default for WaitingChanges {
-    fn default() -> Self {
-        Self {
-            changes: Vec::new(),
-            in_hand: Arc::default(),
-            bytes: 0,
-            deleted: Shared::new(MOST_CHANNELS),
-            rechecks: Shared::new(MOST_RECHECKS),
-            under_way: None,
-            in_hand_under_way: None,
-        }
-    }
 }
 
 impl DiscordChange {
