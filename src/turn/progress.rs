@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::control::Order;
+use super::patience::{doubling, patiently};
 use super::{EndedTurn, Services, Turn};
 use crate::model::STOP_RUN;
 use crate::model::{count, cut};
@@ -217,19 +218,11 @@ async fn edit_until(
     answer: &Answer,
     until: Instant,
 ) -> Result<(), RestError> {
-    let mut pause = LAST_EDIT_PAUSE;
-    loop {
+    let edit = || {
         let deadline = until.min(Instant::now() + EDIT_TIMEOUT);
-        let edited = rest
-            .edit_answer(place.channel, place.message, answer, deadline)
-            .await;
-        let may_pass = edited.as_ref().is_err_and(may_pass);
-        if !may_pass || Instant::now() + pause >= until {
-            return edited;
-        }
-        sleep(pause).await;
-        pause *= 2;
-    }
+        rest.edit_answer(place.channel, place.message, answer, deadline)
+    };
+    patiently(doubling(LAST_EDIT_PAUSE, until), edit, may_pass).await
 }
 
 async fn edit(rest: &Rest, place: RunPlace, answer: &Answer) -> Result<(), RestError> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::super::loop_event::{CatchUpNews, LoopEvent};
 use super::Dispatcher;
@@ -15,6 +15,7 @@ use crate::model::Payer;
 use crate::telemetry::event::Refusal;
 use crate::telemetry::with_sources;
 use crate::turn;
+use crate::turn::patience::{doubling, patiently};
 use clew_context::engine::admission::Denied;
 use clew_context::engine::meaning::NOTE_PREFIX;
 use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest};
@@ -165,25 +166,11 @@ impl Dispatcher {
         let (services, loop_events) = self.for_task();
         self.tracker.spawn(async move {
             let deadline = Instant::now() + FILL_TIMEOUT;
-            let mut pause = FILL_PAUSE;
-            loop {
-                match services
-                    .guild_state
-                    .fill(&services.rest, guild, deadline)
-                    .await
-                {
-                    Ok(newest) => {
-                        return tell(&loop_events, CatchUpNews::Filled(shard, guild, newest));
-                    }
-                    Err(error) if error.transient && Instant::now() + pause < deadline => {
-                        sleep(pause).await;
-                        pause *= 2;
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, %guild, "a server could not be filled in");
-                        return;
-                    }
-                }
+            let fill = || services.guild_state.fill(&services.rest, guild, deadline);
+            let pauses = doubling(FILL_PAUSE, deadline);
+            match patiently(pauses, fill, |error| error.transient).await {
+                Ok(newest) => tell(&loop_events, CatchUpNews::Filled(shard, guild, newest)),
+                Err(error) => tracing::warn!(%error, %guild, "a server could not be filled in"),
             }
         });
     }
