@@ -226,7 +226,7 @@ async fn a_store_that_hangs_delays_an_answer_by_the_bound_and_no_more() {
     let began = Instant::now();
     let early = p.early(&exchange).await.unwrap();
     assert_eq!(began.elapsed(), PATIENCE);
-    assert_eq!(early.rows(), EarlyRows::Unsure);
+    assert_eq!(early.rows, EarlyRows::Unsure);
     other.execute_batch("ROLLBACK").unwrap();
     tokio::time::resume();
     p.record(&exchange, Some(early)).await;
@@ -241,7 +241,7 @@ async fn no_answer_waits_for_a_store_that_fails() {
     let store = Arc::clone(&p.memory.stores.conversations);
     store.close().await.unwrap();
     let early = p.early(&p.exchange(10, "saffron")).await.unwrap();
-    assert_eq!(early.rows(), EarlyRows::Unsure);
+    assert_eq!(early.rows, EarlyRows::Unsure);
     drop(early);
     assert!(
         p.early(&p.exchange(20, "ginger")).await.is_none(),
