@@ -80,7 +80,7 @@ impl Paged {
     /// The next requests, one a channel, for the first messages that no page covers.
     pub(super) fn next(&self, asking: &Asking<'_>, most: usize) -> Vec<Look> {
         let mut looks: Vec<Look> = Vec::new();
-        for key in asking.keys.iter() {
+        for key in &asking.keys {
             let is_asked = looks.iter().any(|look| look.channel() == key.0);
             if looks.len() < most && !is_asked && !self.covers(*key) {
                 looks.push(self.look(*key, asking));
