@@ -166,9 +166,15 @@ impl Config {
             window: context::read_window(&mut check),
             turns: turns::read(&mut check),
             runs: runs::read(&mut check),
-            answers: turns::read_answers(&mut check),
+            answers: AnswerConfig {
+                max_messages: check.number(&variable::ANSWER_MAX_MESSAGES, 1..=20),
+                receipt_button: check.switch(&variable::RECEIPT_BUTTON),
+            },
             tools: tools::read(&mut check),
-            tool_outputs: tools::read_outputs(&mut check),
+            tool_outputs: ToolOutputConfig {
+                dir: check.path(&variable::TOOL_OUTPUT_DIR),
+                resume: check.switch(&variable::TOOL_OUTPUT_RESUME),
+            },
             telemetry: telemetry::read(&mut check),
             memory: memory::read(&mut check),
             log: log::read(&mut check),

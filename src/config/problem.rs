@@ -48,9 +48,14 @@ impl Problem {
         }
     }
 
-    /// A value that a variable does not accept.
+    /// A value that a variable does not accept, of a secret only that it is set.
     pub(super) fn value(variable: &Variable, value: &str, accepted: impl Into<String>) -> Self {
-        Self::new(variable.name, shown_value(variable, value), accepted)
+        let shown = show(variable, value).map(|shown| format!("is {shown:?}"));
+        Self::new(
+            variable.name,
+            shown.as_deref().unwrap_or("is [set]"),
+            accepted,
+        )
     }
 
     /// A required variable that is not set.
@@ -69,14 +74,6 @@ impl fmt::Display for ConfigErrors {
             write!(f, "\n  note: {warning}")?;
         }
         Ok(())
-    }
-}
-
-/// `is "value"`, quoted and cut, or only that a secret is set.
-fn shown_value(variable: &Variable, value: &str) -> String {
-    match show(variable, value) {
-        Some(shown) => format!("is {shown:?}"),
-        None => "is [set]".to_owned(),
     }
 }
 

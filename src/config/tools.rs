@@ -41,10 +41,3 @@ pub(super) fn read(check: &mut Checker) -> ToolConfig {
         timeout: TIMEOUT,
     }
 }
-
-pub(super) fn read_outputs(check: &mut Checker) -> ToolOutputConfig {
-    ToolOutputConfig {
-        dir: check.path(&var::TOOL_OUTPUT_DIR),
-        resume: check.switch(&var::TOOL_OUTPUT_RESUME),
-    }
-}

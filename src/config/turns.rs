@@ -75,10 +75,3 @@ fn tokens(check: &mut Checker) -> TokenLimits {
     let limits = check.optional(&var::TOKENS_PER_DAY, &accepted, read);
     limits.unwrap_or_default()
 }
-
-pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {
-    AnswerConfig {
-        max_messages: check.number(&var::ANSWER_MAX_MESSAGES, 1..=20),
-        receipt_button: check.switch(&var::RECEIPT_BUTTON),
-    }
-}

@@ -208,13 +208,6 @@ impl Memory {
         }
     }
 
-    /// At shutdown: removes all results, unless the next process shall find them.
-    pub(super) async fn close_outputs(&self) {
-        if let Some(outputs) = self.outputs() {
-            self.done(StoreOperation::Close, outputs.close().await);
-        }
-    }
-
     pub(super) fn outputs(&self) -> Option<&ToolOutputs> {
         self.stores.outputs.as_deref()
     }

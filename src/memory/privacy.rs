@@ -72,11 +72,6 @@ impl Memory {
         }
     }
 
-    /// Whether opt-outs are to be read again and finished; asked once.
-    pub(super) fn takes_owed_opt_outs(&self) -> bool {
-        self.owes_opt_outs.swap(false, Ordering::Relaxed)
-    }
-
     /// Finishes opt-outs that an earlier process was stopped in, or whose outcome the store
     /// did not tell.
     ///

@@ -134,7 +134,9 @@ impl Memory {
         };
         let _ = tokio::time::timeout(LAST_TRY, finish).await;
         self.drop_unsaved();
-        self.close_outputs().await;
+        if let Some(outputs) = self.outputs() {
+            self.done(StoreOperation::Close, outputs.close().await);
+        }
         for (_, store) in self.stores.all() {
             self.done(StoreOperation::Close, store.close().await);
         }

@@ -87,7 +87,7 @@ impl Memory {
         let tidy = async {
             loop {
                 tidying.tick().await;
-                if self.is_well() && self.takes_owed_opt_outs() {
+                if self.is_well() && self.owes_opt_outs.swap(false, Ordering::Relaxed) {
                     self.done(StoreOperation::Purge, self.finish_opt_outs().await);
                 }
                 self.sweep_outputs().await;
