@@ -27,9 +27,10 @@ mod watch;
 pub use problem::AgentProblem;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::model::{Agent, AgentChannels};
@@ -91,7 +92,7 @@ impl Agents {
     /// A problem is logged once for each change that causes it.
     pub async fn refresh(&self, now: Instant) {
         let is_due = {
-            let mut looked = lock(&self.looked);
+            let mut looked = self.looked.lock();
             let is_due = looked.is_none_or(|last| {
                 now.checked_duration_since(last)
                     .is_some_and(|since| since >= BETWEEN_LOOKS)
@@ -155,7 +156,7 @@ impl Agents {
     /// The current problems with the files.
     #[cfg(feature = "test-util")]
     pub fn problems(&self) -> Vec<AgentProblem> {
-        lock(&self.shared.known).problems.clone()
+        self.shared.known.lock().problems.clone()
     }
 
     /// All agents, by name.
@@ -168,7 +169,7 @@ impl Agents {
     }
 
     fn agents(&self) -> Arc<Vec<Arc<Agent>>> {
-        Arc::clone(&lock(&self.shared.known).agents)
+        Arc::clone(&self.shared.known.lock().agents)
     }
 
     fn builtin_unless_replaced(&self, agents: &[Arc<Agent>]) -> Option<Arc<Agent>> {
@@ -184,11 +185,9 @@ impl Agents {
         let path = root.display().to_string();
         let shared = Arc::clone(&self.shared);
         let look = blocking(move || {
-            let mut watch = match shared.watch.try_lock() {
-                Ok(watch) => watch,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                // Another look is under way, at a disk that does not answer.
-                Err(TryLockError::WouldBlock) => return,
+            // Unless another look is under way, at a disk that does not answer.
+            let Some(mut watch) = shared.watch.try_lock() else {
+                return;
             };
             let found = watch.look(&root);
             shared.take(found);
@@ -208,7 +207,7 @@ impl Agents {
 
     /// Logs the problems not logged yet.
     fn tell(&self) {
-        let untold = std::mem::take(&mut lock(&self.shared.known).untold);
+        let untold = std::mem::take(&mut self.shared.known.lock().untold);
         for problem in untold {
             tracing::warn!(%problem,
                 "an agent's files cannot be used; its last good version is, if there was one");
@@ -218,7 +217,7 @@ impl Agents {
 
 impl Shared {
     fn take(&self, found: Found) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         known.agents = Arc::new(found.agents);
         known.problems = found.problems;
         for problem in found.fresh {
@@ -241,8 +240,4 @@ fn builtin(prompt: String) -> Agent {
         channels: AgentChannels::Everywhere,
         tools: None,
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -130,7 +130,6 @@ pub enum Error {
 }
 
 /// Whoever watches the bot run.
-#[derive(Debug)]
 pub struct Observer {
     /// Gets what turns share, once it is there.
     pub services: oneshot::Sender<Arc<Services>>,
@@ -294,12 +293,8 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
         let state_dir = config.state_dir.clone();
         tokio::spawn(token_file::keep(meter, state_dir, ends.clone()))
     });
-    let runs = run_file::keep(
-        services.runs.clone(),
-        config.state_dir.clone(),
-        ends.clone(),
-    );
-    let runs = tokio::spawn(runs);
+    let (runs, state_dir) = (services.runs.clone(), config.state_dir.clone());
+    let runs = tokio::spawn(run_file::keep(runs, state_dir, ends.clone()));
     let result = run_connected(running, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
@@ -322,15 +317,13 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     let Running {
         config,
         services,
-        session_path,
         token,
         monitor,
-        dial,
-        clock,
+        ..
     } = *running;
     let (before, whole_until) = take_over(running);
     let progress = Arc::new(Mutex::new(ShardProgress::from(before.clone())));
-    let (path, token_of) = (session_path.to_owned(), token.to_owned());
+    let (path, token_of) = (running.session_path.to_owned(), token.to_owned());
     let keeper = SessionKeeper::new(path, token_of, Arc::clone(services), Arc::clone(&progress));
     let keeper_ends = CancellationToken::new();
     let keeping = tokio::spawn(keeper.keep(keeper_ends.clone()));
@@ -342,9 +335,9 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         guild_state: Arc::clone(&services.guild_state),
         progress: Arc::clone(&progress),
         events,
-        clock: Arc::clone(clock),
+        clock: Arc::clone(running.clock),
         shutdown: closing.clone(),
-        dial: dial.cloned(),
+        dial: running.dial.cloned(),
     };
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
@@ -400,14 +393,8 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
 /// Takes over what the previous process left. Returns its sessions, and until when it had
 /// heard and handled everything.
 fn take_over(running: &Running<'_>) -> (Vec<ShardSession>, Option<UnixMillis>) {
-    let Running {
-        services,
-        session_path,
-        token,
-        clock,
-        ..
-    } = *running;
-    let taken = session::take(session_path, token, clock, &services.guild_state);
+    let (services, path) = (running.services, running.session_path);
+    let taken = session::take(path, running.token, running.clock, &services.guild_state);
     let whole_until = taken.heard.whole_until;
     if let Some(alive) = taken.heard.alive {
         services.memory.not_before(alive);
@@ -466,10 +453,10 @@ async fn serve(
                 dispatcher.deliver(delivery);
             }
             LoopEvent::Due => dispatcher.ask_due(),
-            LoopEvent::Ask(request) => dispatcher.ask(*request),
+            LoopEvent::Ask(request) => drop(dispatcher.submit(*request, None)),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),
-            LoopEvent::LookedUp(looked) => dispatcher.looked_up(looked),
+            LoopEvent::LookedUp(of, kind, mark) => dispatcher.looked_up(of, kind, mark),
             LoopEvent::CatchUp(news) => dispatcher.catch_up_goes_on(news),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
             LoopEvent::Look(reply) => dispatcher.look(reply),
@@ -511,7 +498,7 @@ async fn drain(
     dispatcher.settle(SETTLE).await;
     while let Ok(loop_event) = reports.try_recv() {
         match loop_event {
-            LoopEvent::Ask(request) => dispatcher.ask(*request),
+            LoopEvent::Ask(request) => drop(dispatcher.submit(*request, None)),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             _ => {}
         }
@@ -532,7 +519,7 @@ async fn finish(
                 *ended += 1;
                 dispatcher.turn_ended(end);
             }
-            Some(LoopEvent::Ask(request)) => dispatcher.ask(*request),
+            Some(LoopEvent::Ask(request)) => drop(dispatcher.submit(*request, None)),
             Some(LoopEvent::Run(request, slot)) => dispatcher.start_run(*request, slot),
             Some(LoopEvent::StopRun(id)) => dispatcher.stop_run(id),
             Some(_) => {}

@@ -110,7 +110,7 @@ impl Refused {
 }
 
 /// What commands read and change.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct CommandServices<'a> {
     /// What is remembered.
     pub memory: &'a Memory,

@@ -1,8 +1,8 @@
 //! The settings: read from the environment and `.env`, checked as a whole, and
 //! provided as values that cannot be wrong.
 //!
-//! There are two stages: `envy` fills a raw struct of strings per concern,
-//! then each concern is checked and turned into its typed struct. Problems are
+//! There are two stages: `envy` gives the texts by name, then each concern is
+//! checked and turned into its typed struct. Problems are
 //! collected until the end, so that one start names them all. [`VARIABLES`] is
 //! the table of all variables; `.env.example` is generated from it.
 //!
@@ -37,9 +37,10 @@ mod variable;
 use std::path::{Path, PathBuf};
 
 use crate::model::Prices;
+use clew_context::engine::window::WindowLimits;
 use clew_context::model::{AccessRules, Limits, ReplyTarget, TriggerRules};
 
-pub use context::{ContextSetting, Takes, WindowConfig};
+pub use context::{ContextSetting, Takes};
 pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
 #[cfg(feature = "test-util")]
@@ -88,7 +89,7 @@ pub struct Config {
     /// The caps of a block.
     pub limits: Limits,
     /// The window of recent messages.
-    pub window: WindowConfig,
+    pub window: WindowLimits,
     /// How many turns run at once.
     pub turns: TurnConfig,
     /// Agent runs.
@@ -157,7 +158,7 @@ impl Config {
             discord: discord::read(&mut check),
             access: access::read(&mut check),
             triggers: triggers::read(&mut check),
-            reply_target: triggers::reply_target(&mut check),
+            reply_target: check.one_of(&variable::THREAD_REPLY_TARGET, &triggers::REPLY_TARGETS),
             llm: llm::read(&mut check),
             prices: prices::read(&mut check),
             prompt: prompt::read(&mut check),
@@ -165,20 +166,26 @@ impl Config {
             window: context::read_window(&mut check),
             turns: turns::read(&mut check),
             runs: runs::read(&mut check),
-            answers: turns::read_answers(&mut check),
+            answers: AnswerConfig {
+                max_messages: check.number(&variable::ANSWER_MAX_MESSAGES, 1..=20),
+                receipt_button: check.switch(&variable::RECEIPT_BUTTON),
+            },
             tools: tools::read(&mut check),
-            tool_outputs: tools::read_outputs(&mut check),
+            tool_outputs: ToolOutputConfig {
+                dir: check.path(&variable::TOOL_OUTPUT_DIR),
+                resume: check.switch(&variable::TOOL_OUTPUT_RESUME),
+            },
             telemetry: telemetry::read(&mut check),
             memory: memory::read(&mut check),
             log: log::read(&mut check),
-            state_dir: telemetry::state_dir(&mut check),
+            state_dir: check.path(&variable::STATE_DIR),
             values: Values::default(),
             warnings: Vec::new(),
         };
         let (values, warnings, problems) = check.finish();
         let config = Self {
             values,
-            warnings: warnings.clone(),
+            warnings,
             ..config
         };
         if problems.is_empty() {
@@ -186,7 +193,6 @@ impl Config {
         }
         Err(ConfigErrors {
             problems,
-            warnings,
             rest: Box::new(config),
         })
     }

@@ -27,10 +27,11 @@ mod unsaved;
 mod upkeep;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::model::Agent;
 use crate::telemetry::event::{StoreFailed, StoreOperation};
@@ -51,6 +52,9 @@ pub use outputs::{KeptOutput, MadeOutput};
 pub use privacy::Exported;
 pub use reconcile::{Became, DiscordChange, Edit, Fetched, UnderWay, Words};
 pub use snapshots::{RestoreError, Restored, SaveError};
+
+/// What a store gave, or its error.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// How much is remembered, and how: the operator's settings.
 #[derive(Debug, Clone)]
@@ -186,7 +190,7 @@ impl Memory {
         opt_outs: Arc<OptOuts>,
         clock: Clock,
         telemetry: Telemetry,
-    ) -> Result<Self, clew_store::Error> {
+    ) -> Result<Self> {
         let lasting = &stores.lasting;
         let opted_out = lasting.opt_outs().await?;
         opt_outs.set(opted_out.into_iter().map(|(user, _)| user).collect());
@@ -231,7 +235,7 @@ impl Memory {
     /// # Errors
     /// [`clew_store::Error::Owned`] if it belongs to another bot; otherwise the
     /// store's error.
-    pub async fn claim(&self, application: ApplicationId) -> Result<(), clew_store::Error> {
+    pub async fn claim(&self, application: ApplicationId) -> Result<()> {
         let _same = self.application.set(application);
         self.stores.lasting.claim(application).await
     }
@@ -272,7 +276,7 @@ impl Memory {
 
     /// The settings that a server's managers chose.
     pub fn guild_settings(&self, guild: GuildId) -> Arc<GuildSettings> {
-        let guilds = self.guilds.lock().unwrap_or_else(PoisonError::into_inner);
+        let guilds = self.guilds.lock();
         guilds.get(&guild).cloned().unwrap_or_default()
     }
 
@@ -284,13 +288,13 @@ impl Memory {
         &self,
         guild: GuildId,
         change: &SettingsChange,
-    ) -> Result<Arc<GuildSettings>, clew_store::Error> {
+    ) -> Result<Arc<GuildSettings>> {
         // One at a time: each change builds on the one before.
         let _changing = self.changing.lock().await;
         let changed = GuildSettings::clone(&self.guild_settings(guild)).changed(change);
         self.stores.lasting.set_settings(guild, &changed).await?;
         let changed = Arc::new(changed);
-        let mut guilds = self.guilds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guilds = self.guilds.lock();
         guilds.insert(guild, Arc::clone(&changed));
         Ok(changed)
     }
@@ -328,6 +332,12 @@ impl Memory {
         self.note_failure(&self.stores.lasting, sides, error);
     }
 
+    /// What was done of what costs no turn anything; a failure is reported.
+    fn done<T>(&self, operation: StoreOperation, done: Result<T>) -> Option<T> {
+        done.inspect_err(|error| self.failed(&Ids::default(), operation, error))
+            .ok()
+    }
+
     fn report(&self, ids: &Ids, operation: StoreOperation, error: &clew_store::Error) {
         tracing::warn!(error = %with_sources(error), operation = operation.as_str(),
             "the store failed");
@@ -340,16 +350,6 @@ impl Memory {
             transient,
         };
         self.telemetry.emit(ids, failed);
-    }
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory")
-            .field("lasting", &self.stores.lasting)
-            .field("conversations", &self.stores.conversations)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
     }
 }
 

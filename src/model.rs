@@ -1,6 +1,7 @@
 //! The bot's own domain types: its personas, its tools, what the button under a note
 //! shows, what an answer was made from, who pays for tokens and how much, whether
-//! models are sent images, what agent runs are bound by, and what looks like a key.
+//! models are sent images, what agent runs are bound by, what looks like a key, and how texts for
+//! people are counted and cut.
 //!
 //! Those of messages and turns are in `clew-context`, those of commands in
 //! `clew-discord`, those of stored data in `clew-store`.
@@ -14,6 +15,7 @@ mod key;
 mod noted;
 mod price;
 mod receipt;
+mod text;
 mod tokens;
 mod tool;
 mod vision;
@@ -27,6 +29,7 @@ pub use receipt::{
     CollectorReceipt, CutBy, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
     RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, ToolReceipt,
 };
+pub use text::{count, cut, shortened};
 pub use tokens::{Payer, Spender, TokenLimits};
 pub use tool::{ToolDefinition, ToolName, ToolParameter};
 pub use vision::Vision;

@@ -15,6 +15,6 @@ mod table;
 pub use axis::{Axis, Scale};
 pub use bars::Bars;
 pub use chart::{Chart, Series};
-pub use markup::{shortened, visible};
+pub use markup::visible;
 pub use page::{Page, Part, Section};
 pub use table::Table;

@@ -119,10 +119,7 @@ impl Caps {
     pub fn of(config: &Config) -> Self {
         Self {
             limits: config.limits,
-            window: WindowLimits {
-                per_channel: config.window.per_channel,
-                max_bytes: config.window.max_bytes,
-            },
+            window: config.window,
             reply_target: config.reply_target,
         }
     }

@@ -49,13 +49,13 @@ pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
 pub use line::{INTERRUPTED, refusal};
-pub use news::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver};
+pub use news::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver, TurnOver};
 pub use observe::preview;
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
 pub use services::{Services, TurnSettings};
 
 use answer::TurnAnswer;
-use ask::{Asked, ask};
+use ask::ask;
 use deliver::{PostedAnswer, deliver};
 use gather::{NotedCalls, TurnMaterial, gather};
 use record::{TurnReport, record};
@@ -147,6 +147,25 @@ struct Turn<'a> {
     is_sent_again: bool,
 }
 
+impl<'a> Turn<'a> {
+    /// A turn that begins now.
+    fn new(services: &'a Services, job: TurnJob) -> Self {
+        let (ids, started_at) = (services.ids(&job.request), services.memory.now());
+        let run = job.run.as_ref();
+        Self {
+            report: TurnReport::new(&services.telemetry, ids, job.came),
+            roles: run.map(|_| LatestRoles::of(&job.request, started_at)),
+            services,
+            job,
+            ids,
+            started: Instant::now(),
+            started_at,
+            restarts: 0,
+            is_sent_again: false,
+        }
+    }
+}
+
 impl Turn<'_> {
     /// The trigger as it reads now.
     fn trigger(&self) -> &Message {
@@ -230,22 +249,7 @@ impl Turn<'_> {
 
 /// Runs one turn to its end and returns how it ended; telemetry has all the rest.
 pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> EndedTurn {
-    let ids = services.ids(&job.request);
-    let started_at = services.memory.now();
-    let mut turn = Turn {
-        services,
-        report: TurnReport::new(&services.telemetry, ids, job.came),
-        roles: job
-            .run
-            .as_ref()
-            .map(|_| LatestRoles::of(&job.request, started_at)),
-        job,
-        ids,
-        started: Instant::now(),
-        started_at,
-        restarts: 0,
-        is_sent_again: false,
-    };
+    let mut turn = Turn::new(services, job);
     turn.tell(|| TurnNews::Started {
         channel: turn.trigger().channel,
         asker: turn.job.request.asker(),
@@ -262,10 +266,12 @@ pub async fn run(services: &Services, job: TurnJob, mut control: Control) -> End
         None => attempts(&mut turn, &mut control).await,
     };
     let ended = ended.unwrap_or_else(|_| Outcome::Cancelled.into());
-    turn.tell(|| TurnNews::Over {
-        outcome: ended.outcome,
-        receipt: turn.report.receipt().map(Box::new),
-        took: turn.job.came.elapsed(),
+    turn.tell(|| {
+        TurnNews::Over(TurnOver {
+            outcome: ended.outcome,
+            receipt: turn.report.receipt().map(Box::new),
+            took: turn.job.came.elapsed(),
+        })
     });
     turn.report.over(ended.outcome);
     ended
@@ -361,7 +367,7 @@ async fn answer(
     posted: &mut PostedAnswer<'_>,
     control: &mut Control,
 ) -> Result<EndedTurn, Order> {
-    let Asked { answer, tools } = ask(turn, material, posted, control).await?;
+    let (answer, tools) = ask(turn, material, posted, control).await?;
     let order = match &answer {
         TurnAnswer::PartOfRun(_, order) => Some(order.clone()),
         _ => None,

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::model::cut;
 use crate::model::{AgentChannels, ToolName};
 use clew_context::model::ChannelId;
 use clew_store::model::ScopeKind;
 
-use super::problem::{AgentProblem, cut};
+use super::problem::{AgentProblem, SHOWN_CHARS};
 
 /// All fields, for [`suggestion`].
 const FIELDS: [&str; 7] = [
@@ -276,8 +277,8 @@ fn suggestion(name: &str) -> String {
 /// A value as a problem shows it.
 fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("{:?}", cut(text)),
-        Value::Number(number) => cut(&number.to_string()),
+        Value::String(text) => format!("{:?}", cut(text, SHOWN_CHARS, "...")),
+        Value::Number(number) => cut(&number.to_string(), SHOWN_CHARS, "..."),
         other => kind(other).to_owned(),
     }
 }

@@ -37,14 +37,8 @@ pub(super) const MOST_ENTRIES: usize = 4_096;
 pub(super) struct Seen {
     files: BTreeMap<PathBuf, Stamp>,
     docs: Docs,
-    is_kept_for_snapshots: bool,
-}
-
-impl Seen {
-    /// Whether there is no agent here: the folder only holds snapshots.
-    pub(super) fn is_no_agent(&self) -> bool {
-        self.is_kept_for_snapshots
-    }
+    /// There is no agent here: the folder only holds snapshots.
+    pub(super) is_kept_for_snapshots: bool,
 }
 
 /// What the file system tells about a version of a file.

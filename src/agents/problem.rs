@@ -3,8 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::model::cut;
+
 /// The most characters of a wrong value that a problem repeats.
-const SHOWN_CHARS: usize = 80;
+pub(super) const SHOWN_CHARS: usize = 80;
 
 /// Something that cannot be used: where it is, and what would be accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +33,7 @@ impl AgentProblem {
     pub(super) fn field(path: &Path, field: &str, what: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
-            field: Some(cut(field)),
+            field: Some(cut(field, SHOWN_CHARS, "...")),
             what: what.into(),
         }
     }
@@ -44,13 +46,5 @@ impl fmt::Display for AgentProblem {
             Some(field) => write!(f, "{}: field {field:?} {what}", path.display()),
             None => write!(f, "{}: {what}", path.display()),
         }
-    }
-}
-
-/// Cuts a long text.
-pub(super) fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
     }
 }

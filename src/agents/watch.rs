@@ -87,7 +87,7 @@ impl Slot {
             return Vec::new();
         }
         self.is_settled = !changed;
-        if seen.is_no_agent() {
+        if seen.is_kept_for_snapshots {
             *self = Self {
                 seen,
                 is_settled: self.is_settled,

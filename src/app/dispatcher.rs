@@ -170,15 +170,7 @@ impl Dispatcher {
                 self.services.window().break_where(|_, _| true);
                 self.emit(SessionLost { shard });
             }
-            Event::Disconnected(Disconnect { reason, code }) => {
-                self.disconnected(shard);
-                let reason = wiring::lost_by(reason);
-                self.emit(ShardDisconnected {
-                    shard,
-                    reason,
-                    code,
-                });
-            }
+            Event::Disconnected(disconnect) => self.disconnected(shard, disconnect),
             Event::MessageEdited(incoming) => self.edited(*incoming),
             Event::MessagesDeleted { channel, ids } => self.messages_deleted(channel, ids),
             Event::MessagesMissed(lost) => {
@@ -208,8 +200,8 @@ impl Dispatcher {
                 channel,
                 newly_created,
             } => {
-                let guild = self.services.guild_state.guild_of(channel);
                 if newly_created {
+                    let guild = self.services.guild_state.guild_of(channel);
                     self.services.window().opened(channel, guild);
                 }
             }
@@ -265,10 +257,16 @@ impl Dispatcher {
         unheard
     }
 
-    fn disconnected(&mut self, shard: u32) {
+    fn disconnected(&mut self, shard: u32, Disconnect { reason, code }: Disconnect) {
         let now = self.services.memory.now();
         self.connected.remove(&shard);
         self.progress().disconnected(shard, now);
+        let reason = wiring::lost_by(reason);
+        self.emit(ShardDisconnected {
+            shard,
+            reason,
+            code,
+        });
     }
 
     fn ready(&mut self, ready: &Ready, mark: Mark) {

@@ -1,11 +1,10 @@
 //! What the main loop waits for.
 
-use std::future::pending;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::catch_up::Look;
@@ -13,6 +12,7 @@ use crate::runs::RunSlot;
 use crate::telemetry::LoopGauges;
 use crate::telemetry::event::Outcome;
 use crate::turn::Services;
+use crate::turn::patience;
 use clew_context::collect::MessagePage;
 use clew_context::model::{
     ChannelId, ChannelKind, GuildId, InteractionId, MessageId, RoleId, TurnRequest,
@@ -37,8 +37,9 @@ pub(super) enum LoopEvent {
     Run(Box<TurnRequest>, RunSlot),
     /// An agent run is to stop.
     StopRun(InteractionId),
-    /// A message's channel has been looked at; its event is not finished yet.
-    LookedUp(LookedUp),
+    /// A message's channel has been looked at, and its type is this, if the look showed it; the
+    /// message's event is not finished yet.
+    LookedUp((ChannelId, MessageId), Option<ChannelKind>, Mark),
     /// Something of a round of catching up.
     CatchUp(CatchUpNews),
     /// A turn is over.
@@ -47,17 +48,6 @@ pub(super) enum LoopEvent {
     StoreLost(clew_store::Error),
     /// The monitor asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
-}
-
-/// What a look at a message's channel has shown.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LookedUp {
-    pub(super) trigger: MessageId,
-    pub(super) channel: ChannelId,
-    /// The channel's type; `None` if the look failed.
-    pub(super) kind: Option<ChannelKind>,
-    /// The message's event.
-    pub(super) mark: Mark,
 }
 
 /// How a round of catching up goes on.
@@ -87,7 +77,6 @@ pub(super) struct TurnEnd {
 }
 
 /// Where the events come from.
-#[derive(Debug)]
 pub(super) struct EventSources {
     /// The process is to end.
     pub(super) shutdown: CancellationToken,
@@ -104,18 +93,12 @@ impl EventSources {
     /// The next one: shutdown first, then reports, which make room for new
     /// events, then what is due at a time.
     pub(super) async fn next(&mut self, due: Option<Instant>) -> LoopEvent {
-        let is_due = async {
-            match due {
-                Some(due) => sleep_until(due).await,
-                None => pending().await,
-            }
-        };
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => LoopEvent::Stop,
             held = self.services.memory.lost() => LoopEvent::StoreLost(held),
             Some(loop_event) = self.reports.recv() => loop_event,
-            () = is_due => LoopEvent::Due,
+            () = patience::at(due) => LoopEvent::Due,
             Some(delivery) = self.deliveries.recv() => LoopEvent::Discord(delivery),
             () = self.services.rest.reader().token_refused() => {
                 LoopEvent::Disconnected(Err(FatalReason::TokenRefused))

@@ -5,7 +5,7 @@
 //! are few, each has its time, and none is kept open.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,6 +14,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -36,14 +37,12 @@ const BOUNDS: Bounds = Bounds {
 const LOOP_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The server. It ends when dropped.
-#[derive(Debug)]
 pub(super) struct Monitor {
     watched: Arc<Watched>,
     server: JoinHandle<()>,
 }
 
 /// What requests look at.
-#[derive(Debug)]
 struct Watched {
     metrics: Arc<Metrics>,
     phase: Mutex<Phase>,
@@ -53,7 +52,7 @@ struct Watched {
 }
 
 /// How far the bot has come.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Phase {
     /// The store is being opened.
     Starting,
@@ -104,12 +103,12 @@ impl Monitor {
         services: &Arc<Services>,
         loop_events: &mpsc::UnboundedSender<LoopEvent>,
     ) {
-        *self.watched.phase() = Phase::Running(Arc::clone(services), loop_events.clone());
+        *self.watched.phase.lock() = Phase::Running(Arc::clone(services), loop_events.clone());
     }
 
     /// The bot is stopping.
     pub(super) fn stopping(&self, services: &Arc<Services>) {
-        *self.watched.phase() = Phase::Stopping(Arc::clone(services));
+        *self.watched.phase.lock() = Phase::Stopping(Arc::clone(services));
     }
 
     /// Ends it. The address is free on return.
@@ -154,12 +153,8 @@ async fn metrics_now(State(watched): State<Arc<Watched>>, headers: HeaderMap) ->
 }
 
 impl Watched {
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn look(&self) -> Look {
-        let phase = self.phase().clone();
+        let phase = self.phase.lock().clone();
         let of_loop = match &phase {
             Phase::Running(_, loop_events) => {
                 let asked = timeout(LOOP_ANSWERS, self.ask(loop_events)).await;
@@ -169,7 +164,7 @@ impl Watched {
         };
         // The phase may have changed while the loop was asked.
         Look {
-            phase: self.phase().clone(),
+            phase: self.phase.lock().clone(),
             of_loop,
         }
     }

@@ -34,9 +34,3 @@ impl Outside {
         }
     }
 }
-
-impl std::fmt::Debug for Outside {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outside").finish_non_exhaustive()
-    }
-}

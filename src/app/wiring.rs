@@ -1,9 +1,10 @@
 //! Builds the parts from the settings.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::secret::Keys;
@@ -22,7 +23,7 @@ use crate::{app, llm};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::admission::Denied;
 use clew_context::engine::route::Rules;
-use clew_context::engine::window::{Window, WindowLimits};
+use clew_context::engine::window::Window;
 use clew_context::model::{Clock, OptOuts};
 use clew_context::outside::Transport;
 use clew_discord::event::{DisconnectReason, FatalReason};
@@ -52,10 +53,6 @@ pub(super) async fn services(
 ) -> Result<Services, app::Error> {
     let (clock, transport) = (&outside.clock, outside.transport.as_ref());
     let api = config.discord.api.as_ref().map(Endpoint::url);
-    let limits = WindowLimits {
-        per_channel: config.window.per_channel,
-        max_bytes: config.window.max_bytes,
-    };
     let opt_outs = Arc::new(OptOuts::default());
     let memory = when_ready(config, &opt_outs, outside, &telemetry).await?;
     let builtin = config.memory.default_agent.then(|| config.prompt.clone());
@@ -67,7 +64,7 @@ pub(super) async fn services(
         model: model(config, tokens.as_ref(), transport)?,
         tokens,
         telemetry,
-        window: Mutex::new(Window::new(limits)),
+        window: Mutex::new(Window::new(config.window)),
         opt_outs,
         negative_cache: NegativeCache::default(),
         memory,

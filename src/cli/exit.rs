@@ -99,7 +99,7 @@ impl Failure {
         match (Config::log_format_of_process(), settings) {
             (LogFormat::Text, _) => tell_failure(&error, &because),
             (LogFormat::Json, Some(errors)) => {
-                let fields = json!({"problems": errors.problems, "notes": errors.warnings});
+                let fields = json!({"problems": errors.problems, "notes": errors.rest.warnings()});
                 log_object(Level::ERROR, "the settings cannot be used", fields);
             }
             (LogFormat::Json, None) => log_object(

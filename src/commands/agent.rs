@@ -233,7 +233,7 @@ async fn propose_runs(services: &CommandServices<'_>, call: &Call) -> Result<Don
     let named = runs.iter().filter_map(|run| {
         let name = services.guild_state.channel_name(run.place()?.channel);
         let name = name.unwrap_or_else(|| "here".to_owned());
-        let name = words::short(&name, choices::NAME_CHARS - 20);
+        let name = words::shortened(&name, choices::NAME_CHARS - 20);
         Some((
             format!("{name} ({} UTC)", run.began.clock()),
             run.id.to_string(),

@@ -62,10 +62,10 @@ pub(super) enum Work {
 pub(super) type Run = for<'a> fn(&'a CommandServices<'a>, &'a Call) -> Running<'a>;
 pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Done, Stop>> + Send + 'a>>;
 
-/// A [`Run`] from an async function.
+/// A [`Run`] from an async function, and from what else it takes.
 macro_rules! run {
-    ($function:path) => {
-        |services, call| Box::pin($function(services, call))
+    ($function:path $(, $more:expr)?) => {
+        |services, call| Box::pin($function(services, call $(, $more)?))
     };
 }
 pub(super) use run;

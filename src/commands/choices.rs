@@ -23,7 +23,7 @@ pub(super) fn matching(call: &Call, all: impl Iterator<Item = (String, String)>)
 fn shown(name: &str, value: &str) -> String {
     let name = sanitise::line(name);
     let name = if name.is_empty() { value } else { &name };
-    words::short(name, NAME_CHARS)
+    words::shortened(name, NAME_CHARS)
 }
 
 #[cfg(test)]

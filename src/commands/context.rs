@@ -110,20 +110,19 @@ async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     let (agent, place) = active(services, call)?;
     let overview = services.memory.overview(&place).await?;
     let saved = match services.memory.snapshots(&place, None).await {
-        Ok(saved) => words::many(saved.len(), "conversation"),
+        Ok(saved) => words::count(saved.len(), "conversation"),
         Err(clew_store::Error::NeedsDatabase { .. }) => "saving needs a database".to_owned(),
         Err(error) => return Err(error.into()),
     };
-    let field = |name: &str, value: String| (name.to_owned(), value);
     let mut fields = vec![
-        field("Agent", format!("`{}`", agent.name)),
-        field("Whose conversation", whose(place.scope).to_owned()),
-        field("Stored", stored(&overview)),
-        field(
+        ("Agent", format!("`{}`", agent.name)),
+        ("Whose conversation", whose(place.scope).to_owned()),
+        ("Stored", stored(&overview)),
+        (
             "In my next answer",
-            words::many(overview.in_prompt, "message"),
+            words::count(overview.in_prompt, "message"),
         ),
-        field(
+        (
             "I go back to",
             format!(
                 "{} (at most {})",
@@ -131,22 +130,18 @@ async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
                 words::span(overview.rolling_window)
             ),
         ),
-        field("Saved by you here", saved),
+        ("Saved by you here", saved),
     ];
     let recalled = services.memory.settings().recall;
     if recalled > 0 {
-        let what = words::many(recalled, "exchange");
+        let what = words::count(recalled, "exchange");
         let value = format!("At most {what} that match a question, since the last clear");
-        fields.push(field("From before that", value));
+        fields.push(("From before that", value));
     }
     if services.memory.opted_out(place.asker) {
-        fields.push(field("Opted out", words::OPTED_OUT.to_owned()));
+        fields.push(("Opted out", words::OPTED_OUT.to_owned()));
     }
-    Ok(Done::answer(Answer::default().with_embed(AnswerEmbed {
-        title: "Our conversation here".to_owned(),
-        fields,
-        ..AnswerEmbed::default()
-    })))
+    Ok(Done::fields("Our conversation here", fields))
 }
 
 /// Whether anything is stored, how many messages, and for how long.
@@ -155,7 +150,7 @@ fn stored(overview: &Overview) -> String {
     if !stats.exists {
         return "nothing".to_owned();
     }
-    let mut text = words::many(stats.message_count, "message");
+    let mut text = words::count(stats.message_count, "message");
     if let Some(left) = stats.expires_in {
         text.push_str(&format!(", gone in {}", words::about(left)));
     }
@@ -200,10 +195,10 @@ async fn save(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     let summary = summary(services, call, &place, &info).await;
     Ok(Done::say(format!(
         "Saved {}{} as `{}`.\n{}",
-        words::many(info.message_count, "message"),
+        words::count(info.message_count, "message"),
         named(&info),
         info.id,
-        words::quoted(&words::short(&summary, 1_200)),
+        words::quoted(&words::shortened(&summary, 1_200)),
     )))
 }
 
@@ -309,9 +304,9 @@ fn listed(number: usize, info: &ContextSnapshotInfo, summary: &str) -> (String, 
     let value = format!(
         "{} · {} · agent `{}`\n{}\n`{}`",
         words::moment(info.timestamp),
-        words::many(info.message_count, "message"),
+        words::count(info.message_count, "message"),
         info.agent,
-        words::short(summary, SUMMARY_CHARS),
+        words::shortened(summary, SUMMARY_CHARS),
         info.id,
     );
     (name, value)
@@ -343,16 +338,16 @@ async fn restore(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
 fn told(restored: &Restored) -> String {
     let mut text = format!(
         "{}{} {} back in our conversation.",
-        words::many(restored.messages, "message"),
+        words::count(restored.messages, "message"),
         named(&restored.info),
         if restored.messages == 1 { "is" } else { "are" },
     );
     if restored.present > 0 {
-        let present = words::many(restored.present, "message");
+        let present = words::count(restored.present, "message");
         text.push_str(&format!(" {present} had never left it."));
     }
     if restored.forbidden > 0 {
-        let forbidden = words::many(restored.forbidden, "message");
+        let forbidden = words::count(restored.forbidden, "message");
         text.push_str(&format!(
             " Left out: {forbidden}, since you can no longer read where they were said."
         ));
@@ -372,10 +367,10 @@ async fn propose_snapshots(services: &CommandServices<'_>, call: &Call) -> Resul
 /// When it was saved, and its name; its summary is for those alone who may read what it was
 /// made from, which is not looked up at each key.
 fn choice_name(info: &ContextSnapshotInfo) -> String {
-    let count = || words::many(info.message_count, "message");
+    let count = || words::count(info.message_count, "message");
     let about = info.description.clone().unwrap_or_else(count);
     let name = format!("{} · {about}", info.timestamp.minute());
-    words::short(&name, choices::NAME_CHARS)
+    words::shortened(&name, choices::NAME_CHARS)
 }
 
 async fn propose_agents(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {

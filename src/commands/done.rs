@@ -5,7 +5,7 @@ use crate::runs::RunSlot;
 use crate::telemetry::event::CommandOutcome;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, GuildId, InteractionId, TurnRequest};
-use clew_discord::model::Answer;
+use clew_discord::model::{Answer, AnswerEmbed};
 
 /// The result of a call.
 #[derive(Debug)]
@@ -84,6 +84,19 @@ impl Done {
     }
 
     /// The same, as plain text.
+    /// An embed of these fields.
+    pub(super) fn fields(title: &str, fields: Vec<(&str, String)>) -> Self {
+        let fields = fields.into_iter();
+        let embed = AnswerEmbed {
+            title: title.to_owned(),
+            fields: fields
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            ..AnswerEmbed::default()
+        };
+        Self::answer(Answer::default().with_embed(embed))
+    }
+
     pub(super) fn say(text: impl Into<String>) -> Self {
         Self::answer(Answer::for_caller(text))
     }

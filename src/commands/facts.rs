@@ -30,8 +30,9 @@ const UNCHECKED: &str =
 pub(super) async fn list(
     services: &CommandServices<'_>,
     call: &Call,
-    about: About,
+    about: AboutOf,
 ) -> Result<Done, Stop> {
+    let about = about(call)?;
     let listed = services.memory.listed_facts(about.subject).await?;
     let unchecked = match listed.unchecked {
         0 => None,
@@ -62,6 +63,9 @@ pub(super) async fn list(
     let answer = page.with_buttons(answer, |page| about.page.with(page));
     Ok(Done::answer(answer))
 }
+
+/// Whose facts are meant, unless the caller may not ask for them.
+pub(super) type AboutOf = fn(&Call) -> Result<About, Stop>;
 
 /// Whose facts they are, and how to refer to them.
 pub(super) struct About {
@@ -105,7 +109,7 @@ fn origin(services: &CommandServices<'_>, call: &Call, fact: &Fact) -> String {
         Origin::Guild(guild) if call.guild() == Some(guild) => "used in this server".to_owned(),
         Origin::Guild(guild) => {
             let name = guild_name(services, guild);
-            format!("used in {}", words::short(&name, 40))
+            format!("used in {}", words::shortened(&name, 40))
         }
     }
 }
@@ -120,9 +124,10 @@ fn guild_name(services: &CommandServices<'_>, guild: GuildId) -> String {
 pub(super) async fn remember(
     services: &CommandServices<'_>,
     call: &Call,
-    about: About,
+    about: AboutOf,
     origin: Origin,
 ) -> Result<Done, Stop> {
+    let about = about(call)?;
     let text = call.text(&TEXT).unwrap_or_default();
     if services.memory.opted_out(call.caller()) {
         return Err(Stop::refused(words::OPTED_OUT));
@@ -156,8 +161,9 @@ pub(super) async fn remember(
 pub(super) async fn ask_to_forget(
     services: &CommandServices<'_>,
     call: &Call,
-    about: About,
+    about: AboutOf,
 ) -> Result<Done, Stop> {
+    let about = about(call)?;
     let facts = services.memory.listed_facts(about.subject).await?.shown;
     let typed = call.text(&FACT).unwrap_or_default().trim();
     let id = typed.parse::<FactId>().ok();
@@ -177,8 +183,9 @@ fn same(one: &str, other: &str) -> bool {
 pub(super) async fn propose(
     services: &CommandServices<'_>,
     call: &Call,
-    subject: Subject,
+    about: AboutOf,
 ) -> Result<Done, Stop> {
+    let subject = about(call)?.subject;
     let facts = services.memory.listed_facts(subject).await?.shown;
     let all = facts
         .into_iter()
@@ -191,8 +198,9 @@ pub(super) async fn propose(
 pub(super) async fn forget(
     services: &CommandServices<'_>,
     call: &Call,
-    subject: Subject,
+    about: AboutOf,
 ) -> Result<Done, Stop> {
+    let subject = about(call)?.subject;
     let fact: FactId = call.argument()?;
     let forgotten = services.memory.forget(subject, fact).await?;
     let fact = forgotten.ok_or_else(|| Stop::refused("I already forgot that."))?;

@@ -4,7 +4,7 @@ use super::CommandServices;
 use super::call::{Call, run};
 use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Stop};
-use super::facts::{self, About, FACT, TEXT};
+use super::facts::{self, About, AboutOf, FACT, TEXT};
 use clew_discord::model::OptionSpec;
 use clew_store::model::Origin;
 
@@ -18,12 +18,20 @@ pub(super) const MEMORY: Command = Command {
         "memory",
         "What I remember about you",
         &[
-            Action::new("show", "Show what I remember about you", run!(show)),
+            Action::new(
+                "show",
+                "Show what I remember about you",
+                run!(facts::list, ABOUT),
+            ),
             Action::new("remember", "Remember something about you", run!(remember))
                 .options(&[TEXT, EVERYWHERE]),
-            Action::new("forget", "Forget something about you", run!(ask_to_forget))
-                .options(&[FACT])
-                .complete(run!(propose)),
+            Action::new(
+                "forget",
+                "Forget something about you",
+                run!(facts::ask_to_forget, ABOUT),
+            )
+            .options(&[FACT])
+            .complete(run!(facts::propose, ABOUT)),
         ],
     )
 };
@@ -31,17 +39,12 @@ pub(super) const MEMORY: Command = Command {
 const EVERYWHERE: OptionSpec =
     OptionSpec::flag("everywhere", "Use it in every server, not only here");
 
-const PAGE: Button = Button::new("page:facts:", run!(show));
+const PAGE: Button = Button::new("page:facts:", run!(facts::list, ABOUT));
 /// Only the caller's own facts can be forgotten this way.
 pub(super) const FORGET: Button = Button {
     for_everybody: true,
-    ..Button::new("forget:", run!(forget))
+    ..Button::new("forget:", run!(facts::forget, ABOUT))
 };
-
-/// A page of what is remembered about the caller, wherever it was learnt.
-async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::list(services, call, about(call)).await
-}
 
 async fn remember(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let origin = match (call.data.flag(&EVERYWHERE), call.guild()) {
@@ -49,28 +52,17 @@ async fn remember(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
         (false, Some(guild)) => Origin::Guild(guild),
         (false, None) => Origin::Direct,
     };
-    facts::remember(services, call, about(call), origin).await
+    facts::remember(services, call, ABOUT, origin).await
 }
 
-async fn ask_to_forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::ask_to_forget(services, call, about(call)).await
-}
-
-async fn propose(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::propose(services, call, call.about_caller()).await
-}
-
-async fn forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::forget(services, call, call.about_caller()).await
-}
-
-const fn about(call: &Call) -> About {
-    About {
+/// The caller, wherever it was learnt.
+const ABOUT: AboutOf = |call| {
+    Ok(About {
         subject: call.about_caller(),
         title: "What I remember about you",
         none: "I remember nothing about you yet. Use `/memory remember`.",
         off: "Memory about people is off here (`MAX_USER_MEMORY=0`).",
         page: &PAGE,
         forget: &FORGET,
-    }
-}
+    })
+};

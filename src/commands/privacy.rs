@@ -9,7 +9,6 @@ use super::done::{Done, Effect, Stop};
 use super::{CommandServices, confirm, words};
 use crate::memory::Settings;
 use crate::telemetry::Telemetry;
-use clew_discord::model::{Answer, AnswerEmbed};
 use clew_store::{Kind, Purged};
 
 pub(super) const PRIVACY: Command = Command {
@@ -63,35 +62,24 @@ async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     let kept = services.memory.kept_of(call.caller()).await?;
     let settings = services.memory.settings();
     let opted_out = services.memory.opted_out(call.caller());
-    let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let learning = if settings.learn { "on" } else { "off" };
+    let is_out = if opted_out {
+        "yes: I keep nothing of you and read your messages only when you ask me something"
+    } else {
+        "no"
+    };
+    let choices = "`/privacy export` sends you all of it. `/privacy erase` deletes all of it. \
+        `/privacy opt-out` and `/privacy opt-in` say whether I keep anything. \
+        `/memory forget` forgets one thing, `/clear-context` one conversation.";
     let fields = vec![
-        field("Kept of you", &listed(&kept)),
-        field("For how long", &retention(settings)),
-        field("In my operator's records", &recorded(services.telemetry)),
-        field(
-            "Learning from conversations",
-            if settings.learn { "on" } else { "off" },
-        ),
-        field(
-            "Opted out",
-            if opted_out {
-                "yes: I keep nothing of you and read your messages only when you ask me something"
-            } else {
-                "no"
-            },
-        ),
-        field(
-            "What you can do",
-            "`/privacy export` sends you all of it. `/privacy erase` deletes all of it. \
-             `/privacy opt-out` and `/privacy opt-in` say whether I keep anything. \
-             `/memory forget` forgets one thing, `/clear-context` one conversation.",
-        ),
+        ("Kept of you", listed(&kept)),
+        ("For how long", retention(settings)),
+        ("In my operator's records", recorded(services.telemetry)),
+        ("Learning from conversations", learning.to_owned()),
+        ("Opted out", is_out.to_owned()),
+        ("What you can do", choices.to_owned()),
     ];
-    Ok(Done::answer(Answer::default().with_embed(AnswerEmbed {
-        title: "What I keep of you".to_owned(),
-        fields,
-        ..AnswerEmbed::default()
-    })))
+    Ok(Done::fields("What I keep of you", fields))
 }
 
 /// One line per kind.
@@ -137,7 +125,7 @@ fn recorded(telemetry: &Telemetry) -> String {
     };
     let kept = match telemetry.keep_days() {
         0 => "They are kept until somebody deletes them.".to_owned(),
-        days => format!("They go after {}.", words::many(days, "day")),
+        days => format!("They go after {}.", words::count(days, "day")),
     };
     format!(
         "When you ask me something: {you}, the ids of server, channel and messages{direct}, times \

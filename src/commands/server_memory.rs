@@ -4,7 +4,7 @@
 use super::call::{Call, run};
 use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Stop};
-use super::facts::{self, About, FACT, TEXT};
+use super::facts::{self, About, AboutOf, FACT, TEXT};
 use super::{CommandServices, words};
 use clew_context::model::GuildId;
 use clew_store::model::{Origin, Subject};
@@ -20,7 +20,11 @@ pub(super) const SERVER_MEMORY: Command = Command {
         "server-memory",
         "What I remember about this server",
         &[
-            Action::new("show", "Show what I remember about this server", run!(show)),
+            Action::new(
+                "show",
+                "Show what I remember about this server",
+                run!(facts::list, SHOWN),
+            ),
             Action::new(
                 "remember",
                 "Remember something about this server (needs Manage Server)",
@@ -30,37 +34,25 @@ pub(super) const SERVER_MEMORY: Command = Command {
             Action::new(
                 "forget",
                 "Forget something about this server (needs Manage Server)",
-                run!(ask_to_forget),
+                run!(facts::ask_to_forget, CHANGED),
             )
             .options(&[FACT])
-            .complete(run!(propose)),
+            .complete(run!(facts::propose, CHANGED)),
         ],
     )
 };
 
-const PAGE: Button = Button::new("page:server-facts:", run!(show));
-pub(super) const FORGET: Button = Button::new("forget-of-server:", run!(forget));
+const PAGE: Button = Button::new("page:server-facts:", run!(facts::list, SHOWN));
+pub(super) const FORGET: Button = Button::new("forget-of-server:", run!(facts::forget, CHANGED));
 
-/// A page of what is remembered about the server.
-async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::list(services, call, about(server(call)?)).await
-}
+/// For everybody to see.
+const SHOWN: AboutOf = |call| Ok(about(server(call)?));
+/// For those who manage the server to change.
+const CHANGED: AboutOf = |call| Ok(about(managed(call)?));
 
 async fn remember(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    let guild = managed(call)?;
-    facts::remember(services, call, about(guild), Origin::Guild(guild)).await
-}
-
-async fn ask_to_forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::ask_to_forget(services, call, about(managed(call)?)).await
-}
-
-async fn propose(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::propose(services, call, Subject::Server(managed(call)?)).await
-}
-
-async fn forget(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    facts::forget(services, call, Subject::Server(managed(call)?)).await
+    let origin = Origin::Guild(managed(call)?);
+    facts::remember(services, call, CHANGED, origin).await
 }
 
 fn server(call: &Call) -> Result<GuildId, Stop> {

@@ -10,7 +10,7 @@ use super::done::{Done, Stop};
 use super::server_memory::managed;
 use super::{CommandServices, words};
 use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, ReplyTarget};
-use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
+use clew_discord::model::{CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, SettingsChange};
 
 pub(super) const SETTINGS: Command = Command {
@@ -89,7 +89,7 @@ const CHANNELS_CHARS: usize = 900;
 async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let settings = services.memory.guild_settings(managed(call)?);
     let title = "How I behave in this server";
-    Ok(shown(services, call, title, &settings))
+    Ok(Done::fields(title, fields(services, call, &settings)))
 }
 
 async fn set(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
@@ -97,7 +97,7 @@ async fn set(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> 
     let guild = managed(call)?;
     let settings = services.memory.change_settings(guild, &change).await?;
     let title = "Changed. This is how I behave in this server from now on";
-    Ok(shown(services, call, title, &settings))
+    Ok(Done::fields(title, fields(services, call, &settings)))
 }
 
 /// The change asked for, or what is wrong with the options together.
@@ -180,25 +180,12 @@ fn span(text: &str) -> Option<Duration> {
         .then(|| Duration::from_secs(minutes * 60))
 }
 
-fn shown(
-    services: &CommandServices<'_>,
-    call: &Call,
-    title: &str,
-    settings: &GuildSettings,
-) -> Done {
-    Done::answer(Answer::default().with_embed(AnswerEmbed {
-        title: title.to_owned(),
-        fields: fields(services, call, settings),
-        ..AnswerEmbed::default()
-    }))
-}
-
 /// The settings in effect, and whether they were set here.
 fn fields(
     services: &CommandServices<'_>,
     call: &Call,
     settings: &GuildSettings,
-) -> Vec<(String, String)> {
+) -> Vec<(&'static str, String)> {
     let operators = services.memory.settings();
     let target = settings.reply_target.unwrap_or(services.reply_target);
     let learning = match (operators.learn, settings.learning.unwrap_or(true)) {
@@ -207,44 +194,43 @@ fn fields(
         (false, true) => "off: the operator switched it off for all servers",
         (false, false) => "off, for all servers too",
     };
-    let field = |name: &str, value: String, is_set: bool| {
+    let here = |value: &str, is_set: bool| {
         let source = if is_set { "" } else { " (not set here)" };
-        (name.to_owned(), format!("{value}{source}"))
+        format!("{value}{source}")
     };
     let all_of = |channels| listed(channels, CHANNELS_CHARS);
-    let window = window(services, call, settings);
+    let target = match target {
+        ReplyTarget::Newest => "the newest message",
+        ReplyTarget::Trigger => "the message that asked",
+    };
     let links = settings.link_context;
-    let links = links.unwrap_or(services.limits.link_context);
+    let links = around(links.unwrap_or(services.limits.link_context));
+    let lone = lone(services, settings);
     vec![
-        ("I remember a conversation for".to_owned(), window),
-        field(
+        (
+            "I remember a conversation for",
+            window(services, call, settings),
+        ),
+        (
             "My answers in threads reply to",
-            match target {
-                ReplyTarget::Newest => "the newest message".to_owned(),
-                ReplyTarget::Trigger => "the message that asked".to_owned(),
-            },
-            settings.reply_target.is_some(),
+            here(target, settings.reply_target.is_some()),
         ),
-        field(
+        (
             "Learning from conversations",
-            learning.to_owned(),
-            settings.learning.is_some(),
+            here(learning, settings.learning.is_some()),
         ),
-        field(
+        (
             "With a linked message I read",
-            around(links),
-            settings.link_context.is_some(),
+            here(&links, settings.link_context.is_some()),
         ),
-        field(
+        (
             "Mentioned outside threads I read",
-            lone(services, settings),
-            settings.lone_context.is_some(),
+            here(&lone, settings.lone_context.is_some()),
         ),
-        field("I am silent in", all_of(&settings.channels_off), true),
-        field(
+        ("I am silent in", all_of(&settings.channels_off)),
+        (
             "I answer every message in",
             all_of(&settings.channels_answered),
-            true,
         ),
     ]
 }

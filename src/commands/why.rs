@@ -160,7 +160,7 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
             0 => String::new(),
             hidden => format!(
                 "{} not shown: you can't read where they are.",
-                words::many(hidden, "message")
+                words::count(hidden, "message")
             ),
         },
     }
@@ -226,12 +226,12 @@ fn shown(links: &Links, prompt: &PromptReceipt) -> String {
     for (message, link) in numbered {
         places.entry(message.place).or_default().push(link);
     }
-    let mut text = format!("{} read", words::many(all.len(), "message"));
+    let mut text = format!("{} read", words::count(all.len(), "message"));
     for (place, links) in places {
         text.push_str(&format!("\n**{}** {}", title(place), links.join(" ")));
     }
     if rest > 0 {
-        text.push_str(&format!("\nand {}", words::many(rest, "older message")));
+        text.push_str(&format!("\nand {}", words::count(rest, "older message")));
     }
     text
 }
@@ -366,7 +366,7 @@ fn tools(receipt: &Receipt) -> String {
         *took += one.took;
     }
     let lines = called.into_iter().map(|(name, (count, took))| {
-        let calls = words::many(count, "call");
+        let calls = words::count(count, "call");
         format!("`{name}`: {calls} in {} ms", took.as_millis())
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -384,7 +384,7 @@ fn remembered(prompt: &PromptReceipt) -> String {
         (prompt.server_facts, "fact", " about this server"),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
-    let lines = counted.map(|(count, what, of)| words::many(count, what) + of);
+    let lines = counted.map(|(count, what, of)| words::count(count, what) + of);
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -397,7 +397,7 @@ fn model(receipt: &Receipt) -> String {
     let server = (model.server > 1).then(|| format!("server {}", model.server));
     let images = model.images;
     let images = (images.count > 0).then(|| {
-        let count = words::many(images.count, "image");
+        let count = words::count(images.count, "image");
         format!("{count} of {} kB", images.bytes.div_ceil(1_000))
     });
     let first = model.first_words;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub(super) use crate::model::{count, shortened};
 use clew_context::model::{ChannelId, GuildId, UnixMillis};
 
 /// A command or button of another version.
@@ -62,31 +63,6 @@ pub(super) fn about(span: Duration) -> String {
     }
 }
 
-/// `1 message`, `2 messages`.
-pub(super) fn count(number: impl Into<u64>, one: &str) -> String {
-    let number = number.into();
-    if number == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{number} {one}s")
-    }
-}
-
-/// The same for a `usize`.
-pub(super) fn many(number: usize, one: &str) -> String {
-    count(u64::try_from(number).unwrap_or(u64::MAX), one)
-}
-
-/// At most `most` characters; a shortened text ends with `…`.
-pub(super) fn short(text: &str, most: usize) -> String {
-    if text.chars().nth(most).is_none() {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(most.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
-}
-
 /// Other people's text, as a quotation on a line of its own.
 pub(super) fn quoted(text: &str) -> String {
     format!("> {text}")
@@ -114,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_at_its_characters() {
-        assert_eq!(short("äöü", 3), "äöü");
-        assert_eq!(short("äöüß", 3), "äö…");
+        assert_eq!(shortened("äöü", 3), "äöü");
+        assert_eq!(shortened("äöüß", 3), "äö…");
     }
 }

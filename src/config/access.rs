@@ -3,17 +3,9 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::{Variable, variable as var};
 use clew_context::model::{AccessRules, AllowList, ChannelId, GuildId, IdList, RoleId, UserId};
-
-#[derive(Default, Deserialize)]
-struct RawAccess {
-    allowed: Option<String>,
-    denied: Option<String>,
-}
 
 /// What a list names.
 #[derive(Default)]
@@ -26,9 +18,8 @@ struct Named {
 }
 
 pub(super) fn read(check: &mut Checker) -> AccessRules {
-    let raw: RawAccess = check.raw();
-    let allowed = named(check, &var::ALLOWED, raw.allowed);
-    let denied = named(check, &var::DENIED, raw.denied);
+    let allowed = named(check, &var::ALLOWED);
+    let denied = named(check, &var::DENIED);
     AccessRules {
         guilds: rule(allowed.guilds, denied.guilds),
         channels: rule(allowed.channels, denied.channels),
@@ -38,9 +29,9 @@ pub(super) fn read(check: &mut Checker) -> AccessRules {
     }
 }
 
-fn named(check: &mut Checker, variable: &Variable, raw: Option<String>) -> Named {
+fn named(check: &mut Checker, variable: &Variable) -> Named {
     let accepted = format!("{}, each id 1 to 20 digits", variable.unit);
-    let named = check.optional(variable, raw, &accepted, |text| {
+    let named = check.optional(variable, &accepted, |text| {
         let mut named = Named::default();
         let entries = text.split([',', ' ']).filter(|entry| !entry.is_empty());
         for entry in entries {

@@ -1,13 +1,11 @@
 //! Turns text into checked values, and collects problems until the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-
-use serde::de::DeserializeOwned;
 
 use super::Variable;
 use super::problem::Problem;
@@ -33,14 +31,23 @@ const UNQUOTED: &str = "; without the quotes, which the environment takes for pa
 /// value that nobody runs with, since [`Checker::finish`] returns the problem.
 pub(super) struct Checker {
     values: Values,
+    /// What is set, by the variables' names as `envy` gives them: in lower case.
+    texts: BTreeMap<String, String>,
     problems: Vec<Problem>,
     warnings: Vec<String>,
 }
 
 impl Checker {
     pub(super) fn new(mut values: Values) -> Self {
+        let mut problems = std::mem::take(&mut values.problems);
+        let texts = envy::from_iter(values.pairs()).unwrap_or_else(|error| {
+            let shown = error.to_string();
+            problems.push(Problem::new("the environment", shown, "text"));
+            BTreeMap::new()
+        });
         Self {
-            problems: std::mem::take(&mut values.problems),
+            texts,
+            problems,
             warnings: std::mem::take(&mut values.warnings),
             values,
         }
@@ -51,26 +58,20 @@ impl Checker {
         (self.values, self.warnings, self.problems)
     }
 
-    /// A concern's raw struct, with an optional string per variable.
-    pub(super) fn raw<T: DeserializeOwned + Default>(&mut self) -> T {
-        envy::from_iter(self.values.pairs()).unwrap_or_else(|error| {
-            self.problems.push(Problem {
-                subject: "the environment".to_owned(),
-                shown: error.to_string(),
-                accepted: "text".to_owned(),
-            });
-            T::default()
-        })
-    }
-
     /// See [`Values::source`].
     pub(super) fn source<'a>(&self, variable: &'a Variable) -> &'a Variable {
         self.values.source(variable)
     }
 
+    /// The text of a variable that has a value of its own.
+    pub(super) fn text(&self, variable: &Variable) -> Option<&str> {
+        let text = self.texts.get(&variable.name.to_ascii_lowercase());
+        text.map(String::as_str)
+    }
+
     /// Whether a variable has a value of its own.
     pub(super) fn is_set(&self, variable: &Variable) -> bool {
-        self.values.text(variable).is_some()
+        self.text(variable).is_some()
     }
 
     pub(super) fn problem(&mut self, mut problem: Problem) {
@@ -93,33 +94,28 @@ impl Checker {
     pub(super) fn optional<T>(
         &mut self,
         variable: &Variable,
-        raw: Option<String>,
         accepted: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        let text = raw.unwrap_or_else(|| variable.default.to_owned());
+        let text = self.text(variable).unwrap_or(variable.default);
         if text.is_empty() {
             return None;
         }
-        let parsed = parse(&text);
+        let parsed = parse(text);
         if parsed.is_none() {
-            self.problem(Problem::value(variable, &text, accepted));
+            let problem = Problem::value(variable, text, accepted);
+            self.problem(problem);
         }
         parsed
     }
 
     /// A number within bounds.
-    pub(super) fn number<T>(
-        &mut self,
-        variable: &Variable,
-        raw: Option<String>,
-        range: RangeInclusive<T>,
-    ) -> T
+    pub(super) fn number<T>(&mut self, variable: &Variable, range: RangeInclusive<T>) -> T
     where
         T: FromStr + PartialOrd + Display + Copy,
     {
         let lowest = *range.start();
-        let number = self.optional_number(variable, raw, range);
+        let number = self.optional_number(variable, range);
         number.unwrap_or_else(|| variable.default.parse().unwrap_or(lowest))
     }
 
@@ -127,7 +123,6 @@ impl Checker {
     pub(super) fn optional_number<T>(
         &mut self,
         variable: &Variable,
-        raw: Option<String>,
         range: RangeInclusive<T>,
     ) -> Option<T>
     where
@@ -139,50 +134,36 @@ impl Checker {
             range.end(),
             variable.unit
         );
-        self.optional(variable, raw, &accepted, |text| {
+        self.optional(variable, &accepted, |text| {
             text.parse().ok().filter(|number| range.contains(number))
         })
     }
 
     /// A number of seconds, possibly with a fraction.
-    pub(super) fn seconds(
-        &mut self,
-        variable: &Variable,
-        raw: Option<String>,
-        range: RangeInclusive<f64>,
-    ) -> Duration {
-        Duration::from_secs_f64(self.number(variable, raw, range))
+    pub(super) fn seconds(&mut self, variable: &Variable, range: RangeInclusive<f64>) -> Duration {
+        Duration::from_secs_f64(self.number(variable, range))
     }
 
-    pub(super) fn switch(&mut self, variable: &Variable, raw: Option<String>) -> bool {
-        self.one_of(variable, raw, &SWITCHES)
+    pub(super) fn switch(&mut self, variable: &Variable) -> bool {
+        self.one_of(variable, &SWITCHES)
     }
 
     /// One of several words, in any case.
-    pub(super) fn one_of<T: Copy>(
-        &mut self,
-        variable: &Variable,
-        raw: Option<String>,
-        words: &[(&str, T)],
-    ) -> T {
+    pub(super) fn one_of<T: Copy>(&mut self, variable: &Variable, words: &[(&str, T)]) -> T {
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let find = |text: &str| {
             let mut words = words.iter();
             words.find(|(word, _)| text.eq_ignore_ascii_case(word))
         };
-        let chosen = self.optional(variable, raw, &names.join(", "), find);
+        let chosen = self.optional(variable, &names.join(", "), find);
         let chosen = chosen.or_else(|| find(variable.default));
         chosen.unwrap_or(&words[0]).1
     }
 
     /// Ids separated by commas or spaces.
-    pub(super) fn ids<T: FromStr + Ord>(
-        &mut self,
-        variable: &Variable,
-        raw: Option<String>,
-    ) -> BTreeSet<T> {
+    pub(super) fn ids<T: FromStr + Ord>(&mut self, variable: &Variable) -> BTreeSet<T> {
         let accepted = format!("{}, each 1 to 20 digits", variable.unit);
-        self.optional(variable, raw, &accepted, |text| {
+        self.optional(variable, &accepted, |text| {
             text.split([',', ' '])
                 .map(str::trim)
                 .filter(|item| !item.is_empty())
@@ -193,18 +174,14 @@ impl Checker {
     }
 
     /// A path; a relative one starts at the working directory.
-    pub(super) fn path(&mut self, variable: &Variable, raw: Option<String>) -> PathBuf {
-        let path = self.optional_path(variable, raw);
+    pub(super) fn path(&mut self, variable: &Variable) -> PathBuf {
+        let path = self.optional_path(variable);
         path.unwrap_or_else(|| variable.default.into())
     }
 
     /// A path, for a variable that may be unset.
-    pub(super) fn optional_path(
-        &mut self,
-        variable: &Variable,
-        raw: Option<String>,
-    ) -> Option<PathBuf> {
-        self.optional(variable, raw, "a path", |text| {
+    pub(super) fn optional_path(&mut self, variable: &Variable) -> Option<PathBuf> {
+        self.optional(variable, "a path", |text| {
             (!text.contains('\0')).then(|| PathBuf::from(text))
         })
     }

@@ -3,11 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::check::{Checker, SWITCHES};
 use super::triggers::REPLY_TARGETS;
 use super::variable::{self as var, Variable};
+use clew_context::engine::window::WindowLimits;
 use clew_context::model::{Limits, LinkContext, LoneContext, ThreadSelect};
 
 /// The ages that the caps accept, in minutes: up to ten years; 0 for no limit.
@@ -25,15 +24,6 @@ const LONE_MAX_CHARS: RangeInclusive<u64> = 100..=100_000;
 const FETCH_TIMEOUT_S: RangeInclusive<f64> = 0.05..=60.0;
 /// The bytes in the unit of `WINDOW_MAX_MB`.
 const MEBIBYTE: usize = 1024 * 1024;
-
-/// The window of recent messages, fed by the gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WindowConfig {
-    /// `WINDOW_PER_CHANNEL`: the most messages kept per channel.
-    pub per_channel: usize,
-    /// `WINDOW_MAX_MB` in bytes: the most for all kept messages together.
-    pub max_bytes: usize,
-}
 
 /// A setting that changes what is collected, to be tried out.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,77 +75,37 @@ impl ContextSetting {
     }
 }
 
-#[derive(Default, Deserialize)]
-struct RawContext {
-    thread_context_tail_count: Option<String>,
-    mem_max_msgs: Option<String>,
-    mem_max_chars: Option<String>,
-    mem_max_msg_chars: Option<String>,
-    mem_max_age_min: Option<String>,
-    mem_chain_max_age_min: Option<String>,
-    mem_fetch_timeout_s: Option<String>,
-    mem_max_fetches: Option<String>,
-    mem_max_file_bytes: Option<String>,
-    mem_include_pointed_apps: Option<String>,
-    link_context: Option<String>,
-    lone_context: Option<String>,
-    lone_max_chars: Option<String>,
-    thread_select: Option<String>,
-}
-
 pub(super) fn read_limits(check: &mut Checker) -> Limits {
-    let raw: RawContext = check.raw();
     let follows = check.source(&var::MEM_CHAIN_MAX_AGE_MIN).name == var::MEM_MAX_AGE_MIN.name;
-    let mut age = |variable, text| {
-        let minutes = check.number(variable, text, AGE_MIN);
+    let mut age = |variable| {
+        let minutes = check.number(variable, AGE_MIN);
         (minutes > 0).then(|| Duration::from_mins(minutes))
     };
-    let max_age = age(&var::MEM_MAX_AGE_MIN, raw.mem_max_age_min);
+    let max_age = age(&var::MEM_MAX_AGE_MIN);
     let max_chain_age = if follows {
         max_age
     } else {
-        age(&var::MEM_CHAIN_MAX_AGE_MIN, raw.mem_chain_max_age_min)
+        age(&var::MEM_CHAIN_MAX_AGE_MIN)
     };
-    let mut count = |variable, text, range| {
-        let number: u64 = check.number(variable, text, range);
+    let mut count = |variable, range| {
+        let number: u64 = check.number(variable, range);
         usize::try_from(number).unwrap_or(usize::MAX)
     };
     let limits = Limits {
-        tail: count(
-            &var::THREAD_CONTEXT_TAIL_COUNT,
-            raw.thread_context_tail_count,
-            TAIL,
-        ),
-        max_msgs: count(&var::MEM_MAX_MSGS, raw.mem_max_msgs, MAX_MSGS),
-        max_chars: count(&var::MEM_MAX_CHARS, raw.mem_max_chars, MAX_CHARS),
-        max_msg_chars: count(
-            &var::MEM_MAX_MSG_CHARS,
-            raw.mem_max_msg_chars,
-            MAX_MSG_CHARS,
-        ),
-        max_fetches: count(&var::MEM_MAX_FETCHES, raw.mem_max_fetches, MAX_FETCHES),
-        lone_max_chars: count(&var::LONE_MAX_CHARS, raw.lone_max_chars, LONE_MAX_CHARS),
+        tail: count(&var::THREAD_CONTEXT_TAIL_COUNT, TAIL),
+        max_msgs: count(&var::MEM_MAX_MSGS, MAX_MSGS),
+        max_chars: count(&var::MEM_MAX_CHARS, MAX_CHARS),
+        max_msg_chars: count(&var::MEM_MAX_MSG_CHARS, MAX_MSG_CHARS),
+        max_fetches: count(&var::MEM_MAX_FETCHES, MAX_FETCHES),
+        lone_max_chars: count(&var::LONE_MAX_CHARS, LONE_MAX_CHARS),
         max_age,
         max_chain_age,
-        fetch_timeout: check.seconds(
-            &var::MEM_FETCH_TIMEOUT_S,
-            raw.mem_fetch_timeout_s,
-            FETCH_TIMEOUT_S,
-        ),
-        max_file_bytes: check.number(
-            &var::MEM_MAX_FILE_BYTES,
-            raw.mem_max_file_bytes,
-            MAX_FILE_BYTES,
-        ),
-        include_pointed_apps: check
-            .switch(&var::MEM_INCLUDE_POINTED_APPS, raw.mem_include_pointed_apps),
-        link_context: read_link_context(check, raw.link_context),
-        lone_context: check.one_of(&var::LONE_CONTEXT, raw.lone_context, LoneContext::CHOICES),
-        thread_select: check.one_of(
-            &var::THREAD_SELECT,
-            raw.thread_select,
-            ThreadSelect::CHOICES,
-        ),
+        fetch_timeout: check.seconds(&var::MEM_FETCH_TIMEOUT_S, FETCH_TIMEOUT_S),
+        max_file_bytes: check.number(&var::MEM_MAX_FILE_BYTES, MAX_FILE_BYTES),
+        include_pointed_apps: check.switch(&var::MEM_INCLUDE_POINTED_APPS),
+        link_context: read_link_context(check),
+        lone_context: check.one_of(&var::LONE_CONTEXT, LoneContext::CHOICES),
+        thread_select: check.one_of(&var::THREAD_SELECT, ThreadSelect::CHOICES),
     };
     if limits.tail > limits.max_msgs {
         check.warn("THREAD_CONTEXT_TAIL_COUNT is above MEM_MAX_MSGS, which holds");
@@ -163,26 +113,19 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
     limits
 }
 
-fn read_link_context(check: &mut Checker, raw: Option<String>) -> LinkContext {
+fn read_link_context(check: &mut Checker) -> LinkContext {
     let accepted = format!(
         "two numbers from 0 to {}, such as 3,1 (messages before and after)",
         LinkContext::MOST
     );
-    let context = check.optional(&var::LINK_CONTEXT, raw, &accepted, LinkContext::parse);
+    let context = check.optional(&var::LINK_CONTEXT, &accepted, LinkContext::parse);
     context.unwrap_or_else(|| Limits::default().link_context)
 }
 
-#[derive(Default, Deserialize)]
-struct RawWindow {
-    window_per_channel: Option<String>,
-    window_max_mb: Option<String>,
-}
-
-pub(super) fn read_window(check: &mut Checker) -> WindowConfig {
-    let raw: RawWindow = check.raw();
-    let mebibytes = check.number(&var::WINDOW_MAX_MB, raw.window_max_mb, 1..=4_095);
-    WindowConfig {
-        per_channel: check.number(&var::WINDOW_PER_CHANNEL, raw.window_per_channel, 0..=10_000),
+pub(super) fn read_window(check: &mut Checker) -> WindowLimits {
+    let mebibytes = check.number(&var::WINDOW_MAX_MB, 1..=4_095);
+    WindowLimits {
+        per_channel: check.number(&var::WINDOW_PER_CHANNEL, 0..=10_000),
         max_bytes: MEBIBYTE.saturating_mul(mebibytes),
     }
 }

@@ -1,7 +1,5 @@
 //! The connection to Discord.
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::{Endpoint, variable as var};
 use clew_context::model::Secret;
@@ -32,49 +30,31 @@ pub enum MessageContent {
     Off,
 }
 
-#[derive(Default, Deserialize)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "envy takes the variables' names from the fields"
-)]
-struct RawDiscord {
-    discord_token: Option<String>,
-    discord_api_url: Option<String>,
-    discord_gateway_url: Option<String>,
-    discord_message_content: Option<String>,
-    discord_members_intent: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> DiscordConfig {
-    let raw: RawDiscord = check.raw();
     DiscordConfig {
         token: check.optional(
             &var::DISCORD_TOKEN,
-            raw.discord_token,
             "the token as the developer portal shows it, without spaces",
             token,
         ),
         api: check.optional(
             &var::DISCORD_API_URL,
-            raw.discord_api_url,
             "http://host:port or https://host:port without a path",
             |text| bare(text, &["http", "https"]),
         ),
         gateway: check.optional(
             &var::DISCORD_GATEWAY_URL,
-            raw.discord_gateway_url,
             "ws://host:port or wss://host:port without a path",
             |text| bare(text, &["ws", "wss"]),
         ),
         message_content: check.one_of(
             &var::DISCORD_MESSAGE_CONTENT,
-            raw.discord_message_content,
             &[
                 ("required", MessageContent::Required),
                 ("off", MessageContent::Off),
             ],
         ),
-        members_intent: check.switch(&var::DISCORD_MEMBERS_INTENT, raw.discord_members_intent),
+        members_intent: check.switch(&var::DISCORD_MEMBERS_INTENT),
     }
 }
 

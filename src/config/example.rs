@@ -1,7 +1,5 @@
 //! The text of `.env.example`, generated from the table.
 
-use std::fmt::Write;
-
 use super::{VARIABLES, Variable};
 
 const HEAD: &str = "\
@@ -18,31 +16,16 @@ pub fn example() -> String {
     for variable in VARIABLES {
         if group != Some(variable.group) {
             group = Some(variable.group);
-            push(
-                &mut text,
-                format_args!("\n# {}\n\n", variable.group.title()),
-            );
+            text.push_str(&format!("\n# {}\n\n", variable.group.title()));
         }
-        entry(&mut text, variable);
+        let Variable {
+            name,
+            default,
+            unit,
+            about,
+            ..
+        } = variable;
+        text.push_str(&format!("# {about} ({unit})\n#{name}={default}\n"));
     }
     text
-}
-
-fn entry(text: &mut String, variable: &Variable) {
-    let Variable {
-        name,
-        default,
-        unit,
-        about,
-        ..
-    } = variable;
-    push(
-        text,
-        format_args!("# {about} ({unit})\n#{name}={default}\n"),
-    );
-}
-
-fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = text.write_fmt(line);
 }

@@ -22,9 +22,9 @@ pub struct FallbackConfig {
 }
 
 /// Problems name an entry by its number and never show its text, which may hold a key.
-pub(super) fn read(check: &mut Checker, servers: Option<String>) -> Vec<FallbackConfig> {
-    let text = servers.unwrap_or_default();
+pub(super) fn read(check: &mut Checker) -> Vec<FallbackConfig> {
     let variable = &var::LLM_FALLBACKS;
+    let text = check.text(variable).unwrap_or_default().to_owned();
     let mut fallbacks = Vec::new();
     for (number, entry) in numbered(&text) {
         let Some(fallback) = fallback(entry) else {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::fallbacks::{self, FallbackConfig};
 use super::problem::Problem;
@@ -44,59 +42,27 @@ pub struct LlmConfig {
     pub vision: Vision,
 }
 
-#[derive(Default, Deserialize)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "envy takes the variables' names from the fields"
-)]
-struct RawLlm {
-    llm_base_url: Option<String>,
-    llm_api_key: Option<String>,
-    llm_model: Option<String>,
-    llm_fallbacks: Option<String>,
-    llm_timeout_s: Option<String>,
-    llm_context_tokens: Option<String>,
-    llm_max_output_tokens: Option<String>,
-    llm_temperature: Option<String>,
-    llm_vision: Option<String>,
-}
-
 /// None without `LLM_BASE_URL`; the other variables are checked all the same.
 pub(super) fn read(check: &mut Checker) -> Option<LlmConfig> {
-    let raw: RawLlm = check.raw();
-    let asked = raw.llm_base_url.is_some();
-    let model = raw.llm_model;
+    let asked = check.is_set(&var::LLM_BASE_URL);
+    let model = check.text(&var::LLM_MODEL).map(str::to_owned);
     let base_url = check.optional(
         &var::LLM_BASE_URL,
-        raw.llm_base_url,
         "http://host:port/v1 or https://host/v1: the address before /chat/completions, \
          without query, user name and password",
         base_url,
     );
-    let timeout = check.seconds(
-        &var::LLM_TIMEOUT_S,
-        raw.llm_timeout_s,
-        1.0..=LONGEST_TIMEOUT_S,
-    );
-    let context_tokens = check.optional_number(
-        &var::LLM_CONTEXT_TOKENS,
-        raw.llm_context_tokens,
-        512..=100_000_000,
-    );
-    let max_output_tokens = check.number(
-        &var::LLM_MAX_OUTPUT_TOKENS,
-        raw.llm_max_output_tokens,
-        1..=1_000_000,
-    );
-    let temperature = check.optional_number(&var::LLM_TEMPERATURE, raw.llm_temperature, 0.0..=2.0);
-    let vision = check.one_of(&var::LLM_VISION, raw.llm_vision, &VISIONS);
+    let timeout = check.seconds(&var::LLM_TIMEOUT_S, 1.0..=LONGEST_TIMEOUT_S);
+    let context_tokens = check.optional_number(&var::LLM_CONTEXT_TOKENS, 512..=100_000_000);
+    let max_output_tokens = check.number(&var::LLM_MAX_OUTPUT_TOKENS, 1..=1_000_000);
+    let temperature = check.optional_number(&var::LLM_TEMPERATURE, 0.0..=2.0);
+    let vision = check.one_of(&var::LLM_VISION, &VISIONS);
     let api_key = check.optional(
         &var::LLM_API_KEY,
-        raw.llm_api_key,
         "a key of printable ASCII without spaces",
         key,
     );
-    let fallbacks = fallbacks::read(check, raw.llm_fallbacks);
+    let fallbacks = fallbacks::read(check);
     warn_about_form(check, asked, base_url.as_ref());
     if context_tokens.is_some_and(|all| all <= max_output_tokens) {
         let (all, answer) = (&var::LLM_CONTEXT_TOKENS, &var::LLM_MAX_OUTPUT_TOKENS);

@@ -1,6 +1,5 @@
 //! The readable log.
 
-use serde::Deserialize;
 use tracing::level_filters::LevelFilter;
 
 use super::check::Checker;
@@ -27,15 +26,8 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Default, Deserialize)]
-struct RawLog {
-    debug: Option<String>,
-    log_format: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> LogConfig {
-    let raw: RawLog = check.raw();
-    let debug = check.switch(&var::DEBUG, raw.debug);
+    let debug = check.switch(&var::DEBUG);
     let level = if debug {
         LevelFilter::DEBUG
     } else {
@@ -43,7 +35,6 @@ pub(super) fn read(check: &mut Checker) -> LogConfig {
     };
     let format = check.one_of(
         &var::LOG_FORMAT,
-        raw.log_format,
         &[("text", LogFormat::Text), ("json", LogFormat::Json)],
     );
     LogConfig {

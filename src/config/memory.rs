@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::{store, variable as var};
 use clew_store::model::{ScopeKind, StoreAddress};
 
+/// The longest rolling window, in seconds: ten years.
+const LONGEST_WINDOW_S: u64 = 10 * 366 * 24 * 60 * 60;
 /// The most messages from earlier runs that one conversation loads.
 const MOST_LOADED: usize = 100;
 /// The largest `RECALL_MESSAGES`.
@@ -68,80 +68,33 @@ pub struct MemoryConfig {
     pub max_log_bytes: Option<u64>,
 }
 
-#[derive(Default, Deserialize)]
-struct RawMemory {
-    max_context_messages: Option<String>,
-    max_context_chars: Option<String>,
-    load_past_conversations: Option<String>,
-    recall_messages: Option<String>,
-    in_memory_context_only: Option<String>,
-    agents_dir: Option<String>,
-    default_agent: Option<String>,
-    memory_learn: Option<String>,
-    max_user_memory: Option<String>,
-    max_server_memory: Option<String>,
-    memory_save_interval: Option<String>,
-    user_profile_dir: Option<String>,
-    server_profile_dir: Option<String>,
-    dm_logs_dir: Option<String>,
-    max_conversation_log_size: Option<String>,
-    tts_prefs_file: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> MemoryConfig {
-    let raw: RawMemory = check.raw();
     let (store, scope) = store::read(check);
-    check.optional_path(&var::TTS_PREFS_FILE, raw.tts_prefs_file);
+    check.optional_path(&var::TTS_PREFS_FILE);
     let memory = MemoryConfig {
         store,
         scope,
-        rolling_window: store::rolling_window(check),
-        max_context_messages: check.number(
-            &var::MAX_CONTEXT_MESSAGES,
-            raw.max_context_messages,
-            0..=1_000,
+        rolling_window: Duration::from_secs(
+            check.number(&var::CONTEXT_ROLLING_WINDOW_S, 1..=LONGEST_WINDOW_S),
         ),
-        max_context_chars: check.number(
-            &var::MAX_CONTEXT_CHARS,
-            raw.max_context_chars,
-            100..=1_000_000,
-        ),
-        load_past: check.number(
-            &var::LOAD_PAST_CONVERSATIONS,
-            raw.load_past_conversations,
-            0..=MOST_LOADED,
-        ),
-        recall: check.number(
-            &var::RECALL_MESSAGES,
-            raw.recall_messages,
-            0..=MOST_RECALLED,
-        ),
-        in_memory_only: check.switch(&var::IN_MEMORY_CONTEXT_ONLY, raw.in_memory_context_only),
-        retention: store::retention(check),
-        receipts: store::receipts(check),
-        guild_retention: store::guild_retention(check),
-        agents_dir: check.path(&var::AGENTS_DIR, raw.agents_dir),
-        default_agent: check.switch(&var::DEFAULT_AGENT, raw.default_agent),
-        learn: check.one_of(
-            &var::MEMORY_LEARN,
-            raw.memory_learn,
-            &[("off", false), ("model", true)],
-        ),
-        max_user_facts: check.number(&var::MAX_USER_MEMORY, raw.max_user_memory, 0..=1_000),
-        max_server_facts: check.number(&var::MAX_SERVER_MEMORY, raw.max_server_memory, 0..=10_000),
-        save_interval: check.seconds(
-            &var::MEMORY_SAVE_INTERVAL,
-            raw.memory_save_interval,
-            1.0..=LONGEST_SAVE_INTERVAL_S,
-        ),
-        user_profile_dir: check.path(&var::USER_PROFILE_DIR, raw.user_profile_dir),
-        server_profile_dir: check.path(&var::SERVER_PROFILE_DIR, raw.server_profile_dir),
-        dm_logs_dir: check.optional_path(&var::DM_LOGS_DIR, raw.dm_logs_dir),
-        max_log_bytes: check.optional_number(
-            &var::MAX_CONVERSATION_LOG_SIZE,
-            raw.max_conversation_log_size,
-            1..=LARGEST_LOG,
-        ),
+        max_context_messages: check.number(&var::MAX_CONTEXT_MESSAGES, 0..=1_000),
+        max_context_chars: check.number(&var::MAX_CONTEXT_CHARS, 100..=1_000_000),
+        load_past: check.number(&var::LOAD_PAST_CONVERSATIONS, 0..=MOST_LOADED),
+        recall: check.number(&var::RECALL_MESSAGES, 0..=MOST_RECALLED),
+        in_memory_only: check.switch(&var::IN_MEMORY_CONTEXT_ONLY),
+        retention: store::days(check, &var::RETENTION_DAYS),
+        receipts: store::days(check, &var::RECEIPT_DAYS),
+        guild_retention: store::days(check, &var::GUILD_RETENTION_DAYS).unwrap_or_default(),
+        agents_dir: check.path(&var::AGENTS_DIR),
+        default_agent: check.switch(&var::DEFAULT_AGENT),
+        learn: check.one_of(&var::MEMORY_LEARN, &[("off", false), ("model", true)]),
+        max_user_facts: check.number(&var::MAX_USER_MEMORY, 0..=1_000),
+        max_server_facts: check.number(&var::MAX_SERVER_MEMORY, 0..=10_000),
+        save_interval: check.seconds(&var::MEMORY_SAVE_INTERVAL, 1.0..=LONGEST_SAVE_INTERVAL_S),
+        user_profile_dir: check.path(&var::USER_PROFILE_DIR),
+        server_profile_dir: check.path(&var::SERVER_PROFILE_DIR),
+        dm_logs_dir: check.optional_path(&var::DM_LOGS_DIR),
+        max_log_bytes: check.optional_number(&var::MAX_CONVERSATION_LOG_SIZE, 1..=LARGEST_LOG),
     };
     warn_about_odd(check, &memory);
     memory

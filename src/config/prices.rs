@@ -1,7 +1,5 @@
 //! What the models' tokens cost: `LLM_PRICES`.
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::variable as var;
 use crate::model::{ModelPrice, Price, Prices};
@@ -9,14 +7,8 @@ use crate::model::{ModelPrice, Price, Prices};
 const ACCEPTED: &str = "the prices of a million tokens of prompts and of answers, such as \
     0.15/0.6, for every model, and MODEL=IN/OUT for those that differ; a comma between them";
 
-#[derive(Default, Deserialize)]
-struct RawPrices {
-    llm_prices: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> Prices {
-    let raw: RawPrices = check.raw();
-    let prices = check.optional(&var::LLM_PRICES, raw.llm_prices, ACCEPTED, parse);
+    let prices = check.optional(&var::LLM_PRICES, ACCEPTED, parse);
     prices.unwrap_or_default()
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::variable::Shown;
 use super::{Config, Endpoint, Variable};
+use crate::model::cut;
 use crate::model::without_keys;
 use clew_store::model::StoreAddress;
 
@@ -17,15 +18,14 @@ const SHOWN_CHARS: usize = 80;
 pub struct ConfigErrors {
     /// At least one.
     pub problems: Vec<Problem>,
-    /// What else is odd: a misspelt name is often the cause.
-    pub warnings: Vec<String>,
     /// The settings with nothing, or some value of its type, in place of each that cannot
     /// be used: to look at the others, never to run with.
     pub rest: Box<Config>,
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{subject} {shown}; accepted: {accepted}")]
 pub struct Problem {
     /// The variable, or the place in `.env`.
     pub subject: String,
@@ -48,25 +48,19 @@ impl Problem {
         }
     }
 
-    /// A value that a variable does not accept.
+    /// A value that a variable does not accept, of a secret only that it is set.
     pub(super) fn value(variable: &Variable, value: &str, accepted: impl Into<String>) -> Self {
-        Self::new(variable.name, shown_value(variable, value), accepted)
+        let shown = show(variable, value).map(|shown| format!("is {shown:?}"));
+        Self::new(
+            variable.name,
+            shown.as_deref().unwrap_or("is [set]"),
+            accepted,
+        )
     }
 
     /// A required variable that is not set.
     pub(super) fn missing(variable: &Variable, accepted: impl Into<String>) -> Self {
         Self::new(variable.name, "is not set", accepted)
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            subject,
-            shown,
-            accepted,
-        } = self;
-        write!(f, "{subject} {shown}; accepted: {accepted}")
     }
 }
 
@@ -76,18 +70,10 @@ impl fmt::Display for ConfigErrors {
         for problem in &self.problems {
             write!(f, "\n  {problem}")?;
         }
-        for warning in &self.warnings {
+        for warning in self.rest.warnings() {
             write!(f, "\n  note: {warning}")?;
         }
         Ok(())
-    }
-}
-
-/// `is "value"`, quoted and cut, or only that a secret is set.
-fn shown_value(variable: &Variable, value: &str) -> String {
-    match show(variable, value) {
-        Some(shown) => format!("is {shown:?}"),
-        None => "is [set]".to_owned(),
     }
 }
 
@@ -106,7 +92,7 @@ pub(super) fn show(variable: &Variable, value: &str) -> Option<String> {
             Err(_) => (!value.starts_with("postgres")).then(|| value.to_owned()),
         },
     };
-    shown.map(|text| cut(&without_keys(&text)))
+    shown.map(|text| cut(&without_keys(&text), SHOWN_CHARS, "..."))
 }
 
 /// Whether it is an address without a login.
@@ -120,12 +106,4 @@ fn are_servers(value: &str) -> bool {
         let mut words = entry.split_whitespace();
         words.next().is_none_or(is_server) && words.count() <= 1
     })
-}
-
-/// Cuts a long text.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::variable as var;
 use crate::model::RunBounds;
@@ -20,23 +18,12 @@ pub struct RunConfig {
     pub bounds: RunBounds,
 }
 
-#[derive(Default, Deserialize)]
-struct RawRuns {
-    max_agent_runs: Option<String>,
-    agent_run_max_tokens: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> RunConfig {
-    let raw: RawRuns = check.raw();
     RunConfig {
-        most: check.number(&var::MAX_AGENT_RUNS, raw.max_agent_runs, 0..=1_000),
+        most: check.number(&var::MAX_AGENT_RUNS, 0..=1_000),
         bounds: RunBounds {
             time: RUN_TIME,
-            max_tokens: check.number(
-                &var::AGENT_RUN_MAX_TOKENS,
-                raw.agent_run_max_tokens,
-                1..=1_000_000_000,
-            ),
+            max_tokens: check.number(&var::AGENT_RUN_MAX_TOKENS, 1..=1_000_000_000),
         },
     }
 }

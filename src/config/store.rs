@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
+use super::Variable;
 use super::check::Checker;
 use super::problem::Problem;
 use super::variable as var;
@@ -11,8 +10,6 @@ use clew_store::model::{ScopeKind, StoreAddress};
 
 /// The longest time that a setting in days accepts: a century.
 const LONGEST_DAYS: u64 = 36_500;
-/// The longest rolling window, in seconds: ten years.
-const LONGEST_WINDOW_S: u64 = 10 * 366 * 24 * 60 * 60;
 /// The values of `CONTEXT_SCOPE`, the default first.
 const SCOPES: [(&str, ScopeKind); 3] = [
     ("member", ScopeKind::Member),
@@ -20,26 +17,12 @@ const SCOPES: [(&str, ScopeKind); 3] = [
     ("user", ScopeKind::User),
 ];
 
-#[derive(Default, Deserialize)]
-struct RawStore {
-    context_store: Option<String>,
-    context_scope: Option<String>,
-    context_rolling_window_s: Option<String>,
-    retention_days: Option<String>,
-    guild_retention_days: Option<String>,
-    receipt_days: Option<String>,
-}
-
 /// `CONTEXT_STORE` and `CONTEXT_SCOPE`, which must fit each other.
 pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
-    let raw: RawStore = check.raw();
-    let store = check.optional(
-        &var::CONTEXT_STORE,
-        raw.context_store,
-        StoreAddress::FORMS,
-        |text| text.parse().ok(),
-    );
-    let scope = check.one_of(&var::CONTEXT_SCOPE, raw.context_scope, &SCOPES);
+    let store = check.optional(&var::CONTEXT_STORE, StoreAddress::FORMS, |text| {
+        text.parse().ok()
+    });
+    let scope = check.one_of(&var::CONTEXT_SCOPE, &SCOPES);
     match &store {
         Some(StoreAddress::Postgres(url)) if !cfg!(feature = "postgres") => {
             check.problem(Problem::value(
@@ -63,42 +46,10 @@ pub(super) fn read(check: &mut Checker) -> (StoreAddress, ScopeKind) {
     (store, scope)
 }
 
-/// `CONTEXT_ROLLING_WINDOW_S`.
-pub(super) fn rolling_window(check: &mut Checker) -> Duration {
-    let raw: RawStore = check.raw();
-    Duration::from_secs(check.number(
-        &var::CONTEXT_ROLLING_WINDOW_S,
-        raw.context_rolling_window_s,
-        1..=LONGEST_WINDOW_S,
-    ))
-}
-
-/// `RETENTION_DAYS`; none if data is kept indefinitely.
-pub(super) fn retention(check: &mut Checker) -> Option<Duration> {
-    let raw: RawStore = check.raw();
-    let days = check.number(&var::RETENTION_DAYS, raw.retention_days, 0..=LONGEST_DAYS);
-    (days > 0).then(|| days_long(days))
-}
-
-/// `RECEIPT_DAYS`; none if no receipts are kept.
-pub(super) fn receipts(check: &mut Checker) -> Option<Duration> {
-    let raw: RawStore = check.raw();
-    let days = check.number(&var::RECEIPT_DAYS, raw.receipt_days, 0..=LONGEST_DAYS);
-    (days > 0).then(|| days_long(days))
-}
-
-/// `GUILD_RETENTION_DAYS`.
-pub(super) fn guild_retention(check: &mut Checker) -> Duration {
-    let raw: RawStore = check.raw();
-    days_long(check.number(
-        &var::GUILD_RETENTION_DAYS,
-        raw.guild_retention_days,
-        0..=LONGEST_DAYS,
-    ))
-}
-
-const fn days_long(days: u64) -> Duration {
-    Duration::from_hours(days * 24)
+/// A span of days; none for none.
+pub(super) fn days(check: &mut Checker, variable: &Variable) -> Option<Duration> {
+    let days: u64 = check.number(variable, 0..=LONGEST_DAYS);
+    (days > 0).then(|| Duration::from_hours(days * 24))
 }
 
 fn word(scope: ScopeKind) -> &'static str {

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clew_context::model::Secret;
-use serde::Deserialize;
 
 use super::check::Checker;
 use super::endpoint::Endpoint;
@@ -62,35 +61,16 @@ pub enum TelemetryIds {
     Keyed,
 }
 
-#[derive(Default, Deserialize)]
-struct RawTelemetry {
-    telemetry_dir: Option<String>,
-    telemetry_keep_days: Option<String>,
-    telemetry_ids: Option<String>,
-    mem_log_subsys: Option<String>,
-    metrics_addr: Option<String>,
-    otel_exporter_otlp_endpoint: Option<String>,
-    otel_exporter_otlp_headers: Option<String>,
-    state_dir: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
-    let raw: RawTelemetry = check.raw();
-    let keep_days = check.number(
-        &var::TELEMETRY_KEEP_DAYS,
-        raw.telemetry_keep_days,
-        0..=36_500,
-    );
+    let keep_days = check.number(&var::TELEMETRY_KEEP_DAYS, 0..=36_500);
     let endpoint = check.optional(
         &var::OTEL_EXPORTER_OTLP_ENDPOINT,
-        raw.otel_exporter_otlp_endpoint,
         "http://host:port or https://host: the address before /v1/traces, without query, user name \
          and password",
         |text| Endpoint::parse(text, &["http", "https"]),
     );
     let headers = check.optional(
         &var::OTEL_EXPORTER_OTLP_HEADERS,
-        raw.otel_exporter_otlp_headers,
         "name=value pairs separated by commas, as HTTP headers can be",
         headers,
     );
@@ -107,11 +87,10 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
         ));
     }
     TelemetryConfig {
-        dir: check.path(&var::TELEMETRY_DIR, raw.telemetry_dir),
+        dir: check.path(&var::TELEMETRY_DIR),
         keep_days: (keep_days > 0).then_some(keep_days),
         ids: check.one_of(
             &var::TELEMETRY_IDS,
-            raw.telemetry_ids,
             &[
                 ("plain", TelemetryIds::Plain),
                 ("keyed", TelemetryIds::Keyed),
@@ -120,7 +99,6 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
         context_subsys: check
             .optional(
                 &var::MEM_LOG_SUBSYS,
-                raw.mem_log_subsys,
                 "lower-case letters, digits, `_` and dots, at most 32, and not the name of another \
                  subsystem",
                 subsys,
@@ -128,7 +106,6 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
             .unwrap_or_default(),
         metrics: check.optional(
             &var::METRICS_ADDR,
-            raw.metrics_addr,
             "an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464",
             |text| text.parse().ok(),
         ),
@@ -149,12 +126,6 @@ fn headers(text: &str) -> Option<Vec<(String, Secret)>> {
         fits.then(|| (name.to_owned(), Secret::new(value)))
     });
     pairs.collect()
-}
-
-/// `STATE_DIR`.
-pub(super) fn state_dir(check: &mut Checker) -> PathBuf {
-    let raw: RawTelemetry = check.raw();
-    check.path(&var::STATE_DIR, raw.state_dir)
 }
 
 /// The form that `telemetry/schema.json` requires of every subsystem's name. What is called

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::variable as var;
 
@@ -37,29 +35,9 @@ pub struct ToolOutputConfig {
     pub resume: bool,
 }
 
-#[derive(Default, Deserialize)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "they are the variables' names in lower case"
-)]
-struct RawTools {
-    tool_max_rounds: Option<String>,
-    tool_output_dir: Option<String>,
-    tool_output_resume: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> ToolConfig {
-    let raw: RawTools = check.raw();
     ToolConfig {
-        max_rounds: check.number(&var::TOOL_MAX_ROUNDS, raw.tool_max_rounds, 0..=50),
+        max_rounds: check.number(&var::TOOL_MAX_ROUNDS, 0..=50),
         timeout: TIMEOUT,
-    }
-}
-
-pub(super) fn read_outputs(check: &mut Checker) -> ToolOutputConfig {
-    let raw: RawTools = check.raw();
-    ToolOutputConfig {
-        dir: check.path(&var::TOOL_OUTPUT_DIR, raw.tool_output_dir),
-        resume: check.switch(&var::TOOL_OUTPUT_RESUME, raw.tool_output_resume),
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::variable as var;
 use clew_context::model::{Proxies, ProxyId, ReplyTarget, TriggerRules};
@@ -27,23 +25,13 @@ const PROXY_HOLD: Duration = Duration::from_millis(1_500);
 /// Turns in a row for other bots.
 const MAX_BOT_TURNS: usize = 3;
 
-#[derive(Default, Deserialize)]
-struct RawTriggers {
-    mention_only: Option<String>,
-    auto_reply_channels: Option<String>,
-    reply_to_bots: Option<String>,
-    thread_reply_target: Option<String>,
-    proxy_apps: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> TriggerRules {
-    let raw: RawTriggers = check.raw();
     let triggers = TriggerRules {
-        mention_only: check.switch(&var::MENTION_ONLY, raw.mention_only),
-        auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS, raw.auto_reply_channels),
-        reply_to_bots: check.switch(&var::REPLY_TO_BOTS, raw.reply_to_bots),
+        mention_only: check.switch(&var::MENTION_ONLY),
+        auto_reply_channels: check.ids(&var::AUTO_REPLY_CHANNELS),
+        reply_to_bots: check.switch(&var::REPLY_TO_BOTS),
         max_bot_turns: MAX_BOT_TURNS,
-        proxies: proxies(check, raw.proxy_apps),
+        proxies: proxies(check),
         proxy_hold: PROXY_HOLD,
     };
     if triggers.mention_only && !triggers.auto_reply_channels.is_empty() {
@@ -52,7 +40,7 @@ pub(super) fn read(check: &mut Checker) -> TriggerRules {
     triggers
 }
 
-fn proxies(check: &mut Checker, raw: Option<String>) -> Proxies {
+fn proxies(check: &mut Checker) -> Proxies {
     let names: Vec<&str> = PROXIES.iter().map(|(name, _)| *name).collect();
     let names = names.join(", ");
     let accepted = format!("{names}, or ids of applications or webhooks, each 1 to 20 digits");
@@ -64,18 +52,9 @@ fn proxies(check: &mut Checker, raw: Option<String>) -> Proxies {
             .map(|(_, id)| *id)
             .or_else(|| item.parse().ok())
     };
-    let listed = check.optional(&var::PROXY_APPS, raw, &accepted, |text| {
+    let listed = check.optional(&var::PROXY_APPS, &accepted, |text| {
         let items = text.split([',', ' ']).filter(|item| !item.is_empty());
         items.map(read).collect()
     });
     listed.unwrap_or_default()
-}
-
-pub(super) fn reply_target(check: &mut Checker) -> ReplyTarget {
-    let raw: RawTriggers = check.raw();
-    check.one_of(
-        &var::THREAD_REPLY_TARGET,
-        raw.thread_reply_target,
-        &REPLY_TARGETS,
-    )
 }

@@ -3,8 +3,6 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::check::Checker;
 use super::variable as var;
 use crate::model::TokenLimits;
@@ -47,53 +45,23 @@ pub struct AnswerConfig {
     pub receipt_button: bool,
 }
 
-#[derive(Default, Deserialize)]
-struct RawTurns {
-    turn_queue_per_channel: Option<String>,
-    max_concurrent_turns: Option<String>,
-    user_turns_per_min: Option<String>,
-    tokens_per_day: Option<String>,
-    shutdown_timeout_s: Option<String>,
-    catch_up_min: Option<String>,
-    catch_up_max_fetches: Option<String>,
-    answer_max_messages: Option<String>,
-    receipt_button: Option<String>,
-}
-
 pub(super) fn read(check: &mut Checker) -> TurnConfig {
-    let raw: RawTurns = check.raw();
-    let per_minute = check.number(&var::USER_TURNS_PER_MIN, raw.user_turns_per_min, 0..=1_000);
+    let per_minute = check.number(&var::USER_TURNS_PER_MIN, 0..=1_000);
     TurnConfig {
-        queue_per_channel: check.number(
-            &var::TURN_QUEUE_PER_CHANNEL,
-            raw.turn_queue_per_channel,
-            0..=100,
-        ),
-        max_concurrent: check.number(
-            &var::MAX_CONCURRENT_TURNS,
-            raw.max_concurrent_turns,
-            1..=10_000,
-        ),
+        queue_per_channel: check.number(&var::TURN_QUEUE_PER_CHANNEL, 0..=100),
+        max_concurrent: check.number(&var::MAX_CONCURRENT_TURNS, 1..=10_000),
         user_per_minute: NonZeroU32::new(per_minute),
-        tokens: tokens(check, raw.tokens_per_day),
-        shutdown_timeout: check.seconds(
-            &var::SHUTDOWN_TIMEOUT_S,
-            raw.shutdown_timeout_s,
-            0.0..=600.0,
-        ),
+        tokens: tokens(check),
+        shutdown_timeout: check.seconds(&var::SHUTDOWN_TIMEOUT_S, 0.0..=600.0),
         catch_up: CatchUpConfig {
-            within: Duration::from_mins(check.number(&var::CATCH_UP_MIN, raw.catch_up_min, 0..=30)),
-            max_fetches: check.number(
-                &var::CATCH_UP_MAX_FETCHES,
-                raw.catch_up_max_fetches,
-                1..=10_000,
-            ),
+            within: Duration::from_mins(check.number(&var::CATCH_UP_MIN, 0..=30)),
+            max_fetches: check.number(&var::CATCH_UP_MAX_FETCHES, 1..=10_000),
         },
     }
 }
 
 /// A person's and a server's limit of tokens, of which 0 is none.
-fn tokens(check: &mut Checker, raw: Option<String>) -> TokenLimits {
+fn tokens(check: &mut Checker) -> TokenLimits {
     let accepted = format!("a person's and a server's, each from 0 to {MOST_TOKENS}");
     let read = |text: &str| {
         let (user, guild) = text.split_once(',')?;
@@ -104,14 +72,6 @@ fn tokens(check: &mut Checker, raw: Option<String>) -> TokenLimits {
             per_guild: most(limit(guild)?),
         })
     };
-    let limits = check.optional(&var::TOKENS_PER_DAY, raw, &accepted, read);
+    let limits = check.optional(&var::TOKENS_PER_DAY, &accepted, read);
     limits.unwrap_or_default()
-}
-
-pub(super) fn read_answers(check: &mut Checker) -> AnswerConfig {
-    let raw: RawTurns = check.raw();
-    AnswerConfig {
-        max_messages: check.number(&var::ANSWER_MAX_MESSAGES, raw.answer_max_messages, 1..=20),
-        receipt_button: check.switch(&var::RECEIPT_BUTTON, raw.receipt_button),
-    }
 }

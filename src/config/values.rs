@@ -143,12 +143,6 @@ impl Values {
         });
     }
 
-    /// The text of one variable, if it is set.
-    pub(super) fn text(&self, variable: &Variable) -> Option<&str> {
-        let (text, _) = self.texts.get(variable.name)?;
-        Some(text)
-    }
-
     /// All variables that are set, for `envy`.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
         self.texts

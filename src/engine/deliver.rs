@@ -121,6 +121,10 @@ struct Left<'a> {
 }
 
 impl<'a> Left<'a> {
+    const fn new(text: &'a str, open: Option<Fence>) -> Self {
+        Self { text, open }
+    }
+
     /// How much text fits into the next message, in UTF-16 code units.
     fn room(&self) -> usize {
         MAX_MESSAGE_UNITS - CLOSING_UNITS - units(&self.opening())
@@ -144,13 +148,7 @@ impl<'a> Left<'a> {
         let window = first_units(self.text, room);
         let next = self.text[window.len()..].chars().next().unwrap_or(' ');
         if window.trim().is_empty() {
-            return (
-                None,
-                Left {
-                    text: self.text.trim_start(),
-                    open: self.open,
-                },
-            );
+            return (None, Left::new(self.text.trim_start(), self.open));
         }
         let end = cut::best(window, next, self.open.as_ref());
         let kept = window[..end].trim_end();
@@ -158,16 +156,9 @@ impl<'a> Left<'a> {
         let after = &self.text[end..];
         let left = match &open {
             Some(fence) => left_in_code(fence, after),
-            None => Left {
-                text: after_cut(after),
-                open: None,
-            },
+            None => Left::new(after_cut(after), None),
         };
-        let message = Left {
-            text: kept,
-            open: self.open,
-        }
-        .into_message();
+        let message = Left::new(kept, self.open).into_message();
         (Some(message), left)
     }
 }
@@ -182,15 +173,9 @@ fn left_in_code<'a>(fence: &Fence, after: &'a str) -> Left<'a> {
     let line = text.lines().next().unwrap_or_default();
     let beyond = &text[line.len()..];
     if fence.is_closed_by(line) || (beyond.is_empty() && is_ticks(line)) {
-        return Left {
-            text: without_blank_lines(beyond),
-            open: None,
-        };
+        return Left::new(without_blank_lines(beyond), None);
     }
-    Left {
-        text,
-        open: Some(fence.clone()),
-    }
+    Left::new(text, Some(fence.clone()))
 }
 
 /// What follows a cut in prose: a new line keeps its indentation, a continued

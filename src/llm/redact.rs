@@ -1,5 +1,6 @@
 //! Makes a server's message safe to log: servers echo keys and prompts.
 
+use crate::model::cut;
 use clew_context::model::{ChatMessage, Secret};
 
 /// How many characters of a server's message are kept: enough to act on.
@@ -47,7 +48,8 @@ impl<'a> Redactor<'a> {
                 message = message.replace(line, "[prompt]");
             }
         }
-        shorten(&on_one_line(&self.without_echo(&message)))
+        let message = on_one_line(&self.without_echo(&message));
+        cut(&message, MAX_MESSAGE_CHARS, "...")
     }
 }
 
@@ -115,13 +117,6 @@ fn on_one_line(message: &str) -> String {
     let words = message.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     words.join(" ")
-}
-
-fn shorten(message: &str) -> String {
-    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => format!("{}...", &message[..end]),
-        None => message.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 //! [`recovery`](super::recovery) finds out whether it is back. Telemetry reports
 //! changes of state, not every failed turn.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::Memory;
+use parking_lot::Mutex;
+
+use super::{Memory, Result};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{CircuitChanged, CircuitState, StoreOperation};
 use clew_store::Store;
@@ -77,36 +79,31 @@ pub(super) enum Trouble {
 impl Sides {
     /// A hang opens both sides, since the other would hang as well. A failure that
     /// comes at once costs no time, so turns keep asking.
-    pub(super) fn after(self, side: Side, trouble: &Trouble) -> Self {
-        match (trouble, side) {
-            (Trouble::Hung, _) => Self {
-                read: CircuitState::Open,
-                write: CircuitState::Open,
-            },
-            (Trouble::Gone(_), side) => self.set(side, CircuitState::Failing),
-            (Trouble::Refused(_), _) => self,
+    pub(super) fn after(mut self, side: Side, trouble: &Trouble) -> Self {
+        match trouble {
+            Trouble::Hung => {
+                return Self {
+                    read: CircuitState::Open,
+                    write: CircuitState::Open,
+                };
+            }
+            Trouble::Gone(_) => *self.of(side) = CircuitState::Failing,
+            Trouble::Refused(_) => {}
         }
+        self
     }
 
     /// After a failure beside turns: it opens and closes nothing.
-    fn failing(self, side: Side) -> Self {
-        let now = match side {
-            Side::Read => self.read,
-            Side::Write => self.write,
-        };
-        self.set(side, now.max(CircuitState::Failing))
+    fn failing(mut self, side: Side) -> Self {
+        let state = self.of(side);
+        *state = CircuitState::Failing.max(*state);
+        self
     }
 
-    fn set(self, side: Side, state: CircuitState) -> Self {
+    const fn of(&mut self, side: Side) -> &mut CircuitState {
         match side {
-            Side::Read => Self {
-                read: state,
-                ..self
-            },
-            Side::Write => Self {
-                write: state,
-                ..self
-            },
+            Side::Read => &mut self.read,
+            Side::Write => &mut self.write,
         }
     }
 }
@@ -132,21 +129,16 @@ impl Circuit {
     }
 
     pub(super) fn seen(&self) -> Seen {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     pub(super) fn is_open(&self, side: Side) -> bool {
-        let now = self.now();
-        let state = match side {
-            Side::Read => now.read,
-            Side::Write => now.write,
-        };
-        state == CircuitState::Open
+        *self.now().of(side) == CircuitState::Open
     }
 
     /// Applies a change and returns the new state if it differs; these sides have failed.
     fn change(&self, failed: &[Side], change: impl FnOnce(Seen) -> Sides) -> Option<Sides> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.lock();
         let before = held.sides;
         held.sides = change(*held);
         for side in failed {
@@ -178,7 +170,7 @@ impl Memory {
         &self,
         ids: &Ids,
         store: &Arc<Store>,
-        work: impl Future<Output = Result<T, clew_store::Error>>,
+        work: impl Future<Output = Result<T>>,
     ) -> Option<T> {
         if self.circuit(store).is_open(Side::Read) {
             return None;
@@ -196,7 +188,7 @@ impl Memory {
     /// at most.
     pub(super) async fn attempt<T>(
         &self,
-        work: impl Future<Output = Result<T, clew_store::Error>>,
+        work: impl Future<Output = Result<T>>,
     ) -> Result<T, Trouble> {
         match tokio::time::timeout(self.settings.patience, work).await {
             Ok(Ok(answer)) => Ok(answer),

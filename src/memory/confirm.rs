@@ -104,15 +104,15 @@ impl Memory {
         let (then, mut first): (Vec<_>, Vec<_>) = rows.iter().rev().partition(is_recalled);
         let last = first.split_off(first.len().min(1));
         let in_order = first.into_iter().chain(then).chain(last).flat_map(traces);
-        let is_open = |one: &Trace| self.doubts.is_unconfirmed(one) && is_meant(one.key());
+        let is_open = |one: &Trace| self.doubts.is_unconfirmed(one) && is_meant(one.key);
         let meant: Vec<Trace> = in_order.filter(is_open).collect();
         let mut asking = self.doubts.take_unconfirmed(meant, usize::MAX);
-        if asking.len() == 0 {
+        if asking.keys.is_empty() {
             return;
         }
-        confirming.told.asked += asking.len();
+        confirming.told.asked += asking.keys.len();
         let Ok(_room) = self.confirms.try_acquire() else {
-            confirming.told.unanswered += asking.len();
+            confirming.told.unanswered += asking.keys.len();
             return;
         };
         let (began, mut paged) = (Instant::now(), Paged::default());
@@ -132,7 +132,7 @@ impl Memory {
             }
         }
         self.gone(&std::mem::take(&mut confirming.gone));
-        confirming.told.unanswered += asking.len();
+        confirming.told.unanswered += asking.keys.len();
         confirming.told.ms.0 += began.elapsed();
     }
 
@@ -149,33 +149,33 @@ impl Memory {
             (_, Answer::Page(page)) => {
                 paged.0.insert(page.channel, Some(page.from));
                 let is_edited = |id| page.edited.iter().any(|edit| edit.message == id);
-                let shown = asking.keys().filter(|key| page.shows(**key));
+                let shown = asking.keys.iter().filter(|key| page.shows(**key));
                 let settled = shown.map(|(_, id)| *id).filter(|id| !is_edited(*id));
                 self.doubts.settle(page.channel, settled, at);
-                asking.retain(|key| !page.shows(*key));
+                asking.keys.retain(|key| !page.shows(*key));
                 confirming.says(self.fetched(page, rows));
             }
             (Look::Single(key), Answer::There(edit)) => {
                 // An edited one counts as confirmed only once the stores have its words.
                 let edited = self.there_in(rows, (key, at), edit);
                 confirming.says([(key, edited)]);
-                asking.retain(|other| *other != key);
+                asking.keys.retain(|other| *other != key);
             }
             (Look::Single(key), Answer::Gone) => {
                 confirming.told.gone += 1;
                 confirming.gone.push(key);
-                asking.retain(|other| *other != key);
+                asking.keys.retain(|other| *other != key);
             }
             (Look::Single(key), Answer::Unclear) => {
                 confirming.told.unanswered += 1;
                 self.doubts.unclear(key);
-                asking.retain(|other| *other != key);
+                asking.keys.retain(|other| *other != key);
             }
             (_, Answer::Refused) => {
-                let (before, channel) = (asking.len(), look.channel());
+                let (before, channel) = (asking.keys.len(), look.channel());
                 self.doubts.refused(channel, self.now_apart());
-                asking.retain(|key| key.0 != channel);
-                confirming.told.unanswered += before - asking.len();
+                asking.keys.retain(|key| key.0 != channel);
+                confirming.told.unanswered += before - asking.keys.len();
             }
             // It stays with the rest, which is asked for later.
             (Look::Single(_), Answer::Unanswered) => {}
@@ -199,7 +199,7 @@ impl Memory {
             self.telemetry.emit(ids, told);
         }
         let is_unconfirmed =
-            |one: Trace| !says.contains_key(&one.key()) && self.doubts.is_unconfirmed(&one);
+            |one: Trace| !says.contains_key(&one.key) && self.doubts.is_unconfirmed(&one);
         let followed = self.follow_edits(rows);
         leave_out(rows, |row| {
             self.may_be_gone(row) || traces(row).any(is_unconfirmed)
@@ -231,7 +231,7 @@ impl Memory {
     /// its words; those missing from it are put in doubt, as are facts learnt from messages
     /// missing from it. Returns whose words the rows have by it.
     pub fn fetched(&self, page: Fetched, rows: &mut [StoredMessage]) -> Words {
-        let keys = || rows.iter().flat_map(traces).map(|trace| trace.key());
+        let keys = || rows.iter().flat_map(traces).map(|trace| trace.key);
         let ids = |of: &dyn Fn(Key) -> bool| -> BTreeSet<MessageId> {
             keys().filter(|key| of(*key)).map(|(_, id)| id).collect()
         };
@@ -259,7 +259,7 @@ impl Memory {
         found: impl Fn(ChannelId, MessageId) -> Option<&'a Message>,
         confirming: &mut Confirming<'_>,
     ) {
-        let keys: BTreeSet<Key> = rows.iter().flat_map(traces).map(|one| one.key()).collect();
+        let keys: BTreeSet<Key> = rows.iter().flat_map(traces).map(|one| one.key).collect();
         for key in keys {
             let Some(message) = found(key.0, key.1) else {
                 continue;
@@ -310,7 +310,11 @@ impl Memory {
         message: (ChannelId, MessageId),
         at: UnixMillis,
     ) -> bool {
-        self.doubts.is_unconfirmed(&Trace::of(message, guild, at))
+        self.doubts.is_unconfirmed(&Trace {
+            key: message,
+            guild,
+            at,
+        })
     }
 
     /// Gives questions the words that the stores do not have yet, and leaves out what was
@@ -368,11 +372,7 @@ impl Memory {
                 }
             }
         };
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => {}
-            () = asking => {}
-        }
+        let _ = shutdown.run_until_cancelled(asking).await;
     }
 
     /// Asks for one round of messages of a channel, by a page first; what it lacks one by one.
@@ -396,7 +396,7 @@ impl Memory {
                 in_a_row = 0;
             } else if let Look::Single(key) = look {
                 unanswered.push(key);
-                asking.retain(|other| *other != key);
+                asking.keys.retain(|other| *other != key);
             }
             self.take_answer(
                 look,

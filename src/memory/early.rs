@@ -6,7 +6,7 @@
 //! confirmed; one that does not, though it would be on the pages after its question, is taken
 //! back.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
@@ -51,17 +51,13 @@ pub struct EarlyTurn<'a> {
     memory: &'a Memory,
     /// None once it is answered.
     key: Option<TurnKey>,
-    rows: EarlyRows,
+    pub(super) rows: EarlyRows,
 }
 
 impl EarlyTurn<'_> {
     /// It is answered, and waits in the queue as such.
     pub(super) fn answered(mut self) {
         self.key = None;
-    }
-
-    pub(super) const fn rows(&self) -> EarlyRows {
-        self.rows
     }
 }
 
@@ -111,7 +107,7 @@ impl Memory {
         }
         let turn = self.unsaved_turn(ids, place, exchange)?;
         let (key, rows) = (turn.key.clone(), Arc::clone(&turn.rows));
-        if rows.is_empty() || self.is_unknown(exchange.turn, &rows, None) {
+        if rows.is_empty() || self.changes.noted.is_unknown(exchange.turn, &rows, None) {
             return None;
         }
         self.unsaved.keep(turn.early(EarlyRows::None));
@@ -141,10 +137,8 @@ impl Memory {
         if !Arc::ptr_eq(store, &self.stores.lasting) {
             return;
         }
-        let rows = match store.early(MOST_LEFT).await {
-            Ok(rows) => rows,
-            Err(error) => return self.failed(&Ids::default(), StoreOperation::Read, &error),
-        };
+        let left = store.early(MOST_LEFT).await;
+        let rows = self.done(StoreOperation::Read, left).unwrap_or_default();
         for rows in rows.chunk_by(|one, next| TurnKey::of(one) == TurnKey::of(next)) {
             let ids = Ids {
                 guild: rows[0].guild,
@@ -163,15 +157,11 @@ impl Memory {
             if self.opted_out(rows[0].owner) {
                 self.unsaved.purge(&Purge::User(rows[0].owner));
             }
-            self.lock_left().push(LeftTurn {
+            self.left.lock().push(LeftTurn {
                 key,
                 is_answered: false,
             });
         }
-    }
-
-    fn lock_left(&self) -> MutexGuard<'_, Vec<LeftTurn>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Settles what was left early, once we know who we are; what Discord has no answer to now is
@@ -185,7 +175,7 @@ impl Memory {
         let settling = async {
             loop {
                 let open = |one: &LeftTurn| (!one.is_answered).then(|| one.key.clone());
-                let left: Vec<_> = self.lock_left().iter().filter_map(open).collect();
+                let left: Vec<_> = self.left.lock().iter().filter_map(open).collect();
                 if left.is_empty() {
                     return;
                 }
@@ -205,7 +195,7 @@ impl Memory {
     /// answer stands there; otherwise what is stored of it is taken back.
     pub async fn settle_left(&self, rest: &Rest, us: UserId, turn: TurnId) -> bool {
         let key = {
-            let mut left = self.lock_left();
+            let mut left = self.left.lock();
             let Some(place) = left.iter().position(|one| one.key.turn == turn) else {
                 return false;
             };
@@ -238,7 +228,7 @@ impl Memory {
         // Without an answer none is on its way.
         let age = answer(&rows).map_or(MOST_AGE, |answer| self.elapsed(answer.timestamp));
         let shown = self.look_for_answer(rest, us, key, &rows).await;
-        let mut left = self.lock_left();
+        let mut left = self.left.lock();
         let Some(place) = left.iter().position(|one| one.key == *key) else {
             // It is asked again, which settled it.
             return;

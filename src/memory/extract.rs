@@ -4,11 +4,11 @@
 
 mod json;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{Memory, Place, facts::new_id};
+use super::{Memory, Place, Result, facts::new_id};
 use crate::engine::extract::{self, Judged};
 use crate::llm;
 use crate::telemetry::event::{Learnt, StoreOperation};
@@ -64,15 +64,16 @@ pub enum NoteOutcome {
 #[derive(Debug)]
 pub(super) struct Extractions {
     turn: Semaphore,
-    waiting: AtomicUsize,
-    purges: AtomicU64,
+    waiting: Semaphore,
+    /// An extraction under way may hold what a purge was to remove: it is discarded.
+    pub(super) purges: AtomicU64,
 }
 
 impl Default for Extractions {
     fn default() -> Self {
         Self {
             turn: Semaphore::new(1),
-            waiting: AtomicUsize::new(0),
+            waiting: Semaphore::new(MAX_WAITING),
             purges: AtomicU64::new(0),
         }
     }
@@ -81,31 +82,10 @@ impl Default for Extractions {
 impl Extractions {
     /// Waits for the extractions before; none if too many are waiting.
     async fn begin(&self) -> Option<SemaphorePermit<'_>> {
-        let waiting = Waiting(&self.waiting);
-        if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
-            return None;
-        }
+        let waiting = self.waiting.try_acquire().ok()?;
         let permit = self.turn.acquire().await;
         drop(waiting);
         permit.ok()
-    }
-
-    /// An extraction under way may hold what a purge was to remove: it is discarded.
-    pub(super) fn purged(&self) {
-        self.purges.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn purges(&self) -> u64 {
-        self.purges.load(Ordering::SeqCst)
-    }
-}
-
-/// Counts an extraction as waiting until dropped, even if it stops waiting early.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -126,8 +106,11 @@ impl Memory {
             tracing::debug!("too many extractions wait: one is dropped");
             return Vec::new();
         };
-        let purges = self.extractions.purges();
-        let wanted = || self.may_extract(&extraction) && self.extractions.purges() == purges;
+        let purges = self.extractions.purges.load(Ordering::SeqCst);
+        let wanted = || {
+            self.may_extract(&extraction)
+                && self.extractions.purges.load(Ordering::SeqCst) == purges
+        };
         if !wanted() {
             return Vec::new();
         }
@@ -146,11 +129,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn note(
-        &self,
-        said: &ExtractionInput,
-        text: &str,
-    ) -> Result<NoteOutcome, clew_store::Error> {
+    pub async fn note(&self, said: &ExtractionInput, text: &str) -> Result<NoteOutcome> {
         let of_guild = said.place.guild.map(|guild| self.guild_settings(guild));
         let is_off = of_guild.is_some_and(|settings| settings.learning == Some(false));
         if is_off || !self.may_note(said) {
@@ -165,8 +144,9 @@ impl Memory {
         }
         let subject = Subject::User(said.place.asker);
         let is_full = self.is_full(subject, &self.facts_of(subject).await?);
-        let purges = self.extractions.purges();
-        let wanted = || self.may_note(said) && self.extractions.purges() == purges;
+        let purges = self.extractions.purges.load(Ordering::SeqCst);
+        let wanted =
+            || self.may_note(said) && self.extractions.purges.load(Ordering::SeqCst) == purges;
         let new = self
             .learnt_while(vec![self.fact(said, text)], wanted)
             .await?;
@@ -183,11 +163,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error; what was forgotten before it stays forgotten.
-    pub async fn unnote(
-        &self,
-        said: &ExtractionInput,
-        text: &str,
-    ) -> Result<usize, clew_store::Error> {
+    pub async fn unnote(&self, said: &ExtractionInput, text: &str) -> Result<usize> {
         let subject = Subject::User(said.place.asker);
         let (wanted, words) = (text.trim().to_lowercase(), Keywords::of(&said.words));
         let mut gone = 0;
@@ -222,7 +198,7 @@ impl Memory {
         model: &llm::ModelServers,
         extraction: &ExtractionInput,
         wanted: impl Fn() -> bool,
-    ) -> Result<Vec<Fact>, clew_store::Error> {
+    ) -> Result<Vec<Fact>> {
         let _noted = self.changes.noted.begins(None);
         let known = self.known(extraction).await?;
         let stand = || wanted() && !known.iter().any(|fact| self.is_doubtful(fact));
@@ -242,7 +218,7 @@ impl Memory {
 
     /// What is known already and may be used there, so that facts from elsewhere
     /// do not get in reworded.
-    async fn known(&self, extraction: &ExtractionInput) -> Result<Vec<Fact>, clew_store::Error> {
+    async fn known(&self, extraction: &ExtractionInput) -> Result<Vec<Fact>> {
         let mut facts = self.facts_of(Subject::User(extraction.place.asker)).await?;
         let serves = |fact: &Fact| fact.origin.serves(extraction.place.guild);
         facts.retain(|fact| serves(fact) && !self.is_doubtful(fact));

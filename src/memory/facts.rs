@@ -4,12 +4,12 @@
 mod held;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use held::Held;
+use parking_lot::Mutex;
 
 use super::reconcile::trace_of_fact;
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::engine::facts::{self, Room};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
@@ -21,17 +21,6 @@ use clew_store::model::{Fact, FactId, Origin, Subject};
 
 /// The most facts of a server that are ranked for one prompt.
 const MAX_RANKED: usize = 50;
-
-/// The result of remembering a fact that somebody asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remembered {
-    /// The fact as it is kept.
-    pub fact: Fact,
-    /// Whether it was known already.
-    pub known: bool,
-    /// The facts that were dropped to make room.
-    pub dropped: Vec<Fact>,
-}
 
 /// The facts that are shown to who asks for them, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,13 +58,9 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The messages of a channel that facts were learnt from.
     pub(super) fn links(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
-        let here: Vec<MessageId> = self.lock().links(channel).collect();
+        let here: Vec<MessageId> = self.held.lock().links(channel).collect();
         here.into_iter()
     }
 }
@@ -99,7 +84,7 @@ impl Memory {
     }
 
     async fn reads(&self, ids: &Ids, subject: Subject) -> bool {
-        let is_held = self.facts.lock().get(subject).is_some();
+        let is_held = self.facts.held.lock().get(subject).is_some();
         let lasting = &self.stores.lasting;
         is_held
             || self
@@ -168,7 +153,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn listed_facts(&self, subject: Subject) -> Result<ListedFacts, clew_store::Error> {
+    pub async fn listed_facts(&self, subject: Subject) -> Result<ListedFacts> {
         let mut shown = self.facts_of(subject).await?;
         shown.retain(|fact| !self.is_withdrawn(fact));
         let traces = shown.iter().filter_map(trace_of_fact);
@@ -210,7 +195,7 @@ impl Memory {
     /// Marks these facts as used now; returns their texts.
     fn using(&self, subject: Subject, facts: Vec<Fact>) -> Vec<String> {
         let now = self.now();
-        let mut held = self.facts.lock();
+        let mut held = self.facts.held.lock();
         let used: HashSet<FactId> = facts.iter().map(|fact| fact.id).collect();
         held.used(subject, &used, now);
         drop(held);
@@ -220,7 +205,7 @@ impl Memory {
 
     /// A subject's facts; empty if the store fails.
     async fn facts_or_none(&self, ids: &Ids, subject: Subject) -> Vec<Fact> {
-        let held = self.facts.lock().get(subject).cloned();
+        let held = self.facts.held.lock().get(subject).cloned();
         if let Some(facts) = held {
             return facts;
         }
@@ -234,10 +219,10 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>, clew_store::Error> {
+    pub async fn facts_of(&self, subject: Subject) -> Result<Vec<Fact>> {
         loop {
             let purges = {
-                let held = self.facts.lock();
+                let held = self.facts.held.lock();
                 if let Some(facts) = held.get(subject) {
                     return Ok(facts.clone());
                 }
@@ -245,7 +230,7 @@ impl Memory {
             };
             let lasting = &self.stores.lasting;
             let facts = lasting.facts(subject, self.most(subject)).await?;
-            let mut held = self.facts.lock();
+            let mut held = self.facts.held.lock();
             // What was purged during the read must not come back through it.
             if held.purges() == purges {
                 return Ok(held.read(subject, facts).to_vec());
@@ -264,7 +249,7 @@ impl Memory {
         text: &str,
         origin: Origin,
         by: UserId,
-    ) -> Result<Option<Remembered>, clew_store::Error> {
+    ) -> Result<Option<Room>> {
         let _writing = self.facts.writing.lock().await;
         // Checked under the lock that a purge holds, too, so that no opt-out is missed.
         if self.opted_out(by) {
@@ -283,35 +268,23 @@ impl Memory {
             seen: 1,
             last_used: self.now(),
         };
-        let Some(Room {
-            facts,
-            fact,
-            known,
-            dropped,
-        }) = facts::add(facts, fact, self.most(subject))
-        else {
+        let Some(mut room) = facts::add(facts, fact, self.most(subject)) else {
             return Ok(None);
         };
         let store = &self.stores.lasting;
-        store.put_facts(std::slice::from_ref(&fact)).await?;
+        store.put_facts(std::slice::from_ref(&room.fact)).await?;
         // From here on it is remembered, whatever happens to the dropped
         // facts: those not removed now are removed with the next save.
-        self.facts.lock().put(subject, facts);
-        if !dropped.is_empty() {
-            let ids: Vec<FactId> = dropped.iter().map(|fact| fact.id).collect();
-            if let Err(error) = store.remove_facts(&ids).await {
-                self.failed(&Ids::default(), StoreOperation::Flush, &error);
-            }
+        let facts = std::mem::take(&mut room.facts);
+        self.facts.held.lock().put(subject, facts);
+        if !room.dropped.is_empty() {
+            let ids: Vec<FactId> = room.dropped.iter().map(|fact| fact.id).collect();
+            self.done(StoreOperation::Flush, store.remove_facts(&ids).await);
         }
         // What is gone is not asked for any more.
         let may_be_gone = |fact: &Fact| self.is_unconfirmed(fact) || self.is_withdrawn(fact);
-        let dropped = dropped.into_iter().filter(|fact| !may_be_gone(fact));
-        let dropped = dropped.collect();
-        Ok(Some(Remembered {
-            fact,
-            known,
-            dropped,
-        }))
+        room.dropped.retain(|fact| !may_be_gone(fact));
+        Ok(Some(room))
     }
 
     /// Adds facts that were learnt, as long as `wanted` says so: purges take the
@@ -324,7 +297,7 @@ impl Memory {
         &self,
         facts_learnt: Vec<Fact>,
         wanted: impl Fn() -> bool,
-    ) -> Result<Vec<Fact>, clew_store::Error> {
+    ) -> Result<Vec<Fact>> {
         let _writing = self.facts.writing.lock().await;
         let mut new = Vec::new();
         for fact in facts_learnt {
@@ -339,10 +312,10 @@ impl Memory {
             if !room.known {
                 new.push(room.fact);
             }
-            self.facts.lock().put(subject, room.facts);
+            self.facts.held.lock().put(subject, room.facts);
         }
         // A new fact may have been dropped again to make room for the next one.
-        let held = self.facts.lock();
+        let held = self.facts.held.lock();
         new.retain(|fact| held.is_changed(fact.id));
         Ok(new)
     }
@@ -352,11 +325,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn forget(
-        &self,
-        subject: Subject,
-        id: FactId,
-    ) -> Result<Option<Fact>, clew_store::Error> {
+    pub async fn forget(&self, subject: Subject, id: FactId) -> Result<Option<Fact>> {
         let _writing = self.facts.writing.lock().await;
         let mut facts = self.facts_of(subject).await?;
         let Some(at) = facts.iter().position(|fact| fact.id == id) else {
@@ -366,11 +335,11 @@ impl Memory {
         let fact = facts.remove(at);
         // Noted before it is written: should nobody wait for the end of this, the
         // next save removes it.
-        self.facts.lock().put(subject, facts);
+        self.facts.held.lock().put(subject, facts);
         match self.stores.lasting.remove_facts(&[id]).await {
-            Ok(_) => self.facts.lock().saved(&[], &[id]),
+            Ok(_) => self.facts.held.lock().saved(&[], &[id]),
             Err(error) => {
-                self.facts.lock().put_back(subject, before, id);
+                self.facts.held.lock().put_back(subject, before, id);
                 return Err(error);
             }
         }
@@ -381,13 +350,11 @@ impl Memory {
     /// the next one.
     pub async fn flush(&self) {
         let _writing = self.facts.writing.lock().await;
-        if let Err(error) = self.write_facts().await {
-            self.failed(&Ids::default(), StoreOperation::Flush, &error);
-        }
+        self.done(StoreOperation::Flush, self.write_facts().await);
     }
 
-    async fn write_facts(&self) -> Result<(), clew_store::Error> {
-        let (facts, removed) = self.facts.lock().unsaved();
+    async fn write_facts(&self) -> Result<()> {
+        let (facts, removed) = self.facts.held.lock().unsaved();
         if facts.is_empty() && removed.is_empty() {
             return Ok(());
         }
@@ -395,7 +362,7 @@ impl Memory {
         let store = &self.stores.lasting;
         store.put_facts(&facts).await?;
         store.remove_facts(&removed).await?;
-        self.facts.lock().saved(&facts, &removed);
+        self.facts.held.lock().saved(&facts, &removed);
         let flushed = Flushed {
             facts: facts.len(),
             ms: Ms::from(self.elapsed(began)),
@@ -410,17 +377,17 @@ impl Memory {
     pub(super) async fn beneath_facts<T>(
         &self,
         purge: &Purge,
-        work: impl Future<Output = Result<T, clew_store::Error>>,
-    ) -> Result<T, clew_store::Error> {
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let _writing = self.facts.writing.lock().await;
-        if self.facts.lock().is_touched_by(purge) {
+        if self.facts.held.lock().is_touched_by(purge) {
             self.write_facts().await?;
             // From here on readers go to the store.
-            self.facts.lock().purged(purge);
+            self.facts.held.lock().purged(purge);
         }
         let done = work.await;
         // Some may have been read into memory since.
-        self.facts.lock().purged(purge);
+        self.facts.held.lock().purged(purge);
         done
     }
 

@@ -1,14 +1,13 @@
 //! History: what was said earlier in a conversation, and what a turn adds to it.
 
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::engine::history::{self, HistoryLimits};
 use crate::model::Receipt;
 use crate::telemetry::Ids;
@@ -108,8 +107,7 @@ impl Memory {
     pub async fn recent_direct(&self, limit: usize) -> Option<Vec<ChannelId>> {
         let listing = self.stores.conversations.recent_direct(limit);
         let listed = timeout(self.settings.patience, listing).await.ok()?;
-        let told = |error: &_| self.failed(&Ids::default(), StoreOperation::Read, error);
-        let listed = listed.inspect_err(told).ok()?;
+        let listed = self.done(StoreOperation::Read, listed)?;
         let mut recent = self.unsaved.direct();
         recent.extend(listed);
         let mut known = BTreeSet::new();
@@ -149,10 +147,7 @@ impl Memory {
         let kept = history::window(&rows, &self.limits()).len();
         let mut kept = rows.split_off(rows.len() - kept);
         // The window may begin within a turn, whose question says whether it may be shown.
-        if let Some(turn) = kept
-            .first()
-            .filter(|row| !is_question(row))
-            .map(|row| row.turn)
+        if let Some(turn) = headless(&kept)
             && !self.is_question_confirmed(&rows, turn)
         {
             kept.retain(|row| row.turn != turn);
@@ -177,10 +172,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn said_before(
-        &self,
-        place: &Place,
-    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+    pub async fn said_before(&self, place: &Place) -> Result<Vec<StoredMessage>> {
         if self.opted_out(place.asker) {
             return Ok(Vec::new());
         }
@@ -188,11 +180,7 @@ impl Memory {
         rows.retain(|row| row.owner == place.asker);
         self.leave_out_opted_out(&mut rows);
         // What was read may begin within a turn.
-        if let Some(turn) = rows
-            .first()
-            .filter(|row| !is_question(row))
-            .map(|row| row.turn)
-        {
+        if let Some(turn) = headless(&rows) {
             rows.retain(|row| row.turn != turn);
         }
         self.leave_out_unconfirmed(&mut rows);
@@ -215,11 +203,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn clear(
-        &self,
-        place: &Place,
-        everyone: bool,
-    ) -> Result<UnixMillis, clew_store::Error> {
+    pub async fn clear(&self, place: &Place, everyone: bool) -> Result<UnixMillis> {
         let now = self.now_apart();
         let key = ClearKey {
             agent: place.agent.clone(),
@@ -231,7 +215,7 @@ impl Memory {
         self.stores.conversations.clear(&key, now).await?;
         // What was answered since then, while the store took its time, stays.
         self.unsaved
-            .forget(|turn| turn.is_cleared_by(&key) && turn.is_answered_by(now));
+            .forget(|turn| turn.is_cleared_by(&key) && turn.answered <= now);
         Ok(now)
     }
 
@@ -240,12 +224,12 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn delete_conversation(&self, place: &Place) -> Result<u64, clew_store::Error> {
+    pub async fn delete_conversation(&self, place: &Place) -> Result<u64> {
         let scope = place.scope;
-        self.save_first(|turn| turn.is_of(scope)).await?;
+        self.save_first(|turn| turn.key.scope == scope).await?;
         let store = &self.stores.conversations;
         let gone = store.delete_conversation(scope).await?;
-        self.unsaved.forget(|turn| turn.is_of(scope));
+        self.unsaved.forget(|turn| turn.key.scope == scope);
         self.recall.forget(scope);
         if let Some(outputs) = self.outputs() {
             outputs.end_session(scope).await?;
@@ -257,8 +241,9 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn overview(&self, place: &Place) -> Result<Overview, clew_store::Error> {
-        self.save_first(|turn| turn.is_of(place.scope)).await?;
+    pub async fn overview(&self, place: &Place) -> Result<Overview> {
+        self.save_first(|turn| turn.key.scope == place.scope)
+            .await?;
         let stored = self
             .stores
             .conversations
@@ -275,19 +260,12 @@ impl Memory {
     }
 
     /// The rows that may go into a prompt, and one more if there are more.
-    pub(super) async fn window(
-        &self,
-        place: &Place,
-    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+    pub(super) async fn window(&self, place: &Place) -> Result<Vec<StoredMessage>> {
         self.newest(place, self.limits().to_read()).await
     }
 
     /// At most that many questions and answers, the newest.
-    async fn newest(
-        &self,
-        place: &Place,
-        limit: usize,
-    ) -> Result<Vec<StoredMessage>, clew_store::Error> {
+    async fn newest(&self, place: &Place, limit: usize) -> Result<Vec<StoredMessage>> {
         let since = self.begins(place).await?;
         let query = WindowQuery {
             scope: place.scope,
@@ -330,7 +308,7 @@ impl Memory {
 
     /// `max(last clear, now - rolling window)`; the agent's creation counts as the
     /// first clear.
-    pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
+    pub(super) async fn since(&self, place: &Place) -> Result<UnixMillis> {
         let begins = self.begins(place).await?;
         let store = &self.stores.conversations;
         let cleared = store
@@ -340,7 +318,7 @@ impl Memory {
     }
 
     /// The same, without clear markers.
-    async fn begins(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
+    async fn begins(&self, place: &Place) -> Result<UnixMillis> {
         let oldest = self.oldest(place);
         // A new agent's creation is noted as the beginning of its first window:
         // the first question to it, and rows that another program left, are older
@@ -354,18 +332,14 @@ impl Memory {
         &self,
         agent: &AgentName,
         now: UnixMillis,
-    ) -> Result<UnixMillis, clew_store::Error> {
-        let known = self.created.lock();
-        let known = known
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(agent)
-            .copied();
+    ) -> Result<UnixMillis> {
+        let known = self.created.lock().get(agent).copied();
         if let Some(created) = known {
             return Ok(created);
         }
         let store = &self.stores.conversations;
         let created = store.agent_created(agent, now).await?;
-        let mut known = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.created.lock();
         known.insert(agent.clone(), created);
         Ok(created)
     }
@@ -380,8 +354,10 @@ impl Memory {
     }
 }
 
-fn is_question(row: &StoredMessage) -> bool {
-    row.role == StoredRole::User
+/// The first turn if its question is not among the rows.
+fn headless(rows: &[StoredMessage]) -> Option<TurnId> {
+    let first = rows.first()?;
+    (first.role != StoredRole::User).then_some(first.turn)
 }
 
 /// What is stored of a trigger's words.

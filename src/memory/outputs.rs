@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::telemetry::event::StoreOperation;
 use crate::telemetry::{Ids, with_sources};
 use clew_context::model::{ContentSource, UnixMillis, UserId};
@@ -100,10 +100,8 @@ impl Memory {
             }
             Ok(pointers)
         };
-        found.await.unwrap_or_else(|error| {
-            self.failed(ids, StoreOperation::Read, &error);
-            Vec::new()
-        })
+        let told = |error: &_| self.failed(ids, StoreOperation::Read, error);
+        found.await.inspect_err(told).unwrap_or_default()
     }
 
     /// What tools gave its asker in an agent run, oldest first. None if the store fails.
@@ -111,26 +109,18 @@ impl Memory {
         let Some(outputs) = self.outputs() else {
             return Vec::new();
         };
-        match outputs.pointers_for_task(run).await {
-            Ok(mut pointers) => {
-                pointers.retain(|pointer| self.is_for(pointer, asker));
-                pointers
-            }
-            Err(error) => {
-                self.failed(ids, StoreOperation::Read, &error);
-                Vec::new()
-            }
-        }
+        let found = outputs.pointers_for_task(run).await;
+        let told = |error: &_| self.failed(ids, StoreOperation::Read, error);
+        let mut pointers = found.inspect_err(told).unwrap_or_default();
+        pointers.retain(|pointer| self.is_for(pointer, asker));
+        pointers
     }
 
     /// One of them in full; none if it is not there any more.
     ///
     /// # Errors
     /// Its file cannot be read.
-    pub async fn output(
-        &self,
-        pointer: &ContextPointer,
-    ) -> Result<Option<String>, clew_store::Error> {
+    pub async fn output(&self, pointer: &ContextPointer) -> Result<Option<String>> {
         let Some(outputs) = self.outputs() else {
             return Ok(None);
         };
@@ -160,7 +150,7 @@ impl Memory {
     ///
     /// # Errors
     /// A file could not be removed.
-    pub(super) async fn purge_outputs(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
+    pub(super) async fn purge_outputs(&self, purge: &Purge) -> Result<Purged> {
         let mut purged = Purged::default();
         if let Some(outputs) = self.outputs() {
             purged.add(Kind::Outputs, outputs.purge(purge).await?);
@@ -172,10 +162,7 @@ impl Memory {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub(super) async fn export_outputs(
-        &self,
-        user: UserId,
-    ) -> Result<Vec<String>, clew_store::Error> {
+    pub(super) async fn export_outputs(&self, user: UserId) -> Result<Vec<String>> {
         let Some(outputs) = self.outputs() else {
             return Ok(Vec::new());
         };
@@ -193,7 +180,7 @@ impl Memory {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(super) async fn count_outputs(&self, user: UserId) -> Result<u64, clew_store::Error> {
+    pub(super) async fn count_outputs(&self, user: UserId) -> Result<u64> {
         let Some(outputs) = self.outputs() else {
             return Ok(0);
         };
@@ -206,7 +193,7 @@ impl Memory {
     ///
     /// # Errors
     /// As [`count_outputs`](Memory::count_outputs).
-    pub(super) async fn owners_of_outputs(&self) -> Result<BTreeSet<UserId>, clew_store::Error> {
+    pub(super) async fn owners_of_outputs(&self) -> Result<BTreeSet<UserId>> {
         let Some(outputs) = self.outputs() else {
             return Ok(BTreeSet::new());
         };
@@ -216,19 +203,8 @@ impl Memory {
 
     /// Removes results that are too old or whose conversation is over.
     pub(super) async fn sweep_outputs(&self) {
-        if let Some(outputs) = self.outputs()
-            && let Err(error) = outputs.sweep().await
-        {
-            self.failed(&Ids::default(), StoreOperation::Sweep, &error);
-        }
-    }
-
-    /// At shutdown: removes all results, unless the next process shall find them.
-    pub(super) async fn close_outputs(&self) {
-        if let Some(outputs) = self.outputs()
-            && let Err(error) = outputs.close().await
-        {
-            self.failed(&Ids::default(), StoreOperation::Close, &error);
+        if let Some(outputs) = self.outputs() {
+            self.done(StoreOperation::Sweep, outputs.sweep().await);
         }
     }
 
@@ -238,10 +214,7 @@ impl Memory {
 }
 
 /// An output in full; none if it is not there any more.
-async fn loaded(
-    outputs: &ToolOutputs,
-    pointer: &ContextPointer,
-) -> Result<Option<StoredContext>, clew_store::Error> {
+async fn loaded(outputs: &ToolOutputs, pointer: &ContextPointer) -> Result<Option<StoredContext>> {
     let path = std::slice::from_ref(&pointer.filepath);
     let mut loaded = outputs.load_contexts(path).await;
     match loaded.failed.pop() {

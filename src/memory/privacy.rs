@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::Memory;
+use super::{Memory, Result};
 use crate::telemetry::event::PurgeCause;
 use clew_context::model::{OptedOut, UnixMillis, UserId};
 use clew_store::{Cursor, Kind, Purge, Purged, Record};
@@ -31,7 +31,7 @@ impl Memory {
     /// # Errors
     /// The store's error. The opt-out may have been noted already: it holds until the store
     /// says, and is finished then.
-    pub async fn opt_out(&self, user: UserId) -> Result<Purged, clew_store::Error> {
+    pub async fn opt_out(&self, user: UserId) -> Result<Purged> {
         self.unsaved.purge(&Purge::User(user));
         let opted_out = self.set_opt_out(user, true).await;
         self.owe_opt_outs(&opted_out);
@@ -47,13 +47,13 @@ impl Memory {
     /// # Errors
     /// The store's error. The user may be opted in already: what the store says holds, once
     /// it says.
-    pub async fn opt_in(&self, user: UserId) -> Result<(), clew_store::Error> {
+    pub async fn opt_in(&self, user: UserId) -> Result<()> {
         let opted_in = self.set_opt_out(user, false).await;
         self.owe_opt_outs(&opted_in);
         opted_in.map(drop)
     }
 
-    async fn set_opt_out(&self, user: UserId, is_out: bool) -> Result<Purged, clew_store::Error> {
+    async fn set_opt_out(&self, user: UserId, is_out: bool) -> Result<Purged> {
         let since = is_out.then(|| self.now());
         self.stores.lasting.set_opt_out(user, since).await?;
         self.read_opt_outs().await?;
@@ -66,15 +66,10 @@ impl Memory {
     }
 
     /// What failed may have been carried out all the same.
-    fn owe_opt_outs<T>(&self, done: &Result<T, clew_store::Error>) {
+    fn owe_opt_outs<T>(&self, done: &Result<T>) {
         if done.is_err() {
             self.owes_opt_outs.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// Whether opt-outs are to be read again and finished; asked once.
-    pub(super) fn takes_owed_opt_outs(&self) -> bool {
-        self.owes_opt_outs.swap(false, Ordering::Relaxed)
     }
 
     /// Finishes opt-outs that an earlier process was stopped in, or whose outcome the store
@@ -82,13 +77,13 @@ impl Memory {
     ///
     /// # Errors
     /// A store's error; the next call finishes the rest.
-    pub(super) async fn finish_opt_outs(&self) -> Result<(), clew_store::Error> {
+    pub(super) async fn finish_opt_outs(&self) -> Result<()> {
         let finished = self.finish_opt_outs_now().await;
         self.owe_opt_outs(&finished);
         finished
     }
 
-    async fn finish_opt_outs_now(&self) -> Result<(), clew_store::Error> {
+    async fn finish_opt_outs_now(&self) -> Result<()> {
         self.read_opt_outs().await?;
         let owners = self.owners_of_outputs().await?;
         let opted_out = self.opt_outs.current();
@@ -105,7 +100,7 @@ impl Memory {
     }
 
     /// Whether anything but the opt-out and results of tools is kept of a user.
-    async fn keeps_any(&self, user: UserId) -> Result<bool, clew_store::Error> {
+    async fn keeps_any(&self, user: UserId) -> Result<bool> {
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::OptOuts) {
                 let found = store.records(kind, Some(user), None, 1).await?;
@@ -120,7 +115,7 @@ impl Memory {
         })
     }
 
-    async fn read_opt_outs(&self) -> Result<(), clew_store::Error> {
+    async fn read_opt_outs(&self) -> Result<()> {
         let all = self.stores.lasting.opt_outs().await?;
         let all: OptedOut = all.into_iter().map(|(user, _)| user).collect();
         self.opt_outs.set(all);
@@ -132,7 +127,7 @@ impl Memory {
     ///
     /// # Errors
     /// A store's error; the other stores were purged all the same.
-    pub async fn erase(&self, user: UserId) -> Result<Purged, clew_store::Error> {
+    pub async fn erase(&self, user: UserId) -> Result<Purged> {
         // Changes on their way to a store are applied first, to go with the rest.
         self.reconcile_all().await;
         let purged = self.purge(&Purge::User(user)).await?;
@@ -144,7 +139,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn kept_of(&self, user: UserId) -> Result<Purged, clew_store::Error> {
+    pub async fn kept_of(&self, user: UserId) -> Result<Purged> {
         let mut kept = Purged::default();
         for record in self.records_of(user).await? {
             kept.add(record.kind(), 1);
@@ -161,7 +156,7 @@ impl Memory {
     ///
     /// # Errors
     /// The store's error.
-    pub async fn export(&self, user: UserId) -> Result<Exported, clew_store::Error> {
+    pub async fn export(&self, user: UserId) -> Result<Exported> {
         self.flush().await;
         let records = self.records_of(user).await?;
         let mut entries: Vec<String> = records.iter().map(Record::to_line).collect();
@@ -175,8 +170,8 @@ impl Memory {
         })
     }
 
-    async fn records_of(&self, user: UserId) -> Result<Vec<Record>, clew_store::Error> {
-        self.save_first(|turn| turn.is_by(user)).await?;
+    async fn records_of(&self, user: UserId) -> Result<Vec<Record>> {
+        self.save_first(|turn| turn.ids.user == Some(user)).await?;
         let mut records = Vec::new();
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL {

@@ -6,12 +6,13 @@
 //! the store again before it is shown, so that nothing is shown that is no longer there.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::telemetry::Ids;
 use clew_context::engine::recall::{RecallEntry, RecallIndex};
 use clew_context::model::{MessageId, TurnId, UnixMillis, UserId};
@@ -97,13 +98,9 @@ impl Indexes {
 }
 
 impl Recall {
-    fn lock(&self) -> MutexGuard<'_, Indexes> {
-        self.indexes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The index of a conversation, which counts as asked now.
     fn of(&self, place: &Place) -> Arc<tokio::sync::Mutex<Conversation>> {
-        let mut indexes = self.lock();
+        let mut indexes = self.indexes.lock();
         indexes.asked += 1;
         let asked = indexes.asked;
         let key = (place.scope, place.agent.clone());
@@ -115,14 +112,14 @@ impl Recall {
     /// The turns of a conversation that were stored since this was last asked.
     fn stored_since(&self, place: &Place) -> Vec<(TurnId, u64)> {
         let key = (place.scope, place.agent.clone());
-        let mut indexes = self.lock();
+        let mut indexes = self.indexes.lock();
         let held = indexes.held.get_mut(&key);
         held.map_or_else(Vec::new, |held| std::mem::take(&mut held.stored))
     }
 
     /// Notes what an index takes, and makes room.
     pub(super) fn measured(&self, place: &Place, bytes: usize) {
-        let mut indexes = self.lock();
+        let mut indexes = self.indexes.lock();
         let indexes = &mut *indexes;
         let key = (place.scope, place.agent.clone());
         let Some(held) = indexes.held.get_mut(&key) else {
@@ -154,30 +151,31 @@ impl Recall {
     #[cfg(test)]
     pub(super) fn holds(&self, place: &Place) -> bool {
         let key = (place.scope, place.agent.clone());
-        self.lock().held.contains_key(&key)
+        self.indexes.lock().held.contains_key(&key)
     }
 
     pub(super) fn forget_all(&self) {
-        self.lock().remove_if(|_, _| true);
+        self.indexes.lock().remove_if(|_, _| true);
     }
 
     /// Drops the index of a conversation.
     pub(super) fn forget(&self, scope: Scope) {
-        self.lock().remove_if(|(one, _), _| *one == scope);
+        self.indexes.lock().remove_if(|(one, _), _| *one == scope);
     }
 
     /// Drops the indexes that may hold words of what a purge, or an edit of its messages,
     /// has changed. What was made from those elsewhere is never shown; its hashes stay
     /// until the index goes.
     pub(super) fn forget_changed(&self, purge: &Purge) {
-        self.lock()
+        self.indexes
+            .lock()
             .remove_if(|(scope, _), _| may_concern(purge, *scope));
     }
 
     /// Notes a turn that was stored: if it is indexed with former words, or others after it
     /// are, the index is made again.
     pub(super) fn stored(&self, turn: &TurnKey, ordinal: u64) {
-        let (mut indexes, key) = (self.lock(), (turn.scope, turn.agent.clone()));
+        let (mut indexes, key) = (self.indexes.lock(), (turn.scope, turn.agent.clone()));
         let Some(held) = indexes.held.get_mut(&key) else {
             return;
         };
@@ -282,7 +280,7 @@ impl Memory {
     }
 
     /// Rows up to this time are not recalled.
-    async fn recalled_since(&self, place: &Place) -> Result<UnixMillis, clew_store::Error> {
+    async fn recalled_since(&self, place: &Place) -> Result<UnixMillis> {
         let store = &self.stores.conversations;
         let (agent, guild) = (&place.agent, place.guild);
         let created = self.agent_created(agent, self.oldest(place)).await?;

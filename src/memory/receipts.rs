@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::history::Exchange;
 use super::unsaved::UnsavedTurn;
-use super::{Memory, Place, Stores};
+use super::{Memory, Place, Result, Stores};
 use crate::telemetry::event::StoreOperation;
 use clew_context::model::{ChannelId, ContentSource, MessageId, UnixMillis, UserId};
 use clew_store::Record;
@@ -20,7 +20,7 @@ impl Memory {
         &self,
         channel: ChannelId,
         message: MessageId,
-    ) -> Result<Option<StoredReceipt>, clew_store::Error> {
+    ) -> Result<Option<StoredReceipt>> {
         let is_it = |one: &StoredReceipt| {
             one.channel == channel && one.message_ids().any(|id| id == message)
         };
@@ -39,7 +39,7 @@ impl Memory {
         &self,
         channel: ChannelId,
         reader: UserId,
-    ) -> Result<Option<StoredReceipt>, clew_store::Error> {
+    ) -> Result<Option<StoredReceipt>> {
         let is_it = |one: &StoredReceipt| {
             one.channel == channel && (!one.is_private || one.owner == reader)
         };
@@ -51,7 +51,7 @@ impl Memory {
 
     /// Stores a turn's receipt. It holds no text, so that it lasts even where
     /// conversations are kept in memory; there a store that fails loses it.
-    pub(super) async fn store_receipt(&self, turn: &UnsavedTurn) -> Result<(), clew_store::Error> {
+    pub(super) async fn store_receipt(&self, turn: &UnsavedTurn) -> Result<()> {
         let Some(receipt) = &turn.receipt else {
             return Ok(());
         };

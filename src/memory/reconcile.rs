@@ -10,21 +10,23 @@ mod party;
 mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 pub use change::{DiscordChange, Edit, Fetched};
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
-pub(super) use noted::NotedSince;
+pub(super) use noted::Noted;
 pub use noted::{Became, UnderWay, Words};
+pub(super) use party::largest;
 pub(super) use queue::ChangeQueue;
 
 use change::together;
 use party::Party;
 use queue::Overflow;
 
-use super::{Memory, Place, Stores};
+use super::{Memory, Result, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_discord::session::{Gap, Missed};
 use clew_store::model::{StoredMessage, StoredReceipt};
 use clew_store::{Kind, Purge, Purged, Reach};
@@ -76,29 +78,9 @@ impl Memory {
         self.make_up_for(overflow);
     }
 
-    /// A turn begins: what is deleted or edited from now on is noted until it is over.
-    pub fn under_way(&self, turn: TurnId) -> UnderWay {
-        self.changes.noted.begins(Some(turn))
-    }
-
-    /// What was noted after the number was this, for a turn that was under way by then.
-    pub fn noted_after(&self, revision: u64) -> NotedSince<'_> {
-        self.changes.noted.after(revision)
-    }
-
-    /// Another number whenever a deletion, an edit or the like was noted.
-    pub fn noted_revision(&self) -> u64 {
-        self.changes.noted.revision()
-    }
-
-    /// What was noted up to this number the stores have, too.
-    pub fn stored_revision(&self) -> u64 {
-        self.changes.noted.stored_revision()
-    }
-
-    /// Whether a conversation, or its asker, has gone since then.
-    pub fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
-        self.changes.noted.is_gone(place, since)
+    /// What is deleted or edited, as noted for turns under way and for what is stored later.
+    pub const fn noted(&self) -> &Noted {
+        &self.changes.noted
     }
 
     /// An earlier process erased everything of a user at that time.
@@ -231,7 +213,7 @@ impl Memory {
         }
     }
 
-    async fn try_reconcile(&self, change: DiscordChange) -> Result<Purged, clew_store::Error> {
+    async fn try_reconcile(&self, change: DiscordChange) -> Result<Purged> {
         match change {
             DiscordChange::Deleted { channel, ids, .. }
             | DiscordChange::Unknown { channel, ids } => self.deleted(channel, ids).await,
@@ -272,9 +254,9 @@ impl Memory {
     ///
     /// # Errors
     /// The error of the first store that failed; the others were purged all the same.
-    pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged, clew_store::Error> {
+    pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
-            self.extractions.purged();
+            self.extractions.purges.fetch_add(1, Ordering::SeqCst);
         }
         if let Purge::User(user) = purge {
             let noted = &self.changes.noted;
@@ -288,14 +270,14 @@ impl Memory {
     }
 
     /// Drops indexes of what was purged, or may have been; most purges remove nothing.
-    pub(super) fn forget_purged(&self, purge: &Purge, purged: &Result<Purged, clew_store::Error>) {
+    pub(super) fn forget_purged(&self, purge: &Purge, purged: &Result<Purged>) {
         if purged.as_ref().map_or(1, Purged::total) > 0 {
             self.recall.forget_changed(purge);
         }
     }
 
     /// Applies an edit. Most edited messages never became part of anything.
-    async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
+    async fn edited(&self, channel: ChannelId, edit: &Edit) -> Result<Purged> {
         let message = edit.message;
         if !self.held(channel, message, message).await?.is_empty() {
             return self.edit(channel, edit).await;
@@ -309,7 +291,7 @@ impl Memory {
 
     /// Gives a message that something is kept of its new words everywhere, and
     /// removes what was made from its former words.
-    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged, clew_store::Error> {
+    async fn edit(&self, channel: ChannelId, edit: &Edit) -> Result<Purged> {
         // The author has withdrawn its former words.
         let gone = match edit.withdraws(channel) {
             Some(purge) => self.purge(&purge).await?,
@@ -333,11 +315,7 @@ impl Memory {
     }
 
     /// Applies deletions. Most deleted messages never became part of anything.
-    async fn deleted(
-        &self,
-        channel: ChannelId,
-        ids: Vec<MessageId>,
-    ) -> Result<Purged, clew_store::Error> {
+    async fn deleted(&self, channel: ChannelId, ids: Vec<MessageId>) -> Result<Purged> {
         let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(Purged::default());
         };
@@ -365,7 +343,7 @@ impl Memory {
         channel: ChannelId,
         from: MessageId,
         to: MessageId,
-    ) -> Result<BTreeSet<MessageId>, clew_store::Error> {
+    ) -> Result<BTreeSet<MessageId>> {
         let mut held: BTreeSet<MessageId> = self.facts.links(channel).collect();
         held.extend(self.unsaved.messages(channel));
         held.retain(|id| (from..=to).contains(id));
@@ -381,12 +359,7 @@ impl Memory {
     /// Marks servers of this shard that Discord no longer names as left. A server
     /// belongs to shard `(id >> 22) % shards` (Discord's reference, "Sharding").
     /// Nothing is purged before the next sweep, in case a server turns up after all.
-    async fn left_unseen(
-        &self,
-        shard: u32,
-        shards: u32,
-        guilds: &[GuildId],
-    ) -> Result<Purged, clew_store::Error> {
+    async fn left_unseen(&self, shard: u32, shards: u32, guilds: &[GuildId]) -> Result<Purged> {
         if guilds.is_empty() {
             // Some Discord-compatible servers do not list them.
             return Ok(Purged::default());
@@ -416,13 +389,13 @@ impl Memory {
     }
 
     /// Notes that we left; what is stored is purged after `GUILD_RETENTION_DAYS`.
-    async fn depart(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
+    async fn depart(&self, guild: GuildId) -> Result<Purged> {
         let now = self.now();
         self.stores.lasting.set_departure(guild, Some(now)).await?;
         self.purge_departed(now).await
     }
 
-    async fn rejoin(&self, guild: GuildId) -> Result<Purged, clew_store::Error> {
+    async fn rejoin(&self, guild: GuildId) -> Result<Purged> {
         // Sent for every server at each start; we had left only few of them.
         let lasting = &self.stores.lasting;
         let departed = lasting.departures().await?;
@@ -433,7 +406,7 @@ impl Memory {
     }
 
     /// Absence purges nothing: a page may be short for many reasons.
-    async fn compare(&self, page: Fetched) -> Result<Purged, clew_store::Error> {
+    async fn compare(&self, page: Fetched) -> Result<Purged> {
         let channel = page.channel;
         let held = self.held(channel, page.from, page.to).await?;
         for edit in page
@@ -455,7 +428,7 @@ impl Memory {
         &self,
         (guild, channel): (Option<GuildId>, ChannelId),
         from: MessageId,
-    ) -> Result<Purged, clew_store::Error> {
+    ) -> Result<Purged> {
         let held = self.held(channel, from, MessageId::new(u64::MAX)).await?;
         self.doubts.lacking((guild, channel), held, self.now());
         Ok(Purged::default())
@@ -465,21 +438,6 @@ impl Memory {
     /// before are asked for once more.
     pub fn permissions_changed(&self, may_be_of: impl Fn(ChannelId) -> bool) {
         self.doubts.ask_refused(may_be_of);
-    }
-
-    /// Whether notes were lost that this turn would have been judged by: unknown is no.
-    pub(super) fn is_unknown(
-        &self,
-        turn: TurnId,
-        rows: &[StoredMessage],
-        receipt: Option<&StoredReceipt>,
-    ) -> bool {
-        self.changes.noted.is_unknown(turn, rows, receipt)
-    }
-
-    /// Whether any of these rows belongs to something purged since then.
-    pub(super) fn is_purged(&self, rows: &[StoredMessage], since: UnixMillis) -> bool {
-        !self.changes.noted.gone_of(rows, None, since).is_empty()
     }
 
     /// The deletions and purges since then that would have covered any of these
@@ -519,15 +477,13 @@ impl Memory {
     /// way to a store.
     pub(super) async fn purge_late(&self, rows: &[StoredMessage], since: UnixMillis) {
         for purge in self.late_purges(rows, None, since) {
-            if let Err(error) = self.purge(&purge).await {
-                self.failed(&Ids::default(), StoreOperation::Purge, &error);
-            }
+            self.done(StoreOperation::Purge, self.purge(&purge).await);
         }
     }
 }
 
 /// Purges every store, even if one fails.
-async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged, clew_store::Error> {
+async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged> {
     let mut all = Purged::default();
     let mut result = Ok(());
     for (_, store) in stores.all() {

@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Memory;
 use super::circuit::{Side, Sides, Trouble};
-use crate::telemetry::Ids;
 use crate::telemetry::event::{CircuitState, StoreOperation};
 use clew_context::model::{UnixMillis, UserId};
 use clew_store::model::{AgentName, Scope, Subject};
@@ -135,11 +134,11 @@ impl Memory {
         };
         let _ = tokio::time::timeout(LAST_TRY, finish).await;
         self.drop_unsaved();
-        self.close_outputs().await;
+        if let Some(outputs) = self.outputs() {
+            self.done(StoreOperation::Close, outputs.close().await);
+        }
         for (_, store) in self.stores.all() {
-            if let Err(error) = store.close().await {
-                self.failed(&Ids::default(), StoreOperation::Close, &error);
-            }
+            self.done(StoreOperation::Close, store.close().await);
         }
     }
 }

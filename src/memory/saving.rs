@@ -10,7 +10,7 @@ use super::history::{Exchange, rows};
 use super::receipts::receipt;
 use super::reconcile::traces;
 use super::unsaved::{EarlyRows, Moving, Next, UnsavedTurn};
-use super::{Memory, Place};
+use super::{Memory, Place, Result};
 use crate::telemetry::event::{DropReason, Recorded, StoreOperation, TurnsDropped};
 use crate::telemetry::{Ids, Ms};
 use clew_context::model::{UnixMillis, UserId};
@@ -31,12 +31,16 @@ impl Memory {
         let Some(mut turn) = self.unsaved_turn(ids, place, exchange) else {
             return;
         };
-        if self.is_unknown(exchange.turn, &turn.rows, turn.receipt.as_deref()) {
+        if self
+            .changes
+            .noted
+            .is_unknown(exchange.turn, &turn.rows, turn.receipt.as_deref())
+        {
             tracing::warn!("too much was deleted during a turn to know whether it may be stored");
             self.tell_dropped(ids, 1, DropReason::Unknown);
             return;
         }
-        turn.early = early.as_ref().map(EarlyTurn::rows).unwrap_or_default();
+        turn.early = early.as_ref().map(|early| early.rows).unwrap_or_default();
         let (rows, receipt) = (Arc::clone(&turn.rows), turn.receipt.clone());
         for dropped in self.unsaved.keep(turn) {
             self.tell_dropped(&dropped, 1, DropReason::Room);
@@ -49,7 +53,7 @@ impl Memory {
         }
         self.purge_unsaved(place.asker, &rows, receipt.as_deref(), exchange.asked);
         let circuit = self.circuit(&self.stores.conversations);
-        let is_ours = |turn: &UnsavedTurn| turn.is_of(place.scope);
+        let is_ours = |turn: &UnsavedTurn| turn.key.scope == place.scope;
         let asked = self.save_turns(|turn| is_ours(turn) && !circuit.is_open(Side::Write));
         if asked.await.is_err() || self.unsaved.waits(is_ours) {
             self.recovery.notify_one();
@@ -107,7 +111,7 @@ impl Memory {
     ) -> Result<(), Trouble> {
         let mut held_up = BTreeSet::new();
         loop {
-            let ended = self.unsaved.ended();
+            let ended = self.unsaved.ended.notified();
             let moving = match self.unsaved.next(&held_up, &is_meant) {
                 Next::Turn(moving) => moving,
                 Next::Wait => {
@@ -139,7 +143,7 @@ impl Memory {
 
     /// If the store may have the turn already, deletions since are applied to it
     /// before it is stored again. Returns its ordinal, if it has any rows.
-    async fn store_turn(&self, turn: &UnsavedTurn) -> Result<Option<u64>, clew_store::Error> {
+    async fn store_turn(&self, turn: &UnsavedTurn) -> Result<Option<u64>> {
         let store = &self.stores.conversations;
         for purge in &turn.purges {
             store.purge(purge).await?;
@@ -167,8 +171,8 @@ impl Memory {
     async fn told<T>(
         &self,
         turn: &UnsavedTurn,
-        write: impl Future<Output = Result<T, clew_store::Error>>,
-    ) -> Result<T, clew_store::Error> {
+        write: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let written = write.await;
         if let Err(error) = &written
             && self.note_failure(&self.stores.conversations, &[Side::Write], error)
@@ -216,7 +220,7 @@ impl Memory {
     pub(super) async fn save_first(
         &self,
         is_meant: impl Fn(&UnsavedTurn) -> bool + Send + Sync,
-    ) -> Result<(), clew_store::Error> {
+    ) -> Result<()> {
         match self.save_turns(is_meant).await {
             Ok(()) => Ok(()),
             Err(Trouble::Gone(error) | Trouble::Refused(error)) => Err(error),

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::{Memory, Place, Words};
+use super::{Memory, Place, Result, Words};
 use crate::llm;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, ChatMessage, MessageId, Role, TurnId, UnixMillis, UserId};
@@ -103,9 +103,9 @@ impl Memory {
         // a summary would show it.
         let mut shown = messages.clone();
         self.leave_out_unconfirmed(&mut shown);
-        let noted = self.noted_revision();
+        let noted = self.noted().revision();
         let stands = || {
-            let noted = self.noted_after(noted);
+            let noted = self.noted().after(noted);
             let mut rows = shown.iter();
             !rows.any(|row| noted.changed_row(row, &Words::new())) && !self.opted_out(place.asker)
         };
@@ -121,7 +121,13 @@ impl Memory {
             NO_SUMMARY.clone_into(&mut summary);
         }
         let messages = left;
-        if messages.is_empty() || self.is_purged(&messages, began) {
+        if messages.is_empty()
+            || !self
+                .changes
+                .noted
+                .gone_of(&messages, None, began)
+                .is_empty()
+        {
             return Err(SaveError::Nothing);
         }
         let now = self.now();
@@ -149,7 +155,8 @@ impl Memory {
         place: &Place,
         since: UnixMillis,
     ) -> Result<Vec<StoredMessage>, SaveError> {
-        self.save_first(|turn| turn.is_by(place.asker)).await?;
+        self.save_first(|turn| turn.ids.user == Some(place.asker))
+            .await?;
         let store = &self.stores.conversations;
         let mut messages = store
             .own_messages(place.asker, &place.agent, place.guild, since)
@@ -169,7 +176,7 @@ impl Memory {
         &self,
         place: &Place,
         agent: Option<&AgentName>,
-    ) -> Result<Vec<ContextSnapshotInfo>, clew_store::Error> {
+    ) -> Result<Vec<ContextSnapshotInfo>> {
         self.stores
             .conversations
             .snapshots(place.asker, place.guild, agent, LISTED)
@@ -257,7 +264,7 @@ impl Memory {
         row: &StoredMessage,
         since: UnixMillis,
         rows: usize,
-    ) -> Result<HashSet<MessageId>, clew_store::Error> {
+    ) -> Result<HashSet<MessageId>> {
         let query = WindowQuery {
             scope: row.scope,
             agent: row.agent.clone(),

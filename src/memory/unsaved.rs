@@ -5,14 +5,14 @@
 
 mod early;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(super) use self::early::EarlyRows;
-use self::early::Stage;
+use super::reconcile::largest;
 use crate::telemetry::Ids;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{AgentName, ClearKey, Scope, StoredMessage, StoredReceipt};
@@ -32,7 +32,7 @@ const TURN_BYTES: usize = 1 << 10;
 pub(super) struct Unsaved {
     turns: Mutex<Turns>,
     /// Notified when a turn is no longer being stored.
-    ended: Notify,
+    pub(super) ended: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +72,9 @@ pub(super) struct UnsavedTurn {
     pub(super) tries: u32,
     /// Whether an earlier version was stored and logged.
     pub(super) is_logged: bool,
-    stage: Stage,
+    /// Its answer is not posted wholly, as far as is known: it waits for that, and nobody is
+    /// shown it. Otherwise it is over, and its rows are stored, or taken back if none are left.
+    is_early: bool,
     pub(super) early: EarlyRows,
     pub(super) key: TurnKey,
 }
@@ -122,13 +124,9 @@ impl UnsavedTurn {
             purges: Vec::new(),
             tries: 0,
             is_logged: false,
-            stage: Stage::Over,
+            is_early: false,
             early: EarlyRows::None,
         })
-    }
-
-    pub(super) fn is_of(&self, scope: Scope) -> bool {
-        self.key.scope == scope
     }
 
     /// Whether a `/context clear` marker covers it.
@@ -136,15 +134,6 @@ impl UnsavedTurn {
         self.key.agent == key.agent
             && self.ids.guild == key.guild
             && key.user.is_none_or(|user| self.ids.user == Some(user))
-    }
-
-    /// Whether it was answered by then.
-    pub(super) fn is_answered_by(&self, now: UnixMillis) -> bool {
-        self.answered <= now
-    }
-
-    pub(super) fn is_by(&self, user: UserId) -> bool {
-        self.ids.user == Some(user)
     }
 
     /// The server and user whose room it takes up.
@@ -203,14 +192,10 @@ impl Waiting {
 }
 
 impl Unsaved {
-    fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many turns wait for the store.
     pub(super) fn len(&self) -> usize {
-        let turns = self.lock();
-        let over = turns.waiting.iter().filter(|one| !one.turn.is_early());
+        let turns = self.turns.lock();
+        let over = turns.waiting.iter().filter(|one| !one.turn.is_early);
         over.count()
     }
 
@@ -222,7 +207,7 @@ impl Unsaved {
     /// Returns the turns dropped to make room: the oldest of the user who
     /// takes most, in the server that takes most.
     pub(super) fn keep(&self, turn: UnsavedTurn) -> Vec<Ids> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let bytes = turn.bytes();
         let same = turns
             .waiting
@@ -261,9 +246,9 @@ impl Unsaved {
         is_meant: impl Fn(&UnsavedTurn) -> bool,
     ) -> Next<'_> {
         let is_meant = |one: &Waiting| {
-            !one.turn.is_early() && !held_up.contains(&one.number) && is_meant(&one.turn)
+            !one.turn.is_early && !held_up.contains(&one.number) && is_meant(&one.turn)
         };
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let mut moving: Vec<TurnKey> = Vec::new();
         for waiting in &mut turns.waiting {
             let key = &waiting.turn.key;
@@ -299,26 +284,21 @@ impl Unsaved {
             let key = &one.turn.key;
             *key == refused.key || (refused.tries < TRIES_IN_ORDER && is_of(key, *scope, agent))
         };
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let held_up = turns.waiting.iter().filter(is_held_up);
         held_up.map(|one| one.number).collect()
     }
 
     /// Whether any matching turn is left, on its way or not.
     pub(super) fn waits(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) -> bool {
-        let turns = self.lock();
-        let mut over = turns.waiting.iter().filter(|one| !one.turn.is_early());
+        let turns = self.turns.lock();
+        let mut over = turns.waiting.iter().filter(|one| !one.turn.is_early);
         over.any(|one| is_meant(&one.turn))
-    }
-
-    /// Waits until [`Unsaved::next`] may give another answer.
-    pub(super) fn ended(&self) -> tokio::sync::futures::Notified<'_> {
-        self.ended.notified()
     }
 
     /// Removes what a purge covers, so that it is not stored later.
     pub(super) fn purge(&self, purge: &Purge) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let purge = match purge {
             Purge::Messages { channel, ids } => {
                 // A bulk deletion names up to a hundred messages, most of no turn.
@@ -339,8 +319,8 @@ impl Unsaved {
 
     /// Drops matching turns that are answered and of which nothing has reached the store.
     pub(super) fn forget(&self, is_meant: impl Fn(&UnsavedTurn) -> bool) {
-        let mut turns = self.lock();
-        let is_answered = |turn: &UnsavedTurn| !turn.is_early() && !turn.rows.is_empty();
+        let mut turns = self.turns.lock();
+        let is_answered = |turn: &UnsavedTurn| !turn.is_early && !turn.rows.is_empty();
         turns
             .waiting
             .retain(|one| one.is_moving || !is_answered(&one.turn) || !is_meant(&one.turn));
@@ -349,7 +329,7 @@ impl Unsaved {
 
     /// Gives an edited message its new words, as [`clew_store`] does.
     pub(super) fn edit(&self, channel: ChannelId, message: MessageId, words: &str) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         for waiting in &mut turns.waiting {
             if waiting
                 .turn
@@ -374,7 +354,7 @@ impl Unsaved {
         &self,
         is_it: impl Fn(&StoredReceipt) -> bool,
     ) -> Option<StoredReceipt> {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let waiting = turns.waiting.iter().rev();
         let mut receipts = waiting.filter_map(|one| one.turn.receipt.as_deref());
         receipts.find(|receipt| is_it(receipt)).cloned()
@@ -382,12 +362,12 @@ impl Unsaved {
 
     /// The messages of a channel that waiting turns are made of.
     pub(super) fn messages(&self, channel: ChannelId) -> BTreeSet<MessageId> {
-        self.lock().messages(channel).collect()
+        self.turns.lock().messages(channel).collect()
     }
 
     /// The direct channels of turns that wait, the newest first.
     pub(super) fn direct(&self) -> Vec<ChannelId> {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let rows = turns
             .waiting
             .iter()
@@ -405,10 +385,10 @@ impl Unsaved {
         agent: &AgentName,
         since: UnixMillis,
     ) {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         for waiting in &turns.waiting {
             let turn = &waiting.turn;
-            if turn.is_early() || !is_of(&turn.key, scope, agent) {
+            if turn.is_early || !is_of(&turn.key, scope, agent) {
                 continue;
             }
             // The store may have it too, perhaps in an earlier version.
@@ -444,7 +424,7 @@ impl Turns {
     /// The oldest turn of the user who takes most, in the server that takes most.
     /// Direct messages count as one server. Early turns are as few as turns under way.
     fn to_go(&self) -> Option<usize> {
-        let stays = |one: &Waiting| one.is_moving || one.turn.is_early();
+        let stays = |one: &Waiting| one.is_moving || one.turn.is_early;
         let still = || self.waiting.iter().filter(|one| !stays(one));
         let guild = largest(still().map(|one| (one.turn.owner().0, one.bytes)))?;
         let of_guild = || still().filter(|one| one.turn.owner().0 == guild);
@@ -483,23 +463,11 @@ impl Turns {
     }
 }
 
-/// The key with the largest sum; the lowest key if several are equal.
-fn largest<K: Copy + Ord>(parts: impl Iterator<Item = (K, usize)>) -> Option<K> {
-    let mut sums: BTreeMap<K, usize> = BTreeMap::new();
-    for (key, bytes) in parts {
-        *sums.entry(key).or_default() += bytes;
-    }
-    let most = sums
-        .into_iter()
-        .max_by_key(|(key, bytes)| (*bytes, Reverse(*key)));
-    most.map(|(key, _)| key)
-}
-
 impl Moving<'_> {
     /// Notes that it was stored as it was given out. If it has changed since,
     /// it has to be stored again.
     pub(super) fn stored(self) {
-        let mut turns = self.unsaved.lock();
+        let mut turns = self.unsaved.turns.lock();
         let at = turns
             .waiting
             .iter()
@@ -518,7 +486,7 @@ impl Moving<'_> {
 
 impl Drop for Moving<'_> {
     fn drop(&mut self) {
-        let mut turns = self.unsaved.lock();
+        let mut turns = self.unsaved.turns.lock();
         let mut waiting = turns.waiting.iter_mut();
         if let Some(waiting) = waiting.find(|one| one.number == self.number) {
             waiting.is_moving = false;

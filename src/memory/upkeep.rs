@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{DiscordChange, EditOf, Memory, Stores};
+use super::{DiscordChange, EditOf, Memory, Result, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
@@ -75,7 +75,7 @@ impl Memory {
                     self.flush().await;
                 }
                 _ = sweeping.tick() => self.sweep().await,
-                () = self.changes.came() => self.reconcile_all().await,
+                () = self.changes.came.notified() => self.reconcile_all().await,
             }
         }
     }
@@ -87,18 +87,13 @@ impl Memory {
         let tidy = async {
             loop {
                 tidying.tick().await;
-                if self.is_well()
-                    && self.takes_owed_opt_outs()
-                    && let Err(error) = self.finish_opt_outs().await
-                {
-                    self.failed(&Ids::default(), StoreOperation::Purge, &error);
+                if self.is_well() && self.owes_opt_outs.swap(false, Ordering::Relaxed) {
+                    self.done(StoreOperation::Purge, self.finish_opt_outs().await);
                 }
                 self.sweep_outputs().await;
                 for (_, store) in self.stores.all() {
-                    if self.is_well()
-                        && let Err(error) = store.tidy().await
-                    {
-                        self.failed(&Ids::default(), StoreOperation::Sweep, &error);
+                    if self.is_well() {
+                        self.done(StoreOperation::Sweep, store.tidy().await);
                     }
                 }
             }
@@ -127,21 +122,16 @@ impl Memory {
                 }
             }
         };
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => {}
-            () = calls => {}
-        }
+        let _ = shutdown.run_until_cancelled(calls).await;
     }
 
     /// Removes expired data, data past its retention, and servers left long ago.
     pub async fn sweep(&self) {
         let now = self.now();
         for (_, store) in self.stores.all() {
-            match store.sweep(now).await {
-                Ok(0) => {}
-                Ok(_) => self.recall.forget_all(),
-                Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+            let swept = self.done(StoreOperation::Sweep, store.sweep(now).await);
+            if swept.is_some_and(|rows| rows > 0) {
+                self.recall.forget_all();
             }
         }
         self.forget_beyond_windows(now).await;
@@ -175,10 +165,9 @@ impl Memory {
         self.swept(PurgeCause::Retention, purged);
     }
 
-    fn swept(&self, cause: PurgeCause, done: Result<Purged, clew_store::Error>) {
-        match done {
-            Ok(purged) => self.tell_purged(cause, &purged),
-            Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+    fn swept(&self, cause: PurgeCause, done: Result<Purged>) {
+        if let Some(purged) = self.done(StoreOperation::Sweep, done) {
+            self.tell_purged(cause, &purged);
         }
     }
 
@@ -189,22 +178,16 @@ impl Memory {
             of_person: RECEIPTS_OF_A_PERSON,
             of_guild: RECEIPTS_OF_A_GUILD,
         };
-        match self.stores.lasting.expire_receipts(limits).await {
-            Ok(0) => {}
-            Ok(entries) => {
-                let cause = PurgeCause::Retention;
-                let expired = EntriesPurged { cause, entries };
-                self.telemetry.emit(&Ids::default(), expired);
-            }
-            Err(error) => self.failed(&Ids::default(), StoreOperation::Sweep, &error),
+        let expired = self.stores.lasting.expire_receipts(limits).await;
+        if let Some(entries @ 1..) = self.done(StoreOperation::Sweep, expired) {
+            let cause = PurgeCause::Retention;
+            let expired = EntriesPurged { cause, entries };
+            self.telemetry.emit(&Ids::default(), expired);
         }
     }
 
     /// Purges the servers that we left `GUILD_RETENTION_DAYS` ago.
-    pub(super) async fn purge_departed(
-        &self,
-        now: UnixMillis,
-    ) -> Result<Purged, clew_store::Error> {
+    pub(super) async fn purge_departed(&self, now: UnixMillis) -> Result<Purged> {
         let due = now.before(self.settings.guild_retention);
         let mut purged = Purged::default();
         for (guild, at) in self.stores.lasting.departures().await? {
@@ -240,10 +223,8 @@ impl Memory {
     async fn members_kept(&self, guild: GuildId) -> Vec<UserId> {
         let mut members = Vec::new();
         for (_, store) in self.stores.all() {
-            match store.members(guild).await {
-                Ok(found) => members.extend(found),
-                Err(error) => self.failed(&Ids::default(), StoreOperation::Read, &error),
-            }
+            let found = self.done(StoreOperation::Read, store.members(guild).await);
+            members.extend(found.unwrap_or_default());
         }
         members.sort();
         members.dedup();

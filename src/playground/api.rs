@@ -21,10 +21,9 @@ use axum::routing::{get, patch, post, put};
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::net::TcpListener;
 
-use super::error::ApiError;
+use super::error::{Answer, ApiError};
 use super::page::PageFile;
 use super::{Shared, guard};
 use crate::http::{self, Bounds};
@@ -41,8 +40,8 @@ const BOUNDS: Bounds = Bounds {
     connection: None,
 };
 
-/// What a route answers.
-type Answer = Result<Json<Value>, ApiError>;
+/// What every handler takes.
+type SharedState = State<Arc<Shared>>;
 
 /// A JSON body; what is wrong with it is told like any error.
 struct Body<T>(T);
@@ -50,7 +49,7 @@ struct Body<T>(T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, state: &S) -> Answer<Self> {
         match Json::<T>::from_request(request, state).await {
             Ok(Json(body)) => Ok(Self(body)),
             Err(refused) => Err(ApiError::new(refused.status(), refused.body_text())),
@@ -105,7 +104,7 @@ fn routes() -> Router<Arc<Shared>> {
 }
 
 /// Checks every request, and adds to every answer what it says to the browser.
-async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+async fn guarded(State(shared): SharedState, request: Request, next: Next) -> Response {
     let response = match shared.token.check(&request) {
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
@@ -114,23 +113,23 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
 }
 
 /// One of the page's files.
-async fn file(uri: Uri) -> Result<Response, ApiError> {
+async fn file(uri: Uri) -> Answer<Response> {
     let path = uri.path();
     let file = PageFile::find(path);
     let file = file.ok_or_else(|| ApiError::missing(format!("there is nothing at {path}")))?;
     Ok(([(CONTENT_TYPE, file.content_type())], file.text).into_response())
 }
 
-async fn events(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
+async fn events(State(shared): SharedState) -> Answer<Response> {
     shared.events.listen(shared.shutdown.clone())
 }
 
-async fn turn(State(shared): State<Arc<Shared>>, Path(trigger): Path<String>) -> Answer {
+async fn turn(State(shared): SharedState, Path(trigger): Path<String>) -> Answer {
     let turn = shared.turns.turn(trigger_id(&trigger)?).await;
     turn.map(Json).ok_or_else(not_kept)
 }
 
-fn trigger_id(text: &str) -> Result<MessageId, ApiError> {
+fn trigger_id(text: &str) -> Answer<MessageId> {
     text.parse()
         .map_err(|_| ApiError::bad(format!("`{text}` is no message's id")))
 }
@@ -140,7 +139,7 @@ fn not_kept() -> ApiError {
 }
 
 /// An id in a path or a body.
-fn id(text: &str) -> Result<Id, ApiError> {
+fn id(text: &str) -> Answer<Id> {
     let id = text.parse::<u64>().ok().filter(|id| *id > 0).map(Id);
     id.ok_or_else(|| ApiError::bad(format!("`{text}` is no id")))
 }

@@ -4,7 +4,10 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::http::header::CONNECTION;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// What a request is answered with: JSON, unless something else is named.
+pub(super) type Answer<T = Json<Value>> = Result<T, ApiError>;
 
 /// A request that is refused, with a sentence for the person at the page.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 
-use super::error::ApiError;
+use super::error::{Answer, ApiError};
 
 /// How many pages may listen at once.
 const MOST_LISTENERS: usize = 16;
@@ -57,7 +57,7 @@ impl EventHub {
     }
 
     /// A stream for one page.
-    pub(super) fn listen(&self, shutdown: CancellationToken) -> Result<Response, ApiError> {
+    pub(super) fn listen(&self, shutdown: CancellationToken) -> Answer<Response> {
         let permit = Arc::clone(&self.listeners).try_acquire_owned();
         let permit = permit.map_err(|_| {
             ApiError::busy("too many pages are open: close one, then load this again")

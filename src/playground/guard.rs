@@ -9,7 +9,7 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Method, Uri};
 use uuid::Uuid;
 
-use super::error::ApiError;
+use super::error::{Answer, ApiError};
 use super::page::PageFile;
 
 /// The header with the token.
@@ -62,7 +62,7 @@ impl PageToken {
 
     /// Checks a request. The page's scripts and styles need no token; the page takes it from
     /// its link, and puts it into a header of all else that it asks for.
-    pub(super) fn check(&self, request: &Request) -> Result<(), ApiError> {
+    pub(super) fn check(&self, request: &Request) -> Answer<()> {
         let headers = request.headers();
         self.check_host(headers)?;
         self.check_origin(request.method(), headers)?;
@@ -80,7 +80,7 @@ impl PageToken {
     }
 
     /// The `Host` must be our address: a name that was made to point here is not.
-    fn check_host(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+    fn check_host(&self, headers: &HeaderMap) -> Answer<()> {
         let host = headers.get(header::HOST);
         let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
         if self.is_ours(host) {
@@ -92,7 +92,7 @@ impl PageToken {
         }
     }
 
-    fn check_origin(&self, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
+    fn check_origin(&self, method: &Method, headers: &HeaderMap) -> Answer<()> {
         let foreign = || ApiError::forbidden("only the playground's own page may ask here");
         let text = |name: &str| Some(headers.get(name)?.to_str().unwrap_or("?"));
         if let Some(origin) = text("origin") {

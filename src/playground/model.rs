@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::model::cut;
 use crate::sandbox;
 use clew_simulator::{ModelReply, ScriptedModel};
 
@@ -88,10 +89,5 @@ fn is_frame(line: &str) -> bool {
 }
 
 fn short(text: &str) -> String {
-    let text = text.trim();
-    let mut short: String = text.chars().take(QUOTED).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    cut(text.trim(), QUOTED, "…")
 }

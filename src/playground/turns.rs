@@ -1,17 +1,18 @@
 //! The turns that the page can ask for: the newest, with all that was told of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::context::{self, millis};
-use crate::model::{ModelReceipt, Receipt};
+use crate::model::ModelReceipt;
 use crate::telemetry::TappedLine;
-use crate::telemetry::event::Outcome;
+use crate::turn::TurnOver;
 use crate::turn::{GatheredTurn, SentMessage, TurnNews};
 use clew_context::model::{ChannelId, HistoryMessage, MessageId, UserId};
 
@@ -25,7 +26,7 @@ const MOST_LINES: usize = 300;
 const COLLECTING: Duration = Duration::from_secs(8);
 
 /// The newest turns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct KeptTurns {
     turns: Mutex<BTreeMap<MessageId, KeptTurn>>,
     changed: watch::Sender<()>,
@@ -40,30 +41,14 @@ struct KeptTurn {
     /// What the model was asked last.
     asked: Option<Vec<SentMessage>>,
     answers: Vec<MessageId>,
-    ended: Option<EndedTurn>,
+    ended: Option<TurnOver>,
     lines: Vec<String>,
-}
-
-#[derive(Debug)]
-struct EndedTurn {
-    outcome: Outcome,
-    receipt: Option<Box<Receipt>>,
-    took: Duration,
-}
-
-impl Default for KeptTurns {
-    fn default() -> Self {
-        Self {
-            turns: Mutex::default(),
-            changed: watch::Sender::new(()),
-        }
-    }
 }
 
 impl KeptTurns {
     /// Notes the news of a turn. Returns its summary if the pages are to know.
     pub(super) fn take_news(&self, trigger: MessageId, news: TurnNews) -> Option<Value> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         if let TurnNews::Started { channel, asker } = news {
             let new = KeptTurn {
                 channel,
@@ -87,7 +72,7 @@ impl KeptTurns {
 
     /// Notes a line of telemetry. Lines of turns that are not kept are left out.
     pub(super) fn take_line(&self, line: TappedLine) {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let turn = line.message.and_then(|trigger| turns.get_mut(&trigger));
         if let Some(turn) = turn.filter(|turn| turn.lines.len() < MOST_LINES) {
             turn.lines.push(line.line);
@@ -96,7 +81,7 @@ impl KeptTurns {
 
     /// The summaries of all turns, oldest first.
     pub(super) fn summaries(&self) -> Vec<Value> {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let all = turns.iter().map(|(trigger, turn)| turn.summary(*trigger));
         all.collect()
     }
@@ -108,23 +93,19 @@ impl KeptTurns {
             async { while self.is_collecting(trigger) && changes.changed().await.is_ok() {} };
         // If it takes longer, what is there is shown.
         let _ = timeout(COLLECTING, collected).await;
-        let turns = self.lock();
+        let turns = self.turns.lock();
         turns.get(&trigger).map(|turn| turn.whole(trigger))
     }
 
     /// What a turn gathered, to collect it again.
     pub(super) fn gathered(&self, trigger: MessageId) -> Option<Arc<GatheredTurn>> {
-        self.lock().get(&trigger)?.gathered.clone()
+        self.turns.lock().get(&trigger)?.gathered.clone()
     }
 
     fn is_collecting(&self, trigger: MessageId) -> bool {
-        let turns = self.lock();
+        let turns = self.turns.lock();
         let turn = turns.get(&trigger);
         turn.is_some_and(|turn| turn.gathered.is_none() && turn.ended.is_none())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<MessageId, KeptTurn>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,17 +131,7 @@ impl KeptTurn {
             }
             TurnNews::Asks(messages) => self.asked = Some(messages),
             TurnNews::Posted(message) => self.answers.push(message),
-            TurnNews::Over {
-                outcome,
-                receipt,
-                took,
-            } => {
-                self.ended = Some(EndedTurn {
-                    outcome,
-                    receipt,
-                    took,
-                });
-            }
+            TurnNews::Over(ended) => self.ended = Some(ended),
         }
     }
 

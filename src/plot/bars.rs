@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::axis::{Scale, Span};
-use super::markup::{escape, shortened, svg_head};
+use super::markup::{escape, svg_head};
+use crate::model::shortened;
 
 const WIDTH: f64 = 720.0;
 /// Where bars begin: names stand before it.

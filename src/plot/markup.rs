@@ -29,16 +29,6 @@ pub fn visible(next: char) -> char {
     }
 }
 
-/// At most so many characters; the last of a shortened text is `…`.
-pub fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
-    short.push('…');
-    short
-}
-
 /// The start of a figure's SVG: its size, and its title and description for those
 /// who cannot see it. `number` makes the ids unique on a page.
 pub(super) fn svg_head(number: usize, size: (f64, f64), title: &str, description: &str) -> String {

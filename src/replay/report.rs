@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::figures::{self, ByCap, Counter, Figures, FiguresByScene, Spread, Tally};
 use super::turn::{ReplayOutcome, framed};
 use super::{Format, ReplaySettings, Report, table};
+use crate::model::count;
 use crate::telemetry::Ms;
 use crate::telemetry::event::LinkCounts;
 use clew_context::engine::sanitise;
@@ -172,9 +173,9 @@ impl<'a> Reporter<'a> {
         writeln!(
             out,
             "  {}, {}, {} in {:.1} ms, answers {}",
-            counted(included.len() as u64, "message"),
-            counted(block.chars as u64, "character"),
-            counted(outcome.fetches as u64, "fetch"),
+            count(included.len(), "message"),
+            count(block.chars, "character"),
+            count(outcome.fetches, "fetch"),
             outcome.took.as_secs_f64() * 1_000.0,
             outcome
                 .target
@@ -248,8 +249,8 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = &self.figures.all;
-        let triggers = counted(all.triggers, "trigger");
-        let messages = counted(self.report.messages, "message");
+        let triggers = count(all.triggers, "trigger");
+        let messages = count(self.report.messages, "message");
         writeln!(f, "{triggers} among {messages}, the bot is {}", self.bot)?;
         let Spread { p50, p95, .. } = all.chars;
         writeln!(f, "  characters: p50 {p50}, p95 {p95}")?;
@@ -286,13 +287,4 @@ fn list(out: &mut dyn Write, what: &str, items: impl Iterator<Item = String>) ->
         return Ok(());
     }
     writeln!(out, "  {what}: {}", items.join(" "))
-}
-
-pub(super) fn counted(count: u64, what: &str) -> String {
-    let plural = match what {
-        _ if count == 1 => "",
-        "fetch" => "es",
-        _ => "s",
-    };
-    format!("{count} {what}{plural}")
 }

@@ -7,7 +7,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-use crate::plot::{shortened, visible};
+use crate::model::shortened;
+use crate::plot::visible;
 
 /// The most characters of a name: of a model, an agent, a reason.
 const LONGEST_NAME: usize = 64;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::page::{Medium, shown};
 use super::summary::Report;
-use crate::plot::{Part, Table, shortened, visible};
+use crate::model::shortened;
+use crate::plot::{Part, Table, visible};
 
 const WIDTH: usize = 80;
 /// Between columns.

@@ -1,7 +1,9 @@
 //! For whom a tool runs, and what it may use.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::result::ToolError;
 use crate::engine::sources::retain_readable;
@@ -133,7 +135,7 @@ impl Asker<'_> {
     }
 
     fn window(&self) -> MutexGuard<'_, Window> {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         window.withhold(self.opt_outs.current());
         window
     }

@@ -34,20 +34,7 @@ use tools::ToolLoop;
 const MAX_CHANGES: u32 = 3;
 
 /// The words of a turn, and what they were made with.
-pub(super) struct Asked {
-    pub(super) answer: TurnAnswer,
-    pub(super) tools: ToolsUsed,
-}
-
-impl From<TurnAnswer> for Asked {
-    /// Words that no tool had a part in.
-    fn from(answer: TurnAnswer) -> Self {
-        Self {
-            answer,
-            tools: ToolsUsed::default(),
-        }
-    }
-}
+pub(super) type Asked = (TurnAnswer, ToolsUsed);
 
 /// What the model answered to a request, or one repeated after an error.
 enum Round {
@@ -85,10 +72,12 @@ pub(super) async fn ask<'a>(
 ) -> Result<Asked, Order> {
     material.recheck(turn).await;
     if let Some(line) = refusal(material) {
-        return Ok(TurnAnswer::Line(line.into(), Outcome::Refused).into());
+        let refused = TurnAnswer::Line(line.into(), Outcome::Refused);
+        return Ok((refused, ToolsUsed::default()));
     }
     let Some(model) = material.model.clone() else {
-        return Ok(TurnAnswer::Inspected(inspector::answer(material)).into());
+        let inspected = TurnAnswer::Inspected(inspector::answer(material));
+        return Ok((inspected, ToolsUsed::default()));
     };
     let mut asking = Asking {
         turn,
@@ -104,10 +93,7 @@ pub(super) async fn ask<'a>(
         Err(order) => asking.part_of_run(order)?,
         Ok(answer) => answer,
     };
-    Ok(Asked {
-        answer,
-        tools: asking.tools.used(),
-    })
+    Ok((answer, asking.tools.used()))
 }
 
 /// Why there is nothing to ask, if so.

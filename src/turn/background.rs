@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::sources::Inherited;
 use crate::memory::{Memory, Place, PromptFacts, Readable, Words};
 use crate::model::Agent;
-use clew_context::model::{Profiles, TurnId};
+use clew_context::model::TurnId;
 use clew_store::model::{Scope, StoredMessage};
 
 /// The agent that answers, and what it knows.
@@ -35,6 +35,22 @@ pub(super) struct Background {
 }
 
 impl Background {
+    /// Nothing of a conversation is remembered yet.
+    pub(super) fn new(agent: Arc<Agent>, place: Place) -> Self {
+        Self {
+            facts: None,
+            shown_facts: PromptFacts::default(),
+            rows: Vec::new(),
+            noted: 0,
+            recalled: BTreeSet::new(),
+            inherited: Inherited::new(place.channel),
+            status: String::new(),
+            offers: Vec::new(),
+            agent,
+            place,
+        }
+    }
+
     /// Drops the history of a shared thread for an asker who may not read the thread.
     pub(super) fn leave_out_shared(&mut self) {
         if matches!(self.place.scope, Scope::Thread { .. }) {
@@ -45,10 +61,10 @@ impl Background {
     /// Leaves out the turns of rows whose messages changed since they were read into something
     /// that they do not say.
     pub(super) fn confirmed(&mut self, memory: &Memory, says: &Words) {
-        let noted = memory.noted_after(self.noted);
+        let noted = memory.noted().after(self.noted);
         self.leave_out_turns(|row| noted.changed_row(row, says));
         drop(noted);
-        self.noted = memory.noted_revision();
+        self.noted = memory.noted().revision();
     }
 
     /// Leaves out the whole turns of such rows.
@@ -56,11 +72,6 @@ impl Background {
         let rows = self.rows.iter().filter(|row| is_meant(row));
         let turns: BTreeSet<TurnId> = rows.map(|row| row.turn).collect();
         self.rows.retain(|row| !turns.contains(&row.turn));
-    }
-
-    /// The facts in the prompt.
-    pub(super) const fn profiles(&self) -> &Profiles {
-        &self.shown_facts.profiles
     }
 
     /// All rows, and the turns of those that are recalled.

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::patience::Tries;
+use crate::turn::patience;
 use clew_context::model::Message;
 
 /// What a turn is told to do.
@@ -103,7 +104,7 @@ impl Control {
         tokio::select! {
             biased;
             Ok(()) = self.orders.changed() => self.orders.borrow_and_update().clone(),
-            () = time_over(self.until) => Order::TimeOver,
+            () = patience::at(self.until) => Order::TimeOver,
         }
     }
 
@@ -155,13 +156,5 @@ impl Control {
             order = self.ordered() => Err(order),
             done = work => Ok(done),
         }
-    }
-}
-
-/// Waits until that time; without one, for ever.
-async fn time_over(until: Option<Instant>) {
-    match until {
-        Some(until) => sleep_until(until).await,
-        None => std::future::pending().await,
     }
 }

@@ -25,22 +25,8 @@ const PART_PATIENCE: Duration = Duration::from_secs(15);
 /// ...and at the end of the process, which leaves five seconds, the run's last edit included.
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What became of an answer.
-pub(super) struct Delivered {
-    pub(super) outcome: Outcome,
-    /// The model's whole answer as far as it is shown: what is stored.
-    pub(super) answer: Option<String>,
-}
-
-impl From<Outcome> for Delivered {
-    /// Nothing that is stored.
-    fn from(outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            answer: None,
-        }
-    }
-}
+/// What became of an answer, and the model's whole answer as far as it is shown: what is stored.
+pub(super) type Delivered = (Outcome, Option<String>);
 
 /// Posts an answer, of which part may be shown already.
 pub(super) async fn deliver(
@@ -52,19 +38,19 @@ pub(super) async fn deliver(
     match answer {
         TurnAnswer::Line(line, outcome) => {
             let said = posted.say(&line).await;
-            ended(turn, said, outcome).await.into()
+            (ended(turn, said, outcome).await, None)
         }
-        TurnAnswer::Inspected(text) => post(turn, posted, &text).await.into(),
+        TurnAnswer::Inspected(text) => (post(turn, posted, &text).await, None),
         TurnAnswer::Whole(completion) => post_whole(turn, material, posted, completion).await,
         TurnAnswer::BrokenOff(text, why) => {
             post(turn, posted, &format!("{text}\n{why}")).await;
-            Outcome::Failed.into()
+            (Outcome::Failed, None)
         }
         TurnAnswer::PartOfRun(text, order) => {
             post_part(turn, posted, &text, &order).await;
-            Outcome::Cancelled.into()
+            (Outcome::Cancelled, None)
         }
-        TurnAnswer::Unpostable(error) => ended(turn, Err(error), Outcome::Failed).await.into(),
+        TurnAnswer::Unpostable(error) => (ended(turn, Err(error), Outcome::Failed).await, None),
     }
 }
 
@@ -78,7 +64,7 @@ async fn post_whole(
     let text = &completion.text;
     let outcome = post(turn, posted, text).await;
     if outcome != Outcome::Answered {
-        return outcome.into();
+        return (outcome, None);
     }
     let cut = match completion.end.finish_reason {
         // It was cut once more by us, and says so.
@@ -95,10 +81,7 @@ async fn post_whole(
             tracing::info!(%error, note, "a note could not be added to an answer");
         }
     }
-    Delivered {
-        outcome,
-        answer: Some(posted.shown(text).to_owned()),
-    }
+    (outcome, Some(posted.shown(text).to_owned()))
 }
 
 /// Posts what an agent run had said when it was ended; tried for a short time only.

@@ -1,7 +1,6 @@
 //! Gathering: collects the conversation around the trigger, reads what is remembered,
 //! and makes the prompt of both.
 
-mod calls;
 mod channels;
 mod confirm;
 mod images;
@@ -14,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Turn;
@@ -21,7 +21,7 @@ use super::background::Background;
 use crate::llm;
 use crate::memory::Confirming;
 use clew_context::collect::{collect, reads_last_messages};
-use clew_context::discord::Live;
+use clew_context::discord::{Live, ReadCall};
 use clew_context::engine::chain::ChainLink;
 use clew_context::engine::select::{Gathered, NamedMessage};
 use clew_context::engine::turn::{Collected, TurnInput};
@@ -30,7 +30,6 @@ use clew_context::model::{
     Access, Block, ChannelId, ContentSource, Fallback, Limits, Message, MessageId, Stage,
 };
 
-pub(super) use calls::NotedCalls;
 pub(super) use channels::TurnChannels;
 pub use channels::is_for_asker_only;
 pub(super) use images::TurnImages;
@@ -39,6 +38,9 @@ pub(super) use recheck::Judged;
 
 use names::access_to;
 use prompt::FittedPrompt;
+
+/// The calls to Discord of one turn, noted for an observer.
+pub(super) type NotedCalls = Mutex<Vec<ReadCall>>;
 
 /// What was collected, and what was made of it.
 pub(super) struct TurnMaterial {
@@ -87,11 +89,6 @@ impl TurnMaterial {
         });
         threads.chain(messages).collect()
     }
-
-    pub(super) fn agent_name(&self) -> Option<String> {
-        let background = self.background.as_ref();
-        background.map(|background| background.agent.name.to_string())
-    }
 }
 
 /// Collects, remembers, and prepares the prompt. An observer gets what was known before, and
@@ -119,7 +116,7 @@ pub(super) async fn gather(
     let mut source = Live::new(services.rest.reader())
         .with_parents(&parents)
         .with_other_channels(&others);
-    let note = |call| calls.note(call);
+    let note = |call| calls.lock().push(call);
     let deadline = began + input.limits.fetch_timeout;
     let edit_of = |message: &_| services.edit_of(message);
     let mut confirming = Confirming::new(&services.rest, &edit_of, deadline);

@@ -2,7 +2,9 @@
 //! takes it from the others. A request to a model needs up to three times as much again
 //! while it is sent.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::model::Payer;
 use clew_context::engine::images;
@@ -29,7 +31,7 @@ pub(super) struct ImageShare {
 impl ImageRoom {
     /// Takes so many bytes, if there are as many.
     pub(super) fn take(self: &Arc<Self>, payer: Payer, bytes: u64) -> Option<ImageShare> {
-        let mut taken = self.taken();
+        let mut taken = self.0.lock();
         let has_room = |most: u64, counts: &dyn Fn(&Payer) -> bool| {
             let counted = taken.iter().filter(|(payer, _)| counts(payer));
             counted.map(|(_, bytes)| bytes).sum::<u64>() + bytes <= most
@@ -47,15 +49,11 @@ impl ImageRoom {
             bytes,
         })
     }
-
-    fn taken(&self) -> MutexGuard<'_, Vec<(Payer, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for ImageShare {
     fn drop(&mut self) {
-        let mut taken = self.room.taken();
+        let mut taken = self.room.0.lock();
         let own = (self.payer, self.bytes);
         if let Some(at) = taken.iter().position(|one| *one == own) {
             taken.swap_remove(at);
@@ -91,6 +89,6 @@ mod tests {
         drop(second);
         assert!(room.take(payer(3, 1), most).is_some());
         drop((first, others));
-        assert!(room.taken().is_empty());
+        assert!(room.0.lock().is_empty());
     }
 }

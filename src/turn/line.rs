@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use crate::engine::daily_tokens::day_ends;
+use crate::model::count;
 use crate::telemetry::event::{LlmFailure, Refusal};
 use clew_context::model::UnixMillis;
 
@@ -59,8 +60,7 @@ pub(super) const RECEIPT: &str = "Why?";
 /// How many facts were learnt. Everyone sees the number; only the asker can see the
 /// facts.
 pub(super) fn noted(facts: usize) -> String {
-    let things = if facts == 1 { "thing" } else { "things" };
-    format!("-# Noted {facts} {things}.")
+    format!("-# Noted {}.", count(facts, "thing"))
 }
 
 /// Why the model gave no answer.

@@ -39,14 +39,18 @@ pub enum TurnNews {
     /// A message of the answer was posted.
     Posted(MessageId),
     /// It is over.
-    Over {
-        /// How it ended.
-        outcome: Outcome,
-        /// What the answer was made from; none if nothing was collected.
-        receipt: Option<Box<Receipt>>,
-        /// From the trigger to now.
-        took: Duration,
-    },
+    Over(TurnOver),
+}
+
+/// A turn that is over.
+#[derive(Debug)]
+pub struct TurnOver {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the answer was made from; none if nothing was collected.
+    pub receipt: Option<Box<Receipt>>,
+    /// From the trigger to the end.
+    pub took: Duration,
 }
 
 /// What a turn gathered.

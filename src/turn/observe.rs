@@ -8,7 +8,7 @@ use super::background::Background;
 use super::gather::prompt::{self, FittedPrompt};
 use super::gather::{NotedCalls, TurnChannels, TurnMaterial, fallbacks};
 use super::news::{GatheredTurn, SentMessage, TurnContext, TurnNews};
-use super::record::{TurnReport, omitted};
+use super::record::omitted;
 use super::{Services, Turn, TurnJob};
 use crate::llm;
 use crate::runs::Activity;
@@ -38,7 +38,7 @@ pub(super) fn gathered(
         let memory = &turn.services.memory;
         let history = memory.messages(history);
         let recalled = memory.recalled_messages(recalled);
-        let profiles = background.as_ref().map(Background::profiles);
+        let profiles = background.as_ref().map(|one| &one.shown_facts.profiles);
         TurnNews::Gathered(Box::new(GatheredTurn {
             input,
             context: TurnContext::of(
@@ -47,7 +47,7 @@ pub(super) fn gathered(
                 omitted.unwrap_or_default(),
                 material.fallbacks.clone(),
             ),
-            calls: calls.take(),
+            calls: std::mem::take(&mut *calls.lock()),
             prompt: SentMessage::all(&prepared.prompt.messages),
             history,
             recalled,
@@ -70,31 +70,21 @@ pub async fn preview(
 ) -> (TurnContext, Vec<ReadCall>) {
     let request = seen.input.request.clone();
     let now = Instant::now();
-    let ids = services.ids(&request);
-    let turn = Turn {
-        services,
-        report: TurnReport::new(&services.telemetry, ids, now),
-        roles: None,
-        job: TurnJob {
-            request,
-            came: now,
-            asked: services.memory.now(),
-            noted: services.memory.noted_revision(),
-            newest: None,
-            waited: seen.input.waited,
-            copies: Vec::new(),
-            other_triggers: seen.input.other_triggers.clone(),
-            elsewhere: Vec::new(),
-            left: None,
-            run: None,
-            activity: Arc::<Activity>::default(),
-        },
-        ids,
-        started: now,
-        started_at: services.memory.now(),
-        restarts: 0,
-        is_sent_again: false,
+    let job = TurnJob {
+        request,
+        came: now,
+        asked: services.memory.now(),
+        noted: services.memory.noted().revision(),
+        newest: None,
+        waited: seen.input.waited,
+        copies: Vec::new(),
+        other_triggers: seen.input.other_triggers.clone(),
+        elsewhere: Vec::new(),
+        left: None,
+        run: None,
+        activity: Arc::<Activity>::default(),
     };
+    let turn = Turn::new(services, job);
     let input = TurnInput {
         limits,
         reply_target,
@@ -104,7 +94,7 @@ pub async fn preview(
     let request = &seen.input.request;
     let others = TurnChannels { services, request };
     let calls = NotedCalls::default();
-    let note = |call| calls.note(call);
+    let note = |call| calls.lock().push(call);
     let source = Live::new(reader)
         .with_parents(&parents)
         .with_other_channels(&others)
@@ -121,5 +111,5 @@ pub async fn preview(
     let omitted = omitted(&prepared.block, &collected);
     let missing = fallbacks(&collected);
     let context = TurnContext::of(&collected, &prepared, omitted, missing);
-    (context, calls.take())
+    (context, calls.into_inner())
 }

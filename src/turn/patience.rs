@@ -1,11 +1,25 @@
 //! Asking again after what may pass.
 
-use std::iter::repeat_n;
+use std::iter::{repeat_n, successors};
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use clew_context::discord::error::RestError;
+
+/// Waits until then; for ever without a time.
+pub async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Pauses, each twice as long as the one before, while the next ends before that time.
+pub fn doubling(first: Duration, until: Instant) -> impl Iterator<Item = Duration> {
+    let pauses = successors(Some(first), |pause| Some(*pause * 2));
+    pauses.take_while(move |pause| Instant::now() + *pause < until)
+}
 
 /// Asks until there is an answer.
 ///

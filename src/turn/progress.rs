@@ -7,8 +7,10 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::control::Order;
+use super::patience::{doubling, patiently};
 use super::{EndedTurn, Services, Turn};
 use crate::model::STOP_RUN;
+use crate::model::{count, cut};
 use crate::runs::{Doing, OpenRun, Run, RunPlace, RunSlot};
 use crate::telemetry::event::{Outcome, RunDone, RunEnd};
 use crate::telemetry::{Ids, Ms};
@@ -177,8 +179,7 @@ fn steps(doing: &Doing) -> String {
     let called = called(doing);
     let steps = match doing.rounds {
         0 | 1 if called.is_empty() => return String::new(),
-        1 => "1 step".to_owned(),
-        steps => format!("{steps} steps"),
+        steps => count(steps, "step"),
     };
     let calls = if called.is_empty() { "" } else { ": " };
     format!("\n{NOTE_PREFIX}{steps}{calls}{called}")
@@ -217,19 +218,11 @@ async fn edit_until(
     answer: &Answer,
     until: Instant,
 ) -> Result<(), RestError> {
-    let mut pause = LAST_EDIT_PAUSE;
-    loop {
+    let edit = || {
         let deadline = until.min(Instant::now() + EDIT_TIMEOUT);
-        let edited = rest
-            .edit_answer(place.channel, place.message, answer, deadline)
-            .await;
-        let may_pass = edited.as_ref().is_err_and(may_pass);
-        if !may_pass || Instant::now() + pause >= until {
-            return edited;
-        }
-        sleep(pause).await;
-        pause *= 2;
-    }
+        rest.edit_answer(place.channel, place.message, answer, deadline)
+    };
+    patiently(doubling(LAST_EDIT_PAUSE, until), edit, may_pass).await
 }
 
 async fn edit(rest: &Rest, place: RunPlace, answer: &Answer) -> Result<(), RestError> {
@@ -271,12 +264,7 @@ fn text(run: &Run, state: &str, task: &str) -> String {
 
 /// The beginning of a task on one line, as it is seen.
 fn quoted(task: &str) -> String {
-    let mut task = sanitise::line(task);
-    if let Some((end, _)) = task.char_indices().nth(TASK_CHARS) {
-        task.truncate(end);
-        task.push('…');
-    }
-    task
+    cut(&sanitise::line(task), TASK_CHARS, "…")
 }
 
 const fn words(end: RunEnd) -> &'static str {

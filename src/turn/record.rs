@@ -78,11 +78,10 @@ pub(super) async fn begin<'a>(
 pub(super) async fn record(
     turn: &Turn<'_>,
     material: &TurnMaterial,
-    delivered: Delivered,
+    (outcome, answer): Delivered,
     recording: Option<Box<Recording<'_>>>,
     posted: &PostedAnswer<'_>,
 ) -> EndedTurn {
-    let Delivered { outcome, answer } = delivered;
     let (Some(recording), Some(background)) = (recording, &material.background) else {
         return outcome.into();
     };

@@ -1,9 +1,9 @@
 //! The asker's roles: those that came with the trigger. An agent run takes long enough for
 //! them to change, so that its tools go by those of the last minute.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Turn;
@@ -57,7 +57,7 @@ impl Turn<'_> {
         let Some(LatestRoles(latest)) = &self.roles else {
             return judge(self.job.request.asker_roles.as_deref());
         };
-        let latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = latest.lock();
         judge(latest.roles.as_deref())
     }
 
@@ -67,11 +67,7 @@ impl Turn<'_> {
             return;
         };
         let now = self.services.memory.now();
-        if latest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .are_fresh(now)
-        {
+        if latest.lock().are_fresh(now) {
             return;
         }
         let deadline = Instant::now() + self.services.settings.tools.timeout;
@@ -81,7 +77,7 @@ impl Turn<'_> {
         let roles = roles
             .inspect_err(|error| tracing::info!(%error, "the roles of a run's asker are unknown"))
             .ok();
-        let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = latest.lock();
         *latest = ReadRoles { roles, at: now };
     }
 }

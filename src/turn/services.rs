@@ -1,6 +1,8 @@
 //! What all turns share, and what they look up there.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::image_room::ImageRoom;
 use super::news::TurnObserver;
@@ -25,7 +27,6 @@ use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 
 /// What all turns share.
-#[derive(Debug)]
 pub struct Services {
     /// Discord's REST API.
     pub rest: Rest,
@@ -84,7 +85,7 @@ impl Services {
     /// The window; nothing in it can be left half-written. Words of users who opted
     /// out since the last look are dropped before anybody sees them.
     pub fn window(&self) -> MutexGuard<'_, Window> {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.window.lock();
         window.withhold(self.opt_outs.current());
         window
     }
@@ -102,20 +103,14 @@ impl Services {
         let roles = guild
             .map(|guild| self.guild_state.our_role_ids(guild))
             .unwrap_or_default();
-        match us {
-            Some(us) => Us {
-                user: us.user,
-                name: us.name,
-                roles,
-                proxies,
-            },
-            // Before the first READY there are no messages anyway.
-            None => Us {
-                user: UserId::new(0),
-                name: String::new(),
-                roles,
-                proxies,
-            },
+        // Before the first READY there are no messages anyway.
+        let nobody = || (UserId::new(0), String::new());
+        let (user, name) = us.map_or_else(nobody, |us| (us.user, us.name));
+        Us {
+            user,
+            name,
+            roles,
+            proxies,
         }
     }
 

@@ -127,12 +127,7 @@ impl People {
             PersonAct::ShowsChannel { place } => self.show(place, true),
             PersonAct::BarsBot { place, right } => self.bar(place, of_right(right)),
             PersonAct::AllowsBot { place } => self.bar(place, Permissions::NONE),
-            PersonAct::Outage { place, is_on } => {
-                let guild = self.guild(place)?.id;
-                self.world.discord.set_outage(guild, is_on);
-                self.world.note(What::Outage { guild, is_on });
-                Some(())
-            }
+            PersonAct::Outage { place, is_on } => self.set_outage(place, is_on),
         }
     }
 
@@ -359,6 +354,13 @@ impl People {
         let (allow, deny) = if shown { (none, none) } else { (none, view) };
         self.world.discord.overwrite(channel, of, allow, deny);
         self.note_who_sees(guild, false);
+        Some(())
+    }
+
+    fn set_outage(&self, place: u64, is_on: bool) -> Option<()> {
+        let guild = self.guild(place)?.id;
+        self.world.discord.set_outage(guild, is_on);
+        self.world.note(What::Outage { guild, is_on });
         Some(())
     }
 

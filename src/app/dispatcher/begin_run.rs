@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::super::loop_event::LoopEvent;
 use crate::commands::BeginningRun;
+use crate::model::shortened;
 use crate::telemetry::with_sources;
 use crate::turn::{self, Services};
 use clew_context::engine::meaning::NOTE_PREFIX;
@@ -112,12 +113,7 @@ fn thread_name(task: &str) -> String {
     if name.is_empty() {
         return UNTITLED.to_owned();
     }
-    if name.chars().nth(MAX_THREAD_NAME).is_none() {
-        return name;
-    }
-    let mut cut: String = name.chars().take(MAX_THREAD_NAME - 1).collect();
-    cut.push('…');
-    cut
+    shortened(&name, MAX_THREAD_NAME)
 }
 
 #[cfg(test)]

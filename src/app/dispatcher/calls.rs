@@ -4,17 +4,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::super::loop_event::{CatchUpNews, LoopEvent};
 use super::Dispatcher;
-use super::carry_out::{CALL_TIMEOUT, carry_out};
+use super::carry_out::{CALL_TIMEOUT, carry_out, ids_of};
 use super::catching_up::tell;
 use crate::commands::{self, Planned, Refused};
 use crate::model::Payer;
 use crate::telemetry::event::Refusal;
-use crate::telemetry::{Ids, with_sources};
+use crate::telemetry::with_sources;
 use crate::turn;
+use crate::turn::patience::{doubling, patiently};
 use clew_context::engine::admission::Denied;
 use clew_context::engine::meaning::NOTE_PREFIX;
 use clew_context::model::{ApplicationId, GuildId, Interaction, TurnRequest};
@@ -95,19 +96,9 @@ impl Dispatcher {
         denied: Option<Denied>,
         line: String,
     ) {
-        let ids = Ids {
-            guild: interaction.guild,
-            channel: Some(interaction.channel),
-            user: Some(interaction.user),
-            ..Ids::default()
-        };
+        let ids = ids_of(&interaction);
         self.emit_refused(&ids, reason, denied);
         self.answer_at_once(interaction, Callback::Message(Answer::for_caller(line)));
-    }
-
-    /// Queues a command's turn.
-    pub(in crate::app) fn ask(&mut self, request: TurnRequest) {
-        self.submit(request, None);
     }
 
     /// Says that the answer will come. Only now can it become one that the asker alone
@@ -176,25 +167,11 @@ impl Dispatcher {
         let (services, loop_events) = self.for_task();
         self.tracker.spawn(async move {
             let deadline = Instant::now() + FILL_TIMEOUT;
-            let mut pause = FILL_PAUSE;
-            loop {
-                match services
-                    .guild_state
-                    .fill(&services.rest, guild, deadline)
-                    .await
-                {
-                    Ok(newest) => {
-                        return tell(&loop_events, CatchUpNews::Filled(mark, guild, newest));
-                    }
-                    Err(error) if error.transient && Instant::now() + pause < deadline => {
-                        sleep(pause).await;
-                        pause *= 2;
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, %guild, "a server could not be filled in");
-                        return;
-                    }
-                }
+            let fill = || services.guild_state.fill(&services.rest, guild, deadline);
+            let pauses = doubling(FILL_PAUSE, deadline);
+            match patiently(pauses, fill, |error| error.transient).await {
+                Ok(newest) => tell(&loop_events, CatchUpNews::Filled(mark, guild, newest)),
+                Err(error) => tracing::warn!(%error, %guild, "a server could not be filled in"),
             }
         });
     }

@@ -12,6 +12,7 @@ use crate::telemetry::event::{CommandAnswered, CommandOutcome};
 use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
 use clew_context::discord::error::RestError;
+use clew_context::model::Interaction;
 use clew_discord::model::Answer;
 use clew_discord::send::Callback;
 
@@ -92,19 +93,25 @@ pub(super) async fn carry_out(
     if let Err(error) = answer(services, &call, reply, further, deferred).await {
         tracing::warn!(%error, command = %call.word(), "a command could not be answered");
     }
-    let ids = Ids {
-        guild: call.interaction.guild,
-        channel: Some(call.interaction.channel),
-        user: Some(call.interaction.user),
-        ..Ids::default()
-    };
     let answered = CommandAnswered {
         command: call.word().clone(),
         outcome,
         ms: Ms::from(came.elapsed()),
         deferred,
     };
-    services.telemetry.emit(&ids, answered);
+    services
+        .telemetry
+        .emit(&ids_of(&call.interaction), answered);
+}
+
+/// Of what a command is about.
+pub(super) fn ids_of(call: &Interaction) -> Ids {
+    Ids {
+        guild: call.guild,
+        channel: Some(call.channel),
+        user: Some(call.user),
+        ..Ids::default()
+    }
 }
 
 /// Waits for the work, and tells Discord if it takes longer. Returns whether

@@ -44,7 +44,7 @@ impl Dispatcher {
             self.catch_up.gone(&[message.id]);
             return;
         }
-        self.held_edited(&message);
+        self.holds.edited(&message);
         self.catch_up.edited(&message);
         if self.active.contains_key(&message.id) {
             self.restart(message);

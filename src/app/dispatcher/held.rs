@@ -111,11 +111,6 @@ impl Dispatcher {
         self.carry_on(steps);
     }
 
-    /// A question that waits is asked as it reads then.
-    pub(super) fn held_edited(&mut self, message: &Message) {
-        self.holds.edited(message);
-    }
-
     /// When questions that wait are due.
     pub(in crate::app) fn due(&self) -> Option<Instant> {
         self.holds.due().filter(|_| !self.closed)

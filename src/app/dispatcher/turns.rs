@@ -72,7 +72,7 @@ struct StartingTurn {
 
 impl Dispatcher {
     /// Queues a trigger. Returns whether a turn began or waits for it.
-    pub(super) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
+    pub(in crate::app) fn submit(&mut self, request: TurnRequest, mark: Option<Mark>) -> bool {
         self.submit_after(request, mark, false)
     }
 
@@ -149,7 +149,7 @@ impl Dispatcher {
         let memory = &self.services.memory;
         Arrival {
             asked: memory.now(),
-            under_way: memory.under_way(turn),
+            under_way: memory.noted().begins(Some(turn)),
         }
     }
 
@@ -210,31 +210,18 @@ impl Dispatcher {
     }
 
     fn begin(&mut self, starting: StartingTurn) {
-        let StartingTurn {
-            waiting:
-                WaitingTrigger {
-                    request,
-                    came,
-                    asked,
-                    mark,
-                    under_way,
-                },
-            waited,
-            queue,
-            run,
-            orders,
-            control,
-        } = starting;
+        let StartingTurn { waiting, run, .. } = starting;
+        let request = waiting.request;
         let (channel, id) = (request.trigger.channel, request.trigger.id);
         let of_run = run.as_ref().map(|slot| Arc::clone(&slot.run().activity));
         let activity = of_run.unwrap_or_default();
         let active = ActiveTurn {
-            queue,
+            queue: starting.queue,
             since: self.services.memory.now(),
-            orders,
+            orders: starting.orders,
             trigger: Arc::clone(&request.trigger),
             restarts: Restarts::default(),
-            mark,
+            mark: waiting.mark,
             run: run.as_ref().map(|slot| Arc::clone(slot.run())),
             activity: Arc::clone(&activity),
         };
@@ -243,11 +230,11 @@ impl Dispatcher {
         let copies = self.copies(&request.trigger);
         let job = TurnJob {
             request,
-            came,
-            asked,
-            noted: under_way.since(),
+            came: waiting.came,
+            asked: waiting.asked,
+            noted: waiting.under_way.since,
             newest: self.services.window().newest(channel),
-            waited,
+            waited: starting.waited,
             other_triggers,
             copies,
             elsewhere: self.elsewhere(channel, id),
@@ -263,8 +250,8 @@ impl Dispatcher {
         };
         let stopped = self.stopped.clone();
         self.tracker.spawn(async move {
-            let _until_nothing_is_learnt = under_way;
-            if let Some(extraction) = reported(&services, job, control, report).await {
+            let _until_nothing_is_learnt = waiting.under_way;
+            if let Some(extraction) = reported(&services, job, starting.control, report).await {
                 stopped
                     .run_until_cancelled(turn::extract(&services, *extraction))
                     .await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::loop_event::{LookedUp, LoopEvent};
+use super::super::loop_event::LoopEvent;
 use super::{CHANNELS_REMEMBERED, Dispatcher};
-use clew_context::model::{ChannelKind, TurnRequest};
+use clew_context::model::{ChannelId, ChannelKind, MessageId, TurnRequest};
 use clew_discord::session::Mark;
 
 /// How long the look may take.
@@ -32,25 +32,19 @@ impl Dispatcher {
                     None
                 }
             };
-            let looked = LookedUp {
-                trigger: id,
-                channel,
-                kind,
-                mark,
-            };
+            let looked = LoopEvent::LookedUp((channel, id), kind, mark);
             // The loop is gone only when the process ends.
-            let _ = loop_events.send(LoopEvent::LookedUp(looked));
+            let _ = loop_events.send(looked);
         });
     }
 
     /// Handles the result of the look. The message is asked as it reads by now.
-    pub(in crate::app) fn looked_up(&mut self, looked: LookedUp) {
-        let LookedUp {
-            trigger,
-            channel,
-            kind,
-            mark,
-        } = looked;
+    pub(in crate::app) fn looked_up(
+        &mut self,
+        (channel, trigger): (ChannelId, MessageId),
+        kind: Option<ChannelKind>,
+        mark: Mark,
+    ) {
         let is_direct = kind.is_some_and(ChannelKind::is_direct);
         if is_direct {
             if self.direct.len() >= CHANNELS_REMEMBERED {
@@ -59,15 +53,9 @@ impl Dispatcher {
             self.direct.insert(channel);
         }
         let wanted = self.unplaced.remove(&trigger).filter(|_| is_direct);
-        let is_submitted = wanted.is_some_and(|request| {
-            let channel_kind = kind;
-            self.submit(
-                TurnRequest {
-                    channel_kind,
-                    ..request
-                },
-                Some(mark),
-            )
+        let is_submitted = wanted.is_some_and(|mut request| {
+            request.channel_kind = kind;
+            self.submit(request, Some(mark))
         });
         if !is_submitted {
             self.arrivals.remove(&trigger);

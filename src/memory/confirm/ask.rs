@@ -80,7 +80,7 @@ impl Paged {
     /// The next requests, one a channel, for the first messages that no page covers.
     pub(super) fn next(&self, asking: &Asking<'_>, most: usize) -> Vec<Look> {
         let mut looks: Vec<Look> = Vec::new();
-        for key in asking.keys() {
+        for key in &asking.keys {
             let is_asked = looks.iter().any(|look| look.channel() == key.0);
             if looks.len() < most && !is_asked && !self.covers(*key) {
                 looks.push(self.look(*key, asking));
@@ -91,13 +91,13 @@ impl Paged {
 
     /// The next request of a round, which asks for each message that its page lacks.
     pub(super) fn next_of_round(&self, asking: &Asking<'_>) -> Option<Look> {
-        let first = || asking.first().map(Look::Single);
+        let first = || asking.keys.first().copied().map(Look::Single);
         self.next(asking, 1).pop().or_else(first)
     }
 
     /// A page, if it is worth its request.
     fn look(&self, key: Key, asking: &Asking<'_>) -> Look {
-        let of_channel = asking.keys().filter(|other| other.0 == key.0);
+        let of_channel = asking.keys.iter().filter(|other| other.0 == key.0);
         let open = of_channel.filter(|other| !self.covers(**other));
         let (count, newest) = open.fold((0, key), |(count, newest), other| {
             (count + 1, newest.max(*other))

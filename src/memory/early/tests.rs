@@ -182,14 +182,14 @@ async fn an_answer_that_is_not_posted_is_taken_back() {
 async fn what_is_deleted_before_the_answer_is_posted_is_not_stored() {
     let folder = TempDir::new().unwrap();
     let p = Process::start(&store(folder.path()).await).await;
-    let _under_way = p.memory.under_way(TurnId(10));
+    let _under_way = p.memory.noted().begins(Some(TurnId(10)));
     // Before the store has it, and after.
     p.memory.reconcile(deleted(10));
     let gone = p.exchange(10, "saffron");
     let early = p.early(&gone).await;
     assert_eq!(p.in_store().await, 0);
     p.record(&gone, early).await;
-    let _under_way = p.memory.under_way(TurnId(20));
+    let _under_way = p.memory.noted().begins(Some(TurnId(20)));
     let later = p.exchange(20, "ginger");
     let early = p.early(&later).await;
     p.memory.reconcile(deleted(20));
@@ -226,7 +226,7 @@ async fn a_store_that_hangs_delays_an_answer_by_the_bound_and_no_more() {
     let began = Instant::now();
     let early = p.early(&exchange).await.unwrap();
     assert_eq!(began.elapsed(), PATIENCE);
-    assert_eq!(early.rows(), EarlyRows::Unsure);
+    assert_eq!(early.rows, EarlyRows::Unsure);
     other.execute_batch("ROLLBACK").unwrap();
     tokio::time::resume();
     p.record(&exchange, Some(early)).await;
@@ -241,7 +241,7 @@ async fn no_answer_waits_for_a_store_that_fails() {
     let store = Arc::clone(&p.memory.stores.conversations);
     store.close().await.unwrap();
     let early = p.early(&p.exchange(10, "saffron")).await.unwrap();
-    assert_eq!(early.rows(), EarlyRows::Unsure);
+    assert_eq!(early.rows, EarlyRows::Unsure);
     drop(early);
     assert!(
         p.early(&p.exchange(20, "ginger")).await.is_none(),
@@ -261,7 +261,7 @@ async fn what_an_earlier_process_left_early_is_hidden_until_it_is_settled() {
     let p = Process::start(&store).await;
     p.time.fetch_add(1_000, Ordering::SeqCst);
     assert_eq!((p.in_store().await, p.prompt().await.len()), (6, 0));
-    assert_eq!(p.memory.lock_left().len(), 3);
+    assert_eq!(p.memory.left.lock().len(), 3);
     p.memory.look_after().await;
     assert_eq!(p.prompt().await, [""; 0], "nothing is settled by itself");
     // Discord shows the first, does not show the second, and the third is deleted.

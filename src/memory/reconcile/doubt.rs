@@ -11,8 +11,8 @@ mod questions;
 mod since;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::party::{Party, Shared};
@@ -37,10 +37,10 @@ pub(in crate::memory) type Key = (ChannelId, MessageId);
 /// A message that something stored was made from.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::memory) struct Trace {
-    key: Key,
-    guild: Option<GuildId>,
+    pub(in crate::memory) key: Key,
+    pub(in crate::memory) guild: Option<GuildId>,
     /// When it was stored; the distant past if restored from a snapshot.
-    at: UnixMillis,
+    pub(in crate::memory) at: UnixMillis,
 }
 
 /// The traces of a row: of its message, of the message's further parts, and of the
@@ -68,19 +68,10 @@ pub(in crate::memory) fn trace_of_fact(fact: &Fact) -> Option<Trace> {
 }
 
 impl Trace {
-    /// Of a message that was heard at that time.
-    pub(in crate::memory) const fn of(key: Key, guild: Option<GuildId>, at: UnixMillis) -> Self {
-        Self { key, guild, at }
-    }
-
     /// The same of what was heard at that time, and stored later.
     pub(in crate::memory) fn heard(self, at: UnixMillis) -> Self {
         let at = self.at.min(at);
         Self { at, ..self }
-    }
-
-    pub(in crate::memory) const fn key(&self) -> Key {
-        self.key
     }
 
     fn party(&self) -> Party {
@@ -95,7 +86,7 @@ pub(in crate::memory) struct Doubts {
     due: Notify,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
     questions: Questions,
     gaps: Since,
@@ -104,9 +95,9 @@ struct Inner {
     settled: HashMap<MessageId, UnixMillis>,
     /// Channels that we may not read, and whether anything of theirs is hidden for that.
     /// A change of permissions or another page reopens them.
-    refused: Shared<ChannelId, bool>,
+    refused: Shared<ChannelId, bool, MOST_REFUSED>,
     /// Channels with more in doubt than there is room for.
-    unfinished: Shared<ChannelId, Unfinished>,
+    unfinished: Shared<ChannelId, Unfinished, MOST_UNFINISHED>,
     /// How many have become unfinished.
     count: u64,
 }
@@ -118,20 +109,6 @@ struct Unfinished {
     number: u64,
     /// The last message that was noted.
     from: MessageId,
-}
-
-impl Default for Inner {
-    fn default() -> Self {
-        Self {
-            questions: Questions::default(),
-            gaps: Since::default(),
-            losses: Since::default(),
-            settled: HashMap::new(),
-            refused: Shared::new(MOST_REFUSED),
-            unfinished: Shared::new(MOST_UNFINISHED),
-            count: 0,
-        }
-    }
 }
 
 impl Inner {
@@ -161,14 +138,10 @@ impl Inner {
 }
 
 impl Doubts {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes a gap. Messages that Discord would not tell of before may be asked for
     /// again.
     pub(in crate::memory) fn missed(&self, missed: Missed, now: UnixMillis) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.gaps.note(missed, now);
         inner.refused.retain(|_, hides| *hides);
         inner
@@ -179,7 +152,7 @@ impl Doubts {
     /// What another process has to know of what was missed: gaps and losses, and channels
     /// of which something is hidden or to be asked for.
     pub(in crate::memory) fn gaps(&self, now: UnixMillis) -> Vec<Gap> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let noted = inner.gaps.gaps().chain(inner.losses.gaps());
         let asked = inner
             .questions
@@ -202,7 +175,7 @@ impl Doubts {
 
     /// Notes a loss: events were heard and could not be kept.
     pub(in crate::memory) fn lost(&self, missed: Missed, now: UnixMillis) {
-        self.lock().losses.note(missed, now);
+        self.inner.lock().losses.note(missed, now);
     }
 
     /// Notes stored messages, in order of their ids, that were missing from a page
@@ -214,7 +187,7 @@ impl Doubts {
         ids: impl IntoIterator<Item = MessageId>,
         at: UnixMillis,
     ) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let party = Party::of(guild, channel);
         inner.refused.remove(&channel);
         let mut last = MessageId::new(0);
@@ -263,7 +236,7 @@ impl Doubts {
         ids: impl IntoIterator<Item = MessageId>,
         now: UnixMillis,
     ) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         for id in ids {
             inner.questions.remove(&(channel, id));
             let settled = inner.settled.entry(id).or_insert(now);
@@ -282,7 +255,7 @@ impl Doubts {
 
     /// Drops the questions about deleted messages.
     pub(in crate::memory) fn drop_questions(&self, channel: ChannelId, ids: &[MessageId]) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         for id in ids {
             inner.questions.remove(&(channel, *id));
         }
@@ -290,7 +263,7 @@ impl Doubts {
 
     /// Drops the doubts of a channel that is gone, with all that was kept of it.
     pub(in crate::memory) fn forget(&self, channel: ChannelId) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.questions.retain(|(of, _), _| *of != channel);
         inner.unfinished.remove(&channel);
         inner.refused.remove(&channel);
@@ -299,7 +272,7 @@ impl Doubts {
     /// Whether nothing made from the message may be shown now. A message affected
     /// by a loss is queued to be asked for.
     pub(in crate::memory) fn hides(&self, trace: &Trace) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let is_lost = inner.is_open(&inner.losses, trace);
         if let Some(question) = inner.questions.get_mut(&trace.key) {
             question.hidden |= is_lost;
@@ -313,13 +286,13 @@ impl Doubts {
 
     /// The server of a message that is asked for, if it is known.
     pub(in crate::memory) fn guild_of(&self, key: Key) -> Option<GuildId> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         inner.questions.get(&key).and_then(|one| one.party.guild())
     }
 
     /// Whether the message lies before a gap and is not confirmed yet.
     pub(in crate::memory) fn is_unconfirmed(&self, trace: &Trace) -> bool {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         inner.is_open(&inner.gaps, trace)
     }
 
@@ -330,7 +303,7 @@ impl Doubts {
         traces: impl IntoIterator<Item = Trace>,
         most: usize,
     ) -> Asking<'_> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let mut keys = Vec::new();
         for trace in traces {
             let is_asked = inner.questions.contains(&trace.key);
@@ -352,7 +325,7 @@ impl Doubts {
     pub(in crate::memory) async fn due(&self) -> Asking<'_> {
         loop {
             {
-                let mut inner = self.lock();
+                let mut inner = self.inner.lock();
                 let keys = inner.questions.take_round();
                 if !keys.is_empty() || inner.next_unfinished().is_some() {
                     return Asking { doubts: self, keys };
@@ -364,7 +337,7 @@ impl Doubts {
 
     /// The message is gone: hides it until it is purged.
     pub(in crate::memory) fn gone(&self, key: Key) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let asked = inner.questions.get_mut(&key).map(|question| question.party);
         let question = Question {
             party: asked.unwrap_or(Party::Channel(key.0)),
@@ -376,14 +349,14 @@ impl Doubts {
 
     /// Discord's answer did not settle it.
     pub(in crate::memory) fn unclear(&self, key: Key) {
-        self.lock().questions.progress(key, Progress::Unclear);
+        self.inner.lock().questions.progress(key, Progress::Unclear);
     }
 
     /// We may not read the channel: it is not asked about again for now, since
     /// refused requests count towards a ban, and its messages take no room. What was hidden
     /// stays so, with all that is stored of the channel.
     pub(in crate::memory) fn refused(&self, channel: ChannelId, now: UnixMillis) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let of_channel = inner.questions.of_channel(channel).map(|(_, one)| *one);
         let (party, hides) = of_channel.fold((None, false), |(_, hides), one| {
             (Some(one.party), hides || one.hidden)
@@ -400,7 +373,7 @@ impl Doubts {
 
     /// Messages that Discord would not tell of are asked for once more.
     pub(in crate::memory) fn ask_refused(&self, which: impl Fn(ChannelId) -> bool) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         for ((channel, _), question) in inner.questions.iter_mut() {
             if question.progress == Progress::Unclear && which(*channel) {
                 question.progress = Progress::Due;
@@ -424,7 +397,7 @@ impl Doubts {
 
     /// Messages that got no answer are asked for once more.
     pub(in crate::memory) fn ask_again(&self, keys: &[Key]) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         for key in keys {
             inner.questions.progress(*key, Progress::Due);
         }
@@ -434,7 +407,7 @@ impl Doubts {
     /// A channel that has room again, with its server and the last message that was noted
     /// before the room ran out.
     pub(in crate::memory) fn unfinished(&self) -> Option<(Option<GuildId>, Key)> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let (party, channel) = inner.next_unfinished()?;
         let unfinished = inner.unfinished.remove(&channel)?;
         Some((party.guild(), (channel, unfinished.from)))
@@ -459,27 +432,11 @@ impl Inner {
 #[derive(Debug)]
 pub(in crate::memory) struct Asking<'a> {
     doubts: &'a Doubts,
-    keys: Vec<Key>,
+    /// Whoever has dealt with some removes them.
+    pub(in crate::memory) keys: Vec<Key>,
 }
 
 impl Asking<'_> {
-    pub(in crate::memory) fn first(&self) -> Option<Key> {
-        self.keys.first().copied()
-    }
-
-    pub(in crate::memory) fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.keys.iter()
-    }
-
-    /// Removes those that have been dealt with.
-    pub(in crate::memory) fn retain(&mut self, is_left: impl Fn(&Key) -> bool) {
-        self.keys.retain(is_left);
-    }
-
-    pub(in crate::memory) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// Returns those left, for the caller to have asked for again.
     pub(in crate::memory) fn hand_over(mut self) -> Vec<Key> {
         std::mem::take(&mut self.keys)

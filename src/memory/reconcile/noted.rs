@@ -5,9 +5,12 @@
 //! shared by servers: who fills it loses notes of their own, and is known to have lost them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Edit;
+use super::Key;
 use super::party::{Party, largest};
 use crate::memory::Place;
 use clew_context::model::{
@@ -25,7 +28,7 @@ const MOST: usize = 65_536;
 const MOST_LOSERS: usize = 4_096;
 
 #[derive(Debug, Default)]
-pub(in crate::memory) struct Noted {
+pub struct Noted {
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -33,7 +36,8 @@ pub(in crate::memory) struct Noted {
 #[derive(Debug)]
 pub struct UnderWay {
     notes: Arc<Mutex<Notes>>,
-    since: u64,
+    /// The number by then of what was noted.
+    pub since: u64,
 }
 
 /// What became of a message after a turn read it.
@@ -48,7 +52,7 @@ pub enum Became {
 }
 
 /// Messages whose words rows have, with the time of the edit that they are from.
-pub type Words = BTreeMap<(ChannelId, MessageId), Option<UnixMillis>>;
+pub type Words = BTreeMap<Key, Option<UnixMillis>>;
 
 /// What was noted since some time. Holds the notes: nothing can be noted meanwhile.
 #[derive(Debug)]
@@ -63,7 +67,7 @@ struct Notes {
     count: u64,
     /// Oldest first.
     order: VecDeque<Note>,
-    messages: HashMap<(ChannelId, MessageId), Fate>,
+    messages: HashMap<Key, Fate>,
     channels: HashMap<ChannelId, u64>,
     /// Who lost notes, and when last.
     losers: HashMap<Party, u64>,
@@ -82,7 +86,7 @@ struct Note {
 
 #[derive(Debug)]
 enum What {
-    Message(ChannelId, MessageId),
+    Message(Key),
     Gone(Purge, UnixMillis),
 }
 
@@ -98,13 +102,9 @@ struct Fate {
 }
 
 impl Noted {
-    fn lock(&self) -> MutexGuard<'_, Notes> {
-        lock(&self.notes)
-    }
-
     /// Something begins that goes by what is noted from now on.
-    pub(in crate::memory) fn begins(&self, turn: Option<TurnId>) -> UnderWay {
-        let mut notes = self.lock();
+    pub fn begins(&self, turn: Option<TurnId>) -> UnderWay {
+        let mut notes = self.notes.lock();
         let since = notes.next();
         notes.under_way.insert(since, turn);
         UnderWay {
@@ -143,12 +143,7 @@ impl Noted {
     }
 
     /// A message changed, and its event could not be read.
-    pub(super) fn unread(
-        &self,
-        guild: Option<GuildId>,
-        (channel, id): (ChannelId, MessageId),
-        now: UnixMillis,
-    ) {
+    pub(super) fn unread(&self, guild: Option<GuildId>, (channel, id): Key, now: UnixMillis) {
         let party = Party::of(guild, channel);
         self.note(|notes| {
             let fate = notes.message(party, (channel, id));
@@ -168,7 +163,7 @@ impl Noted {
     }
 
     fn note(&self, note: impl FnOnce(&mut Notes)) {
-        let mut notes = self.lock();
+        let mut notes = self.notes.lock();
         note(&mut notes);
         notes.tidy();
     }
@@ -179,18 +174,14 @@ impl Noted {
         channel: ChannelId,
         ids: impl IntoIterator<Item = MessageId>,
     ) -> Vec<MessageId> {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let ids = ids.into_iter();
         ids.filter(|id| notes.is_deleted((channel, *id))).collect()
     }
 
     /// Whether a later edit of a message was noted.
-    pub(in crate::memory) fn is_edited_after(
-        &self,
-        key: (ChannelId, MessageId),
-        at: Option<UnixMillis>,
-    ) -> bool {
-        let notes = self.lock();
+    pub(in crate::memory) fn is_edited_after(&self, key: Key, at: Option<UnixMillis>) -> bool {
+        let notes = self.notes.lock();
         notes
             .messages
             .get(&key)
@@ -199,26 +190,22 @@ impl Noted {
 
     /// Whether a message was deleted, or edited after that time: what was made from its words then
     /// is gone with them.
-    pub(in crate::memory) fn is_withdrawn(
-        &self,
-        key: (ChannelId, MessageId),
-        at: UnixMillis,
-    ) -> bool {
+    pub(in crate::memory) fn is_withdrawn(&self, key: Key, at: UnixMillis) -> bool {
         self.is_any_deleted([key]) || self.is_edited_after(key, Some(at))
     }
 
     /// Whether any of these messages was.
     pub(in crate::memory) fn is_any_deleted(
         &self,
-        messages: impl IntoIterator<Item = (ChannelId, MessageId)>,
+        messages: impl IntoIterator<Item = Key>,
     ) -> bool {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         messages.into_iter().any(|key| notes.is_deleted(key))
     }
 
     /// The edits of what these rows were made from, as purges.
     pub(in crate::memory) fn edits_of(&self, rows: &[StoredMessage]) -> Vec<Purge> {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let edit_of = |source: &ContentSource| {
             let (channel, message) = (source.channel, source.message?);
             let at = notes.messages.get(&(channel, message))?.edited?;
@@ -236,7 +223,7 @@ impl Noted {
 
     /// What has gone since then that would have covered any of these rows, or this
     /// receipt.
-    pub(super) fn gone_of(
+    pub(in crate::memory) fn gone_of(
         &self,
         rows: &[StoredMessage],
         receipt: Option<&StoredReceipt>,
@@ -249,7 +236,7 @@ impl Noted {
     }
 
     /// Whether a conversation, or its asker, has gone since then.
-    pub(in crate::memory) fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
+    pub fn is_gone(&self, place: &Place, since: UnixMillis) -> bool {
         let reaches = |purge: &Purge| match purge {
             Purge::Channel(channel) => *channel == place.channel,
             Purge::Member { guild, user } => Some(*guild) == place.guild && *user == place.asker,
@@ -263,7 +250,7 @@ impl Noted {
 
     /// A question at the very time of its asker's erasure counts as asked after it.
     fn gone_since(&self, since: UnixMillis, reaches: impl Fn(&Purge) -> bool) -> Vec<Purge> {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let late = notes.order.iter().filter_map(|note| match &note.what {
             What::Gone(purge, at) => {
                 let is_late = *at > since || (*at == since && !matches!(purge, Purge::User(_)));
@@ -282,7 +269,7 @@ impl Noted {
         rows: &[StoredMessage],
         receipt: Option<&StoredReceipt>,
     ) -> bool {
-        let notes = self.lock();
+        let notes = self.notes.lock();
         let Some(since) = notes.began(turn) else {
             return false;
         };
@@ -295,22 +282,22 @@ impl Noted {
     }
 
     /// Another number whenever something was noted.
-    pub(in crate::memory) fn revision(&self) -> u64 {
-        self.lock().count
+    pub fn revision(&self) -> u64 {
+        self.notes.lock().count
     }
 
     /// Up to this number all changes that were noted are carried out.
-    pub(in crate::memory) fn stored_revision(&self) -> u64 {
-        let notes = self.lock();
+    pub fn stored_revision(&self) -> u64 {
+        let notes = self.notes.lock();
         let mut under_way = notes.under_way.iter();
         let oldest = under_way.find(|(_, turn)| turn.is_none());
         oldest.map_or(notes.count, |(since, _)| *since)
     }
 
     /// What was noted after the number was this.
-    pub(in crate::memory) fn after(&self, revision: u64) -> NotedSince<'_> {
+    pub fn after(&self, revision: u64) -> NotedSince<'_> {
         NotedSince {
-            notes: self.lock(),
+            notes: self.notes.lock(),
             since: revision,
         }
     }
@@ -360,7 +347,7 @@ impl NotedSince<'_> {
             || self.notes.has_lost(source.guild, channel, self.since)
     }
 
-    fn changed_message(&self, key: (ChannelId, MessageId)) -> bool {
+    fn changed_message(&self, key: Key) -> bool {
         let fate = self.notes.messages.get(&key);
         fate.is_some_and(|fate| fate.number > self.since)
     }
@@ -382,14 +369,14 @@ impl Notes {
         number
     }
 
-    fn message(&mut self, party: Party, key: (ChannelId, MessageId)) -> &mut Fate {
-        let number = self.push(party, What::Message(key.0, key.1));
+    fn message(&mut self, party: Party, key: Key) -> &mut Fate {
+        let number = self.push(party, What::Message(key));
         let fate = self.messages.entry(key).or_default();
         fate.number = number;
         fate
     }
 
-    fn is_deleted(&self, key: (ChannelId, MessageId)) -> bool {
+    fn is_deleted(&self, key: Key) -> bool {
         self.messages.get(&key).is_some_and(|fate| fate.deleted)
     }
 
@@ -413,9 +400,8 @@ impl Notes {
     fn tidy(&mut self) {
         let oldest = self.under_way.keys().next().copied().unwrap_or(u64::MAX);
         while self.order.len() > MOST_AFTERWARDS
-            && self.order.front().is_some_and(|note| note.number < oldest)
+            && let Some(note) = self.order.pop_front_if(|note| note.number < oldest)
         {
-            let note = self.order.pop_front();
             self.forget(note);
         }
         self.losers.retain(|_, lost| *lost > oldest);
@@ -434,7 +420,7 @@ impl Notes {
             .partition::<VecDeque<Note>, _>(|note| note.party == largest);
         self.order = kept;
         for note in dropped {
-            self.forget(Some(note));
+            self.forget(note);
         }
         let now = self.next();
         if self.losers.len() >= MOST_LOSERS {
@@ -445,13 +431,9 @@ impl Notes {
     }
 
     /// Forgets what a note said, unless a later one says it as well.
-    fn forget(&mut self, note: Option<Note>) {
-        let Some(Note { number, what, .. }) = note else {
-            return;
-        };
+    fn forget(&mut self, Note { number, what, .. }: Note) {
         match what {
-            What::Message(channel, id) => {
-                let key = (channel, id);
+            What::Message(key) => {
                 if self
                     .messages
                     .get(&key)
@@ -470,23 +452,12 @@ impl Notes {
     }
 }
 
-impl UnderWay {
-    /// The number by then of what was noted.
-    pub const fn since(&self) -> u64 {
-        self.since
-    }
-}
-
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let mut notes = lock(&self.notes);
+        let mut notes = self.notes.lock();
         notes.under_way.remove(&self.since);
         notes.tidy();
     }
-}
-
-fn lock(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
-    notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

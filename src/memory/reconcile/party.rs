@@ -1,6 +1,7 @@
 //! Parties: those between whom room is shared out, and a table that shares its room so.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
 use clew_context::model::{ChannelId, GuildId, UserId};
 
@@ -27,8 +28,10 @@ impl Party {
 }
 
 /// Who takes up most; of several, the first in order.
-pub(super) fn largest(taken: impl IntoIterator<Item = (Party, usize)>) -> Option<Party> {
-    let mut parties: HashMap<Party, usize> = HashMap::new();
+pub(in crate::memory) fn largest<K: Copy + Hash + Ord>(
+    taken: impl IntoIterator<Item = (K, usize)>,
+) -> Option<K> {
+    let mut parties: HashMap<K, usize> = HashMap::new();
     for (party, taken) in taken {
         *parties.entry(party).or_default() += taken;
     }
@@ -38,25 +41,24 @@ pub(super) fn largest(taken: impl IntoIterator<Item = (Party, usize)>) -> Option
     largest.map(|(party, _)| party)
 }
 
-/// A table of at most so many entries. When it is full, whoever has most loses all of theirs.
+/// A table of at most `MOST` entries. When it is full, whoever has most loses all of theirs.
 #[derive(Debug)]
-pub(super) struct Shared<K, V> {
-    most: usize,
+pub(super) struct Shared<K, V, const MOST: usize> {
     entries: BTreeMap<K, (Party, V)>,
 }
 
-impl<K: Ord + Copy, V> Shared<K, V> {
-    pub(super) const fn new(most: usize) -> Self {
-        Self {
-            most,
-            entries: BTreeMap::new(),
-        }
+impl<K, V, const MOST: usize> Default for Shared<K, V, MOST> {
+    fn default() -> Self {
+        let entries = BTreeMap::new();
+        Self { entries }
     }
+}
 
+impl<K: Ord + Copy, V, const MOST: usize> Shared<K, V, MOST> {
     /// Returns who lost theirs, with the keys that were lost; that may be the new one, too.
     pub(super) fn insert(&mut self, party: Party, key: K, value: V) -> Option<(Party, Vec<K>)> {
         self.entries.insert(key, (party, value));
-        if self.entries.len() <= self.most {
+        if self.entries.len() <= MOST {
             return None;
         }
         let largest = largest(self.entries.values().map(|(party, _)| (*party, 1)))?;
@@ -87,7 +89,7 @@ impl<K: Ord + Copy, V> Shared<K, V> {
     }
 
     /// Takes all out.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = (Party, K, V)> + use<K, V> {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = (Party, K, V)> + use<K, V, MOST> {
         let entries = std::mem::take(&mut self.entries).into_iter();
         entries.map(|(key, (party, value))| (party, key, value))
     }
@@ -103,7 +105,7 @@ mod tests {
 
     #[test]
     fn who_has_most_loses_all_of_theirs() {
-        let mut table = Shared::new(4);
+        let mut table = Shared::<_, _, 4>::default();
         for (party, key) in [(1, 10), (2, 20), (1, 11), (3, 30)] {
             assert_eq!(table.insert(guild(party), key, ()), None);
         }

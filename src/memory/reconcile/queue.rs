@@ -1,8 +1,9 @@
 //! The queue of changes, and what they say to turns under way.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::noted::{Noted, UnderWay};
@@ -27,7 +28,8 @@ const MOST_RECHECKS: usize = 4_096;
 #[derive(Debug, Default)]
 pub(in crate::memory) struct ChangeQueue {
     waiting: Mutex<WaitingChanges>,
-    came: Notify,
+    /// Notified when something arrives.
+    pub(in crate::memory) came: Notify,
     /// Held while changes are carried out, so that waiting for all of them includes
     /// those that another task has begun.
     pub(super) doing: tokio::sync::Mutex<()>,
@@ -38,34 +40,20 @@ pub(in crate::memory) struct ChangeQueue {
     member_due: Notify,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct WaitingChanges {
     changes: Vec<DiscordChange>,
     /// Those that are being carried out.
     in_hand: Arc<[DiscordChange]>,
     /// What those that may be dropped take.
     bytes: usize,
-    deleted: Shared<ChannelId, ()>,
+    deleted: Shared<ChannelId, (), MOST_CHANNELS>,
     /// The channels to recheck, from some message on.
-    rechecks: Shared<ChannelId, MessageId>,
+    rechecks: Shared<ChannelId, MessageId, MOST_RECHECKS>,
     /// What is noted of them stays noted until all are carried out.
     under_way: Option<UnderWay>,
     /// The same of those in hand.
     in_hand_under_way: Option<UnderWay>,
-}
-
-impl Default for WaitingChanges {
-    fn default() -> Self {
-        Self {
-            changes: Vec::new(),
-            in_hand: Arc::default(),
-            bytes: 0,
-            deleted: Shared::new(MOST_CHANNELS),
-            rechecks: Shared::new(MOST_RECHECKS),
-            under_way: None,
-            in_hand_under_way: None,
-        }
-    }
 }
 
 impl DiscordChange {
@@ -204,13 +192,9 @@ struct Members {
 }
 
 impl ChangeQueue {
-    fn waiting(&self) -> MutexGuard<'_, WaitingChanges> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a change. What is noted from `under_way` on stays noted until it is carried out.
     pub(super) fn push(&self, change: DiscordChange, under_way: Option<UnderWay>) -> Overflow {
-        let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
+        let (mut waiting, mut overflow) = (self.waiting.lock(), Overflow::default());
         self.came.notify_one();
         waiting.under_way = waiting.under_way.take().or(under_way);
         waiting.add(change, &mut overflow);
@@ -221,7 +205,7 @@ impl ChangeQueue {
     /// Puts changes that could not be carried out back in front of those that have
     /// arrived since; wakes nobody.
     pub(super) fn put_back(&self, changes: impl IntoIterator<Item = DiscordChange>) -> Overflow {
-        let (mut waiting, mut overflow) = (self.waiting(), Overflow::default());
+        let (mut waiting, mut overflow) = (self.waiting.lock(), Overflow::default());
         waiting.in_hand = Arc::default();
         waiting.under_way = waiting
             .in_hand_under_way
@@ -240,7 +224,7 @@ impl ChangeQueue {
         &self,
         together: impl FnOnce(Vec<DiscordChange>) -> Vec<DiscordChange>,
     ) -> Arc<[DiscordChange]> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         let taken: Arc<[DiscordChange]> = together(waiting.take()).into();
         waiting.in_hand = Arc::clone(&taken);
         waiting.in_hand_under_way = waiting.under_way.take();
@@ -252,7 +236,7 @@ impl ChangeQueue {
         &self,
         is_wanted: impl Fn(ChannelId, MessageId) -> bool,
     ) -> Vec<(ChannelId, Edit)> {
-        let waiting = self.waiting();
+        let waiting = self.waiting.lock();
         let changes = waiting.in_hand.iter().chain(&waiting.changes);
         let edits = changes.filter_map(|change| match change {
             DiscordChange::Edited { channel, edit, .. } => {
@@ -271,7 +255,7 @@ impl ChangeQueue {
 
     /// The channels of messages with changes that are not carried out yet, with their servers.
     pub(super) fn channels(&self) -> BTreeMap<ChannelId, Option<GuildId>> {
-        let waiting = self.waiting();
+        let waiting = self.waiting.lock();
         let changes = waiting.in_hand.iter().chain(&waiting.changes);
         let of_messages = changes.filter_map(|change| {
             let (party, channel) = change.droppable()?;
@@ -284,21 +268,15 @@ impl ChangeQueue {
 
     /// All that was taken is carried out.
     pub(super) fn carried_out(&self) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.in_hand = Arc::default();
         waiting.in_hand_under_way = None;
-    }
-
-    /// Waits until something arrives. Safe to cancel: it holds nothing while
-    /// waiting.
-    pub(in crate::memory) async fn came(&self) {
-        self.came.notified().await;
     }
 
     /// Something that a member said in a server is used elsewhere: once a day it
     /// is checked whether they are still a member.
     pub(in crate::memory) fn used(&self, member: (GuildId, UserId), now: UnixMillis) {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members.lock();
         if members.looked_up.len() >= MEMBERS_REMEMBERED {
             members.looked_up.clear();
         }
@@ -314,7 +292,7 @@ impl ChangeQueue {
     /// Waits until there are members to look up, and returns them.
     pub(in crate::memory) async fn due_members(&self) -> Vec<(GuildId, UserId)> {
         self.member_due.notified().await;
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members.lock();
         std::mem::take(&mut members.due)
     }
 }

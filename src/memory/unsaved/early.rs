@@ -7,16 +7,6 @@ use clew_context::model::{MessageId, UnixMillis};
 use clew_store::TurnKey;
 use clew_store::model::{StoredMessage, StoredRole};
 
-/// How far a turn is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Its answer is not posted wholly, as far as is known: it waits for that, and
-    /// nobody is shown it.
-    Early,
-    /// It is over, and its rows are stored, or taken back if none are left.
-    Over,
-}
-
 /// What the store has of a turn before its answer was posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(in crate::memory) enum EarlyRows {
@@ -32,16 +22,11 @@ pub(in crate::memory) enum EarlyRows {
 impl UnsavedTurn {
     /// The same before it is answered.
     pub(in crate::memory) fn early(self, early: EarlyRows) -> Self {
-        let stage = Stage::Early;
         Self {
-            stage,
+            is_early: true,
             early,
             ..self
         }
-    }
-
-    pub(super) fn is_early(&self) -> bool {
-        self.stage == Stage::Early
     }
 }
 
@@ -49,7 +34,7 @@ impl Unsaved {
     /// The rows of an early turn, which may be in the store from now on; none if nothing
     /// is left of it.
     pub(in crate::memory) fn begin_early(&self, key: &TurnKey) -> Option<Arc<Vec<StoredMessage>>> {
-        let mut turns = self.lock();
+        let mut turns = self.turns.lock();
         let waiting = turns.find(key)?;
         let rows = Arc::clone(&waiting.turn.rows);
         waiting.may_be_stored = true;
@@ -59,8 +44,8 @@ impl Unsaved {
 
     /// The rows of a turn that is still early.
     pub(in crate::memory) fn early_rows(&self, key: &TurnKey) -> Option<Arc<Vec<StoredMessage>>> {
-        let mut turns = self.lock();
-        let waiting = turns.find(key).filter(|one| one.turn.is_early())?;
+        let mut turns = self.turns.lock();
+        let waiting = turns.find(key).filter(|one| one.turn.is_early)?;
         Some(Arc::clone(&waiting.turn.rows))
     }
 
@@ -71,8 +56,8 @@ impl Unsaved {
         messages: &[MessageId],
         now: UnixMillis,
     ) {
-        let mut turns = self.lock();
-        let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early()) else {
+        let mut turns = self.turns.lock();
+        let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early) else {
             return;
         };
         for row in Arc::make_mut(&mut waiting.turn.rows) {
@@ -82,16 +67,16 @@ impl Unsaved {
             }
         }
         waiting.turn.answered = now;
-        waiting.turn.stage = Stage::Over;
+        waiting.turn.is_early = false;
         turns.tidy();
     }
 
     /// An early turn was not answered: its rows are to be removed from the store.
     pub(in crate::memory) fn take_back(&self, key: &TurnKey) {
-        let mut turns = self.lock();
-        if let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early()) {
+        let mut turns = self.turns.lock();
+        if let Some(waiting) = turns.find(key).filter(|one| one.turn.is_early) {
             waiting.turn.rows = Arc::default();
-            waiting.turn.stage = Stage::Over;
+            waiting.turn.is_early = false;
         }
         turns.tidy();
     }

@@ -45,7 +45,7 @@ fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {
 }
 
 fn texts(unsaved: &Unsaved) -> Vec<String> {
-    let turns = unsaved.lock();
+    let turns = unsaved.turns.lock();
     let rows = turns.waiting.iter().flat_map(|one| one.turn.rows.iter());
     rows.map(|row| row.content.clone()).collect()
 }
@@ -131,8 +131,9 @@ fn who_takes_most_makes_room() {
     );
     let kept = texts(&unsaved);
     assert!(kept.contains(&"modest".to_owned()) && kept.contains(&"neighbour".to_owned()));
-    assert!(unsaved.lock().bytes <= MOST_BYTES);
+    assert!(unsaved.turns.lock().bytes <= MOST_BYTES);
     let numbers: Vec<u64> = unsaved
+        .turns
         .lock()
         .waiting
         .iter()
@@ -246,7 +247,7 @@ fn what_is_deleted_goes_as_it_goes_from_a_store() {
     assert_eq!(texts(&unsaved), ["edited"]);
     unsaved.purge(&Purge::Guild(GuildId::new(1)));
     assert!(unsaved.is_empty());
-    assert_eq!(unsaved.lock().bytes, 0);
+    assert_eq!(unsaved.turns.lock().bytes, 0);
 }
 
 #[test]
@@ -324,15 +325,15 @@ fn what_waits_is_found_by_its_conversation_and_its_messages() {
     assert!(!unsaved.is_empty());
     let (hers, his) = (turn(1, 1, 2, "b"), turn(1, 2, 3, "c"));
     let of = |turn: &UnsavedTurn| turn.key.scope;
-    assert!(unsaved.waits(|one| one.is_of(of(&hers))));
-    assert!(!unsaved.waits(|one| one.is_of(of(&his))));
+    assert!(unsaved.waits(|one| one.key.scope == of(&hers)));
+    assert!(!unsaved.waits(|one| one.key.scope == of(&his)));
     let messages = |channel| unsaved.messages(ChannelId::new(channel));
     assert_eq!(messages(7), [10, 11].map(MessageId::new).into());
     assert_eq!(messages(8), BTreeSet::new());
     // What is held up or does not match is not given out.
     let held_up = BTreeSet::from([0]);
     unsaved.keep(his);
-    let hers = |one: &UnsavedTurn| one.is_by(UserId::new(1));
+    let hers = |one: &UnsavedTurn| one.ids.user == Some(UserId::new(1));
     assert!(matches!(unsaved.next(&held_up, hers), Next::Nothing));
 }
 
@@ -366,8 +367,11 @@ fn turns_of_one_user_are_let_go_of() {
         unsaved.keep(one);
     }
     let moving = next(&unsaved).unwrap();
-    assert!(moving.turn.is_by(UserId::new(1)) && !moving.turn.is_by(UserId::new(2)));
-    unsaved.forget(|one| one.is_by(UserId::new(1)));
+    assert!(
+        moving.turn.ids.user == Some(UserId::new(1))
+            && moving.turn.ids.user != Some(UserId::new(2))
+    );
+    unsaved.forget(|one| one.ids.user == Some(UserId::new(1)));
     assert_eq!(texts(&unsaved), ["a", "re: a", "b", "re: b"]);
 }
 

@@ -1,13 +1,11 @@
 //! Edits, deletions, reactions, and what webhooks post.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Answer, Body, id, messages};
+use super::{Answer, Body, SharedState, id, messages};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use clew_simulator::{Draft, Id, Message, World};
@@ -46,7 +44,7 @@ pub(super) struct WebhookMessage {
 type Place = Path<(String, String)>;
 
 pub(super) async fn edit(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path((channel, message)): Place,
     Body(Edit { content }): Body<Edit>,
 ) -> Answer {
@@ -69,10 +67,7 @@ pub(super) async fn edit(
     Ok(Json(messages::object(&shared, channel, message)))
 }
 
-pub(super) async fn delete(
-    State(shared): State<Arc<Shared>>,
-    Path((channel, message)): Place,
-) -> Answer {
+pub(super) async fn delete(State(shared): SharedState, Path((channel, message)): Place) -> Answer {
     let (channel, message) = (id(&channel)?, id(&message)?);
     let discord = &shared.discord;
     discord.world(|world| known(world, channel, message).map(drop))?;
@@ -81,7 +76,7 @@ pub(super) async fn delete(
 }
 
 pub(super) async fn react(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path((channel, message)): Place,
     Body(Reaction { author, emoji }): Body<Reaction>,
 ) -> Answer {
@@ -101,7 +96,7 @@ pub(super) async fn react(
 }
 
 pub(super) async fn unreact(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path((channel, message)): Place,
     Body(Reaction { author, emoji }): Body<Reaction>,
 ) -> Answer {
@@ -112,7 +107,7 @@ pub(super) async fn unreact(
 }
 
 pub(super) async fn webhook(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(channel): Path<String>,
     Body(WebhookMessage {
         name,
@@ -146,19 +141,13 @@ pub(super) async fn webhook(
     Ok(Json(messages::object(&shared, channel, posted)))
 }
 
-fn known(world: &World, channel: Id, message: Id) -> Result<&Message, ApiError> {
+fn known(world: &World, channel: Id, message: Id) -> Answer<&Message> {
     let found = world.message(channel, message);
     found.ok_or_else(|| ApiError::missing("the message is gone"))
 }
 
 /// The person, if there is one who sees the message.
-fn may_react(
-    shared: &Shared,
-    channel: Id,
-    message: Id,
-    author: &str,
-    emoji: &str,
-) -> Result<Id, ApiError> {
+fn may_react(shared: &Shared, channel: Id, message: Id, author: &str, emoji: &str) -> Answer<Id> {
     let author = id(author)?;
     if emoji.is_empty() || emoji.len() > MOST_EMOJI_BYTES || emoji.is_ascii() {
         return Err(ApiError::bad("react with an emoji"));

@@ -1,6 +1,5 @@
 //! Slash commands: which there are, calling one, choices for what is typed, and buttons.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -9,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Answer, Body, Caller, id, messages};
+use super::{Answer, Body, Caller, SharedState, id, messages};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use clew_simulator::{Id, Invocation, Permissions, WaitError};
@@ -44,7 +43,7 @@ pub(super) struct Press {
 }
 
 pub(super) async fn offered(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(channel): Path<String>,
     Query(Caller { author }): Query<Caller>,
 ) -> Answer {
@@ -54,7 +53,7 @@ pub(super) async fn offered(
 }
 
 pub(super) async fn call(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(channel): Path<String>,
     Body(call): Body<NewCall>,
 ) -> Answer {
@@ -66,7 +65,7 @@ pub(super) async fn call(
 }
 
 pub(super) async fn choices(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(channel): Path<String>,
     Body(typing): Body<Typing>,
 ) -> Answer {
@@ -82,7 +81,7 @@ pub(super) async fn choices(
 }
 
 pub(super) async fn press(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path((_, message)): Path<(String, String)>,
     Body(Press { author, button }): Body<Press>,
 ) -> Answer {
@@ -106,7 +105,7 @@ fn silent() -> ApiError {
 }
 
 /// The channel and the person, if a person may call commands there.
-fn may_call(shared: &Shared, channel: &str, author: &str) -> Result<(Id, Id), ApiError> {
+fn may_call(shared: &Shared, channel: &str, author: &str) -> Answer<(Id, Id)> {
     let (channel, author) = (id(channel)?, id(author)?);
     shared.discord.world(|world| {
         messages::may_write(world, channel, author)?;
@@ -122,7 +121,7 @@ fn may_call(shared: &Shared, channel: &str, author: &str) -> Result<(Id, Id), Ap
     })
 }
 
-fn is_offered(shared: &Shared, author: Id, channel: Id, command: &str) -> Result<(), ApiError> {
+fn is_offered(shared: &Shared, author: Id, channel: Id, command: &str) -> Answer<()> {
     let name = command.split(' ').next().unwrap_or_default();
     let mut offered = shared.discord.offered(author, channel).into_iter();
     if offered.any(|one| one["name"] == name) {

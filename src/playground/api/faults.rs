@@ -1,13 +1,11 @@
 //! The switches for how the simulated Discord misbehaves towards the bot.
 
-use std::sync::{Arc, PoisonError};
-
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use super::{Answer, Body};
+use super::{Answer, Body, SharedState};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use crate::playground::faults::FaultState;
@@ -41,15 +39,12 @@ impl<'de> Deserialize<'de> for StatusChange {
 impl Shared {
     /// How Discord misbehaves now.
     pub(in crate::playground) fn faults(&self) -> FaultState {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.faults.lock()
     }
 }
 
 /// Turns faults on and off.
-pub(super) async fn put(
-    State(shared): State<Arc<Shared>>,
-    Body(change): Body<FaultChange>,
-) -> Answer {
+pub(super) async fn put(State(shared): SharedState, Body(change): Body<FaultChange>) -> Answer {
     let before = shared.faults();
     let faults = FaultState {
         slow_ms: change.slow_ms.unwrap_or(before.slow_ms),
@@ -64,7 +59,7 @@ pub(super) async fn put(
     if faults.status.is_some() && faults.forced().is_none() {
         return Err(ApiError::bad("status is 403, 429, 500 or null"));
     }
-    let mut held = shared.faults.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = shared.faults.lock();
     shared.discord.end_faults();
     for fault in faults.faults() {
         shared.discord.fault(fault);
@@ -78,7 +73,7 @@ pub(super) async fn put(
 }
 
 /// Drops the bot's connection to the gateway; it comes back by itself.
-pub(super) async fn disconnect(State(shared): State<Arc<Shared>>) -> Answer {
+pub(super) async fn disconnect(State(shared): SharedState) -> Answer {
     shared.discord.drop_gateway();
     Ok(Json(json!({})))
 }

@@ -1,14 +1,13 @@
 //! Messages: pages of them, and what people post.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, Body, id};
+use super::{Answer, Body, SharedState, id};
 use crate::playground::error::ApiError;
 use crate::playground::{Shared, shown};
 use clew_simulator::{ChannelKind, Draft, File, Id, Permissions, World};
@@ -49,7 +48,7 @@ struct NewFile {
 }
 
 pub(super) async fn page(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(channel): Path<String>,
     Query(query): Query<PageQuery>,
 ) -> Answer {
@@ -64,7 +63,7 @@ pub(super) async fn page(
 }
 
 pub(super) async fn post(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(channel): Path<String>,
     Body(message): Body<NewMessage>,
 ) -> Answer {
@@ -95,7 +94,7 @@ pub(super) fn object(shared: &Shared, channel: Id, message: Id) -> Value {
 }
 
 /// Whether there is such a person; a bot is none.
-pub(super) fn person(world: &World, id: Id) -> Result<(), ApiError> {
+pub(super) fn person(world: &World, id: Id) -> Answer<()> {
     match world.get_user(id) {
         Some(user) if !user.bot => Ok(()),
         _ => Err(ApiError::missing("there is no such person")),
@@ -103,7 +102,7 @@ pub(super) fn person(world: &World, id: Id) -> Result<(), ApiError> {
 }
 
 /// Whether a person may write in a channel.
-pub(super) fn may_write(world: &World, channel: Id, author: Id) -> Result<(), ApiError> {
+pub(super) fn may_write(world: &World, channel: Id, author: Id) -> Answer<()> {
     let found = world.get_channel(channel);
     let found = found.ok_or_else(|| ApiError::missing("this channel is gone"))?;
     person(world, author)?;
@@ -130,7 +129,7 @@ pub(super) fn may_write(world: &World, channel: Id, author: Id) -> Result<(), Ap
 }
 
 /// A text as long as Discord takes it.
-pub(super) fn text(content: &str) -> Result<(), ApiError> {
+pub(super) fn text(content: &str) -> Answer<()> {
     let chars = content.chars().count();
     if chars <= MOST_CHARS {
         return Ok(());
@@ -141,7 +140,7 @@ pub(super) fn text(content: &str) -> Result<(), ApiError> {
 }
 
 /// The name of something, without space around it, if it is not too long.
-pub(super) fn name<'a>(of: &str, name: &'a str, most: usize) -> Result<&'a str, ApiError> {
+pub(super) fn name<'a>(of: &str, name: &'a str, most: usize) -> Answer<&'a str> {
     if name.trim().is_empty() || name.chars().count() > most {
         let sentence = format!("{of}'s name has 1 to {most} characters");
         return Err(ApiError::bad(sentence));
@@ -149,7 +148,7 @@ pub(super) fn name<'a>(of: &str, name: &'a str, most: usize) -> Result<&'a str, 
     Ok(name.trim())
 }
 
-fn draft(content: String, files: Vec<NewFile>) -> Result<Draft, ApiError> {
+fn draft(content: String, files: Vec<NewFile>) -> Answer<Draft> {
     text(&content)?;
     if content.trim().is_empty() && files.is_empty() {
         return Err(ApiError::bad("write something first"));

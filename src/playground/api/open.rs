@@ -1,7 +1,6 @@
 //! An exported channel, opened by its path.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -9,8 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use super::{Answer, Body};
-use crate::playground::Shared;
+use super::{Answer, Body, SharedState};
 use crate::playground::error::ApiError;
 use crate::playground::export::{MOST_MESSAGES, OpenedExport};
 use crate::telemetry::with_sources;
@@ -25,7 +23,7 @@ pub(super) struct Opening {
 }
 
 pub(super) async fn open(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Body(Opening { path }): Body<Opening>,
 ) -> Answer {
     // One at a time, so that memory is bounded.

@@ -1,14 +1,13 @@
 //! The context of a turn with other caps.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, Body, not_kept, trigger_id};
+use super::{Answer, Body, SharedState, not_kept, trigger_id};
 use crate::config::{Config, ContextSetting, Effective};
 use crate::playground::error::ApiError;
 use crate::playground::{Shared, context, source};
@@ -25,7 +24,7 @@ pub(super) struct Changes {
 type Caps = (Limits, ReplyTarget);
 
 pub(super) async fn preview(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(trigger): Path<String>,
     Body(Changes { settings }): Body<Changes>,
 ) -> Answer {
@@ -50,7 +49,7 @@ async fn collected(
     shared: &Shared,
     gathered: &GatheredTurn,
     (limits, target): Caps,
-) -> Result<Value, ApiError> {
+) -> Answer<Value> {
     let reader = source::reader(&shared.discord, shared.faults());
     let reader = reader.map_err(|error| ApiError::bad(error.to_string()))?;
     let services = &shared.services;
@@ -59,10 +58,7 @@ async fn collected(
 }
 
 /// The settings that differ from those in effect, as texts.
-fn changes(
-    shared: &Shared,
-    settings: BTreeMap<String, Value>,
-) -> Result<Vec<(String, String)>, ApiError> {
+fn changes(shared: &Shared, settings: BTreeMap<String, Value>) -> Answer<Vec<(String, String)>> {
     let known = ContextSetting::all();
     let effective: Vec<_> = shared.config.effective().collect();
     let mut changes = Vec::new();
@@ -91,7 +87,7 @@ fn changes(
 }
 
 /// The bot's settings with the changes, checked like any.
-fn load(shared: &Shared, changes: &[(String, String)]) -> Result<Config, ApiError> {
+fn load(shared: &Shared, changes: &[(String, String)]) -> Answer<Config> {
     let all = shared.settings.iter().chain(changes).cloned();
     Config::load(all, None).map_err(|errors| ApiError::bad(errors.to_string()))
 }

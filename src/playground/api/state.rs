@@ -1,13 +1,11 @@
 //! All that the page shows before anything happens.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
-use super::Answer;
 use super::messages::MOST_FILE_BYTES;
+use super::{Answer, SharedState};
 use crate::config::{ContextSetting, Takes};
 use crate::playground::Shared;
 use clew_simulator::{Id, World};
@@ -39,7 +37,7 @@ impl Places {
     }
 }
 
-pub(super) async fn state(State(shared): State<Arc<Shared>>) -> Answer {
+pub(super) async fn state(State(shared): SharedState) -> Answer {
     let discord = &shared.discord;
     let places = discord.world(|world| Places::of(world));
     let channels = |ids: Vec<Id>| -> Value {

@@ -1,13 +1,10 @@
 //! Threads, posts of forums, and direct conversations.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 
-use super::{Answer, Body, Caller, id, messages};
-use crate::playground::Shared;
+use super::{Answer, Body, Caller, SharedState, id, messages};
 use crate::playground::error::ApiError;
 use clew_simulator::{Channel, ChannelKind, Id, Permissions, World};
 
@@ -35,7 +32,7 @@ enum Opened {
 }
 
 pub(super) async fn open(
-    State(shared): State<Arc<Shared>>,
+    State(shared): SharedState,
     Path(channel): Path<String>,
     Body(thread): Body<NewThread>,
 ) -> Answer {
@@ -57,7 +54,7 @@ pub(super) async fn open(
     Ok(Json(discord.channel_object(id)))
 }
 
-fn plan(world: &World, parent: Id, author: Id, thread: &NewThread) -> Result<Opened, ApiError> {
+fn plan(world: &World, parent: Id, author: Id, thread: &NewThread) -> Answer<Opened> {
     let found = world.get_channel(parent);
     let found = found.ok_or_else(|| ApiError::missing("this channel is gone"))?;
     messages::person(world, author)?;
@@ -89,7 +86,7 @@ fn plan(world: &World, parent: Id, author: Id, thread: &NewThread) -> Result<Ope
     Ok(Opened::FromMessage(message))
 }
 
-fn post(forum: &Channel, thread: &NewThread) -> Result<Opened, ApiError> {
+fn post(forum: &Channel, thread: &NewThread) -> Answer<Opened> {
     let content = thread.content.as_deref().unwrap_or_default().trim();
     if content.is_empty() {
         return Err(ApiError::bad("a post begins with a message: write one"));
@@ -105,10 +102,7 @@ fn post(forum: &Channel, thread: &NewThread) -> Result<Opened, ApiError> {
     Ok(Opened::Post(tags, content.to_owned()))
 }
 
-pub(super) async fn direct(
-    State(shared): State<Arc<Shared>>,
-    Body(caller): Body<Caller>,
-) -> Answer {
+pub(super) async fn direct(State(shared): SharedState, Body(caller): Body<Caller>) -> Answer {
     let author = id(&caller.author)?;
     let channel = shared.discord.world(|world| {
         messages::person(world, author)?;

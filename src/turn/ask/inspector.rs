@@ -1,6 +1,7 @@
 //! The built-in inspector: without a model the bot answers with what it
 //! collected and why, in a few readable lines.
 
+use crate::model::{count, cut};
 use clew_context::engine::frame;
 use clew_context::engine::prepare::lone_in_window;
 use clew_context::model::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Scene};
@@ -47,12 +48,11 @@ fn summary(material: &TurnMaterial) -> String {
         Scene::Direct => "this direct conversation",
         Scene::Lone => "this channel",
     };
-    let (count, fetches) = (block.items().count(), collected.fetches);
-    let messages = if count == 1 { "message" } else { "messages" };
-    let calls = if fetches == 1 { "call" } else { "calls" };
     format!(
-        "**{count} {messages} of {what}**, {} characters, {fetches} {calls} to Discord in {} ms",
+        "**{} of {what}**, {} characters, {} to Discord in {} ms",
+        count(block.items().count(), "message"),
         block.chars,
+        count(collected.fetches, "call"),
         material.collected_in.as_millis()
     )
 }
@@ -127,12 +127,8 @@ fn conversation_lines(block: &Block) -> impl Iterator<Item = String> {
 }
 
 /// That many messages; none for none.
-fn messages(count: usize) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("1 message".to_owned()),
-        _ => Some(format!("{count} messages")),
-    }
+fn messages(number: usize) -> Option<String> {
+    (number > 0).then(|| count(number, "message"))
 }
 
 /// The first message and the last few.
@@ -175,9 +171,7 @@ fn recalled_lines(material: &TurnMaterial) -> Vec<String> {
 /// The first words of a text, on one line.
 fn short(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = words.chars().take(WORDS).collect();
-    let more = if short.len() < words.len() { "…" } else { "" };
-    format!("{short}{more}")
+    cut(&words, WORDS, "…")
 }
 
 fn line(item: &BlockItem) -> String {

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use crate::engine::deliver::MAX_MESSAGE_UNITS;
 use crate::llm::{self, AnswerEnd, AnswerStep};
 use crate::model::ToolDefinition;
+use crate::turn::patience;
 use clew_context::discord::error::RestError;
 use clew_context::engine::echo::Echo;
 use clew_context::model::{ChatMessage, Fallback, ToolCall};
@@ -153,7 +154,7 @@ pub(super) async fn stream(
                     break Streamed::Model { said, calls: Vec::new(), end };
                 }
             },
-            () = due(next_show) => {
+            () = patience::at(next_show) => {
                 let mut showing = Box::pin(posted.show(part(&said.text, max_shown), false));
                 let shown = match control.unless_ordered(&mut showing).await {
                     Ok(shown) => shown,
@@ -212,14 +213,6 @@ fn refusal(shown: Result<(), RestError>) -> Option<RestError> {
     }
     tracing::info!(%error, "part of an answer was not shown");
     None
-}
-
-/// Waits until that time; without one, for ever.
-async fn due(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Whether trying again is useless: the answer can never be shown there.

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use crate::engine::sources::elsewhere;
-use crate::memory::{OutputId, ToolRound};
+use crate::memory::ToolRound;
 use crate::model::{Agent, ToolDefinition, ToolName};
 use crate::tools::{self, Arguments, Asker, ToolError, ToolResult};
 use clew_context::collect::Reads;
@@ -69,11 +69,7 @@ struct Round {
 /// A call and what came of it.
 struct Called {
     call: ToolCall,
-    text: String,
-    /// What the text was made from.
-    sources: Vec<ContentSource>,
-    /// Where all of it is kept.
-    output: Option<OutputId>,
+    result: ToolResult,
 }
 
 /// What a turn called, to be stored with it.
@@ -148,7 +144,9 @@ impl<'a> ToolLoop<'a> {
     /// may help.
     pub(super) fn shorten(&mut self) -> bool {
         let results = self.rounds.iter().flat_map(|round| &round.calls);
-        let chars: usize = results.map(|called| called.text.chars().count()).sum();
+        let chars: usize = results
+            .map(|called| called.result.text.chars().count())
+            .sum();
         let halved = halved(chars, self.max_chars);
         self.max_chars = halved.unwrap_or(self.max_chars);
         halved.is_some()
@@ -203,10 +201,10 @@ impl<'a> ToolLoop<'a> {
         for round in &mut self.rounds {
             let may_show = round.judged.may_show(self.turn, &now);
             let calls = round.calls.iter_mut();
-            for called in calls.filter(|called| !called.sources.iter().all(&may_show)) {
-                GONE.clone_into(&mut called.text);
-                called.sources.clear();
-                called.output = None;
+            for called in calls.filter(|called| !called.result.sources.iter().all(&may_show)) {
+                GONE.clone_into(&mut called.result.text);
+                called.result.sources.clear();
+                called.result.output = None;
             }
             drop(may_show);
             round.judged = now.clone();
@@ -218,7 +216,7 @@ impl<'a> ToolLoop<'a> {
         let now = Judged::now(self.turn.services);
         self.rounds.iter().all(|round| {
             let may_show = round.judged.may_show(self.turn, &now);
-            let mut sources = round.calls.iter().flat_map(|called| &called.sources);
+            let mut sources = round.calls.iter().flat_map(|called| &called.result.sources);
             sources.all(may_show)
         })
     }
@@ -347,12 +345,7 @@ impl<'a> ToolLoop<'a> {
     fn take(&mut self, call: ToolCall, result: ToolResult) -> Called {
         let result = unless_too_much(&self.sources, result);
         self.sources.extend(&result.sources);
-        Called {
-            call,
-            text: result.text,
-            sources: result.sources,
-            output: result.output,
-        }
+        Called { call, result }
     }
 }
 
@@ -420,13 +413,13 @@ fn fitting(rounds: &[Round], max_chars: usize) -> Vec<ToolRound> {
 
 /// A result, or a line in its place. Once one had no room, no older one has any.
 fn within(called: &Called, room: &mut usize) -> String {
-    let chars = called.text.chars().count();
+    let chars = called.result.text.chars().count();
     if chars <= *room {
         *room -= chars;
-        return called.text.clone();
+        return called.result.text.clone();
     }
     *room = 0;
-    match &called.output {
+    match &called.result.output {
         Some(id) => format!("(Left out for want of room: `read_output` with `id` {id} reads it.)"),
         None => "(Left out for want of room.)".to_owned(),
     }

@@ -11,7 +11,7 @@ use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId, UnixMillis};
 use clew_discord::model::{AnswerButton, ButtonStyle};
 use clew_discord::rest::Rest;
-use clew_discord::send::{FileUpload, MessageText, NewMessage};
+use clew_discord::send::{MessageText, NewMessage};
 use clew_discord::session::Claims;
 
 use crate::turn::Turn;
@@ -85,13 +85,8 @@ impl<'a> PostedAnswer<'a> {
     /// needs no permission to attach files.
     pub(in crate::turn) fn new(turn: &'a Turn<'a>, target: Option<&Message>) -> Self {
         let destination = Destination::of(turn, target);
-        let no_file = match destination {
-            Destination::Channel { channel, .. } => {
-                let ours = turn.services.guild_state.our_access(channel);
-                ours.forbids(|rights| rights.attach)
-            }
-            Destination::Interaction(_) => false,
-        };
+        let no_file = matches!(destination, Destination::Channel { channel, .. }
+            if turn.services.guild_state.our_access(channel).forbids(|rights| rights.attach));
         Self {
             turn,
             destination,
@@ -197,7 +192,7 @@ impl<'a> PostedAnswer<'a> {
             if waits {
                 break;
             }
-            let put = self.put(index, content, file).await;
+            let put = self.put(index, &MessageText { content, file }).await;
             self.file_failed = put.is_err() && file.is_some();
             put?;
             self.attached |= file.is_some();
@@ -210,8 +205,8 @@ impl<'a> PostedAnswer<'a> {
 
     /// Posts one message separate from the answer: a refusal or a note.
     pub(in crate::turn) async fn say(&mut self, content: &str) -> Result<(), RestError> {
-        let index = self.parts.len();
-        self.put(index, content, None).await
+        self.put(self.parts.len(), &MessageText::plain(content))
+            .await
     }
 
     /// Adds the button that shows what the answer was made from.
@@ -224,16 +219,13 @@ impl<'a> PostedAnswer<'a> {
             style: ButtonStyle::Secondary,
             custom_id: format!("{RECEIPT_BUTTON}{}", last.id),
         };
+        let (rest, id, at) = (self.rest(), last.id, deadline());
         match &self.destination {
             Destination::Channel { channel, .. } => {
-                let rest = self.rest();
-                rest.add_button(*channel, last.id, &button, deadline())
-                    .await
+                rest.add_button(*channel, id, &button, at).await
             }
-            Destination::Interaction(interaction) => {
-                let rest = self.rest();
-                rest.add_button_to_answer(interaction, last.id, &button, deadline())
-                    .await
+            Destination::Interaction(call) => {
+                rest.add_button_to_answer(call, id, &button, at).await
             }
         }
     }
@@ -258,8 +250,11 @@ impl<'a> PostedAnswer<'a> {
                 .map(drop),
         };
         match removed {
-            Ok(()) if !parts.is_empty() => self.note_taken_back().await,
-            Ok(()) => {}
+            Ok(()) => {
+                if let Some((claims, question)) = self.claim().filter(|_| !parts.is_empty()) {
+                    claims.taken_back(question, self.now()).await;
+                }
+            }
             Err(error) => {
                 tracing::warn!(%error, "a partial answer could not be removed");
                 return false;
@@ -275,25 +270,6 @@ impl<'a> PostedAnswer<'a> {
         is_asked_again.then(|| (&*self.turn.services.claims, self.turn.trigger().id))
     }
 
-    async fn posting(&self) {
-        let (restarts, now) = (self.turn.restarts, self.now());
-        if let Some((claims, question)) = self.claim() {
-            claims.posting(question, restarts, now).await;
-        }
-    }
-
-    async fn note_posted(&self, message: MessageId) {
-        if let Some((claims, question)) = self.claim() {
-            claims.posted(question, message, self.now()).await;
-        }
-    }
-
-    async fn note_taken_back(&self) {
-        if let Some((claims, question)) = self.claim() {
-            claims.taken_back(question, self.now()).await;
-        }
-    }
-
     /// Notes that the question is answered.
     pub(in crate::turn) async fn over(&self) {
         if let Some((claims, question)) = self.claim() {
@@ -305,69 +281,43 @@ impl<'a> PostedAnswer<'a> {
         self.turn.services.memory.now()
     }
 
-    async fn put(
-        &mut self,
-        index: usize,
-        content: &str,
-        file: Option<&FileUpload>,
-    ) -> Result<(), RestError> {
+    async fn put(&mut self, index: usize, text: &MessageText<'_>) -> Result<(), RestError> {
         match self.parts.get(index) {
-            Some(part) if part.content == content && file.is_none() => Ok(()),
+            Some(part) if part.content == text.content && text.file.is_none() => {}
             Some(_) => {
-                self.revise(index, content, file).await?;
+                self.revise(index, text).await?;
                 self.edits += 1;
-                Ok(())
             }
             None => {
-                let (id, is_other_text) = self.create(index, content, file).await?;
-                let known = if is_other_text { "" } else { content };
+                let (id, is_other_text) = self.create(index, text).await?;
+                let known = if is_other_text { "" } else { text.content };
                 self.parts.push(PostedPart {
                     id,
                     content: known.to_owned(),
                 });
                 self.turn.tell(|| TurnNews::Posted(id));
                 if is_other_text {
-                    self.revise(index, content, file).await?;
+                    self.revise(index, text).await?;
                 }
-                Ok(())
             }
         }
-    }
-
-    /// Gives a part another text.
-    async fn revise(
-        &mut self,
-        index: usize,
-        content: &str,
-        file: Option<&FileUpload>,
-    ) -> Result<(), RestError> {
-        let id = self.parts[index].id;
-        self.edit(index, id, content, file).await?;
-        self.parts[index].content.replace_range(.., content);
         Ok(())
     }
 
-    async fn edit(
-        &self,
-        index: usize,
-        id: MessageId,
-        content: &str,
-        file: Option<&FileUpload>,
-    ) -> Result<(), RestError> {
-        let text = MessageText { content, file };
+    /// Gives a part another text.
+    async fn revise(&mut self, index: usize, text: &MessageText<'_>) -> Result<(), RestError> {
+        let (rest, id, deadline) = (self.rest(), self.parts[index].id, self.deadline());
         match &self.destination {
             Destination::Channel { channel, .. } => {
-                self.rest()
-                    .edit_message(*channel, id, &text, self.deadline())
-                    .await
+                rest.edit_message(*channel, id, text, deadline).await?;
             }
-            Destination::Interaction(interaction) if index == 0 => self
-                .rest()
-                .edit_original(interaction, &text, self.deadline())
-                .await
-                .map(drop),
-            Destination::Interaction(_) => Ok(()),
+            Destination::Interaction(call) if index == 0 => {
+                rest.edit_original(call, text, deadline).await?;
+            }
+            Destination::Interaction(_) => {}
         }
+        self.parts[index].content.replace_range(.., text.content);
+        Ok(())
     }
 
     /// Posts a message. Returns its id, and whether it has the text of an earlier try, which an
@@ -375,9 +325,9 @@ impl<'a> PostedAnswer<'a> {
     async fn create(
         &mut self,
         index: usize,
-        content: &str,
-        file: Option<&FileUpload>,
+        text: &MessageText<'_>,
     ) -> Result<(MessageId, bool), RestError> {
+        let rest = self.rest();
         match &self.destination {
             Destination::Channel {
                 channel,
@@ -385,38 +335,36 @@ impl<'a> PostedAnswer<'a> {
                 ping,
             } => {
                 let message = NewMessage {
-                    content: content.to_owned(),
+                    content: text.content.to_owned(),
                     reply_to: reply_to.filter(|_| index == 0),
                     ping_replied: *ping && index == 0,
                     nonce: self.nonce(index),
-                    attachment: file.cloned(),
+                    attachment: text.file.cloned(),
                 };
-                if index == 0 {
-                    self.posting().await;
+                let claim = self.claim();
+                if let Some((claims, question)) = claim.filter(|_| index == 0) {
+                    let restarts = self.turn.restarts;
+                    claims.posting(question, restarts, self.now()).await;
                 }
-                let sent = self
-                    .rest()
-                    .create_message(*channel, &message, self.deadline())
-                    .await;
+                let sent = rest.create_message(*channel, &message, self.deadline());
+                let sent = sent.await;
                 let may_stand = sent.as_ref().is_err_and(may_be_done);
                 let was_tried = self.turn.is_sent_again || self.unsure.is_some();
                 self.unsure = may_stand.then(|| Box::new(message));
                 let sent = sent?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
-                self.note_posted(sent.id).await;
+                if let Some((claims, question)) = claim {
+                    claims.posted(question, sent.id, self.now()).await;
+                }
                 Ok((sent.id, was_tried && sent.is_other_text))
             }
-            Destination::Interaction(interaction) => {
-                let text = MessageText { content, file };
+            Destination::Interaction(call) => {
                 let is_private = self.turn.job.request.is_private;
+                let deadline = self.deadline();
                 let sent = if index == 0 {
-                    self.rest()
-                        .edit_original(interaction, &text, self.deadline())
-                        .await
+                    rest.edit_original(call, text, deadline).await
                 } else {
-                    self.rest()
-                        .follow_up(interaction, &text, is_private, self.deadline())
-                        .await
+                    rest.follow_up(call, text, is_private, deadline).await
                 };
                 sent.map(|id| (id, false))
             }

@@ -7,7 +7,7 @@ use clew_context::engine::window::View;
 use clew_context::model::{Channel, ChannelId, Readers, TurnRequest};
 
 /// What the gateway told, judged for the readers of one turn's answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(in crate::turn) struct TurnChannels<'a> {
     /// What the gateway told is there.
     pub services: &'a Services,

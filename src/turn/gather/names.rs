@@ -1,7 +1,8 @@
 //! The names that whoever reads the answer of a turn may know.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::turn::Turn;
 use clew_context::engine::render::Directory;
@@ -88,7 +89,7 @@ impl Directory for TurnNames<'_> {
         if let Some(here) = self.here.filter(|here| here.id == id) {
             return Some(here.name.clone()).filter(|name| !name.is_empty());
         }
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         let FoundNames { names, judged } = &mut *found;
         let name = names.entry(id);
         name.or_insert_with(|| self.elsewhere(guild, id, judged))

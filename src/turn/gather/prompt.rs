@@ -114,7 +114,7 @@ fn halved(
                 directory,
                 docs: &agent.docs,
                 status: &background.status,
-                profiles: background.profiles(),
+                profiles: &background.shown_facts.profiles,
                 history: &memory.messages(history),
                 recalled: &memory.recalled_messages(recalled),
                 offers: &background.offers,

@@ -33,7 +33,7 @@ impl Judged {
     pub(in crate::turn) fn now(services: &Services) -> Self {
         Self {
             opted_out: services.opt_outs.current(),
-            noted: services.memory.noted_revision(),
+            noted: services.memory.noted().revision(),
             rights: services.guild_state.revision(),
         }
     }
@@ -45,7 +45,7 @@ impl Judged {
         now: &'a Self,
     ) -> impl Fn(&ContentSource) -> bool + 'a {
         let services = turn.services;
-        let noted = (self.noted != now.noted).then(|| services.memory.noted_after(self.noted));
+        let noted = (self.noted != now.noted).then(|| services.memory.noted().after(self.noted));
         let opted_out = (!self.opted_out.is_same(&now.opted_out)).then_some(&now.opted_out);
         let rights_changed = self.rights != now.rights;
         let readable = RefCell::new(HashMap::new());
@@ -138,7 +138,7 @@ fn take_changes(
     let services = turn.services;
     let mut is_changed = false;
     if since.noted != now.noted {
-        let noted = services.memory.noted_after(since.noted);
+        let noted = services.memory.noted().after(since.noted);
         let window = services.window();
         let guild = turn.ids.guild;
         is_changed |= collected.take_changes(|message| match noted.became(guild, message) {

@@ -16,6 +16,7 @@ use clew_context::engine::render::Directory;
 use clew_context::engine::status::{RunningTurn, status};
 use clew_context::engine::turn::Collected;
 use clew_context::model::{ChannelId, ChannelKind, ContentSource, TurnId};
+use clew_store::model::StoredMessage;
 
 /// How many results of earlier turns that match the question a prompt names, a line each.
 const MAX_OFFERS: usize = 8;
@@ -37,12 +38,12 @@ impl Background {
         let before = (self.rows.len(), self.shown_facts.stated.len());
         let opted_out = &now.opted_out;
         let asker = turn.job.request.asker();
-        if opted_out.contains(asker) || memory.is_gone(&self.place, turn.job.asked) {
+        if opted_out.contains(asker) || memory.noted().is_gone(&self.place, turn.job.asked) {
             self.rows.clear();
             self.facts = None;
             self.shown_facts = PromptFacts::default();
         }
-        let noted = memory.noted_after(self.noted);
+        let noted = memory.noted().after(self.noted);
         self.shown_facts.stated.retain(|(by, source)| {
             let is_changed = source.as_ref().is_some_and(|one| noted.changed(one));
             !is_changed && !opted_out.contains(*by)
@@ -56,22 +57,13 @@ impl Background {
         drop(noted);
         self.noted = now.noted;
         if since.rights != now.rights {
-            self.retain_readable(turn);
+            leave_out_unreadable(&mut self.rows, turn);
         }
         (self.rows.len(), self.shown_facts.stated.len()) != before
     }
 
     /// Leaves the rows that everybody who will read the answer may read, and what they were
     /// made from.
-    fn retain_readable(&mut self, turn: &Turn<'_>) {
-        retain_readable(
-            &mut self.rows,
-            |row| place_of(row, turn.ids.guild),
-            |row| &row.sources,
-            |channel| turn.readers(channel),
-        );
-    }
-
     /// Makes what follows from the rows and from what was collected, also anew.
     pub(super) async fn complete(&mut self, turn: &Turn<'_>, collected: &Collected) {
         self.inherited = Inherited::new(self.place.channel);
@@ -106,21 +98,10 @@ pub(super) async fn remembered(
     let is_thread = kind.is_some_and(ChannelKind::is_thread);
     let place = memory.place(&agent, turn.ids.guild, channel, is_thread, request.asker());
     if run.is_some() || turn.proxy().is_some() {
-        return Some(Background {
-            status: String::new(),
-            facts: None,
-            offers: Vec::new(),
-            shown_facts: PromptFacts::default(),
-            inherited: Inherited::new(place.channel),
-            agent,
-            place,
-            rows: Vec::new(),
-            noted: 0,
-            recalled: BTreeSet::new(),
-        });
+        return Some(Background::new(agent, place));
     }
     let question = question(turn);
-    let noted = memory.stored_revision();
+    let noted = memory.noted().stored_revision();
     let said = async {
         let turn_id = request.turn();
         let earlier = memory.earlier(&turn.ids, &place, turn_id, &question).await;
@@ -135,28 +116,28 @@ pub(super) async fn remembered(
     let ((mut rows, best), facts) = remembered.await;
     // Everybody who will read the answer must still be able to read them, and what they were
     // made from.
-    retain_readable(
-        &mut rows,
-        |row| place_of(row, turn.ids.guild),
-        |row| &row.sources,
-        |channel| turn.readers(channel),
-    );
+    leave_out_unreadable(&mut rows, turn);
     let is_left = |turn: &&TurnId| rows.iter().any(|row| row.turn == **turn);
     let left = best.iter().filter(is_left);
     let recalled: BTreeSet<TurnId> = left.take(memory.settings().recall).copied().collect();
     rows.retain(|row| recalled.contains(&row.turn) || !best.contains(&row.turn));
     Some(Background {
-        status: String::new(),
         facts: Some(facts),
-        offers: Vec::new(),
-        shown_facts: PromptFacts::default(),
-        inherited: Inherited::new(place.channel),
-        agent,
-        place,
         rows,
         noted,
         recalled,
+        ..Background::new(agent, place)
     })
+}
+
+/// Leaves out rows from where not everybody who reads the answer may read.
+fn leave_out_unreadable(rows: &mut Vec<StoredMessage>, turn: &Turn<'_>) {
+    retain_readable(
+        rows,
+        |row| place_of(row, turn.ids.guild),
+        |row| &row.sources,
+        |channel| turn.readers(channel),
+    );
 }
 
 /// The words by which earlier exchanges are recalled: the asker's own, or without any those

@@ -31,10 +31,11 @@ pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
         fetches: one.fetches,
         took: one.took,
     });
+    let background = material.background.as_ref();
     let model = material.model.as_ref().map(llm::ModelServers::first);
     Receipt {
         scene: collected.scene,
-        agent: material.agent_name(),
+        agent: background.map(|background| background.agent.name.to_string()),
         target: collected.target.reply_to.as_ref().map(|message| message.id),
         adopted: collected.target.adopted.is_some(),
         is_private: turn.job.request.is_private,

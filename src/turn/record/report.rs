@@ -1,8 +1,8 @@
 //! What telemetry and the log are told of a turn, as it goes on and at its end.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::gathered;
@@ -63,7 +63,7 @@ impl<'a> TurnReport<'a> {
     }
 
     pub(in crate::turn) fn enters(&self, stage: TurnStage) {
-        self.known().stages.enters(stage, Instant::now());
+        self.known.lock().stages.enters(stage, Instant::now());
     }
 
     /// An attempt has gathered its context.
@@ -73,7 +73,7 @@ impl<'a> TurnReport<'a> {
             self.emit(event);
         }
         let place = material.background.as_ref().map(|one| &one.place);
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.receipt = Some(receipt);
         known.conversation = place.map(|place| place.scope);
     }
@@ -87,7 +87,7 @@ impl<'a> TurnReport<'a> {
         collected: &Collected,
         images: ImagesSent,
     ) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.model_asked.get_or_insert_with(Instant::now);
         if let Some(receipt) = &mut known.receipt {
             receipt.prompt = gathered::prompt(asked, collected);
@@ -149,7 +149,7 @@ impl<'a> TurnReport<'a> {
     }
 
     fn answers(&self, end: &AnswerEnd, first_words: Option<Instant>) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let receipt = known.receipt.as_mut();
         let Some(model) = receipt.and_then(|receipt| receipt.model.as_mut()) else {
             return;
@@ -174,7 +174,7 @@ impl<'a> TurnReport<'a> {
         round: usize,
     ) {
         let tool = tool.map(ToolName::as_str);
-        if let Some(receipt) = &mut self.known().receipt {
+        if let Some(receipt) = &mut self.known.lock().receipt {
             receipt.tools.push(ToolReceipt {
                 name: tool.map(str::to_owned),
                 took,
@@ -220,7 +220,7 @@ impl<'a> TurnReport<'a> {
 
     /// What an earlier process had left of the answer.
     pub(in crate::turn) fn left(&self, left: Option<AnswerLeft>) {
-        self.known().left = left;
+        self.known.lock().left = left;
     }
 
     /// The thread cannot be answered in.
@@ -230,7 +230,7 @@ impl<'a> TurnReport<'a> {
 
     /// What the answer was made from, as far as is known.
     pub(in crate::turn) fn receipt(&self) -> Option<Receipt> {
-        let receipt = self.known().receipt.clone()?;
+        let receipt = self.known.lock().receipt.clone()?;
         Some(Receipt {
             took: self.came.elapsed(),
             ..receipt
@@ -240,7 +240,7 @@ impl<'a> TurnReport<'a> {
     /// The turn is over.
     pub(in crate::turn) fn over(&self, outcome: Outcome) {
         let now = Instant::now();
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let stages = known.stages.read(now);
         let (receipt, conversation) = (known.receipt.take(), known.conversation);
         let done = TurnDone {
@@ -271,15 +271,11 @@ impl<'a> TurnReport<'a> {
 
     /// The model that was asked last, and the agent's name.
     fn asked(&self) -> (ModelReceipt, String) {
-        let known = self.known();
+        let known = self.known.lock();
         let receipt = known.receipt.as_ref();
         let asked = receipt.map(|receipt| (receipt.model.clone(), receipt.agent.clone()));
         let (model, agent) = asked.unwrap_or_default();
         (model.unwrap_or_default(), agent.unwrap_or_default())
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn emit(&self, event: impl Into<Event>) {

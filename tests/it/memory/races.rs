@@ -143,7 +143,7 @@ async fn what_is_purged_while_a_turn_is_stored_stays_purged() {
 async fn a_turn_whose_server_deletes_too_much_is_not_stored() {
     for (guild, kept) in [(GuildId::new(9), 2), (GUILD, 0)] {
         let s = scene().await;
-        let under_way = s.memory.under_way(TurnId(7));
+        let under_way = s.memory.noted().begins(Some(TurnId(7)));
         for first in (0..70_000_u64).step_by(100) {
             s.memory.reconcile(DiscordChange::Deleted {
                 guild: Some(guild),

@@ -2,7 +2,7 @@
 //! messages contain a mark that is searched for.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clew::agents::Agents;
@@ -72,7 +72,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         model: Some(llm::ModelServers::new(model, Vec::new(), 0).unwrap()),
         tokens: None,
         telemetry,
-        window: Mutex::new(Window::new(window)),
+        window: parking_lot::Mutex::new(Window::new(window)),
         opt_outs,
         negative_cache: NegativeCache::default(),
         memory,
@@ -155,7 +155,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         },
         came: Instant::now(),
         asked: services.memory.now(),
-        noted: services.memory.noted_revision(),
+        noted: services.memory.noted().revision(),
         newest: Some(MessageId::new(id.0)),
         waited: false,
         copies: Vec::new(),
@@ -284,7 +284,7 @@ async fn opting_out_empties_what_is_held() {
     let place = (p.channel, ChannelKind::Text);
     assert_eq!(ask(&services, &p, place, early).await, Outcome::Answered);
     let held = || {
-        let window = services.window.lock().unwrap();
+        let window = services.window.lock();
         format!("{window:?}").contains("the valve")
     };
     assert!(held());

@@ -14,23 +14,12 @@ pub(super) const MOST_CHANNELS: usize = 8_192;
 const MOST_GUILDS: usize = 8_192;
 
 /// The last time something happened, by place.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Since {
     everything: Option<UnixMillis>,
     shards: HashMap<(u32, u32), UnixMillis>,
     guilds: HashMap<GuildId, UnixMillis>,
-    channels: Shared<ChannelId, UnixMillis>,
-}
-
-impl Default for Since {
-    fn default() -> Self {
-        Self {
-            everything: None,
-            shards: HashMap::new(),
-            guilds: HashMap::new(),
-            channels: Shared::new(MOST_CHANNELS),
-        }
-    }
+    channels: Shared<ChannelId, UnixMillis, MOST_CHANNELS>,
 }
 
 impl Since {

@@ -23,7 +23,7 @@ fn trace(channel: ChannelId, id: u64) -> Trace {
 
 /// Takes a round and returns what it asks for, by channel and message.
 fn round(doubts: &Doubts) -> Vec<(u64, u64)> {
-    let keys = doubts.lock().questions.take_round().into_iter();
+    let keys = doubts.inner.lock().questions.take_round().into_iter();
     keys.map(|(channel, id)| (channel.get(), id.get()))
         .collect()
 }
@@ -40,13 +40,13 @@ fn who_would_not_say_is_asked_anew_after_the_next_gap() {
     doubts.missed(Missed::Everything, UnixMillis(5));
     assert_eq!(asked(&doubts), [1]);
     assert_eq!(asked(&doubts), [0; 0], "being asked");
-    doubts.unclear(trace(HERE, 1).key());
+    doubts.unclear(trace(HERE, 1).key);
     assert_eq!(asked(&doubts), [0; 0], "refused");
     doubts.missed(in_channel(ELSEWHERE), UnixMillis(6));
     assert_eq!(asked(&doubts), [1]);
 
     doubts.lacking((None, HERE), [MessageId::new(2)], UnixMillis(7));
-    doubts.unclear(trace(HERE, 2).key());
+    doubts.unclear(trace(HERE, 2).key);
     doubts.missed(Missed::Everything, UnixMillis(8));
     assert!(doubts.hides(&trace(HERE, 2)));
 }
@@ -56,7 +56,7 @@ fn who_would_not_say_is_asked_anew_after_the_next_gap() {
 fn who_would_not_say_is_not_due() {
     let doubts = Doubts::default();
     doubts.lacking((None, HERE), [1, 2].map(MessageId::new), UnixMillis(5));
-    doubts.unclear(trace(HERE, 1).key());
+    doubts.unclear(trace(HERE, 1).key);
     assert_eq!(round(&doubts), [(7, 2)]);
 }
 
@@ -100,7 +100,7 @@ fn a_gap_concerns_what_was_stored_and_shown_before_it_there() {
                     ..trace(HERE, 1)
                 };
                 let asking = doubts.take_unconfirmed([trace], 9);
-                let is_asked = asking.first().is_some();
+                let is_asked = asking.keys.first().copied().is_some();
                 assert_eq!(
                     is_asked,
                     concerned && since,
@@ -168,18 +168,27 @@ fn of_what_is_unconfirmed_the_caller_asks_for_the_first() {
     let traces = [(HERE, 1), (HERE, 2), (ELSEWHERE, 3), (HERE, 4)];
     let traces = traces.map(|(channel, id)| trace(channel, id));
     let mut asking = doubts.take_unconfirmed(traces, 3);
-    assert_eq!((asking.first(), asking.len()), (Some(traces[0].key()), 3));
+    assert_eq!(
+        (asking.keys.first().copied(), asking.keys.len()),
+        (Some(traces[0].key), 3)
+    );
     assert_eq!(round(&doubts), [(7, 4)], "the others");
-    let first = asking.first().unwrap();
-    asking.retain(|one| *one != first);
-    assert_eq!((asking.first(), asking.len()), (Some(traces[1].key()), 2));
-    asking.retain(|(channel, _)| *channel != HERE);
-    assert_eq!((asking.first(), asking.len()), (Some(traces[2].key()), 1));
+    let first = asking.keys.first().copied().unwrap();
+    asking.keys.retain(|one| *one != first);
+    assert_eq!(
+        (asking.keys.first().copied(), asking.keys.len()),
+        (Some(traces[1].key), 2)
+    );
+    asking.keys.retain(|(channel, _)| *channel != HERE);
+    assert_eq!(
+        (asking.keys.first().copied(), asking.keys.len()),
+        (Some(traces[2].key), 1)
+    );
     assert_eq!(round(&doubts), []);
     drop(asking);
     assert_eq!(round(&doubts), [(8, 3)]);
 
-    doubts.ask_again(&[traces[0].key()]);
+    doubts.ask_again(&[traces[0].key]);
     assert_eq!(round(&doubts), [(7, 1)]);
     assert!(!doubts.hides(&traces[0]), "shown meanwhile");
 }
@@ -221,7 +230,7 @@ fn a_round_waits_until_something_is_due() {
     assert!(doubts.due().now_or_never().is_none());
     doubts.lacking((None, HERE), [MessageId::new(1)], UnixMillis(5));
     let due = doubts.due().now_or_never().unwrap();
-    assert_eq!(due.first(), Some(trace(HERE, 1).key()));
+    assert_eq!(due.keys.first().copied(), Some(trace(HERE, 1).key));
     assert!(doubts.due().now_or_never().is_none(), "being asked");
 }
 
@@ -268,7 +277,7 @@ fn what_was_lost_is_hidden_until_it_is_shown() {
     assert!(!doubts.hides(&here));
     doubts.lost(in_channel(HERE), UnixMillis(8));
     assert!(doubts.hides(&here));
-    assert_eq!(asking.hand_over(), [here.key()]);
+    assert_eq!(asking.hand_over(), [here.key]);
     assert_eq!(round(&doubts), [], "handed over");
 }
 
@@ -276,7 +285,7 @@ fn what_was_lost_is_hidden_until_it_is_shown() {
 #[test]
 fn what_is_gone_is_hidden_and_not_asked_for() {
     let doubts = Doubts::default();
-    doubts.gone(trace(HERE, 1).key());
+    doubts.gone(trace(HERE, 1).key);
     assert!(doubts.hides(&trace(HERE, 1)));
     assert_eq!(round(&doubts), []);
 }
@@ -322,7 +331,7 @@ fn so_many_that_were_shown_are_remembered() {
     doubts.lacking((None, HERE), [1, most].map(MessageId::new), UnixMillis(5));
     assert_eq!(round(&doubts), []);
     doubts.settle(HERE, [MessageId::new(most + 1)], UnixMillis(5));
-    assert!(doubts.lock().settled.len() <= MOST_SETTLED);
+    assert!(doubts.inner.lock().settled.len() <= MOST_SETTLED);
 }
 
 /// A channel has room for only so many; the others are noted once those are
@@ -367,7 +376,7 @@ fn no_server_takes_the_room_of_others() {
     doubts.missed(Missed::Everything, UnixMillis(6));
     for guild in 6..=9 {
         let asking = doubts.take_unconfirmed([of(guild, 30 + guild, 1)], 9);
-        assert_eq!(asking.len(), 1, "{guild}");
+        assert_eq!(asking.keys.len(), 1, "{guild}");
         drop(asking);
     }
     assert_eq!(doubts.unfinished(), None, "its room is taken");

@@ -113,7 +113,7 @@ fn what_comes_while_a_turn_is_under_way_stays_noted() {
     assert_eq!(kept(&noted), all);
     flood(&noted, OTHERS, 100);
     assert_eq!(kept(&noted), (Vec::new(), 0, 0));
-    assert!(noted.lock().messages.len() <= MOST_AFTERWARDS);
+    assert!(noted.notes.lock().messages.len() <= MOST_AFTERWARDS);
 }
 
 /// What a store says may be from before any change that waits, turns under way or not.
@@ -124,9 +124,9 @@ fn what_is_noted_of_a_change_is_not_stored_until_it_is_carried_out() {
     let change = noted.begins(None);
     noted.deleted(Some(GUILD), HERE, &ids(1, 1));
     let later = noted.begins(None);
-    assert_eq!(noted.stored_revision(), change.since());
+    assert_eq!(noted.stored_revision(), change.since);
     drop(change);
-    assert_eq!(noted.stored_revision(), later.since());
+    assert_eq!(noted.stored_revision(), later.since);
     drop(later);
     assert_eq!(noted.stored_revision(), noted.revision());
 }
@@ -139,7 +139,7 @@ fn who_fills_the_room_is_known_to_have_lost_notes() {
     noted.deleted(Some(GUILD), HERE, &ids(1, 1));
     flood(&noted, OTHERS, 200);
     flood(&noted, GUILD, MOST);
-    assert!(noted.lock().order.len() <= MOST);
+    assert!(noted.notes.lock().order.len() <= MOST);
     assert!(noted.is_unknown(TURN, &[row(1)], None));
     let elsewhere = |guild, channel| StoredMessage {
         guild,
@@ -160,7 +160,7 @@ fn who_fills_the_room_is_known_to_have_lost_notes() {
     let _later = noted.begins(Some(later));
     assert!(!noted.is_unknown(later, &[row(1)], None));
     drop(before);
-    assert!(noted.lock().losers.is_empty());
+    assert!(noted.notes.lock().losers.is_empty());
 }
 
 #[test]

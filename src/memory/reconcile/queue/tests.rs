@@ -138,7 +138,7 @@ fn a_change_is_under_way_until_it_is_carried_out() {
     let queue = ChangeQueue::default();
     let push = |guild| {
         let under_way = queue.noted.begins(None);
-        let since = under_way.since();
+        let since = under_way.since;
         queue.noted.deleted(None, HERE, &[MessageId::new(guild)]);
         queue.push(edited(guild, 10), Some(under_way));
         since
@@ -233,7 +233,7 @@ fn of_what_happens_twice_the_last_counts() {
         from: MessageId::new(from),
     };
     let queue = ChangeQueue::default();
-    assert!(queue.came().now_or_never().is_none());
+    assert!(queue.came.notified().now_or_never().is_none());
     for change in [
         connected(0, vec![guild]),
         connected(1, vec![guild]),
@@ -248,7 +248,7 @@ fn of_what_happens_twice_the_last_counts() {
     ] {
         assert_eq!(queue.push(change, None), Overflow::default());
     }
-    assert!(queue.came().now_or_never().is_some());
+    assert!(queue.came.notified().now_or_never().is_some());
     let left = [
         connected(1, vec![guild]),
         DiscordChange::GuildJoined(other),

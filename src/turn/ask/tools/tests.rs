@@ -13,9 +13,13 @@ fn called(chars: usize) -> Called {
             arguments: "{}".to_owned(),
             extra: None,
         },
-        text: "x".repeat(chars),
-        sources: Vec::new(),
-        output: None,
+        result: ToolResult {
+            text: "x".repeat(chars),
+            bytes: chars,
+            sources: Vec::new(),
+            outcome: ToolOutcome::Ok,
+            output: None,
+        },
     }
 }
 

@@ -1,0 +1,28 @@
+//! Texts for people: counted things, and texts that are cut.
+
+/// `1 message`, `2 messages`, `2 fetches`.
+pub fn count(number: impl TryInto<u64>, one: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let plural = match number {
+        1 => "",
+        _ if one.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{number} {one}{plural}")
+}
+
+/// At most `most` characters; a shortened text ends with `…`.
+pub fn shortened(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    cut(text, most.saturating_sub(1), "…")
+}
+
+/// The first `most` characters, and `more` behind them if there are others.
+pub fn cut(text: &str, most: usize, more: &str) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}{more}", &text[..end]),
+        None => text.to_owned(),
+    }
+}
