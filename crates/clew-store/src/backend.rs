@@ -146,12 +146,12 @@ pub enum Capacity {
 
 /// Implements [`Backend`] for a store that has its work done on another thread. Beside what is
 /// written out, a line for each operation: how the store carries it out, what errors call it, and
-/// the function that gets the arguments on that thread. Those with a `&` are cloned for it, and
+/// the function that gets the arguments on that thread, after `@` what makes its answer an outcome. Those with a `&` are cloned for it, and
 /// those with a `?` if there is anything.
 macro_rules! delegating {
     (
         impl Backend for $store:ident { $($written_out:tt)* }
-        $($how:ident $operation:literal: $place:ident::$name:ident(
+        $($how:ident $operation:literal: $(@$outcome:ident)? $place:ident::$name:ident(
             $($(&$lent:ident)? $(?$maybe:ident)? $($given:ident)?: $kind:ty),*
         ) -> $answer:ty;)*
     ) => {
@@ -164,7 +164,7 @@ macro_rules! delegating {
                 ) -> Result<$answer, Error> {
                     $($(let $lent = $lent.to_owned();)? $(let $maybe = $maybe.cloned();)?)*
                     let work = self.$how($operation, move |there| {
-                        $place::$name(there $(, $(&$lent)? $($maybe.as_ref())? $($given)?)*)
+                        $($outcome)? ($place::$name(there $(, $(&$lent)? $($maybe.as_ref())? $($given)?)*))
                     });
                     work.await
                 }

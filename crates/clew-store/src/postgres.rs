@@ -16,7 +16,6 @@ mod connect;
 mod early;
 mod facts;
 mod hold;
-mod marks;
 mod messages;
 mod purge;
 mod receipts;
@@ -43,6 +42,7 @@ use self::slots::Slots;
 use self::tidying::Tidying;
 use super::any::OpenFor;
 use super::backend::Visit;
+use super::sql;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery,
@@ -56,12 +56,12 @@ use clew_context::model::{
 };
 
 /// A plain vacuum makes dead rows unreadable without locking others out.
-const VACUUM_AFTER_PURGE: &str = "VACUUM clew.messages, clew.early_messages, clew.facts, \
-     clew.message_ids, clew.snapshots, clew.snapshot_messages, clew.markers, clew.guild_settings";
+const VACUUM_AFTER_PURGE: &str = "VACUUM messages, early_messages, facts, \
+     message_ids, snapshots, snapshot_messages, markers, guild_settings";
 /// A full vacuum rewrites the tables and returns space to the file system.
-const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.early_messages, clew.facts, \
-     clew.message_ids, clew.conversations, clew.snapshots, clew.snapshot_messages, clew.markers, \
-     clew.guild_settings, clew.agents, clew.opt_outs, clew.departures";
+const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) messages, early_messages, facts, \
+     message_ids, conversations, snapshots, snapshot_messages, markers, \
+     guild_settings, agents, opt_outs, departures";
 
 /// A store in PostgreSQL.
 pub struct Postgres {
@@ -333,7 +333,7 @@ transacting! {
                 PATIENCE
             };
             within!(self, patience, "read entries", call =>
-                records::records(&call, kind, owner, after, limit))
+                sql::records(&call, kind, owner, after, limit))
         }
 
         async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
@@ -396,41 +396,41 @@ transacting! {
         }
     }
 
-    PATIENCE "see whose store it is": hold::claim(application: ApplicationId) -> ();
-    PATIENCE "try to write": marks::try_writing() -> ();
+    PATIENCE "see whose store it is": sql::claim(application: ApplicationId) -> ();
+    PATIENCE "try to write": records::try_writing() -> ();
     PATIENCE "store a turn": messages::append(turn: &[StoredMessage]) -> u64;
     PATIENCE "store an early turn": early::append_early(turn: &[StoredMessage]) -> ();
     PATIENCE "take a turn back": early::take_back(key: &TurnKey) -> u64;
-    PATIENCE "read early turns": early::early(limit: usize) -> Vec<StoredMessage>;
+    PATIENCE "read early turns": sql::early(limit: usize) -> Vec<StoredMessage>;
     PATIENCE "read a conversation":
         messages::read_window(query: &WindowQuery) -> Vec<StoredMessage>;
     PATIENCE "read a conversation":
-        messages::read_exchanges(query: &ExchangeQuery) -> Vec<StoredMessage>;
+        sql::read_exchanges(query: &ExchangeQuery) -> Vec<StoredMessage>;
     PATIENCE "look at a conversation":
-        messages::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
+        sql::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
     PATIENCE "delete a conversation": messages::delete_conversation(scope: Scope) -> u64;
-    PATIENCE "clear a conversation": marks::clear(key: &ClearKey, at: UnixMillis) -> ();
+    PATIENCE "clear a conversation": sql::clear(key: &ClearKey, at: UnixMillis) -> ();
     PATIENCE "read where a conversation begins":
-        marks::cleared_at(agent: &AgentName, guild: Option<GuildId>, user: UserId)
+        sql::cleared_at(agent: &AgentName, guild: Option<GuildId>, user: UserId)
             -> Option<UnixMillis>;
     PATIENCE "note an agent":
-        marks::agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
+        sql::agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
     PATIENCE "read a user's messages":
-        messages::own_messages(
+        sql::own_messages(
             owner: UserId, agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
         ) -> Vec<StoredMessage>;
     PATIENCE "list snapshots":
-        snapshots::snapshots(
+        sql::snapshots(
             owner: UserId, guild: Option<GuildId>, agent: Option<&AgentName>, limit: usize
         ) -> Vec<ContextSnapshotInfo>;
     PATIENCE "read a snapshot":
         snapshots::snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;
     PATIENCE "read a receipt":
-        receipts::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
+        sql::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
     PATIENCE "read a receipt":
-        receipts::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
-    LONG_PATIENCE "remove old receipts": receipts::expire_receipts(limits: ReceiptLimits) -> u64;
-    PATIENCE "read facts": facts::facts(subject: Subject, most: usize) -> Vec<Fact>;
+        sql::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
+    LONG_PATIENCE "remove old receipts": sql::expire_receipts(limits: ReceiptLimits) -> u64;
+    PATIENCE "read facts": sql::facts(subject: Subject, most: usize) -> Vec<Fact>;
     PATIENCE "look for facts":
         facts::matching_facts(guild: GuildId, words: &str, limit: usize) -> Vec<FactId>;
     LONG_PATIENCE "edit a message":
@@ -438,10 +438,10 @@ transacting! {
     PATIENCE "look for messages":
         messages::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
             -> Vec<MessageId>;
-    LONG_PATIENCE "list servers": messages::guilds() -> Vec<GuildId>;
+    LONG_PATIENCE "list servers": sql::guilds() -> Vec<GuildId>;
     LONG_PATIENCE "list direct messages":
-        messages::recent_direct(limit: usize) -> Vec<ChannelId>;
-    LONG_PATIENCE "list users": messages::members(guild: GuildId) -> Vec<UserId>;
+        sql::recent_direct(limit: usize) -> Vec<ChannelId>;
+    LONG_PATIENCE "list users": sql::members(guild: GuildId) -> Vec<UserId>;
     PATIENCE "remove entries": records::remove(keys: &[RecordKey]) -> u64;
-    LONG_PATIENCE "count entries": records::stats() -> Vec<KindStats>;
+    LONG_PATIENCE "count entries": sql::stats() -> Vec<KindStats>;
 }

@@ -88,8 +88,8 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
             move |client, _| {
                 let place = place.clone();
                 Box::pin(async move {
-                    let limits = client.batch_execute(&limits()).await;
-                    limits.map_err(HookError::Backend)?;
+                    let settings = client.batch_execute(&settings()).await;
+                    settings.map_err(HookError::Backend)?;
                     match used {
                         OpenFor::Alone => hold::take(client, number, &place).await,
                         OpenFor::Look => Ok(()),
@@ -216,10 +216,10 @@ fn remedy(error: &PoolError) -> &'static str {
     }
 }
 
-/// Limits that the server enforces per connection.
-fn limits() -> String {
+/// Where a connection finds our tables, and the limits that the server enforces on it.
+fn settings() -> String {
     format!(
-        "SET statement_timeout = {}; SET lock_timeout = {}; \
+        "SET search_path = clew; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}",
         STATEMENT_TIMEOUT.as_millis(),
         LOCK_TIMEOUT.as_millis(),

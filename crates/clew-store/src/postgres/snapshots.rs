@@ -6,20 +6,20 @@
 //! in between, a file holds less than its row says, never more.
 
 use super::super::{Error, SnapshotFiles, with_edit};
-use super::session::{Call, Failure, Outcome, Parameters, rows, see, see_all, touched};
+use super::messages::put_sources;
+use super::session::{Call, Failure, Outcome, see};
 use super::tables::SNAPSHOT;
-use super::values::{Moment, PostgresRow, SourceIds, limit, maybe_text, text};
-use crate::columns;
-use crate::model::{
-    AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage, Subject,
-};
+use super::values::PostgresRow;
+use crate::columns::{self, Cell};
+use crate::model::{ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage, Subject};
 use crate::snapshots::{held_messages, held_sources};
-use clew_context::model::{ChannelId, GuildId, MessageId, UserId};
+use crate::sql::{Database as _, See};
+use clew_context::model::{ChannelId, MessageId, UserId};
 
 const PUT: &str = "
-INSERT INTO clew.snapshots (ready, snapshot_id, agent_name, owner_id, guild_id, timestamp, description,
-    summary, message_count, window_start, window_end, oldest, text_bytes)
-VALUES (false, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+INSERT INTO snapshots (ready, snapshot_id, agent_name, owner_id, guild_id, timestamp,
+    message_count, window_start, window_end, oldest, description, summary, text_bytes)
+VALUES (false, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (snapshot_id) DO UPDATE SET
     agent_name = excluded.agent_name, owner_id = excluded.owner_id,
     guild_id = excluded.guild_id, timestamp = excluded.timestamp,
@@ -29,20 +29,10 @@ ON CONFLICT (snapshot_id) DO UPDATE SET
     text_bytes = excluded.text_bytes";
 
 const PUT_MESSAGES: &str = "
-INSERT INTO clew.snapshot_messages (snapshot_id, guild_id, channel_id, message_id)
-SELECT $1, held.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS held
+INSERT INTO snapshot_messages (snapshot_id, guild_id, channel_id, message_id)
+SELECT ?1, (held->>2)::bigint, (held->>0)::bigint, (held->>1)::bigint
+FROM jsonb_array_elements(?2::text::jsonb) AS each (held)
 ON CONFLICT DO NOTHING";
-
-const PUT_SOURCES: &str = "
-INSERT INTO clew.snapshot_sources
-    (snapshot_id, position, guild_id, channel_id, message_id, author_id)
-SELECT $1, source.position, source.guild, source.channel, source.message, source.author
-FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-    WITH ORDINALITY AS source (guild, channel, message, author, position)";
-
-const LIST: &str = "
-WHERE ready AND owner_id = $1 AND guild_id IS NOT DISTINCT FROM $2 AND ($3::text IS NULL OR agent_name = $3)
-ORDER BY timestamp DESC, seq DESC LIMIT $4";
 
 /// Runs work with files off the async threads.
 pub(super) async fn at_files<T: Send + 'static>(
@@ -58,21 +48,20 @@ pub(super) async fn at_files<T: Send + 'static>(
 pub(super) async fn select(
     call: &Call<'_>,
     which: &str,
-    parameters: Parameters<'_>,
+    values: &[Cell<'_>],
 ) -> Outcome<Vec<ContextSnapshotInfo>> {
-    let sql = format!("SELECT {SNAPSHOT} FROM clew.snapshots {which}");
-    let found = rows(call, &sql, parameters).await?;
-    let found = found.iter().map(|row| PostgresRow::of("snapshots", row));
-    found.map(|row| columns::snapshot(&row)).collect()
+    let sql = format!("SELECT {SNAPSHOT} FROM snapshots {which}");
+    let read = |row: &PostgresRow<'_>| columns::snapshot(row);
+    call.all(See::Lists, "snapshots", &sql, values, read).await
 }
 
 /// Announces snapshots: writes their rows as not ready, and removes old ones
 /// with the same ids.
 pub(super) async fn announce(call: &Call<'_>, snapshots: &[&ContextSnapshot]) -> Outcome<()> {
-    see_all(call).await?;
+    see(call, See::All).await?;
     for snapshot in snapshots {
-        let sql = "WHERE snapshot_id = $1 FOR UPDATE";
-        for old in select(call, sql, &[&snapshot.info.id.as_str()]).await? {
+        let sql = "WHERE snapshot_id = ?1 FOR UPDATE";
+        for old in select(call, sql, &[id_of(&snapshot.info)]).await? {
             remove(call, old).await?;
         }
         put_row(call, snapshot).await?;
@@ -94,8 +83,8 @@ pub(super) async fn write_files(
 
 /// Makes a snapshot visible once its file is written.
 pub(super) async fn ready(call: &Call<'_>, id: &SnapshotId) -> Outcome<()> {
-    let sql = "UPDATE clew.snapshots SET ready = true WHERE snapshot_id = $1";
-    match touched(call, sql, &[&id.as_str()]).await? {
+    let sql = "UPDATE snapshots SET ready = true WHERE snapshot_id = ?1";
+    match call.run(sql, &[Cell::text(id.as_str())]).await? {
         0 => Err(Failure::Refused("it was purged meanwhile")),
         _ => Ok(()),
     }
@@ -106,7 +95,7 @@ pub(super) async fn take_back(
     call: &Call<'_>,
     snapshots: Option<&[&ContextSnapshot]>,
 ) -> Outcome<()> {
-    see_all(call).await?;
+    see(call, See::All).await?;
     let sql = "WHERE NOT ready FOR UPDATE";
     for info in select(call, sql, &[]).await? {
         let is_ours = |ours: &[&ContextSnapshot]| ours.iter().any(|one| one.info.id == info.id);
@@ -116,9 +105,11 @@ pub(super) async fn take_back(
     }
     // A purge may have removed the row already.
     for snapshot in snapshots.unwrap_or_default() {
-        let sql = "SELECT FROM clew.snapshots WHERE snapshot_id = $1";
-        let id = snapshot.info.id.as_str();
-        if rows(call, sql, &[&id]).await?.is_empty() {
+        let sql = "WHERE snapshot_id = ?1";
+        if select(call, sql, &[id_of(&snapshot.info)])
+            .await?
+            .is_empty()
+        {
             let info = snapshot.info.clone();
             at_files(call.files, move |files| files.remove(&info)).await?;
         }
@@ -133,44 +124,34 @@ pub(super) async fn rewrite(call: &Call<'_>, snapshot: &ContextSnapshot) -> Outc
 }
 
 async fn put_row(call: &Call<'_>, snapshot: &ContextSnapshot) -> Outcome<()> {
-    let info = &snapshot.info;
-    let (id, owner) = (info.id.as_str(), info.owner.get().cast_signed());
-    let guild = info.guild.map(|guild| guild.get().cast_signed());
-    let count = limit(info.message_count);
-    let bytes = snapshot.messages.iter().map(text_bytes).sum::<usize>();
-    let parameters: Parameters<'_> = &[
-        &id,
-        &info.agent.as_str(),
-        &owner,
-        &guild,
-        &Moment(info.timestamp),
-        &maybe_text(info.description.as_ref()),
-        &text(&info.summary),
-        &count,
-        &Moment(info.window_start),
-        &Moment(info.window_end),
-        &snapshot.oldest().map(Moment),
-        &limit(bytes),
-    ];
-    touched(call, PUT, parameters).await?;
+    let ContextSnapshot { info, messages } = snapshot;
+    let bytes = messages.iter().map(text_bytes).sum::<usize>();
+    let mut values = columns::snapshot_cells(snapshot).to_vec();
+    values.extend([
+        Cell::maybe(info.description.as_deref()),
+        Cell::text(&info.summary),
+        Cell::limit(bytes),
+    ]);
+    call.run(PUT, &values).await?;
     for table in ["snapshot_messages", "snapshot_sources"] {
-        let forget = format!("DELETE FROM clew.{table} WHERE snapshot_id = $1");
-        touched(call, &forget, &[&id]).await?;
+        let forget = format!("DELETE FROM {table} WHERE snapshot_id = ?1");
+        call.run(&forget, &[id_of(info)]).await?;
     }
-    put_messages(call, id, &snapshot.messages).await?;
-    let sources = SourceIds::of(&held_sources(&snapshot.messages));
-    touched(call, PUT_SOURCES, &sources.after(&id)).await?;
-    Ok(())
+    let held = Cell::json(&held_messages(messages));
+    call.run(PUT_MESSAGES, &[id_of(info), held]).await?;
+    let sources = held_sources(messages);
+    put_sources(
+        call,
+        "snapshot_sources",
+        "snapshot_id",
+        id_of(info),
+        &sources,
+    )
+    .await
 }
 
-async fn put_messages(call: &Call<'_>, id: &str, messages: &[StoredMessage]) -> Outcome<()> {
-    let held = held_messages(messages);
-    let channels: Vec<i64> = held.iter().map(|(channel, _, _)| *channel).collect();
-    let ids: Vec<i64> = held.iter().map(|(_, id, _)| *id).collect();
-    let guilds: Vec<Option<i64>> = held.iter().map(|(_, _, guild)| *guild).collect();
-    let parameters: Parameters<'_> = &[&id, &guilds, &channels, &ids];
-    touched(call, PUT_MESSAGES, parameters).await?;
-    Ok(())
+fn id_of(info: &ContextSnapshotInfo) -> Cell<'_> {
+    Cell::text(info.id.as_str())
 }
 
 fn text_bytes(row: &StoredMessage) -> usize {
@@ -179,26 +160,10 @@ fn text_bytes(row: &StoredMessage) -> usize {
 
 /// Removes a snapshot's row, then its file.
 pub(super) async fn remove(call: &Call<'_>, info: ContextSnapshotInfo) -> Outcome<()> {
-    let sql = "DELETE FROM clew.snapshots WHERE snapshot_id = $1";
-    touched(call, sql, &[&info.id.as_str()]).await?;
+    let sql = "DELETE FROM snapshots WHERE snapshot_id = ?1";
+    call.run(sql, &[id_of(&info)]).await?;
     at_files(call.files, move |files| files.remove(&info)).await?;
     Ok(())
-}
-
-/// See [`super::super::Backend::snapshots`].
-pub(super) async fn snapshots(
-    call: &Call<'_>,
-    owner: UserId,
-    guild: Option<GuildId>,
-    agent: Option<&AgentName>,
-    most: usize,
-) -> Outcome<Vec<ContextSnapshotInfo>> {
-    see(call, Subject::User(owner)).await?;
-    let owner = owner.get().cast_signed();
-    let guild = guild.map(|guild| guild.get().cast_signed());
-    let agent = agent.map(AgentName::as_str);
-    let parameters: Parameters<'_> = &[&owner, &guild, &agent, &limit(most)];
-    select(call, LIST, parameters).await
 }
 
 /// See [`super::super::Backend::snapshot`].
@@ -207,11 +172,11 @@ pub(super) async fn snapshot(
     owner: UserId,
     id: &SnapshotId,
 ) -> Outcome<Option<ContextSnapshot>> {
-    see(call, Subject::User(owner)).await?;
+    see(call, See::About(Subject::User(owner))).await?;
     // Locks the row, so that the file is not removed before it is read.
-    let sql = "WHERE snapshot_id = $1 AND owner_id = $2 AND ready FOR SHARE";
-    let parameters: Parameters<'_> = &[&id.as_str(), &owner.get().cast_signed()];
-    match select(call, sql, parameters).await?.pop() {
+    let sql = "WHERE snapshot_id = ?1 AND owner_id = ?2 AND ready FOR SHARE";
+    let values = [Cell::text(id.as_str()), Cell::id(owner.get())];
+    match select(call, sql, &values).await?.pop() {
         Some(info) => Ok(Some(read(call, info).await??)),
         None => Ok(None),
     }
@@ -225,14 +190,6 @@ pub(super) async fn read(
     at_files(call.files, move |files| Ok(files.read(&info))).await
 }
 
-/// The same for a list of everything, without its rows if the file is missing.
-pub(super) async fn what_is_left(
-    call: &Call<'_>,
-    info: ContextSnapshotInfo,
-) -> Outcome<ContextSnapshot> {
-    at_files(call.files, move |files| files.read_what_is_left(&info)).await
-}
-
 /// Gives an edited message its new text in all snapshots.
 pub(super) async fn edit(
     call: &Call<'_>,
@@ -241,9 +198,9 @@ pub(super) async fn edit(
     new_text: &str,
 ) -> Outcome<()> {
     let sql = "WHERE snapshot_id IN (SELECT snapshot_id \
-               FROM clew.snapshot_messages WHERE channel_id = $1 AND message_id = $2) FOR UPDATE";
-    let ids: Parameters<'_> = &[&channel.get().cast_signed(), &message.get().cast_signed()];
-    for info in select(call, sql, ids).await? {
+               FROM snapshot_messages WHERE channel_id = ?1 AND message_id = ?2) FOR UPDATE";
+    let ids = [channel.get(), message.get()].map(Cell::id);
+    for info in select(call, sql, &ids).await? {
         let snapshot = read(call, info).await??;
         if let Some(edited) = with_edit(&snapshot, channel, message, new_text) {
             rewrite(call, &edited).await?;

@@ -1,10 +1,9 @@
 //! Where each kind is kept.
 
-use crate::Kind;
+#[cfg(doc)]
+use crate::sql::Database;
 use crate::table::{Sources, Table};
 
-/// What stands before every table's name.
-pub(super) const SCHEMA: &str = "clew.";
 /// The columns of a row of a turn.
 pub(super) const MESSAGE: &str = "id, scope, agent_name, turn_id, ordinal, role, guild_id, \
      thread_id, owner_id, author_name, content, tool_calls, tool_call_id, timestamp, \
@@ -17,7 +16,7 @@ pub(super) const FACT: &str = "id, coalesce(user_id, server_id) AS subject_id, \
 pub(super) const SNAPSHOT: &str = "snapshot_id AS id, agent_name, owner_id, guild_id, timestamp, \
      description, summary, message_count, window_start, window_end";
 
-const FACTS: Table = Table {
+pub(super) const FACTS: Table = Table {
     columns: FACT,
     of_guild: Some("server_id = ? OR origin_guild = ?"),
     of_user: Some("user_id = ? OR by_user = ?"),
@@ -29,19 +28,19 @@ const FACTS: Table = Table {
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
-        FROM clew.message_ids AS held JOIN clew.messages AS row ON row.id = held.row_id
+        FROM message_ids AS held JOIN messages AS row ON row.id = held.row_id
         WHERE held.channel_id = ?1 AND held.message_id = ANY (?2)
     )
     SELECT id FROM hits
     UNION
-    SELECT turn.id FROM hits JOIN clew.messages AS turn ON turn.scope = hits.scope
+    SELECT turn.id FROM hits JOIN messages AS turn ON turn.scope = hits.scope
         AND turn.agent_name = hits.agent_name AND turn.turn_id = hits.turn_id
     WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
         AND turn.role IN ('tool_use', 'tool_result')))";
 
 /// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
-    SELECT FROM clew.messages AS made JOIN clew.messages AS of_turn
+    SELECT FROM messages AS made JOIN messages AS of_turn
         ON of_turn.scope = made.scope AND of_turn.turn_id = made.turn_id
         AND of_turn.agent_name = made.agent_name
     WHERE made.id = row_id AND ?3 > CASE
@@ -50,12 +49,11 @@ const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
 
 /// A snapshot without a row from before the edit is not concerned.
 const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >
-    (SELECT saved.oldest FROM clew.snapshots AS saved
+    (SELECT saved.oldest FROM snapshots AS saved
         WHERE saved.snapshot_id = snapshot_sources.snapshot_id)";
 
 /// Counters of conversations, which go when all of the conversation goes.
 pub(super) const COUNTERS: Table = Table {
-    schema: SCHEMA,
     name: "conversations",
     of_guild: Some("guild_id = ?"),
     of_user: Some("owner_id = ?"),
@@ -63,7 +61,7 @@ pub(super) const COUNTERS: Table = Table {
     ..Table::EMPTY
 };
 
-const MESSAGES: Table = Table {
+pub(super) const MESSAGES: Table = Table {
     columns: MESSAGE,
     of_message: Some(ROWS_OF_MESSAGES),
     before: Some("timestamp < ?"),
@@ -75,7 +73,7 @@ const MESSAGES: Table = Table {
     ..Table::MESSAGES
 };
 
-const SNAPSHOTS: Table = Table {
+pub(super) const SNAPSHOTS: Table = Table {
     columns: SNAPSHOT,
     key: &["snapshot_id"],
     is_named: true,
@@ -88,30 +86,40 @@ const SNAPSHOTS: Table = Table {
     ..Table::SNAPSHOTS
 };
 
-/// The table of a kind; `None` for logs, which are files.
-pub(super) const fn table(kind: Kind) -> Option<Table> {
-    let table = match kind {
-        Kind::Messages => MESSAGES,
-        Kind::Markers => Table::MARKERS,
-        Kind::Snapshots => SNAPSHOTS,
-        Kind::Receipts => Table::RECEIPTS,
-        Kind::UserFacts => Table {
-            only: "user_id IS NOT NULL",
-            ..FACTS
-        },
-        Kind::ServerFacts => Table {
-            only: "user_id IS NULL",
-            ..FACTS
-        },
-        Kind::OptOuts => Table::OPT_OUTS,
-        Kind::Settings => Table::SETTINGS,
-        Kind::Agents => Table::AGENTS,
-        Kind::Departures => Table::DEPARTURES,
-        Kind::Transcripts | Kind::Outputs => return None,
-    };
-    Some(Table {
-        schema: SCHEMA,
-        ids: "= ANY (?2)",
-        ..table
-    })
-}
+/// See [`Database::MEMBERS`].
+pub(super) const MEMBERS: &str = "
+SELECT owner_id AS id FROM messages WHERE guild_id = ?1
+UNION SELECT owner_id FROM early_messages WHERE guild_id = ?1
+UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> 0
+UNION SELECT owner_id FROM receipts WHERE guild_id = ?1
+UNION SELECT owner_id FROM snapshots WHERE guild_id = ?1
+UNION SELECT owner_id FROM snapshots WHERE snapshot_id IN
+    (SELECT snapshot_id FROM snapshot_messages WHERE guild_id = ?1)
+UNION SELECT author_id FROM message_sources WHERE guild_id = ?1 AND author_id IS NOT NULL
+UNION SELECT author_id FROM snapshot_sources WHERE guild_id = ?1 AND author_id IS NOT NULL
+UNION SELECT user_id FROM facts WHERE origin_guild = ?1 AND user_id IS NOT NULL
+UNION SELECT by_user FROM facts WHERE origin_guild = ?1 OR server_id = ?1
+ORDER BY 1";
+
+/// See [`Database::GUILDS`].
+pub(super) const GUILDS: &str = "
+SELECT guild_id AS id FROM messages WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM early_messages WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM markers WHERE guild_id <> 0
+UNION SELECT guild_id FROM receipt_people WHERE guild_id <> 0
+UNION SELECT guild_id FROM snapshots WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM message_sources WHERE guild_id IS NOT NULL
+UNION SELECT guild_id FROM snapshot_sources WHERE guild_id IS NOT NULL
+UNION SELECT origin_guild FROM facts WHERE origin_guild IS NOT NULL
+UNION SELECT server_id FROM facts WHERE server_id IS NOT NULL
+UNION SELECT guild_id FROM guild_settings
+ORDER BY 1";
+
+/// See [`Database::RECENT_DIRECT`].
+pub(super) const RECENT_DIRECT: &str = "
+SELECT thread_id AS id FROM
+    ((SELECT thread_id, guild_id, timestamp FROM messages ORDER BY timestamp DESC LIMIT ?1)
+    UNION ALL SELECT thread_id, guild_id, timestamp FROM early_messages) r
+WHERE guild_id IS NULL
+GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";

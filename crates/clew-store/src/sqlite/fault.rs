@@ -35,6 +35,12 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
+impl From<&'static str> for Fault {
+    fn from(why: &'static str) -> Self {
+        Self::Unfit(why)
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         Self::Store(error)

@@ -6,10 +6,12 @@ use super::fault::Outcome;
 use super::row::number;
 use super::saved::{self, SnapshotChange};
 use super::session::Session;
-use super::statement::{all, ids, run};
-use super::tables::{COUNTERS, table};
+use super::statement::{all, at_once, run};
+use super::tables::COUNTERS;
 use super::{facts, texts};
+use crate::columns::Cell;
 use crate::snapshots::SnapshotRest;
+use crate::sql::{Database as _, See, ids};
 use crate::{Kind, Purge, Purged, snapshots};
 use clew_context::model::{ChannelId, MessageId};
 
@@ -40,7 +42,7 @@ pub(super) fn some_messages(session: &Session, purge: &Purge, most: u64) -> Outc
 
 /// Removes a kind's rows, of turns at most `most`. Returns how many were removed.
 fn rows_gone(session: &Session, kind: Kind, purge: &Purge, most: u64) -> Outcome<u64> {
-    let Some(table) = table(kind) else {
+    let Some(table) = Session::table(kind) else {
         return Ok(0);
     };
     let mut gone = 0;
@@ -69,7 +71,8 @@ fn rows_gone(session: &Session, kind: Kind, purge: &Purge, most: u64) -> Outcome
 
 /// What to do with each snapshot that a purge affects.
 fn snapshots_changed(session: &Session, purge: &Purge) -> Outcome<Vec<SnapshotChange>> {
-    let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
+    let Some(which) = Session::table(Kind::Snapshots).and_then(|table| table.concerned(purge))
+    else {
         return Ok(Vec::new());
     };
     let mut changes = Vec::new();
@@ -133,7 +136,8 @@ pub(super) fn held_messages(
     from: MessageId,
     to: MessageId,
 ) -> Outcome<Vec<MessageId>> {
-    let sql = "SELECT h.message_id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
+    let sql =
+        "SELECT h.message_id AS id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
              WHERE h.channel_id = ?1 AND h.message_id BETWEEN max(?2, 1) AND ?3 AND NOT r.gone
          UNION SELECT message_id FROM snapshot_messages
              WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
@@ -148,7 +152,7 @@ pub(super) fn held_messages(
              WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
          ORDER BY 1";
     // No Discord id uses the highest bit, but a range may.
-    let bound = |id: MessageId| i64::try_from(id.get()).unwrap_or(i64::MAX);
-    let key = (number(channel.get()), bound(from), bound(to));
-    ids(&session.connection, sql, key, MessageId::new)
+    let bound = |id: MessageId| Cell::Number(i64::try_from(id.get()).unwrap_or(i64::MAX));
+    let values = [Cell::id(channel.get()), bound(from), bound(to)];
+    at_once(ids(session, See::All, sql, &values, MessageId::new))
 }

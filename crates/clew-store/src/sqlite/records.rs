@@ -4,42 +4,17 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, params, params_from_iter};
 
-use super::fault::{Fault, Outcome};
+use super::fault::Outcome;
 use super::messages::{OF_TURN, State};
-use super::row::{self, SqliteRow, Stage, number};
+use super::row::{self, Stage, number};
 use super::session::Session;
-use super::statement::{all, first, run};
-use super::tables::table;
-use super::{facts, receipts, saved, texts};
-use crate::columns;
-use crate::model::StoredMessage;
-use crate::{Cursor, Kind, KindStats, PartSize, Record, RecordKey, Records};
-use clew_context::model::UserId;
-
-/// Entries of a kind, continuing from a cursor.
-pub(super) fn records(
-    session: &Session,
-    kind: Kind,
-    owner: Option<UserId>,
-    after: Option<&Cursor>,
-    limit: usize,
-) -> Outcome<Records> {
-    let Some(table) = table(kind) else {
-        return Ok(Records::default());
-    };
-    let page = table.page(owner, after, limit).map_err(Fault::Unfit)?;
-    let Some((sql, values)) = page else {
-        return Ok(Records::default());
-    };
-    let found = all(&session.connection, &sql, params_from_iter(values), |row| {
-        columns::entry(kind, &table, &SqliteRow::of(table.name, row))
-    });
-    let mut page = Records::first(limit, found?);
-    for snapshot in page.records.iter_mut().filter_map(Record::snapshot_mut) {
-        *snapshot = saved::what_is_left(session, snapshot.info.clone())?;
-    }
-    Ok(page)
-}
+use super::statement::{all, at_once, run};
+use super::{facts, saved, texts};
+use crate::columns::{self, RECEIPT};
+use crate::model::{StoredMessage, StoredReceipt};
+use crate::sql::{self, Database as _};
+use crate::table::Table;
+use crate::{PartSize, Record, RecordKey, TurnKey};
 
 /// Writes entries unchanged, replacing those with the same key. In the caller's
 /// transaction, unless there are snapshots among them.
@@ -61,23 +36,25 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
         Record::Message(message) => write_message(session, message, written),
         // Its row is written together with its file.
         Record::Snapshot(_) => Ok(()),
-        Record::Receipt(receipt) => receipts::put(&session.connection, receipt),
+        Record::Receipt(receipt) => put_receipt(&session.connection, receipt),
         Record::Fact(fact) => facts::put(session, fact),
         Record::Marker(..)
         | Record::OptOut(..)
         | Record::Settings(..)
         | Record::Agent(..)
-        | Record::Departure(..) => put(session, record),
+        | Record::Departure(..) => at_once(sql::put(session, record)),
     }
 }
 
-/// Writes a list's entry.
-fn put(session: &Session, record: &Record) -> Outcome<()> {
-    if let (Some(table), Some(key)) = (table(record.kind()), record.key()) {
-        let cells = key.cells().into_iter().chain(columns::list_value(record));
-        run(&session.connection, &table.put(), params_from_iter(cells))?;
-    }
-    Ok(())
+/// Writes a receipt, replacing the one of its turn.
+fn put_receipt(connection: &Connection, receipt: &StoredReceipt) -> Outcome<()> {
+    let turn = [number(receipt.turn.0)];
+    run(connection, &Table::RECEIPTS.remove(), turn)?;
+    let sql = format!(
+        "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+    );
+    let values = params_from_iter(columns::receipt_cells(receipt));
+    run(connection, &sql, values).map(drop)
 }
 
 /// Removes entries by their keys. Returns how many there were.
@@ -97,7 +74,7 @@ pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Outcome<u64> {
 }
 
 fn remove_entry(session: &Session, key: &RecordKey) -> Outcome<u64> {
-    let tables = key.kinds().iter().filter_map(|kind| table(*kind));
+    let tables = key.kinds().iter().filter_map(|kind| Session::table(*kind));
     let gone = tables.map(|table| {
         let cells = params_from_iter(key.cells());
         run(&session.connection, &table.remove(), cells)
@@ -117,12 +94,6 @@ fn write_message(
     let mut state = State::of(connection, message.scope, &message.agent)?;
     let newest = state.newest()?;
     let place = place_of(connection, message, written)?;
-    let scope = message.scope.to_string();
-    let turn = (
-        number(message.turn.0),
-        scope.as_str(),
-        message.agent.as_str(),
-    );
     let position = match place {
         Some((id, position)) => {
             texts::remove_messages(session, "id = ?1", [id])?;
@@ -133,7 +104,9 @@ fn write_message(
                 "SELECT coalesce(max(position) + 1, 0) FROM message_rows
                  WHERE NOT gone AND {OF_TURN}"
             ))?
-            .query_row(turn, |row| row.get(0))?,
+            .query_row(params_from_iter(TurnKey::of(message).cells()), |row| {
+                row.get(0)
+            })?,
     };
     written.insert(row::insert_message(
         connection,
@@ -188,18 +161,15 @@ fn place_of(
     Ok(rows.into_iter().find(|(id, _)| !written.contains(id)))
 }
 
-/// How much is stored of each kind. The bytes of snapshots' files are not counted.
-pub(super) fn stats(session: &Session) -> Outcome<Vec<KindStats>> {
-    let tables = Kind::ALL
-        .into_iter()
-        .filter_map(|kind| Some((kind, table(kind)?)));
-    let counted = tables.map(|(kind, table)| {
-        let found = first(&session.connection, &table.count(), [], |row| {
-            columns::stats(kind, &SqliteRow::of(table.name, row))
-        });
-        Ok(found?.unwrap_or(KindStats::none(kind)))
-    });
-    counted.collect()
+/// See [`super::super::Backend::try_writing`]: a row that is taken back writes its page.
+pub(super) fn try_writing(session: &Session) -> Outcome<()> {
+    let connection = &session.connection;
+    connection.execute(
+        "INSERT INTO markers (agent_name, guild_id, user_id, cleared_at) VALUES ('', 0, 0, '')",
+        [],
+    )?;
+    connection.execute("DELETE FROM markers WHERE agent_name = ''", [])?;
+    Ok(())
 }
 
 /// What the database and the files of snapshots take on disk.

@@ -5,18 +5,18 @@
 //! to remove. Removals change the file first: after a kill in between, a file
 //! holds less than its row says, never more.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, params_from_iter};
 
 use super::fault::{Fault, Outcome};
-use super::row::{self, SqliteRow, guild_number, number, time_text};
+use super::row::{self, SqliteRow, number, time_text};
 use super::session::Session;
 use super::statement::{all, first, run};
 use super::texts;
 use crate::Error;
-use crate::columns::{self, Columns};
-use crate::model::{AgentName, ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
+use crate::columns::{self, Cell, Columns};
+use crate::model::{ContextSnapshot, ContextSnapshotInfo, SnapshotId, StoredMessage};
 use crate::snapshots::{held_messages, held_sources};
-use clew_context::model::{GuildId, UserId};
+use clew_context::model::UserId;
 
 /// The columns [`info`] reads.
 pub(super) const INFO: &str = "seq, message_count, id, agent_name, owner_id, guild_id, timestamp, \
@@ -94,36 +94,23 @@ fn remove_row(session: &Session, seq: i64) -> Outcome<()> {
 fn insert_pending(connection: &Connection, snapshot: &ContextSnapshot) -> Outcome<()> {
     let info = &snapshot.info;
     let mut insert = connection.prepare_cached(
-        "INSERT INTO snapshot_rows (text_id, id, agent_name, owner_id, guild_id, timestamp,
-             message_count, window_start, window_end, oldest, ready)
+        "INSERT INTO snapshot_rows (id, agent_name, owner_id, guild_id, timestamp, message_count,
+             window_start, window_end, oldest, text_id, ready)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)",
     )?;
     let text = texts::SNAPSHOTS.add(connection, (&info.summary, &info.description))?;
-    let seq = insert.insert(params![
-        text,
-        info.id.as_str(),
-        info.agent.as_str(),
-        number(info.owner.get()),
-        guild_number(info.guild),
-        time_text(info.timestamp),
-        i64::try_from(info.message_count).unwrap_or(i64::MAX),
-        time_text(info.window_start),
-        time_text(info.window_end),
-        snapshot.oldest().map(time_text),
-    ])?;
+    let values = columns::snapshot_cells(snapshot).into_iter();
+    let seq = insert.insert(params_from_iter(values.chain([Cell::Number(text)])))?;
     insert_contents(connection, seq, &snapshot.messages)
 }
 
 /// Stores which messages and channels are in a snapshot, and what it was made
 /// from.
 fn insert_contents(connection: &Connection, seq: i64, messages: &[StoredMessage]) -> Outcome<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT OR IGNORE INTO snapshot_messages (channel_id, message_id, guild_id, snapshot)
-         VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    for (channel, message, guild) in held_messages(messages) {
-        insert.execute((channel, message, guild, seq))?;
-    }
+    let sql = "INSERT OR IGNORE INTO snapshot_messages (channel_id, message_id, guild_id, snapshot)
+         SELECT value ->> 0, value ->> 1, value ->> 2, ?1 FROM json_each(?2)";
+    let held = Cell::json(&held_messages(messages));
+    run(connection, sql, (seq, held))?;
     row::insert_sources(connection, "snapshot_sources", seq, &held_sources(messages))
 }
 
@@ -136,25 +123,6 @@ pub(super) fn select(
     let order = "ORDER BY timestamp DESC, seq DESC";
     let sql = format!("SELECT {INFO} FROM snapshots WHERE {which} {order}");
     all(&session.connection, &sql, key, info)
-}
-
-/// A user's snapshots from a server, newest first.
-pub(super) fn snapshots(
-    session: &Session,
-    owner: UserId,
-    guild: Option<GuildId>,
-    agent: Option<&AgentName>,
-    limit: usize,
-) -> Outcome<Vec<ContextSnapshotInfo>> {
-    let sql = format!(
-        "SELECT {INFO} FROM snapshots
-         WHERE ready AND owner_id = ?1 AND guild_id IS ?2 AND (?3 IS NULL OR agent_name = ?3)
-         ORDER BY timestamp DESC, seq DESC LIMIT ?4"
-    );
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let agent = agent.map(AgentName::as_str);
-    let key = (number(owner.get()), guild_number(guild), agent, limit);
-    all(&session.connection, &sql, key, |row| Ok(info(row)?.1))
 }
 
 /// One of a user's snapshots.
@@ -185,15 +153,6 @@ pub(super) fn whole(
     info: ContextSnapshotInfo,
 ) -> Result<ContextSnapshot, Error> {
     let messages = session.snapshots.read(&info)?.messages;
-    Ok(ContextSnapshot { info, messages })
-}
-
-/// The same for a list of everything, without its rows if the file is missing.
-pub(super) fn what_is_left(
-    session: &Session,
-    info: ContextSnapshotInfo,
-) -> Outcome<ContextSnapshot> {
-    let messages = session.snapshots.read_what_is_left(&info)?.messages;
     Ok(ContextSnapshot { info, messages })
 }
 

@@ -1,8 +1,97 @@
 //! Statements, prepared once for a connection, and what is read of their rows.
 
-use rusqlite::{Connection, Params, Row};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
-use super::fault::Outcome;
+use rusqlite::{Connection, Params, Row, params_from_iter};
+
+use super::fault::{Fault, Outcome};
+use super::row::SqliteRow;
+use super::session::Session;
+use super::tables;
+use crate::columns::Cell;
+use crate::model::{ContextSnapshot, ContextSnapshotInfo, StoredMessage, Subject};
+use crate::sql::{Database, See};
+use crate::table::Table;
+
+impl Database for Session {
+    type Fault = Fault;
+    type Row<'a> = SqliteRow<'a>;
+
+    const MESSAGES: Table = tables::MESSAGES;
+    const MARKERS: Table = tables::MARKERS;
+    const SNAPSHOTS: Table = tables::SNAPSHOTS;
+    const RECEIPTS: Table = tables::RECEIPTS;
+    const FACTS: Table = tables::FACTS;
+    const AGENTS: Table = tables::AGENTS;
+    const OF_USERS: &'static str = "subject = 'user'";
+    const OF_SERVERS: &'static str = "subject = 'server'";
+    const IDS: &'static str = "IN (SELECT value FROM json_each(?2))";
+    const UNINDEXED: &'static str = "+";
+    const COUNT: &'static str = tables::COUNT;
+    const GUILDS: &'static str = tables::GUILDS;
+    const MEMBERS: &'static str = tables::MEMBERS;
+    const RECENT_DIRECT: &'static str = tables::RECENT_DIRECT;
+    const RECEIPTS_OF: &'static str = "receipt_keys WHERE kind = 0 AND id = ?1 AND other = ?2";
+    const RECEIPTS_IN: &'static str =
+        "turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?1)";
+
+    fn about(subject: Subject) -> &'static str {
+        match subject {
+            Subject::User(_) => "subject = 'user' AND subject_id = ?1",
+            Subject::Server(_) => "subject = 'server' AND subject_id = ?1",
+        }
+    }
+
+    async fn all<T>(
+        &self,
+        _: See,
+        table: &'static str,
+        sql: &str,
+        values: &[Cell<'_>],
+        mut read: impl FnMut(&SqliteRow<'_>) -> Outcome<T>,
+    ) -> Outcome<Vec<T>> {
+        let values = params_from_iter(values);
+        all(&self.connection, sql, values, |row| {
+            read(&SqliteRow::of(table, row))
+        })
+    }
+
+    async fn run(&self, sql: &str, values: &[Cell<'_>]) -> Outcome<u64> {
+        run(&self.connection, sql, params_from_iter(values))
+    }
+
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn readable(&self, row: Outcome<StoredMessage>) -> Outcome<Option<StoredMessage>> {
+        match row {
+            Ok(message) => Ok(Some(message)),
+            Err(Fault::Row { key, column, .. }) => {
+                tracing::error!(
+                    store = %self.place, row = key, column,
+                    "a row of table messages cannot be read and was left out"
+                );
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    async fn what_is_left(&self, info: ContextSnapshotInfo) -> Outcome<ContextSnapshot> {
+        let messages = self.snapshots.read_what_is_left(&info)?.messages;
+        Ok(ContextSnapshot { info, messages })
+    }
+}
+
+/// The outcome of work that both databases do alike: here nothing is waited for.
+pub(super) fn at_once<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => Err(Fault::Unfit("a statement was waited for")),
+    }
+}
 
 /// Runs a statement. Returns how many rows it changed.
 pub(super) fn run(connection: &Connection, sql: &str, values: impl Params) -> Outcome<u64> {
@@ -29,16 +118,4 @@ pub(super) fn first<T>(
 ) -> Outcome<Option<T>> {
     let mut select = connection.prepare_cached(sql)?;
     select.query(values)?.next()?.map(read).transpose()
-}
-
-/// The ids in the first column.
-pub(super) fn ids<T>(
-    connection: &Connection,
-    sql: &str,
-    values: impl Params,
-    make: impl Fn(u64) -> T,
-) -> Outcome<Vec<T>> {
-    all(connection, sql, values, |row| {
-        Ok(make(row.get::<_, i64>(0)?.cast_unsigned()))
-    })
 }

@@ -3,10 +3,9 @@
 use super::facts::FACT;
 use super::row::MESSAGE;
 use super::saved::INFO;
-use crate::Kind;
 use crate::table::{Sources, Table};
 
-const FACTS: Table = Table {
+pub(super) const FACTS: Table = Table {
     columns: FACT,
     of_guild: Some("origin_guild = ? OR (subject = 'server' AND subject_id = ?)"),
     of_user: Some("by_user = ? OR (subject = 'user' AND subject_id = ?)"),
@@ -50,7 +49,7 @@ pub(super) const COUNTERS: Table = Table {
     ..Table::EMPTY
 };
 
-const MESSAGES: Table = Table {
+pub(super) const MESSAGES: Table = Table {
     columns: MESSAGE,
     of_user: Some(
         "id IN (SELECT id FROM message_rows WHERE guild_id IS NULL AND owner_id = ?
@@ -85,7 +84,7 @@ const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (
 const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >
     (SELECT saved.oldest FROM snapshot_rows saved WHERE saved.seq = snapshot_sources.snapshot)";
 
-const SNAPSHOTS: Table = Table {
+pub(super) const SNAPSHOTS: Table = Table {
     columns: INFO,
     key: &["seq"],
     bytes: "octet_length(summary) + coalesce(octet_length(description), 0)",
@@ -97,7 +96,7 @@ const SNAPSHOTS: Table = Table {
     ..Table::SNAPSHOTS
 };
 
-const RECEIPTS: Table = Table {
+pub(super) const RECEIPTS: Table = Table {
     of_guild: Some(
         "guild_id = ? AND turn_id IN
              (SELECT turn_id FROM receipt_keys WHERE kind = 1 AND id = ?)",
@@ -112,38 +111,72 @@ const RECEIPTS: Table = Table {
     ..Table::RECEIPTS
 };
 
-/// The table of a kind; `None` for logs, which are files.
-pub(super) const fn table(kind: Kind) -> Option<Table> {
-    let table = match kind {
-        Kind::Messages => MESSAGES,
-        Kind::Markers => Table {
-            columns: "agent_name, guild_id, user_id, cleared_at AS at",
-            value: "cleared_at",
-            time: "cleared_at",
-            ..Table::MARKERS
-        },
-        Kind::Snapshots => SNAPSHOTS,
-        Kind::Receipts => RECEIPTS,
-        Kind::UserFacts => Table {
-            only: "subject = 'user'",
-            ..FACTS
-        },
-        Kind::ServerFacts => Table {
-            only: "subject = 'server'",
-            ..FACTS
-        },
-        Kind::OptOuts => Table::OPT_OUTS,
-        Kind::Settings => Table::SETTINGS,
-        Kind::Agents => Table {
-            columns: "name AS agent_name, created_at",
-            key: &["name"],
-            ..Table::AGENTS
-        },
-        Kind::Departures => Table::DEPARTURES,
-        Kind::Transcripts | Kind::Outputs => return None,
-    };
-    Some(Table {
-        ids: "IN (SELECT value FROM json_each(?2))",
-        ..table
-    })
-}
+pub(super) const MARKERS: Table = Table {
+    columns: "agent_name, guild_id, user_id, cleared_at AS at",
+    value: "cleared_at",
+    time: "cleared_at",
+    ..Table::MARKERS
+};
+
+pub(super) const AGENTS: Table = Table {
+    columns: "name AS agent_name, created_at",
+    key: &["name"],
+    ..Table::AGENTS
+};
+
+/// Counts the rows of the conversation ?1.
+pub(super) const COUNT: &str = "SELECT count(*) AS messages FROM message_rows
+    WHERE scope = ?1 AND NOT gone AND NOT early";
+
+/// Users with anything stored from the server ?1: rows, markers, snapshots, facts.
+pub(super) const MEMBERS: &str =
+    "SELECT owner_id AS id FROM message_rows WHERE guild_id = ?1 AND NOT gone
+    UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> 0
+    UNION SELECT owner_id FROM receipts WHERE guild_id = ?1 AND turn_id IN
+        (SELECT turn_id FROM receipt_keys WHERE kind = 1 AND id = ?1)
+    UNION SELECT owner_id FROM snapshot_rows WHERE guild_id = ?1
+    UNION SELECT s.owner_id FROM snapshot_rows s
+        JOIN snapshot_messages m ON m.snapshot = s.seq WHERE m.guild_id = ?1
+    UNION SELECT s.author_id FROM message_sources s
+        JOIN message_rows r ON r.id = s.row_id
+        WHERE s.guild_id = ?1 AND s.author_id IS NOT NULL AND NOT r.gone
+    UNION SELECT author_id FROM snapshot_sources
+        WHERE guild_id = ?1 AND author_id IS NOT NULL
+    UNION SELECT subject_id FROM fact_rows WHERE subject = 'user' AND origin_guild = ?1
+    UNION SELECT by_user FROM fact_rows WHERE origin_guild = ?1
+    UNION SELECT by_user FROM fact_rows WHERE subject = 'server' AND subject_id = ?1";
+
+/// Servers with anything stored. Steps from server to server along the index, reading each one's
+/// rows only up to the first that is not deleted.
+pub(super) const GUILDS: &str = "WITH RECURSIVE source(id) AS (
+        SELECT min(guild_id) FROM message_sources
+        UNION ALL
+        SELECT (SELECT min(guild_id) FROM message_sources WHERE guild_id > source.id)
+            FROM source WHERE source.id IS NOT NULL
+    ),
+    named(id) AS (
+        SELECT min(id) FROM receipt_keys WHERE kind = 1 AND id > 0
+        UNION ALL
+        SELECT (SELECT min(id) FROM receipt_keys WHERE kind = 1 AND id > named.id)
+            FROM named WHERE named.id IS NOT NULL
+    )
+    SELECT id FROM message_guilds each WHERE EXISTS
+        (SELECT 1 FROM message_rows WHERE guild_id = each.id AND NOT gone)
+    UNION SELECT id FROM source WHERE EXISTS
+        (SELECT 1 FROM message_sources s JOIN message_rows r ON r.id = s.row_id
+            WHERE s.guild_id = source.id AND NOT r.gone)
+    UNION SELECT guild_id FROM snapshot_sources WHERE guild_id IS NOT NULL
+    UNION SELECT id FROM named WHERE id IS NOT NULL
+    UNION SELECT guild_id FROM markers WHERE guild_id <> 0
+    UNION SELECT guild_id FROM snapshot_rows WHERE guild_id IS NOT NULL
+    UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL
+    UNION SELECT origin_guild FROM fact_rows WHERE origin_guild IS NOT NULL
+    UNION SELECT subject_id FROM fact_rows WHERE subject = 'server'
+    UNION SELECT guild_id FROM guild_settings";
+
+/// Channels of direct messages among the newest ?1 rows, newest first, at most ?2.
+pub(super) const RECENT_DIRECT: &str = "SELECT thread_id AS id FROM
+        (SELECT thread_id, guild_id, gone, timestamp FROM message_rows
+         ORDER BY id DESC LIMIT ?1)
+    WHERE guild_id IS NULL AND NOT gone
+    GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
