@@ -136,7 +136,7 @@ impl Postgres {
                 snapshots::at_files(&store.files, SnapshotFiles::sweep),
             )
             .await?;
-        within!(store, LONG_PATIENCE, tidy, call => snapshots::take_back(&call, None))?;
+        within!(store, LONG_PATIENCE, tidy, call => sql::take_back(&call, None))?;
         Ok(store)
     }
 
@@ -249,7 +249,7 @@ impl Postgres {
         if snapshots.is_empty() {
             return self.write_rows(records).await;
         }
-        within!(self, LONG_PATIENCE, operation, call => snapshots::announce(&call, &snapshots))?;
+        within!(self, LONG_PATIENCE, operation, call => sql::announce(&call, &snapshots))?;
         let written = snapshots::write_files(&self.files, &snapshots);
         let written = self.bounded(LONG_PATIENCE, operation, written).await;
         let written = match written {
@@ -259,7 +259,7 @@ impl Postgres {
         if written.is_err() {
             // Report the first error; what stays is removed at the next start.
             let taken = within!(self, LONG_PATIENCE, operation, call =>
-                snapshots::take_back(&call, Some(&snapshots)));
+                sql::take_back(&call, Some(&snapshots)));
             drop(taken);
         }
         written
@@ -424,7 +424,7 @@ transacting! {
             owner: UserId, guild: Option<GuildId>, agent: Option<&AgentName>, limit: usize
         ) -> Vec<ContextSnapshotInfo>;
     PATIENCE "read a snapshot":
-        snapshots::snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;
+        sql::snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;
     PATIENCE "read a receipt":
         sql::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
     PATIENCE "read a receipt":
@@ -442,6 +442,6 @@ transacting! {
     LONG_PATIENCE "list direct messages":
         sql::recent_direct(limit: usize) -> Vec<ChannelId>;
     LONG_PATIENCE "list users": sql::members(guild: GuildId) -> Vec<UserId>;
-    PATIENCE "remove entries": records::remove(keys: &[RecordKey]) -> u64;
+    PATIENCE "remove entries": sql::remove(keys: &[RecordKey]) -> u64;
     LONG_PATIENCE "count entries": sql::stats() -> Vec<KindStats>;
 }

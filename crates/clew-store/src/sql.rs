@@ -6,13 +6,17 @@ use super::columns::{self, Cell, Columns, RECEIPT, guild_key, user_key};
 use super::table::{Table, receipts_beyond};
 use super::{
     ConversationStats, Cursor, Error, ExchangeQuery, Exchanges, Kind, KindStats, Record, RecordKey,
-    Records, append,
+    Records, SnapshotFiles, append,
 };
 use crate::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, MAX_FACT_BYTES, ReceiptLimits,
     Scope, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
+
+mod purge;
+
+pub(crate) use purge::{announce, edit_snapshots, purge, ready, remove, snapshot, take_back};
 
 /// What a statement has to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,16 @@ pub(crate) trait Database {
     const RECEIPTS: Table = Table::RECEIPTS;
     const FACTS: Table;
     const AGENTS: Table = Table::AGENTS;
+    /// Counters of conversations, which go when all of the conversation goes.
+    const COUNTERS: Table;
+    /// The column of a snapshot's id.
+    const SNAPSHOT_ID: &'static str;
+    /// Marks the snapshot with the id ?1 as ready.
+    const READY: &'static str;
+    /// Locks the rows that are read, so that nobody else changes them, or their files.
+    const FOR_UPDATE: &'static str = "";
+    /// Locks them, so that nobody removes them, or their files.
+    const FOR_SHARE: &'static str = "";
     /// Tells facts about users from those about servers.
     const OF_USERS: &'static str;
     /// The same the other way round.
@@ -84,9 +98,27 @@ pub(crate) trait Database {
         row: Result<StoredMessage, Self::Fault>,
     ) -> Result<Option<StoredMessage>, Self::Fault>;
 
-    /// A snapshot for a list of everything, without its rows if its file is missing.
-    async fn what_is_left(&self, info: ContextSnapshotInfo)
-    -> Result<ContextSnapshot, Self::Fault>;
+    /// From here on the transaction also reads and writes this.
+    async fn see(&self, _: See) -> Result<(), Self::Fault> {
+        Ok(())
+    }
+
+    /// Removes the entries of a table that fulfil a condition. Returns how many.
+    async fn remove_where(
+        &self,
+        table: &Table,
+        which: &str,
+        values: &[Cell<'_>],
+    ) -> Result<u64, Self::Fault>;
+
+    /// Writes a snapshot's row, a new one as not ready.
+    async fn put_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Self::Fault>;
+
+    /// Does work at the snapshots' files.
+    async fn at_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SnapshotFiles) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Self::Fault>;
 
     /// The table of a kind; `None` for what is in files alone.
     fn table(kind: Kind) -> Option<Table> {
@@ -444,7 +476,9 @@ pub(crate) async fn records<D: Database>(
     let found = db.all(see, table.name, &sql, &values, read).await?;
     let mut page = Records::first(limit, found);
     for snapshot in page.records.iter_mut().filter_map(Record::snapshot_mut) {
-        *snapshot = db.what_is_left(snapshot.info.clone()).await?;
+        let info = snapshot.info.clone();
+        let left = db.at_files(move |files| files.read_what_is_left(&info));
+        *snapshot = left.await?;
     }
     Ok(page)
 }

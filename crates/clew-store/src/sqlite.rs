@@ -357,7 +357,7 @@ delegating! {
             owner: UserId, guild: Option<GuildId>, ?agent: Option<&AgentName>, limit: usize
         ) -> Vec<ContextSnapshotInfo>;
     read "read a snapshot":
-        saved::snapshot(owner: UserId, &id: &SnapshotId) -> Option<ContextSnapshot>;
+        @at_once sql::snapshot(owner: UserId, &id: &SnapshotId) -> Option<ContextSnapshot>;
     read "read a receipt":
         @at_once sql::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
     read "read a receipt":
@@ -377,7 +377,7 @@ delegating! {
         @at_once sql::records(
             kind: Kind, owner: Option<UserId>, ?after: Option<&Cursor>, limit: usize
         ) -> Records;
-    alone "remove entries": records::remove(&keys: &[RecordKey]) -> u64;
+    grouped "remove entries": @at_once sql::remove(&keys: &[RecordKey]) -> u64;
     read "count what there is": @at_once sql::stats() -> Vec<KindStats>;
     read "measure the database": records::sizes() -> Vec<PartSize>;
     read "check the store": Session::check(most: Duration) -> Checked;

@@ -263,13 +263,13 @@ impl Table {
         upsert(self.name, self.key, &[self.value])
     }
 
-    /// Removes the entry with a key.
-    pub(crate) fn remove(&self) -> String {
+    /// The condition of the entry with a key.
+    pub(crate) fn of_key(&self) -> String {
         let columns = (1..).zip(self.key);
         let each: Vec<_> = columns
             .map(|(at, column)| format!("{column} = ?{at}"))
             .collect();
-        self.delete(&each.join(" AND "))
+        each.join(" AND ")
     }
 
     /// Removes the entries that fulfil a condition.

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future;
 
 use super::super::{TurnKey, WindowQuery};
+use super::early;
 use super::session::{Call, Outcome, write_all, write_scope};
 use super::tables::MESSAGE;
 use super::values::{PostgresRow, dollars};
-use super::{early, snapshots};
 use crate::append;
 use crate::columns::{self, Cell, Columns as _, ROW, guild_key};
 use crate::model::{Scope, StoredMessage};
@@ -329,7 +329,7 @@ pub(super) async fn edit_message(
         );
         edited += call.run(&sql, &values).await?;
     }
-    snapshots::edit(call, channel, message, new_text).await?;
+    sql::edit_snapshots(call, channel, message, new_text).await?;
     Ok(edited)
 }
 

@@ -24,7 +24,8 @@ FROM added, unnest(?13::bigint[], ?14::bigint[]) AS named (guild_id, author_id)"
 /// Writes a receipt, replacing the one of its turn.
 pub(super) async fn put(call: &Call<'_>, receipt: &StoredReceipt) -> Outcome<()> {
     let turn = [Cell::id(receipt.turn.0)];
-    call.run(&Table::RECEIPTS.remove(), &turn).await?;
+    let table = Table::RECEIPTS;
+    call.run(&table.delete(&table.of_key()), &turn).await?;
     let ids = receipt.message_ids();
     let ids = ids.map(|id| id.get().cast_signed()).collect();
     let named = receipt.people().into_iter();

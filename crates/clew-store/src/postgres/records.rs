@@ -3,10 +3,10 @@
 
 use super::super::backend::Visit;
 use super::super::pages::PAGE;
-use super::super::{Cursor, Kind, PartSize, Record, RecordKey};
-use super::session::{Call, Failure, LONG_PATIENCE, Outcome, see, write_all};
+use super::super::{Cursor, Kind, PartSize, Record};
+use super::session::{Call, Failure, LONG_PATIENCE, Outcome, write_all};
 use super::values::PostgresRow;
-use super::{facts, messages, receipts, snapshots};
+use super::{facts, messages, receipts};
 use crate::columns::Columns as _;
 use crate::sql::{self, Database as _, See};
 
@@ -52,9 +52,9 @@ async fn write_one(call: &Call<'_>, record: &Record) -> Outcome<()> {
         // Already written, all together.
         Record::Message(_) => Ok(()),
         // `Postgres::write` has written its row and file.
-        Record::Snapshot(snapshot) => snapshots::ready(call, &snapshot.info.id).await,
+        Record::Snapshot(snapshot) => sql::ready(call, &snapshot.info.id).await,
         Record::Fact(fact) => {
-            see(call, See::About(fact.subject)).await?;
+            call.see(See::About(fact.subject)).await?;
             facts::put(call, fact).await
         }
         Record::Receipt(receipt) => receipts::put(call, receipt).await,
@@ -64,21 +64,6 @@ async fn write_one(call: &Call<'_>, record: &Record) -> Outcome<()> {
         | Record::Agent(..)
         | Record::Departure(..) => sql::put(call, record).await,
     }
-}
-
-/// See [`super::super::Backend::remove`].
-pub(super) async fn remove(call: &Call<'_>, keys: &[RecordKey]) -> Outcome<u64> {
-    if keys.iter().any(|key| matches!(key, RecordKey::Fact(_))) {
-        see(call, See::All).await?;
-    }
-    let mut gone = 0;
-    for key in keys {
-        // Both kinds of facts are in one table.
-        let table = key.kinds().first().and_then(|kind| Call::table(*kind));
-        let Some(table) = table else { continue };
-        gone += call.run(&table.remove(), &key.cells()).await?;
-    }
-    Ok(gone)
 }
 
 /// See [`super::super::Backend::try_writing`].

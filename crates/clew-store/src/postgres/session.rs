@@ -15,7 +15,7 @@ use super::super::{Error, SnapshotFiles};
 use super::values::{PostgresRow, borrowed, dollars};
 use super::{hold, snapshots, tables};
 use crate::columns::Cell;
-use crate::model::{ContextSnapshot, ContextSnapshotInfo, Scope, StoredMessage, Subject};
+use crate::model::{ContextSnapshot, Scope, StoredMessage, Subject};
 use crate::sql::{Database, See};
 use crate::table::Table;
 
@@ -252,6 +252,11 @@ impl Database for Call<'_> {
     const MESSAGES: Table = tables::MESSAGES;
     const SNAPSHOTS: Table = tables::SNAPSHOTS;
     const FACTS: Table = tables::FACTS;
+    const COUNTERS: Table = tables::COUNTERS;
+    const SNAPSHOT_ID: &'static str = "snapshot_id";
+    const READY: &'static str = "UPDATE snapshots SET ready = true WHERE snapshot_id = ?1";
+    const FOR_UPDATE: &'static str = " FOR UPDATE";
+    const FOR_SHARE: &'static str = " FOR SHARE";
     const OF_USERS: &'static str = "user_id IS NOT NULL";
     const OF_SERVERS: &'static str = "user_id IS NULL";
     const IDS: &'static str = "= ANY (?2)";
@@ -300,9 +305,26 @@ impl Database for Call<'_> {
         Ok(row.ok())
     }
 
-    async fn what_is_left(&self, info: ContextSnapshotInfo) -> Outcome<ContextSnapshot> {
-        let left = move |files: &SnapshotFiles| files.read_what_is_left(&info);
-        snapshots::at_files(self.files, left).await
+    async fn see(&self, what: See) -> Outcome<()> {
+        if let Some((sql, value)) = seeing(what) {
+            self.run(sql, &[Cell::Text(value.into())]).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_where(&self, table: &Table, which: &str, values: &[Cell<'_>]) -> Outcome<u64> {
+        self.run(&table.delete(which), values).await
+    }
+
+    async fn put_snapshot(&self, snapshot: &ContextSnapshot) -> Outcome<()> {
+        snapshots::put_row(self, snapshot).await
+    }
+
+    async fn at_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SnapshotFiles) -> Result<T, Error> + Send + 'static,
+    ) -> Outcome<T> {
+        snapshots::at_files(self.files, work).await
     }
 }
 
@@ -351,17 +373,9 @@ pub(super) async fn write_scope(call: &Call<'_>, scope: Scope) -> Outcome<()> {
     Ok(())
 }
 
-/// From here on the transaction also reads and writes this.
-pub(super) async fn see(call: &Call<'_>, what: See) -> Outcome<()> {
-    if let Some((sql, value)) = seeing(what) {
-        call.run(sql, &[Cell::Text(value.into())]).await?;
-    }
-    Ok(())
-}
-
 /// From here on the transaction reads and writes everything, exclusively.
 pub(super) async fn write_all(call: &Call<'_>) -> Outcome<()> {
-    see(call, See::All).await?;
+    call.see(See::All).await?;
     call.run(WRITE_ALL, &[Cell::Number(WRITERS_LOCK)]).await?;
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! Facts about users and servers, and searching those of a server.
 
-use rusqlite::{Params, params_from_iter};
+use rusqlite::params_from_iter;
 
 use super::fault::Outcome;
 use super::row::number;
 use super::session::Session;
-use super::statement::{all, at_once, first, run};
+use super::statement::{at_once, first, run};
 use super::texts;
 use crate::columns::{self, Cell, FACT_REST};
 use crate::model::{Fact, FactId, MAX_MATCHED, Subject};
@@ -47,17 +47,6 @@ fn put_text(session: &Session, fact: &Fact) -> Outcome<i64> {
         None => {}
     }
     texts::FACTS.add(connection, [&fact.text])
-}
-
-/// Removes facts by a condition on `fact_rows`. Returns how many were removed.
-pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Outcome<u64> {
-    let sql = format!("DELETE FROM fact_rows WHERE {which} RETURNING text_id");
-    // Read to the end, or rows would remain.
-    let gone: Vec<i64> = all(&session.connection, &sql, key, |row| Ok(row.get(0)?))?;
-    for text in &gone {
-        texts::FACTS.blank(session, *text)?;
-    }
-    Ok(gone.len() as u64)
 }
 
 /// A server's facts that match any of the words, best first by BM25.

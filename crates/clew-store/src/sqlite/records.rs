@@ -12,9 +12,9 @@ use super::statement::{all, at_once, run};
 use super::{facts, saved, texts};
 use crate::columns::{self, RECEIPT};
 use crate::model::{StoredMessage, StoredReceipt};
-use crate::sql::{self, Database as _};
+use crate::sql;
 use crate::table::Table;
-use crate::{PartSize, Record, RecordKey, TurnKey};
+use crate::{PartSize, Record, TurnKey};
 
 /// Writes entries unchanged, replacing those with the same key. In the caller's
 /// transaction, unless there are snapshots among them.
@@ -34,8 +34,8 @@ pub(super) fn write(session: &Session, records: &[Record]) -> Outcome<()> {
 fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> Outcome<()> {
     match record {
         Record::Message(message) => write_message(session, message, written),
-        // Its row is written together with its file.
-        Record::Snapshot(_) => Ok(()),
+        // `saved::save` has written its row and file.
+        Record::Snapshot(snapshot) => at_once(sql::ready(session, &snapshot.info.id)),
         Record::Receipt(receipt) => put_receipt(&session.connection, receipt),
         Record::Fact(fact) => facts::put(session, fact),
         Record::Marker(..)
@@ -49,37 +49,13 @@ fn write_one(session: &Session, record: &Record, written: &mut HashSet<i64>) -> 
 /// Writes a receipt, replacing the one of its turn.
 fn put_receipt(connection: &Connection, receipt: &StoredReceipt) -> Outcome<()> {
     let turn = [number(receipt.turn.0)];
-    run(connection, &Table::RECEIPTS.remove(), turn)?;
+    let table = Table::RECEIPTS;
+    run(connection, &table.delete(&table.of_key()), turn)?;
     let sql = format!(
         "INSERT INTO receipts ({RECEIPT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
     );
     let values = params_from_iter(columns::receipt_cells(receipt));
     run(connection, &sql, values).map(drop)
-}
-
-/// Removes entries by their keys. Returns how many there were.
-pub(super) fn remove(session: &Session, keys: &[RecordKey]) -> Outcome<u64> {
-    session.transact(|_| {
-        let gone = keys.iter().map(|key| match key {
-            RecordKey::Fact(fact) => facts::remove_where(session, "id = ?1", [number(fact.0)]),
-            RecordKey::Marker(_)
-            | RecordKey::Receipt(_)
-            | RecordKey::OptOut(_)
-            | RecordKey::Settings(_)
-            | RecordKey::Agent(_)
-            | RecordKey::Departure(_) => remove_entry(session, key),
-        });
-        gone.sum()
-    })
-}
-
-fn remove_entry(session: &Session, key: &RecordKey) -> Outcome<u64> {
-    let tables = key.kinds().iter().filter_map(|kind| Session::table(*kind));
-    let gone = tables.map(|table| {
-        let cells = params_from_iter(key.cells());
-        run(&session.connection, &table.remove(), cells)
-    });
-    gone.sum()
 }
 
 /// Writes a row, replacing one with the same key: turn, role, call and message.

@@ -8,11 +8,12 @@ use rusqlite::{Connection, Params, Row, params_from_iter};
 use super::fault::{Fault, Outcome};
 use super::row::SqliteRow;
 use super::session::Session;
-use super::tables;
+use super::{saved, tables, texts};
 use crate::columns::Cell;
-use crate::model::{ContextSnapshot, ContextSnapshotInfo, StoredMessage, Subject};
+use crate::model::{ContextSnapshot, StoredMessage, Subject};
 use crate::sql::{Database, See};
 use crate::table::Table;
+use crate::{Error, SnapshotFiles};
 
 impl Database for Session {
     type Fault = Fault;
@@ -24,6 +25,9 @@ impl Database for Session {
     const RECEIPTS: Table = tables::RECEIPTS;
     const FACTS: Table = tables::FACTS;
     const AGENTS: Table = tables::AGENTS;
+    const COUNTERS: Table = tables::COUNTERS;
+    const SNAPSHOT_ID: &'static str = "id";
+    const READY: &'static str = "UPDATE snapshot_rows SET ready = 1 WHERE id = ?1";
     const OF_USERS: &'static str = "subject = 'user'";
     const OF_SERVERS: &'static str = "subject = 'server'";
     const IDS: &'static str = "IN (SELECT value FROM json_each(?2))";
@@ -79,9 +83,25 @@ impl Database for Session {
         }
     }
 
-    async fn what_is_left(&self, info: ContextSnapshotInfo) -> Outcome<ContextSnapshot> {
-        let messages = self.snapshots.read_what_is_left(&info)?.messages;
-        Ok(ContextSnapshot { info, messages })
+    async fn remove_where(&self, table: &Table, which: &str, values: &[Cell<'_>]) -> Outcome<u64> {
+        let key = params_from_iter(values);
+        match table.name {
+            "messages" => texts::remove_messages(self, which, key),
+            "facts" => texts::FACTS.remove_where(self, which, key),
+            "snapshots" => texts::SNAPSHOTS.remove_where(self, which, key),
+            _ => run(&self.connection, &table.delete(which), key),
+        }
+    }
+
+    async fn put_snapshot(&self, snapshot: &ContextSnapshot) -> Outcome<()> {
+        saved::put_row(self, snapshot)
+    }
+
+    async fn at_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SnapshotFiles) -> Result<T, Error> + Send + 'static,
+    ) -> Outcome<T> {
+        Ok(work(&self.snapshots)?)
     }
 }
 
