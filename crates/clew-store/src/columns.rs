@@ -236,13 +236,8 @@ pub(crate) const FACT_REST: [&str; 9] = [
 
 /// The values of [`FACT_REST`].
 pub(crate) fn fact_rest(fact: &Fact) -> [Cell<'static>; 9] {
-    let origin = match fact.origin {
-        Origin::Direct => "direct",
-        Origin::Guild(_) => "guild",
-        Origin::Everywhere => "everywhere",
-    };
     [
-        Cell::text(origin),
+        Cell::text(fact.origin.as_str()),
         Cell::maybe_id(fact.origin.guild().map(GuildId::get)),
         Cell::id(fact.by.get()),
         Cell::Time(fact.at),
