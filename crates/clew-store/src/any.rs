@@ -200,11 +200,7 @@ async fn blocking<T: Send + 'static>(
     open: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let opened = outside::blocking(open).await;
-    let broken = |source: tokio::task::JoinError| Error::Database {
-        operation: "open the store",
-        source: source.into(),
-    };
-    opened.map_err(broken)?
+    opened.map_err(|error| Error::database("open the store", error))?
 }
 
 #[cfg(not(feature = "postgres"))]

@@ -495,19 +495,13 @@ pub trait Backend: Send + Sync {
         self.remove(&facts).await
     }
 
-    /// All entries of a kind that is a short list.
-    async fn list(&self, kind: Kind) -> Result<Vec<Record>, Error> {
-        Ok(self.records(kind, None, None, usize::MAX).await?.records)
-    }
-
     /// Who opted out, and when.
     async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
-        let found = self.list(Kind::OptOuts).await?.into_iter();
-        let found = found.filter_map(|record| match record {
+        let found = listed(self, Kind::OptOuts, |record| match record {
             Record::OptOut(user, since) => Some((user, since)),
             _ => None,
         });
-        Ok(found.collect())
+        found.await
     }
 
     /// Records an opt-out, or removes it (`None`).
@@ -520,12 +514,11 @@ pub trait Backend: Send + Sync {
 
     /// The settings of all servers.
     async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
-        let found = self.list(Kind::Settings).await?.into_iter();
-        let found = found.filter_map(|record| match record {
+        let found = listed(self, Kind::Settings, |record| match record {
             Record::Settings(guild, settings) => Some((guild, settings)),
             _ => None,
         });
-        Ok(found.collect())
+        found.await
     }
 
     /// Replaces a server's settings.
@@ -536,12 +529,11 @@ pub trait Backend: Send + Sync {
 
     /// Servers that we left, and when.
     async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
-        let found = self.list(Kind::Departures).await?.into_iter();
-        let found = found.filter_map(|record| match record {
+        let found = listed(self, Kind::Departures, |record| match record {
             Record::Departure(guild, at) => Some((guild, at)),
             _ => None,
         });
-        Ok(found.collect())
+        found.await
     }
 
     /// Records that we left a server, or that we are back (`None`).
@@ -551,4 +543,14 @@ pub trait Backend: Send + Sync {
             None => self.remove(&[RecordKey::Departure(guild)]).await.map(drop),
         }
     }
+}
+
+/// The entries of a kind that is a short list, each as what is read of it.
+async fn listed<B: Backend + ?Sized, T>(
+    store: &B,
+    kind: Kind,
+    read: fn(Record) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    let found = store.records(kind, None, None, usize::MAX).await?;
+    Ok(found.records.into_iter().filter_map(read).collect())
 }

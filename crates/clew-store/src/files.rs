@@ -137,10 +137,7 @@ impl Files {
 }
 
 fn closed(operation: &'static str) -> Error {
-    Error::Unavailable {
-        operation,
-        source: "the store is closed".into(),
-    }
+    Error::unavailable(operation, "the store is closed")
 }
 
 /// Other agents need a database.

@@ -243,28 +243,6 @@ impl Postgres {
         Ok(())
     }
 
-    async fn write_all(&self, records: &[Record]) -> Result<(), Error> {
-        let operation = "write entries";
-        let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
-        if snapshots.is_empty() {
-            return self.write_rows(records).await;
-        }
-        within!(self, LONG_PATIENCE, operation, call => sql::announce(&call, &snapshots))?;
-        let written = snapshots::write_files(&self.files, &snapshots);
-        let written = self.bounded(LONG_PATIENCE, operation, written).await;
-        let written = match written {
-            Ok(()) => self.write_rows(records).await,
-            Err(error) => Err(error),
-        };
-        if written.is_err() {
-            // Report the first error; what stays is removed at the next start.
-            let taken = within!(self, LONG_PATIENCE, operation, call =>
-                sql::take_back(&call, Some(&snapshots)));
-            drop(taken);
-        }
-        written
-    }
-
     async fn write_rows(&self, records: &[Record]) -> Result<(), Error> {
         let is_bulk = records::is_bulk(records);
         let patience = if is_bulk { LONG_PATIENCE } else { PATIENCE };
@@ -351,7 +329,25 @@ transacting! {
         }
 
         async fn write(&self, records: &[Record]) -> Result<(), Error> {
-            self.write_all(records).await
+            let operation = "write entries";
+            let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
+            if snapshots.is_empty() {
+                return self.write_rows(records).await;
+            }
+            within!(self, LONG_PATIENCE, operation, call => sql::announce(&call, &snapshots))?;
+            let written = snapshots::write_files(&self.files, &snapshots);
+            let written = self.bounded(LONG_PATIENCE, operation, written).await;
+            let written = match written {
+                Ok(()) => self.write_rows(records).await,
+                Err(error) => Err(error),
+            };
+            if written.is_err() {
+                // Report the first error; what stays is removed at the next start.
+                let taken = within!(self, LONG_PATIENCE, operation, call =>
+                    sql::take_back(&call, Some(&snapshots)));
+                drop(taken);
+            }
+            written
         }
 
         async fn sizes(&self) -> Result<Vec<PartSize>, Error> {

@@ -475,10 +475,12 @@ pub(crate) async fn records<D: Database>(
     let read = |row: &D::Row<'_>| columns::entry(kind, &table, row);
     let found = db.all(see, table.name, &sql, &values, read).await?;
     let mut page = Records::first(limit, found);
-    for snapshot in page.records.iter_mut().filter_map(Record::snapshot_mut) {
-        let info = snapshot.info.clone();
-        let left = db.at_files(move |files| files.read_what_is_left(&info));
-        *snapshot = left.await?;
+    for record in &mut page.records {
+        if let Record::Snapshot(snapshot) = record {
+            let info = snapshot.info.clone();
+            let left = db.at_files(move |files| files.read_what_is_left(&info));
+            *snapshot = left.await?;
+        }
     }
     Ok(page)
 }

@@ -119,7 +119,9 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
         Err(error) if hold::refusal(&error).is_some() => {
             return Err(Failure::Pool(error).during("open the store"));
         }
-        Err(error) if is_passing_pool(&error) => return Err(not_ready(place, pool_said(&error))),
+        Err(error) if is_passing_pool(&error) => {
+            return Err(Error::not_ready(place, pool_said(&error)));
+        }
         Err(error) => {
             return Err(Error::unopened(
                 place,
@@ -172,13 +174,6 @@ pub(super) async fn stands_above(client: &Object) -> Outcome<bool> {
         .unwrap_or_default())
 }
 
-fn not_ready(place: &str, said: String) -> Error {
-    Error::NotReady {
-        place: place.to_owned(),
-        source: said.into(),
-    }
-}
-
 /// Turns a failure during startup into an error of opening.
 pub(super) fn at_start(failure: Failure, place: &str) -> Error {
     match failure.during("bring the tables up to date") {
@@ -186,10 +181,7 @@ pub(super) fn at_start(failure: Failure, place: &str) -> Error {
         | Error::Corrupt { .. }
         | Error::Open { .. }
         | Error::Held { .. }) => said,
-        Error::Unavailable { source, .. } => Error::NotReady {
-            place: place.to_owned(),
-            source,
-        },
+        Error::Unavailable { source, .. } => Error::not_ready(place, source),
         other => {
             let remedy = "the role needs a schema `clew` of its own, or the right to create it";
             Error::unopened(place, remedy, Some(other.into()))

@@ -95,31 +95,15 @@ impl Failure {
     /// Turns it into the error of an operation.
     pub(super) fn during(self, operation: &'static str) -> Error {
         match self {
-            Self::Database(error) if is_passing(&error) => Error::Unavailable {
-                operation,
-                source: said(&error).into(),
-            },
-            Self::Database(error) => Error::Database {
-                operation,
-                source: said(&error).into(),
-            },
-            Self::Pool(error) => hold::refusal(&error).unwrap_or_else(|| Error::Unavailable {
-                operation,
-                source: pool_said(&error).into(),
-            }),
-            Self::Slow => Error::Unavailable {
-                operation,
-                source: "no answer in time".into(),
-            },
-            Self::Unreadable { place, source } => Error::Corrupt {
-                operation,
-                place,
-                source: Some(source),
-            },
-            Self::Refused(why) => Error::Database {
-                operation,
-                source: why.into(),
-            },
+            Self::Database(error) if is_passing(&error) => {
+                Error::unavailable(operation, said(&error))
+            }
+            Self::Database(error) => Error::database(operation, said(&error)),
+            Self::Pool(error) => hold::refusal(&error)
+                .unwrap_or_else(|| Error::unavailable(operation, pool_said(&error))),
+            Self::Slow => Error::unavailable(operation, "no answer in time"),
+            Self::Unreadable { place, source } => Error::corrupt(operation, place, source),
+            Self::Refused(why) => Error::database(operation, why),
             Self::Store(error) => error,
         }
     }
