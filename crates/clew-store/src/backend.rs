@@ -495,6 +495,11 @@ pub trait Backend: Send + Sync {
         self.remove(&facts).await
     }
 
+    /// All entries of a kind that is a short list.
+    async fn list(&self, kind: Kind) -> Result<Vec<Record>, Error> {
+        Ok(self.records(kind, None, None, usize::MAX).await?.records)
+    }
+
     /// Who opted out, and when.
     async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
         let found = listed(self, Kind::OptOuts, |record| match record {
@@ -551,6 +556,6 @@ async fn listed<B: Backend + ?Sized, T>(
     kind: Kind,
     read: fn(Record) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
-    let found = store.records(kind, None, None, usize::MAX).await?;
-    Ok(found.records.into_iter().filter_map(read).collect())
+    let found = store.list(kind).await?.into_iter();
+    Ok(found.filter_map(read).collect())
 }

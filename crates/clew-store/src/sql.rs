@@ -15,8 +15,10 @@ use crate::model::{
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 
 mod purge;
+mod write;
 
 pub(crate) use purge::{announce, edit_snapshots, purge, ready, remove, snapshot, take_back};
+pub(crate) use write::write;
 
 /// What a statement has to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,9 @@ pub(crate) enum See {
     /// Everything.
     All,
 }
+
+/// A row of a turn, and its position in it.
+pub(crate) type Placed<'a> = (&'a StoredMessage, i64);
 
 /// A database in the midst of a call, and what its statements say otherwise than the other's.
 pub(crate) trait Database {
@@ -60,6 +65,8 @@ pub(crate) trait Database {
     const IDS: &'static str;
     /// Before a column, keeps it from being looked up in an index that finds far more.
     const UNINDEXED: &'static str = "";
+    /// The rows of a turn, with the values of [`TurnKey::cells`](super::TurnKey::cells).
+    const OF_TURN: &'static str;
     /// Counts the rows of the conversation ?1.
     const COUNT: &'static str;
     /// Servers with anything stored.
@@ -110,6 +117,15 @@ pub(crate) trait Database {
         which: &str,
         values: &[Cell<'_>],
     ) -> Result<u64, Self::Fault>;
+
+    /// Inserts rows of turns, which are not there yet, in this order.
+    async fn insert_rows(&self, placed: &[Placed<'_>]) -> Result<(), Self::Fault>;
+
+    /// Writes a fact, which the transaction sees, replacing the one with its id.
+    async fn put_fact(&self, fact: &Fact) -> Result<(), Self::Fault>;
+
+    /// Writes a receipt, replacing the one of its turn.
+    async fn put_receipt(&self, receipt: &StoredReceipt) -> Result<(), Self::Fault>;
 
     /// Writes a snapshot's row, a new one as not ready.
     async fn put_snapshot(&self, snapshot: &ContextSnapshot) -> Result<(), Self::Fault>;
@@ -483,15 +499,6 @@ pub(crate) async fn records<D: Database>(
         }
     }
     Ok(page)
-}
-
-/// Writes a list's entry.
-pub(crate) async fn put<D: Database>(db: &D, record: &Record) -> Outcome<(), D> {
-    if let (Some(table), Some(key)) = (D::table(record.kind()), record.key()) {
-        let cells = key.cells().into_iter().chain(columns::list_value(record));
-        db.run(&table.put(), &cells.collect::<Vec<_>>()).await?;
-    }
-    Ok(())
 }
 
 /// See [`Backend::stats`](super::Backend::stats). The bytes of snapshots' files are not counted.

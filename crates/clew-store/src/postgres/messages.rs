@@ -1,7 +1,6 @@
 //! Rows of turns.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use futures_util::future;
 
@@ -13,7 +12,7 @@ use super::values::{PostgresRow, dollars};
 use crate::append;
 use crate::columns::{self, Cell, Columns as _, ROW, guild_key};
 use crate::model::{Scope, StoredMessage};
-use crate::sql::{self, Database as _, See, ids};
+use crate::sql::{self, Database as _, Placed, See, ids};
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMillis, UserId};
 
 /// Inserts sent together.
@@ -54,13 +53,6 @@ const WINDOW: &str = "
 FROM messages
 WHERE scope = ?1 AND agent_name = ?2 AND timestamp > ?3 AND (?5 OR role IN ('user', 'assistant'))
 ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT ?4";
-
-/// Deletes an earlier copy of a row, by what identifies a row in its turn.
-const DELETE_SAME: &str = "
-DELETE FROM messages
-WHERE turn_id = ?1 AND scope = ?2 AND agent_name = ?3 AND role = ?4
-    AND tool_call_id IS NOT DISTINCT FROM ?5 AND tool_calls IS NOT DISTINCT FROM ?6
-    AND discord_message_id IS NOT DISTINCT FROM ?7";
 
 /// A message may be stored in rows and snapshots, as the source of those, and as
 /// that of facts.
@@ -157,10 +149,14 @@ async fn raise_counter(call: &Call<'_>, row: &StoredMessage, ordinal: u64) -> Ou
     Ok(last.await?.pop().unwrap_or_default())
 }
 
-/// A row, and its position within the turn.
-pub(super) type Placed<'a> = (&'a StoredMessage, i64);
+/// Inserts rows that have their ordinals, in this order.
+pub(super) async fn insert_rows(call: &Call<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
+    for (row, _) in placed {
+        raise_counter(call, row, row.ordinal).await?;
+    }
+    insert(call, placed).await
+}
 
-/// Inserts rows in this order.
 async fn insert(call: &Call<'_>, placed: &[Placed<'_>]) -> Outcome<()> {
     let sql = insertion("messages");
     let sql = format!("WITH added AS ({sql}), {HOLD_MESSAGES}");
@@ -232,43 +228,6 @@ pub(super) async fn insert_row(
     ]);
     let added = ids(call, See::Lists, sql, &values, Cell::id).await?;
     Ok(added.into_iter().next())
-}
-
-/// Writes rows unchanged, replacing earlier copies of them. Rows of one call
-/// stay separate, even if they look identical.
-pub(super) async fn write(call: &Call<'_>, messages: &[&StoredMessage]) -> Outcome<()> {
-    for row in messages {
-        let key = TurnKey::of(row);
-        let mut values = key.cells().to_vec();
-        values.extend([
-            Cell::text(row.role.as_str()),
-            Cell::maybe(row.tool_call_id.as_deref()),
-            Cell::maybe(row.tool_calls.as_deref()),
-            Cell::maybe_id(row.message.map(MessageId::get)),
-        ]);
-        call.run(DELETE_SAME, &values).await?;
-        raise_counter(call, row, row.ordinal).await?;
-    }
-    let mut turns = BTreeMap::new();
-    let mut placed = Vec::with_capacity(messages.len());
-    for row in messages.iter().copied() {
-        let turn = (row.scope, row.agent.clone(), row.turn);
-        let position = match turns.entry(turn) {
-            Entry::Occupied(next) => next.into_mut(),
-            Entry::Vacant(next) => next.insert(next_position(call, row).await?),
-        };
-        placed.push((row, *position));
-        *position += 1;
-    }
-    insert(call, &placed).await
-}
-
-/// The position after the existing rows of its turn.
-async fn next_position(call: &Call<'_>, row: &StoredMessage) -> Outcome<i64> {
-    let sql = format!("SELECT coalesce(max(position) + 1, 0) AS id FROM messages WHERE {OF_TURN}");
-    let key = TurnKey::of(row);
-    let next = ids(call, See::Lists, &sql, &key.cells(), u64::cast_signed).await?;
-    Ok(next.first().copied().unwrap_or_default())
 }
 
 /// See [`super::super::Backend::window`].

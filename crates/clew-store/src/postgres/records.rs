@@ -6,7 +6,6 @@ use super::super::pages::PAGE;
 use super::super::{Cursor, Kind, PartSize, Record};
 use super::session::{Call, Failure, LONG_PATIENCE, Outcome, write_all};
 use super::values::PostgresRow;
-use super::{facts, messages, receipts};
 use crate::columns::Columns as _;
 use crate::sql::{self, Database as _, See};
 
@@ -31,39 +30,15 @@ pub(super) async fn each(call: &Call<'_>, visit: Visit<'_>) -> Outcome<()> {
 /// See [`super::super::Backend::write`].
 pub(super) async fn write(call: &Call<'_>, records: &[Record]) -> Outcome<()> {
     if is_bulk(records) {
-        let of_turns: Vec<_> = records.iter().filter_map(Record::message).collect();
         write_all(call).await?;
-        messages::write(call, &of_turns).await?;
     }
-    for record in records {
-        write_one(call, record).await?;
-    }
-    Ok(())
+    sql::write(call, records).await
 }
 
 /// Whether writing takes time, and keeps out all other writers.
 pub(super) fn is_bulk(records: &[Record]) -> bool {
     let is_bulk = |record| matches!(record, &Record::Message(_) | &Record::Snapshot(_));
     records.iter().any(is_bulk)
-}
-
-async fn write_one(call: &Call<'_>, record: &Record) -> Outcome<()> {
-    match record {
-        // Already written, all together.
-        Record::Message(_) => Ok(()),
-        // `Postgres::write` has written its row and file.
-        Record::Snapshot(snapshot) => sql::ready(call, &snapshot.info.id).await,
-        Record::Fact(fact) => {
-            call.see(See::About(fact.subject)).await?;
-            facts::put(call, fact).await
-        }
-        Record::Receipt(receipt) => receipts::put(call, receipt).await,
-        Record::Marker(..)
-        | Record::OptOut(..)
-        | Record::Settings(..)
-        | Record::Agent(..)
-        | Record::Departure(..) => sql::put(call, record).await,
-    }
 }
 
 /// See [`super::super::Backend::try_writing`].

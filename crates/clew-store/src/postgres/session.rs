@@ -13,10 +13,10 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::super::{Error, SnapshotFiles};
 use super::values::{PostgresRow, borrowed, dollars};
-use super::{hold, snapshots, tables};
+use super::{facts, hold, messages, receipts, snapshots, tables};
 use crate::columns::Cell;
-use crate::model::{ContextSnapshot, Scope, StoredMessage, Subject};
-use crate::sql::{Database, See};
+use crate::model::{ContextSnapshot, Fact, Scope, StoredMessage, StoredReceipt, Subject};
+use crate::sql::{Database, Placed, See};
 use crate::table::Table;
 
 pub(super) type Outcome<T> = Result<T, Failure>;
@@ -241,6 +241,7 @@ impl Database for Call<'_> {
     const READY: &'static str = "UPDATE snapshots SET ready = true WHERE snapshot_id = ?1";
     const FOR_UPDATE: &'static str = " FOR UPDATE";
     const FOR_SHARE: &'static str = " FOR SHARE";
+    const OF_TURN: &'static str = messages::OF_TURN;
     const OF_USERS: &'static str = "user_id IS NOT NULL";
     const OF_SERVERS: &'static str = "user_id IS NULL";
     const IDS: &'static str = "= ANY (?2)";
@@ -298,6 +299,18 @@ impl Database for Call<'_> {
 
     async fn remove_where(&self, table: &Table, which: &str, values: &[Cell<'_>]) -> Outcome<u64> {
         self.run(&table.delete(which), values).await
+    }
+
+    async fn insert_rows(&self, placed: &[Placed<'_>]) -> Outcome<()> {
+        messages::insert_rows(self, placed).await
+    }
+
+    async fn put_fact(&self, fact: &Fact) -> Outcome<()> {
+        facts::put(self, fact).await
+    }
+
+    async fn put_receipt(&self, receipt: &StoredReceipt) -> Outcome<()> {
+        receipts::put(self, receipt).await
     }
 
     async fn put_snapshot(&self, snapshot: &ContextSnapshot) -> Outcome<()> {

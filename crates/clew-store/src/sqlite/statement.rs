@@ -8,10 +8,10 @@ use rusqlite::{Connection, Params, Row, params_from_iter};
 use super::fault::{Fault, Outcome};
 use super::row::SqliteRow;
 use super::session::Session;
-use super::{saved, tables, texts};
+use super::{facts, messages, records, saved, tables, texts};
 use crate::columns::Cell;
-use crate::model::{ContextSnapshot, StoredMessage, Subject};
-use crate::sql::{Database, See};
+use crate::model::{ContextSnapshot, Fact, StoredMessage, StoredReceipt, Subject};
+use crate::sql::{Database, Placed, See};
 use crate::table::Table;
 use crate::{Error, SnapshotFiles};
 
@@ -28,6 +28,7 @@ impl Database for Session {
     const COUNTERS: Table = tables::COUNTERS;
     const SNAPSHOT_ID: &'static str = "id";
     const READY: &'static str = "UPDATE snapshot_rows SET ready = 1 WHERE id = ?1";
+    const OF_TURN: &'static str = messages::OF_TURN;
     const OF_USERS: &'static str = "subject = 'user'";
     const OF_SERVERS: &'static str = "subject = 'server'";
     const IDS: &'static str = "IN (SELECT value FROM json_each(?2))";
@@ -91,6 +92,19 @@ impl Database for Session {
             "snapshots" => texts::SNAPSHOTS.remove_where(self, which, key),
             _ => run(&self.connection, &table.delete(which), key),
         }
+    }
+
+    async fn insert_rows(&self, placed: &[Placed<'_>]) -> Outcome<()> {
+        let mut placed = placed.iter();
+        placed.try_for_each(|placed| records::insert_row(self, *placed))
+    }
+
+    async fn put_fact(&self, fact: &Fact) -> Outcome<()> {
+        facts::put(self, fact)
+    }
+
+    async fn put_receipt(&self, receipt: &StoredReceipt) -> Outcome<()> {
+        records::put_receipt(&self.connection, receipt)
     }
 
     async fn put_snapshot(&self, snapshot: &ContextSnapshot) -> Outcome<()> {
