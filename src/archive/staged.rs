@@ -189,7 +189,7 @@ impl StagedScenario {
         let channel = channel.filter(|channel| holds_messages(channel.kind));
         let guild = channel.ok_or_else(unknown)?.guild;
         let pinged = wire.reference.filter(|_| wire.ping);
-        let extras = wire.take_extras();
+        let extras = std::mem::take(&mut wire.extras).into_extras(Vec::new());
         let message = Message {
             id: wire.id,
             channel: wire.channel_id,
