@@ -152,15 +152,12 @@ impl Postgres {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
-        let (connected, mut client) = connect::look(url).await?;
-        let found = schema::found(&mut client, &connected.place).await;
-        let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
+        let (connected, found) = Self::found(url).await?;
         if found != Some(schema::KNOWN) {
             let remedy = "it is of an older version and in use by another process: stop that one, \
                           then `clew store migrate`";
             return Err(Error::unopened(&connected.place, remedy, None));
         }
-        drop(client);
         Ok(Self::over(connected, files))
     }
 
@@ -185,9 +182,15 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
+        Ok(Self::found(url).await?.1)
+    }
+
+    /// A pool that may be beside another process's, and the schema version that it found.
+    async fn found(url: &Secret) -> Result<(Connected, Option<u32>), Error> {
         let (connected, mut client) = connect::look(url).await?;
         let found = schema::found(&mut client, &connected.place).await;
-        found.map_err(|failure| connect::at_start(failure, &connected.place))
+        let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
+        Ok((connected, found))
     }
 
     /// Whether the role of the URL is a superuser or has BYPASSRLS, so that row-level
@@ -432,7 +435,7 @@ transacting! {
     LONG_PATIENCE "edit a message":
         messages::edit_message(channel: ChannelId, message: MessageId, text: &str) -> u64;
     PATIENCE "look for messages":
-        messages::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
+        sql::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
             -> Vec<MessageId>;
     LONG_PATIENCE "list servers": sql::guilds() -> Vec<GuildId>;
     LONG_PATIENCE "list direct messages":

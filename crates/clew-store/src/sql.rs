@@ -1,6 +1,8 @@
 //! What both databases do alike: the same statements, carried out by either. Their parameters
 //! are written `?1`; PostgreSQL makes `$1` of them.
 
+use std::collections::BTreeSet;
+
 use super::backend::RECENT_ROWS;
 use super::columns::{self, Cell, Columns, RECEIPT, guild_key, user_key};
 use super::table::{Table, receipts_beyond};
@@ -73,6 +75,9 @@ pub(crate) trait Database {
     const GUILDS: &'static str;
     /// Users with anything stored from the server ?1.
     const MEMBERS: &'static str;
+    /// Messages of the channel ?1 from ?2 to ?3 that are stored in any form, or are what something
+    /// was made from.
+    const HELD: &'static str;
     /// At most ?2 channels of direct messages among the newest ?1 rows, newest first.
     const RECENT_DIRECT: &'static str;
     /// The turns of receipts with the message ?2 in the channel ?1.
@@ -272,6 +277,24 @@ pub(crate) async fn members<D: Database>(db: &D, guild: GuildId) -> Outcome<Vec<
         UserId::new,
     )
     .await
+}
+
+/// See [`Backend::held_messages`](super::Backend::held_messages).
+pub(crate) async fn held_messages<D: Database>(
+    db: &D,
+    channel: ChannelId,
+    from: MessageId,
+    to: MessageId,
+) -> Outcome<Vec<MessageId>, D> {
+    // No Discord id uses the highest bit, but a range may.
+    let bound = |id: MessageId| Cell::Number(i64::try_from(id.get()).unwrap_or(i64::MAX));
+    let values = [Cell::id(channel.get()), bound(from), bound(to)];
+    let held = ids(db, See::All, D::HELD, &values, MessageId::new).await?;
+    let early = early_rows(db).await?;
+    let early = early.iter().flat_map(|(_, row)| row.made_of());
+    let early = early.filter(|(of, id)| *of == channel && (from..=to).contains(id));
+    let held = held.into_iter().chain(early.map(|(_, id)| id));
+    Ok(held.collect::<BTreeSet<_>>().into_iter().collect())
 }
 
 /// See [`Backend::recent_direct`](super::Backend::recent_direct).

@@ -369,7 +369,7 @@ delegating! {
     alone "edit a message":
         purge::edit_message(channel: ChannelId, message: MessageId, &text: &str) -> u64;
     read "look up messages":
-        purge::held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;
+        @at_once sql::held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;
     read "list servers": @at_once sql::guilds() -> Vec<GuildId>;
     read "list direct messages": @at_once sql::recent_direct(limit: usize) -> Vec<ChannelId>;
     read "list a server's users": @at_once sql::members(guild: GuildId) -> Vec<UserId>;

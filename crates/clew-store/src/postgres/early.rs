@@ -8,7 +8,6 @@ use crate::columns::{self, Cell};
 use crate::model::StoredMessage;
 use crate::sql::{Database as _, See, early_rows};
 use crate::{Purge, Reach, TurnKey, append};
-use clew_context::model::{ChannelId, MessageId};
 
 /// The table that they are in.
 pub(super) const TABLE: &str = "early_messages";
@@ -56,12 +55,4 @@ pub(super) async fn purge(call: &Call<'_>, purge: &Purge) -> Outcome<u64> {
     }
     let sql = "DELETE FROM early_messages WHERE id = ANY (?1)";
     call.run(sql, &[Cell::Numbers(gone)]).await
-}
-
-/// The messages of a channel that early rows are made of.
-pub(super) async fn held(call: &Call<'_>, channel: ChannelId) -> Outcome<Vec<MessageId>> {
-    let rows = early_rows(call).await?;
-    let held = rows.iter().flat_map(|(_, row)| row.made_of());
-    let held = held.filter_map(|(of, id)| (of == channel).then_some(id));
-    Ok(held.collect())
 }

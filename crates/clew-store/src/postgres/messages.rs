@@ -1,7 +1,5 @@
 //! Rows of turns.
 
-use std::collections::BTreeSet;
-
 use futures_util::future;
 
 use super::super::{TurnKey, WindowQuery};
@@ -53,23 +51,6 @@ const WINDOW: &str = "
 FROM messages
 WHERE scope = ?1 AND agent_name = ?2 AND timestamp > ?3 AND (?5 OR role IN ('user', 'assistant'))
 ORDER BY ordinal DESC, turn_id DESC, position DESC LIMIT ?4";
-
-/// A message may be stored in rows and snapshots, as the source of those, and as
-/// that of facts.
-const HELD: &str = "
-SELECT message_id AS id FROM message_ids
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT message_id FROM snapshot_messages
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3 AND message_id <> 0
-UNION SELECT message_id FROM message_sources
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT message_id FROM snapshot_sources
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT message_id FROM receipt_ids
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT link_message FROM facts
-    WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
-ORDER BY 1";
 
 /// The rows of a turn, with the values of [`TurnKey::cells`].
 pub(super) const OF_TURN: &str = "turn_id = ?1 AND scope = ?2 AND agent_name = ?3";
@@ -290,21 +271,4 @@ pub(super) async fn edit_message(
     }
     sql::edit_snapshots(call, channel, message, new_text).await?;
     Ok(edited)
-}
-
-/// See [`super::super::Backend::held_messages`].
-pub(super) async fn held_messages(
-    call: &Call<'_>,
-    channel: ChannelId,
-    from: MessageId,
-    to: MessageId,
-) -> Outcome<Vec<MessageId>> {
-    // No Discord id uses the highest bit, so a higher bound means no bound.
-    let bound = |id: MessageId| Cell::Number(i64::try_from(id.get()).unwrap_or(i64::MAX));
-    let values = [Cell::id(channel.get()), bound(from), bound(to)];
-    let held = ids(call, See::All, HELD, &values, MessageId::new).await?;
-    let mut held = BTreeSet::from_iter(held);
-    let early = early::held(call, channel).await?;
-    held.extend(early.into_iter().filter(|id| (from..=to).contains(id)));
-    Ok(held.into_iter().collect())
 }

@@ -248,6 +248,7 @@ impl Database for Call<'_> {
     const COUNT: &'static str = "SELECT count(*) AS messages FROM messages WHERE scope = ?1";
     const GUILDS: &'static str = tables::GUILDS;
     const MEMBERS: &'static str = tables::MEMBERS;
+    const HELD: &'static str = tables::HELD;
     const RECENT_DIRECT: &'static str = tables::RECENT_DIRECT;
     const RECEIPTS_OF: &'static str = "receipt_ids WHERE channel_id = ?1 AND message_id = ?2";
     const RECEIPTS_IN: &'static str = "channel_id = ?1";

@@ -123,3 +123,20 @@ SELECT thread_id AS id FROM
     UNION ALL SELECT thread_id, guild_id, timestamp FROM early_messages) r
 WHERE guild_id IS NULL
 GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
+
+/// A message may be stored in rows and snapshots, as the source of those, and as
+/// that of facts.
+pub(super) const HELD: &str = "
+SELECT message_id AS id FROM message_ids
+    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+UNION SELECT message_id FROM snapshot_messages
+    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3 AND message_id <> 0
+UNION SELECT message_id FROM message_sources
+    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+UNION SELECT message_id FROM snapshot_sources
+    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+UNION SELECT message_id FROM receipt_ids
+    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+UNION SELECT link_message FROM facts
+    WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
+ORDER BY 1";

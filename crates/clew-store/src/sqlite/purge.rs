@@ -7,8 +7,7 @@ use super::row::number;
 use super::session::Session;
 use super::statement::{all, at_once};
 use super::texts;
-use crate::columns::Cell;
-use crate::sql::{self, Database as _, See, ids};
+use crate::sql::{self, Database as _};
 use crate::{Kind, Purge, Purged};
 use clew_context::model::{ChannelId, MessageId};
 
@@ -57,32 +56,4 @@ pub(super) fn edit_message(
         }
         Ok(rows.len() as u64)
     })
-}
-
-/// See [`super::super::Backend::held_messages`].
-pub(super) fn held_messages(
-    session: &Session,
-    channel: ChannelId,
-    from: MessageId,
-    to: MessageId,
-) -> Outcome<Vec<MessageId>> {
-    let sql =
-        "SELECT h.message_id AS id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
-             WHERE h.channel_id = ?1 AND h.message_id BETWEEN max(?2, 1) AND ?3 AND NOT r.gone
-         UNION SELECT message_id FROM snapshot_messages
-             WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
-         UNION SELECT s.message_id FROM message_sources s
-                 CROSS JOIN message_rows r ON r.id = s.row_id
-             WHERE s.channel_id = ?1 AND s.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
-         UNION SELECT message_id FROM snapshot_sources
-             WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-         UNION SELECT other FROM receipt_keys
-             WHERE kind = 0 AND id = ?1 AND other BETWEEN max(?2, 1) AND ?3
-         UNION SELECT link_message FROM fact_rows
-             WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
-         ORDER BY 1";
-    // No Discord id uses the highest bit, but a range may.
-    let bound = |id: MessageId| Cell::Number(i64::try_from(id.get()).unwrap_or(i64::MAX));
-    let values = [Cell::id(channel.get()), bound(from), bound(to)];
-    at_once(ids(session, See::All, sql, &values, MessageId::new))
 }

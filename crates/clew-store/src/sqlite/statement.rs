@@ -36,6 +36,7 @@ impl Database for Session {
     const COUNT: &'static str = tables::COUNT;
     const GUILDS: &'static str = tables::GUILDS;
     const MEMBERS: &'static str = tables::MEMBERS;
+    const HELD: &'static str = tables::HELD;
     const RECENT_DIRECT: &'static str = tables::RECENT_DIRECT;
     const RECEIPTS_OF: &'static str = "receipt_keys WHERE kind = 0 AND id = ?1 AND other = ?2";
     const RECEIPTS_IN: &'static str =

@@ -180,3 +180,21 @@ pub(super) const RECENT_DIRECT: &str = "SELECT thread_id AS id FROM
          ORDER BY id DESC LIMIT ?1)
     WHERE guild_id IS NULL AND NOT gone
     GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
+
+/// Messages of the channel ?1 from ?2 to ?3 that are stored in any form, or are what something was
+/// made from.
+pub(super) const HELD: &str =
+    "SELECT h.message_id AS id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
+        WHERE h.channel_id = ?1 AND h.message_id BETWEEN max(?2, 1) AND ?3 AND NOT r.gone
+    UNION SELECT message_id FROM snapshot_messages
+        WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
+    UNION SELECT s.message_id FROM message_sources s
+            CROSS JOIN message_rows r ON r.id = s.row_id
+        WHERE s.channel_id = ?1 AND s.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
+    UNION SELECT message_id FROM snapshot_sources
+        WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+    UNION SELECT other FROM receipt_keys
+        WHERE kind = 0 AND id = ?1 AND other BETWEEN max(?2, 1) AND ?3
+    UNION SELECT link_message FROM fact_rows
+        WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
+    ORDER BY 1";
