@@ -38,11 +38,8 @@ pub(crate) enum See {
 /// A row of a turn, and its position in it.
 pub(crate) type Placed<'a> = (&'a StoredMessage, i64);
 
-/// A database in the midst of a call, and what its statements say otherwise than the other's.
-pub(crate) trait Database {
-    type Fault: From<Error> + From<&'static str>;
-    type Row<'a>: Columns<Fault = Self::Fault>;
-
+/// What a database's statements say otherwise than the other's.
+pub(crate) trait Dialect {
     const MESSAGES: Table;
     const MARKERS: Table = Table::MARKERS;
     const SNAPSHOTS: Table;
@@ -59,10 +56,10 @@ pub(crate) trait Database {
     const FOR_UPDATE: &'static str = "";
     /// Locks them, so that nobody removes them, or their files.
     const FOR_SHARE: &'static str = "";
-    /// Tells facts about users from those about servers.
-    const OF_USERS: &'static str;
-    /// The same the other way round.
-    const OF_SERVERS: &'static str;
+    /// Tells facts about users from those about servers, and their column with whom.
+    const OF_USERS: [&'static str; 2];
+    /// The same of facts about servers.
+    const OF_SERVERS: [&'static str; 2];
     /// Says of a column that it is one of the ids ?2.
     const IDS: &'static str;
     /// Before a column, keeps it from being looked up in an index that finds far more.
@@ -85,8 +82,38 @@ pub(crate) trait Database {
     /// Receipts of the channel ?1.
     const RECEIPTS_IN: &'static str;
 
-    /// The facts about a user or a server, whose id is ?1.
-    fn about(subject: Subject) -> &'static str;
+    /// The table of a kind; `None` for what is in files alone.
+    fn table(kind: Kind) -> Option<Table> {
+        let table = match kind {
+            Kind::Messages => Self::MESSAGES,
+            Kind::Markers => Self::MARKERS,
+            Kind::Snapshots => Self::SNAPSHOTS,
+            Kind::Receipts => Self::RECEIPTS,
+            Kind::UserFacts => Table {
+                only: Self::OF_USERS[0],
+                ..Self::FACTS
+            },
+            Kind::ServerFacts => Table {
+                only: Self::OF_SERVERS[0],
+                ..Self::FACTS
+            },
+            Kind::OptOuts => Table::OPT_OUTS,
+            Kind::Settings => Table::SETTINGS,
+            Kind::Agents => Self::AGENTS,
+            Kind::Departures => Table::DEPARTURES,
+            Kind::Transcripts | Kind::Outputs => return None,
+        };
+        Some(Table {
+            ids: Self::IDS,
+            ..table
+        })
+    }
+}
+
+/// A database in the midst of a call.
+pub(crate) trait Database: Dialect {
+    type Fault: From<Error> + From<&'static str>;
+    type Row<'a>: Columns<Fault = Self::Fault>;
 
     /// Reads every row. The table names them in errors.
     async fn all<T>(
@@ -140,33 +167,6 @@ pub(crate) trait Database {
         &self,
         work: impl FnOnce(&SnapshotFiles) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Self::Fault>;
-
-    /// The table of a kind; `None` for what is in files alone.
-    fn table(kind: Kind) -> Option<Table> {
-        let table = match kind {
-            Kind::Messages => Self::MESSAGES,
-            Kind::Markers => Self::MARKERS,
-            Kind::Snapshots => Self::SNAPSHOTS,
-            Kind::Receipts => Self::RECEIPTS,
-            Kind::UserFacts => Table {
-                only: Self::OF_USERS,
-                ..Self::FACTS
-            },
-            Kind::ServerFacts => Table {
-                only: Self::OF_SERVERS,
-                ..Self::FACTS
-            },
-            Kind::OptOuts => Table::OPT_OUTS,
-            Kind::Settings => Table::SETTINGS,
-            Kind::Agents => Self::AGENTS,
-            Kind::Departures => Table::DEPARTURES,
-            Kind::Transcripts | Kind::Outputs => return None,
-        };
-        Some(Table {
-            ids: Self::IDS,
-            ..table
-        })
-    }
 }
 
 type Outcome<T, D> = Result<T, <D as Database>::Fault>;
@@ -436,16 +436,16 @@ pub(crate) async fn facts<D: Database>(
     subject: Subject,
     most: usize,
 ) -> Outcome<Vec<Fact>, D> {
-    let sql = format!(
-        "SELECT {} FROM facts WHERE {} AND octet_length(text) <= {MAX_FACT_BYTES}
-         ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT ?2",
-        D::FACTS.columns,
-        D::about(subject)
-    );
-    let id = match subject {
-        Subject::User(user) => user.get(),
-        Subject::Server(guild) => guild.get(),
+    let ([only, column], id) = match subject {
+        Subject::User(user) => (D::OF_USERS, user.get()),
+        Subject::Server(guild) => (D::OF_SERVERS, guild.get()),
     };
+    let sql = format!(
+        "SELECT {} FROM facts WHERE {only} AND {column} = ?1
+             AND octet_length(text) <= {MAX_FACT_BYTES}
+         ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT ?2",
+        D::FACTS.columns
+    );
     let values = [Cell::id(id), Cell::limit(most)];
     let read = |row: &D::Row<'_>| columns::fact(row);
     let found = db.all(See::About(subject), "facts", &sql, &values, read);

@@ -13,7 +13,7 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::super::{Error, SnapshotFiles};
 use super::values::{PostgresRow, borrowed, dollars};
-use super::{facts, hold, messages, receipts, snapshots, tables};
+use super::{facts, hold, messages, receipts, snapshots};
 use crate::columns::Cell;
 use crate::model::{ContextSnapshot, Fact, Scope, StoredMessage, StoredReceipt, Subject};
 use crate::sql::{Database, Placed, See};
@@ -232,33 +232,6 @@ pub(super) struct Call<'a> {
 impl Database for Call<'_> {
     type Fault = Failure;
     type Row<'a> = PostgresRow<'a>;
-
-    const MESSAGES: Table = tables::MESSAGES;
-    const SNAPSHOTS: Table = tables::SNAPSHOTS;
-    const FACTS: Table = tables::FACTS;
-    const COUNTERS: Table = tables::COUNTERS;
-    const SNAPSHOT_ID: &'static str = "snapshot_id";
-    const READY: &'static str = "UPDATE snapshots SET ready = true WHERE snapshot_id = ?1";
-    const FOR_UPDATE: &'static str = " FOR UPDATE";
-    const FOR_SHARE: &'static str = " FOR SHARE";
-    const OF_TURN: &'static str = messages::OF_TURN;
-    const OF_USERS: &'static str = "user_id IS NOT NULL";
-    const OF_SERVERS: &'static str = "user_id IS NULL";
-    const IDS: &'static str = "= ANY (?2)";
-    const COUNT: &'static str = "SELECT count(*) AS messages FROM messages WHERE scope = ?1";
-    const GUILDS: &'static str = tables::GUILDS;
-    const MEMBERS: &'static str = tables::MEMBERS;
-    const HELD: &'static str = tables::HELD;
-    const RECENT_DIRECT: &'static str = tables::RECENT_DIRECT;
-    const RECEIPTS_OF: &'static str = "receipt_ids WHERE channel_id = ?1 AND message_id = ?2";
-    const RECEIPTS_IN: &'static str = "channel_id = ?1";
-
-    fn about(subject: Subject) -> &'static str {
-        match subject {
-            Subject::User(_) => "user_id = ?1",
-            Subject::Server(_) => "server_id = ?1",
-        }
-    }
 
     async fn all<T>(
         &self,

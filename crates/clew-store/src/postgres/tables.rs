@@ -1,7 +1,8 @@
-//! Where each kind is kept.
+//! Where each kind is kept, and the statements that SQLite has otherwise.
 
-#[cfg(doc)]
-use crate::sql::Database;
+use super::messages;
+use super::session::Call;
+use crate::sql::Dialect;
 use crate::table::{Sources, Table};
 
 /// The columns of a row of a turn.
@@ -15,13 +16,6 @@ pub(super) const FACT: &str = "id, coalesce(user_id, server_id) AS subject_id, \
 /// The columns of what is known of a snapshot.
 pub(super) const SNAPSHOT: &str = "snapshot_id AS id, agent_name, owner_id, guild_id, timestamp, \
      description, summary, message_count, window_start, window_end";
-
-pub(super) const FACTS: Table = Table {
-    columns: FACT,
-    of_guild: Some("server_id = ? OR origin_guild = ?"),
-    of_user: Some("user_id = ? OR by_user = ?"),
-    ..Table::FACTS
-};
 
 /// A trigger takes its whole turn along, a tool call all of its turn's calls
 /// and results; an answer goes alone.
@@ -52,91 +46,107 @@ const EDITED_SNAPSHOTS: &str = "channel_id = ?1 AND message_id = ?2 AND ?3 >
     (SELECT saved.oldest FROM snapshots AS saved
         WHERE saved.snapshot_id = snapshot_sources.snapshot_id)";
 
-/// Counters of conversations, which go when all of the conversation goes.
-pub(super) const COUNTERS: Table = Table {
-    name: "conversations",
-    of_guild: Some("guild_id = ?"),
-    of_user: Some("owner_id = ?"),
-    of_channel: Some("channel_id = ?"),
-    ..Table::EMPTY
-};
+impl Dialect for Call<'_> {
+    const MESSAGES: Table = Table {
+        columns: MESSAGE,
+        of_message: Some(ROWS_OF_MESSAGES),
+        before: Some("timestamp < ?"),
+        sources: Some(Sources {
+            table: "message_sources",
+            entry: "row_id",
+            edited: Some(EDITED_ROWS),
+        }),
+        ..Table::MESSAGES
+    };
 
-pub(super) const MESSAGES: Table = Table {
-    columns: MESSAGE,
-    of_message: Some(ROWS_OF_MESSAGES),
-    before: Some("timestamp < ?"),
-    sources: Some(Sources {
-        table: "message_sources",
-        entry: "row_id",
-        edited: Some(EDITED_ROWS),
-    }),
-    ..Table::MESSAGES
-};
+    const SNAPSHOTS: Table = Table {
+        columns: SNAPSHOT,
+        key: &["snapshot_id"],
+        is_named: true,
+        bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
+        sources: Some(Sources {
+            table: "snapshot_sources",
+            entry: "snapshot_id",
+            edited: Some(EDITED_SNAPSHOTS),
+        }),
+        ..Table::SNAPSHOTS
+    };
 
-pub(super) const SNAPSHOTS: Table = Table {
-    columns: SNAPSHOT,
-    key: &["snapshot_id"],
-    is_named: true,
-    bytes: "text_bytes + octet_length(summary) + coalesce(octet_length(description), 0)",
-    sources: Some(Sources {
-        table: "snapshot_sources",
-        entry: "snapshot_id",
-        edited: Some(EDITED_SNAPSHOTS),
-    }),
-    ..Table::SNAPSHOTS
-};
+    const FACTS: Table = Table {
+        columns: FACT,
+        of_guild: Some("server_id = ? OR origin_guild = ?"),
+        of_user: Some("user_id = ? OR by_user = ?"),
+        ..Table::FACTS
+    };
 
-/// See [`Database::MEMBERS`].
-pub(super) const MEMBERS: &str = "
-SELECT owner_id AS id FROM messages WHERE guild_id = ?1
-UNION SELECT owner_id FROM early_messages WHERE guild_id = ?1
-UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> 0
-UNION SELECT owner_id FROM receipts WHERE guild_id = ?1
-UNION SELECT owner_id FROM snapshots WHERE guild_id = ?1
-UNION SELECT owner_id FROM snapshots WHERE snapshot_id IN
-    (SELECT snapshot_id FROM snapshot_messages WHERE guild_id = ?1)
-UNION SELECT author_id FROM message_sources WHERE guild_id = ?1 AND author_id IS NOT NULL
-UNION SELECT author_id FROM snapshot_sources WHERE guild_id = ?1 AND author_id IS NOT NULL
-UNION SELECT user_id FROM facts WHERE origin_guild = ?1 AND user_id IS NOT NULL
-UNION SELECT by_user FROM facts WHERE origin_guild = ?1 OR server_id = ?1
-ORDER BY 1";
+    const COUNTERS: Table = Table {
+        name: "conversations",
+        of_guild: Some("guild_id = ?"),
+        of_user: Some("owner_id = ?"),
+        of_channel: Some("channel_id = ?"),
+        ..Table::EMPTY
+    };
 
-/// See [`Database::GUILDS`].
-pub(super) const GUILDS: &str = "
-SELECT guild_id AS id FROM messages WHERE guild_id IS NOT NULL
-UNION SELECT guild_id FROM early_messages WHERE guild_id IS NOT NULL
-UNION SELECT guild_id FROM markers WHERE guild_id <> 0
-UNION SELECT guild_id FROM receipt_people WHERE guild_id <> 0
-UNION SELECT guild_id FROM snapshots WHERE guild_id IS NOT NULL
-UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL
-UNION SELECT guild_id FROM message_sources WHERE guild_id IS NOT NULL
-UNION SELECT guild_id FROM snapshot_sources WHERE guild_id IS NOT NULL
-UNION SELECT origin_guild FROM facts WHERE origin_guild IS NOT NULL
-UNION SELECT server_id FROM facts WHERE server_id IS NOT NULL
-UNION SELECT guild_id FROM guild_settings
-ORDER BY 1";
+    const SNAPSHOT_ID: &'static str = "snapshot_id";
+    const READY: &'static str = "UPDATE snapshots SET ready = true WHERE snapshot_id = ?1";
+    const FOR_UPDATE: &'static str = " FOR UPDATE";
+    const FOR_SHARE: &'static str = " FOR SHARE";
+    const OF_TURN: &'static str = messages::OF_TURN;
+    const OF_USERS: [&'static str; 2] = ["user_id IS NOT NULL", "user_id"];
+    const OF_SERVERS: [&'static str; 2] = ["user_id IS NULL", "server_id"];
+    const IDS: &'static str = "= ANY (?2)";
+    const COUNT: &'static str = "SELECT count(*) AS messages FROM messages WHERE scope = ?1";
 
-/// See [`Database::RECENT_DIRECT`].
-pub(super) const RECENT_DIRECT: &str = "
-SELECT thread_id AS id FROM
-    ((SELECT thread_id, guild_id, timestamp FROM messages ORDER BY timestamp DESC LIMIT ?1)
-    UNION ALL SELECT thread_id, guild_id, timestamp FROM early_messages) r
-WHERE guild_id IS NULL
-GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
+    const GUILDS: &'static str = "
+    SELECT guild_id AS id FROM messages WHERE guild_id IS NOT NULL
+    UNION SELECT guild_id FROM early_messages WHERE guild_id IS NOT NULL
+    UNION SELECT guild_id FROM markers WHERE guild_id <> 0
+    UNION SELECT guild_id FROM receipt_people WHERE guild_id <> 0
+    UNION SELECT guild_id FROM snapshots WHERE guild_id IS NOT NULL
+    UNION SELECT guild_id FROM snapshot_messages WHERE guild_id IS NOT NULL
+    UNION SELECT guild_id FROM message_sources WHERE guild_id IS NOT NULL
+    UNION SELECT guild_id FROM snapshot_sources WHERE guild_id IS NOT NULL
+    UNION SELECT origin_guild FROM facts WHERE origin_guild IS NOT NULL
+    UNION SELECT server_id FROM facts WHERE server_id IS NOT NULL
+    UNION SELECT guild_id FROM guild_settings
+    ORDER BY 1";
 
-/// A message may be stored in rows and snapshots, as the source of those, and as
-/// that of facts.
-pub(super) const HELD: &str = "
-SELECT message_id AS id FROM message_ids
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT message_id FROM snapshot_messages
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3 AND message_id <> 0
-UNION SELECT message_id FROM message_sources
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT message_id FROM snapshot_sources
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT message_id FROM receipt_ids
-    WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-UNION SELECT link_message FROM facts
-    WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
-ORDER BY 1";
+    const MEMBERS: &'static str = "
+    SELECT owner_id AS id FROM messages WHERE guild_id = ?1
+    UNION SELECT owner_id FROM early_messages WHERE guild_id = ?1
+    UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> 0
+    UNION SELECT owner_id FROM receipts WHERE guild_id = ?1
+    UNION SELECT owner_id FROM snapshots WHERE guild_id = ?1
+    UNION SELECT owner_id FROM snapshots WHERE snapshot_id IN
+        (SELECT snapshot_id FROM snapshot_messages WHERE guild_id = ?1)
+    UNION SELECT author_id FROM message_sources WHERE guild_id = ?1 AND author_id IS NOT NULL
+    UNION SELECT author_id FROM snapshot_sources WHERE guild_id = ?1 AND author_id IS NOT NULL
+    UNION SELECT user_id FROM facts WHERE origin_guild = ?1 AND user_id IS NOT NULL
+    UNION SELECT by_user FROM facts WHERE origin_guild = ?1 OR server_id = ?1
+    ORDER BY 1";
+
+    const HELD: &'static str = "
+    SELECT message_id AS id FROM message_ids
+        WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+    UNION SELECT message_id FROM snapshot_messages
+        WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3 AND message_id <> 0
+    UNION SELECT message_id FROM message_sources
+        WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+    UNION SELECT message_id FROM snapshot_sources
+        WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+    UNION SELECT message_id FROM receipt_ids
+        WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
+    UNION SELECT link_message FROM facts
+        WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
+    ORDER BY 1";
+
+    const RECENT_DIRECT: &'static str = "
+    SELECT thread_id AS id FROM
+        ((SELECT thread_id, guild_id, timestamp FROM messages ORDER BY timestamp DESC LIMIT ?1)
+        UNION ALL SELECT thread_id, guild_id, timestamp FROM early_messages) r
+    WHERE guild_id IS NULL
+    GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
+
+    const RECEIPTS_OF: &'static str = "receipt_ids WHERE channel_id = ?1 AND message_id = ?2";
+    const RECEIPTS_IN: &'static str = "channel_id = ?1";
+}

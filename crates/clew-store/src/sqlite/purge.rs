@@ -7,7 +7,7 @@ use super::row::number;
 use super::session::Session;
 use super::statement::{all, at_once};
 use super::texts;
-use crate::sql::{self, Database as _};
+use crate::sql::{self, Dialect as _};
 use crate::{Kind, Purge, Purged};
 use clew_context::model::{ChannelId, MessageId};
 

@@ -8,9 +8,9 @@ use rusqlite::{Connection, Params, Row, params_from_iter};
 use super::fault::{Fault, Outcome};
 use super::row::SqliteRow;
 use super::session::Session;
-use super::{facts, messages, records, saved, tables, texts};
+use super::{facts, records, saved, texts};
 use crate::columns::Cell;
-use crate::model::{ContextSnapshot, Fact, StoredMessage, StoredReceipt, Subject};
+use crate::model::{ContextSnapshot, Fact, StoredMessage, StoredReceipt};
 use crate::sql::{Database, Placed, See};
 use crate::table::Table;
 use crate::{Error, SnapshotFiles};
@@ -18,36 +18,6 @@ use crate::{Error, SnapshotFiles};
 impl Database for Session {
     type Fault = Fault;
     type Row<'a> = SqliteRow<'a>;
-
-    const MESSAGES: Table = tables::MESSAGES;
-    const MARKERS: Table = tables::MARKERS;
-    const SNAPSHOTS: Table = tables::SNAPSHOTS;
-    const RECEIPTS: Table = tables::RECEIPTS;
-    const FACTS: Table = tables::FACTS;
-    const AGENTS: Table = tables::AGENTS;
-    const COUNTERS: Table = tables::COUNTERS;
-    const SNAPSHOT_ID: &'static str = "id";
-    const READY: &'static str = "UPDATE snapshot_rows SET ready = 1 WHERE id = ?1";
-    const OF_TURN: &'static str = messages::OF_TURN;
-    const OF_USERS: &'static str = "subject = 'user'";
-    const OF_SERVERS: &'static str = "subject = 'server'";
-    const IDS: &'static str = "IN (SELECT value FROM json_each(?2))";
-    const UNINDEXED: &'static str = "+";
-    const COUNT: &'static str = tables::COUNT;
-    const GUILDS: &'static str = tables::GUILDS;
-    const MEMBERS: &'static str = tables::MEMBERS;
-    const HELD: &'static str = tables::HELD;
-    const RECENT_DIRECT: &'static str = tables::RECENT_DIRECT;
-    const RECEIPTS_OF: &'static str = "receipt_keys WHERE kind = 0 AND id = ?1 AND other = ?2";
-    const RECEIPTS_IN: &'static str =
-        "turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?1)";
-
-    fn about(subject: Subject) -> &'static str {
-        match subject {
-            Subject::User(_) => "subject = 'user' AND subject_id = ?1",
-            Subject::Server(_) => "subject = 'server' AND subject_id = ?1",
-        }
-    }
 
     async fn all<T>(
         &self,
