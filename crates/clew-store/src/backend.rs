@@ -206,7 +206,8 @@ pub(crate) const fn no_receipts() -> Error {
 /// ([`Record::key`]); the snapshots' files ([`SnapshotFiles`](super::SnapshotFiles));
 /// ranking facts without a database (`rank`). Databases also share their rows'
 /// form (`columns`), most of their tables and the statements about whole kinds
-/// (`table`). Snapshots and receipts are kept by databases only.
+/// (`table`), and what is done with them (`sql`). Snapshots and receipts are kept
+/// by databases only.
 ///
 /// In a database, a conversation's last ordinal outlives its rows: after
 /// [`delete_conversation`](Self::delete_conversation) or a purge of all rows the

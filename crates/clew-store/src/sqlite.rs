@@ -261,7 +261,7 @@ delegating! {
             let purge = purge.clone();
             let purged = self.alone(PURGING, move |session| {
                 let before = session.connection.total_changes();
-                let purged = purge::purge(session, &purge)?;
+                let purged = session.transact(|_| at_once(sql::purge(session, &purge)))?;
                 Ok((purged, session.connection.total_changes() > before))
             });
             let (mut purged, is_changed) = purged.await?;

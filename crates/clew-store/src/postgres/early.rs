@@ -27,8 +27,7 @@ pub(super) async fn append_early(call: &Call<'_>, turn: &[StoredMessage]) -> Out
 /// Removes a turn's early rows, and returns them in order.
 pub(super) async fn take(call: &Call<'_>, key: &TurnKey) -> Outcome<Vec<StoredMessage>> {
     let sql = format!(
-        "WITH gone AS (DELETE FROM {TABLE}
-             WHERE {OF_TURN} RETURNING *)
+        "WITH gone AS (DELETE FROM {TABLE} WHERE {OF_TURN} RETURNING *)
          SELECT {MESSAGE} FROM gone ORDER BY position"
     );
     let read = |row: &PostgresRow<'_>| call.readable(columns::message(row));
@@ -53,6 +52,6 @@ pub(super) async fn purge(call: &Call<'_>, purge: &Purge) -> Outcome<u64> {
     if gone.is_empty() {
         return Ok(0);
     }
-    let sql = "DELETE FROM early_messages WHERE id = ANY (?1)";
-    call.run(sql, &[Cell::Numbers(gone)]).await
+    let sql = format!("DELETE FROM {TABLE} WHERE id = ANY (?1)");
+    call.run(&sql, &[Cell::Numbers(gone)]).await
 }

@@ -56,8 +56,7 @@ pub(super) fn matching_facts(
     words: &str,
     limit: usize,
 ) -> Outcome<Vec<FactId>> {
-    let facts = sql::facts(session, Subject::Server(guild), MAX_MATCHED);
-    let facts = at_once(facts)?;
+    let facts = at_once(sql::facts(session, Subject::Server(guild), MAX_MATCHED))?;
     let facts: Vec<_> = facts
         .iter()
         .map(|fact| (fact.id, fact.text.as_str()))

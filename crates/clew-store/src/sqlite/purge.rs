@@ -8,13 +8,8 @@ use super::session::Session;
 use super::statement::{all, at_once};
 use super::texts;
 use crate::sql::{self, Dialect as _};
-use crate::{Kind, Purge, Purged};
+use crate::{Kind, Purge};
 use clew_context::model::{ChannelId, MessageId};
-
-/// Purges all kinds.
-pub(super) fn purge(session: &Session, purge: &Purge) -> Outcome<Purged> {
-    session.transact(|_| at_once(sql::purge(session, purge)))
-}
 
 /// Removes some of the rows of turns that a purge reaches, so that other calls get a turn
 /// before the next, and a process that ends need not wait for the last. Returns how many.

@@ -17,7 +17,7 @@ pub(super) const INFO: &str = "seq, message_count, id, agent_name, owner_id, gui
      description, summary, window_start, window_end";
 
 /// Saves snapshots, all or none; `finish` makes them ready in the transaction in which it does
-/// the caller's other work. Old snapshots with the same ids are removed in any case.
+/// the caller's other work. Old snapshots with the same ids are removed even if that fails.
 pub(super) fn save(
     session: &Session,
     snapshots: &[&ContextSnapshot],
