@@ -108,9 +108,10 @@ impl Store {
                 blocking(open).await.map(Self::from)
             }
             #[cfg(feature = "postgres")]
+            // Boxed, since callers would carry its size otherwise.
             StoreAddress::Postgres(url) => match used {
-                OpenFor::Alone => Postgres::open(url, snapshots).await,
-                OpenFor::Look => Postgres::look(url, snapshots).await,
+                OpenFor::Alone => Box::pin(Postgres::open(url, snapshots)).await,
+                OpenFor::Look => Box::pin(Postgres::look(url, snapshots)).await,
             }
             .map(Self::from),
             #[cfg(not(feature = "postgres"))]
