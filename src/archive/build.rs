@@ -6,7 +6,7 @@ use std::path::Path;
 use super::export::{self, Export, ExportPass};
 use super::index::{self, IndexEntry, KEPT};
 use super::scenario;
-use super::staged::Scenario;
+use super::staged::StagedScenario;
 use super::{ArchiveError, RecordedChannel, Recording};
 use clew_context::model::{Channel, ChannelId, ChannelKind, MessageKind};
 
@@ -49,11 +49,12 @@ impl Recording {
         }
     }
 
-    fn add_scenario(&mut self, scenario: Scenario) {
-        for (id, name, bot) in scenario.users {
-            self.participants.known(id, &name, bot);
+    fn add_scenario(&mut self, scenario: StagedScenario) {
+        for user in scenario.users.values() {
+            let name = user.shown_name(true);
+            self.participants.known(user.id, &name, user.bot);
         }
-        for channel in scenario.channels {
+        for channel in scenario.channels.into_values() {
             self.record(channel);
         }
         for ((channel, id), message) in scenario.messages {

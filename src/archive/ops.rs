@@ -2,11 +2,9 @@
 
 use serde::Deserialize;
 
-use super::parts::{
-    ExportAttachment, ExportComponent, ExportEmbed, ExportForward, ExportPoll, ExportSticker,
-};
+use super::parts::ExportExtras;
 use clew_context::model::{
-    ApplicationId, ChannelId, ChannelKind, Extras, GuildId, MessageId, MessageKind, Reference,
+    ApplicationId, ChannelId, ChannelKind, GuildId, MessageId, MessageKind, Reference,
     ReferenceKind, UserId,
 };
 
@@ -120,17 +118,8 @@ pub(super) struct ScenarioMessage {
     pub(super) edited_ms: Option<i64>,
     pub(super) webhook_id: Option<UserId>,
     pub(super) application_id: Option<ApplicationId>,
-    #[serde(default)]
-    pub(super) snapshots: Vec<ExportForward>,
-    #[serde(default)]
-    pub(super) embeds: Vec<ExportEmbed>,
-    #[serde(default)]
-    pub(super) attachments: Vec<ExportAttachment>,
-    #[serde(default, alias = "sticker_items")]
-    pub(super) stickers: Vec<ExportSticker>,
-    #[serde(default)]
-    pub(super) components: Vec<ExportComponent>,
-    pub(super) poll: Option<ExportPoll>,
+    #[serde(flatten)]
+    pub(super) extras: ExportExtras,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -202,12 +191,7 @@ impl ScenarioMessage {
             edited_ms: None,
             webhook_id: None,
             application_id: None,
-            snapshots: Vec::new(),
-            embeds: Vec::new(),
-            attachments: Vec::new(),
-            stickers: Vec::new(),
-            components: Vec::new(),
-            poll: None,
+            extras: ExportExtras::default(),
         }
     }
 
@@ -218,26 +202,6 @@ impl ScenarioMessage {
             Some(number) => MessageKind::from_number(number),
             None if replies => MessageKind::Reply,
             None => MessageKind::Default,
-        }
-    }
-
-    /// Takes out everything except the text.
-    pub(super) fn take_extras(&mut self) -> Extras {
-        let mut component_text = Vec::new();
-        for component in &self.components {
-            component.texts(&mut component_text);
-        }
-        let embeds = self.embeds.drain(..).map(ExportEmbed::into_embed);
-        let files = self.attachments.drain(..);
-        let snapshots = self.snapshots.drain(..).map(ExportForward::into_snapshot);
-        Extras {
-            embeds: embeds.collect(),
-            attachments: files.map(ExportAttachment::into_attachment).collect(),
-            stickers: self.stickers.drain(..).map(|one| one.name).collect(),
-            poll: self.poll.take().map(ExportPoll::into_poll),
-            snapshots: snapshots.collect(),
-            component_text,
-            unread: Vec::new(),
         }
     }
 }

@@ -4,6 +4,19 @@ use serde::Deserialize;
 
 use clew_context::model::{Attachment, Embed, EmbedField, Extras, Poll, Snapshot, UnixMillis};
 
+/// Everything of a message except its text.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct ExportExtras {
+    pub(super) embeds: Vec<ExportEmbed>,
+    pub(super) attachments: Vec<ExportAttachment>,
+    #[serde(alias = "sticker_items")]
+    pub(super) stickers: Vec<ExportSticker>,
+    pub(super) components: Vec<ExportComponent>,
+    pub(super) poll: Option<ExportPoll>,
+    pub(super) snapshots: Vec<ExportForward>,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ExportEmbed {
@@ -56,7 +69,7 @@ pub(super) struct ExportAttachment {
 
 #[derive(Deserialize)]
 pub(super) struct ExportSticker {
-    pub(super) name: Box<str>,
+    name: Box<str>,
 }
 
 #[derive(Deserialize, Default)]
@@ -106,8 +119,32 @@ pub(super) struct ExportForward {
     ms: Option<i64>,
 }
 
+impl ExportExtras {
+    pub(super) fn into_extras(self, unread: Vec<&'static str>) -> Extras {
+        let mut component_text = Vec::new();
+        for component in &self.components {
+            component.texts(&mut component_text);
+        }
+        let files = self.attachments.into_iter();
+        let snapshots = self.snapshots.into_iter().map(ExportForward::into_snapshot);
+        Extras {
+            embeds: self
+                .embeds
+                .into_iter()
+                .map(ExportEmbed::into_embed)
+                .collect(),
+            attachments: files.map(ExportAttachment::into_attachment).collect(),
+            stickers: self.stickers.into_iter().map(|one| one.name).collect(),
+            poll: self.poll.map(ExportPoll::into_poll),
+            snapshots: snapshots.collect(),
+            component_text,
+            unread,
+        }
+    }
+}
+
 impl ExportEmbed {
-    pub(super) fn into_embed(self) -> Embed {
+    fn into_embed(self) -> Embed {
         let media = self.thumbnail.is_some() || self.image.is_some() || self.video.is_some();
         let fields = self.fields.into_iter();
         let fields = fields.map(|ExportField { name, value }| EmbedField { name, value });
@@ -125,7 +162,7 @@ impl ExportEmbed {
 }
 
 impl ExportAttachment {
-    pub(super) fn into_attachment(self) -> Attachment {
+    fn into_attachment(self) -> Attachment {
         Attachment {
             filename: self.file_name,
             content_type: self.content_type,
@@ -139,7 +176,7 @@ impl ExportAttachment {
 
 impl ExportComponent {
     /// The texts in reading order, a component's own before its children's.
-    pub(super) fn texts(&self, out: &mut Vec<Box<str>>) {
+    fn texts(&self, out: &mut Vec<Box<str>>) {
         let own = [
             &self.label,
             &self.content,
@@ -169,7 +206,7 @@ impl ExportText {
 }
 
 impl ExportPoll {
-    pub(super) fn into_poll(self) -> Poll {
+    fn into_poll(self) -> Poll {
         let answers = self.answers.into_iter();
         let answers = answers.map(|answer| (answer.text.into_text(), answer.vote_count));
         Poll {
@@ -180,15 +217,14 @@ impl ExportPoll {
 }
 
 impl ExportForward {
-    pub(super) fn into_snapshot(self) -> Snapshot {
-        let embeds = self.embeds.into_iter().map(ExportEmbed::into_embed);
-        let files = self.attachments.into_iter();
-        let extras = Extras {
-            embeds: embeds.collect(),
-            attachments: files.map(ExportAttachment::into_attachment).collect(),
-            stickers: self.stickers.into_iter().map(|one| one.name).collect(),
-            ..Extras::default()
+    fn into_snapshot(self) -> Snapshot {
+        let extras = ExportExtras {
+            embeds: self.embeds,
+            attachments: self.attachments,
+            stickers: self.stickers,
+            ..ExportExtras::default()
         };
+        let extras = extras.into_extras(Vec::new());
         let written = self.timestamp.as_deref().and_then(UnixMillis::parse);
         Snapshot {
             withheld: false,

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::error::{ArchiveError, FilePlace, Report, place, plain};
 use super::export::position;
 use super::ops::{Op, ScenarioChannel, ScenarioGuild, ScenarioUser};
-use super::staged::{Scenario, StagedScenario};
+use super::staged::StagedScenario;
 
 /// The largest scenario, in bytes: unlike an export it is kept in memory.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -32,7 +32,7 @@ pub(super) fn read(
     path: &Path,
     lenient: bool,
     report: &mut Report,
-) -> Result<Scenario, ArchiveError> {
+) -> Result<StagedScenario, ArchiveError> {
     let text = text(path)?;
     let mut documents = Deserializer::from_str(&text).into_iter::<ScenarioFile<'_>>();
     let wire = match documents.next() {

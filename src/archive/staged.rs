@@ -13,28 +13,19 @@ use clew_context::model::{
     Referenced, ThreadState, UnixMillis, UserId,
 };
 
-/// A scenario after its last operation.
-pub(super) struct Scenario {
-    pub(super) channels: Vec<Channel>,
-    /// Channels that the bot cannot see.
-    pub(super) hidden: BTreeSet<ChannelId>,
-    /// By channel, then id.
-    pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
-    pub(super) bot: Option<UserId>,
-    /// Everyone, including the bot: id, name, bot flag.
-    pub(super) users: Vec<(UserId, String, bool)>,
-}
-
 /// The recording after the operations so far.
 #[derive(Default)]
 pub(super) struct StagedScenario {
-    users: HashMap<UserId, ScenarioUser>,
-    bot: Option<UserId>,
-    channels: BTreeMap<ChannelId, Channel>,
-    hidden: BTreeSet<ChannelId>,
+    /// Everyone, including the bot.
+    pub(super) users: HashMap<UserId, ScenarioUser>,
+    pub(super) bot: Option<UserId>,
+    pub(super) channels: BTreeMap<ChannelId, Channel>,
+    /// Channels that the bot cannot see.
+    pub(super) hidden: BTreeSet<ChannelId>,
     /// Names of forum tags, by id.
     tags: HashMap<String, String>,
-    messages: BTreeMap<(ChannelId, MessageId), Message>,
+    /// By channel, then id.
+    pub(super) messages: BTreeMap<(ChannelId, MessageId), Message>,
     deleted: BTreeSet<MessageId>,
 }
 
@@ -103,21 +94,14 @@ impl StagedScenario {
     }
 
     /// The recording after the last operation.
-    pub(super) fn finish(mut self) -> Scenario {
+    pub(super) fn finish(mut self) -> Self {
         for message in self.messages.values_mut() {
             let gone = message.reference.as_ref().and_then(|to| to.message);
             if carries(message.kind) && gone.is_some_and(|id| self.deleted.contains(&id)) {
                 message.referenced = Referenced::Deleted;
             }
         }
-        let shown = |user: &ScenarioUser| (user.id, user.shown_name(true), user.bot);
-        Scenario {
-            users: self.users.values().map(shown).collect(),
-            channels: self.channels.into_values().collect(),
-            hidden: self.hidden,
-            messages: self.messages,
-            bot: self.bot,
-        }
+        self
     }
 
     fn add_channel(&mut self, wire: ScenarioChannel, guild: Option<GuildId>) {
@@ -189,7 +173,7 @@ impl StagedScenario {
         let channel = channel.filter(|channel| holds_messages(channel.kind));
         let guild = channel.ok_or_else(unknown)?.guild;
         let pinged = wire.reference.filter(|_| wire.ping);
-        let extras = wire.take_extras();
+        let extras = std::mem::take(&mut wire.extras).into_extras(Vec::new());
         let message = Message {
             id: wire.id,
             channel: wire.channel_id,

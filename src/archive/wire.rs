@@ -9,9 +9,7 @@ use serde_json::value::RawValue;
 
 use super::error::plain;
 use super::names;
-use super::parts::{
-    ExportAttachment, ExportComponent, ExportEmbed, ExportForward, ExportPoll, ExportSticker,
-};
+use super::parts::{ExportExtras, ExportForward};
 use clew_context::model::{
     Author, ChannelId, Extras, GuildId, Mention, Message, MessageFlags, MessageId, MessageKind,
     Reference, ReferenceKind, Referenced, RoleId, UnixMillis, UserId,
@@ -130,28 +128,21 @@ impl<'a> ExportMessage<'a> {
     }
 
     fn extras(&self, mut unread: Vec<&'static str>) -> Extras {
-        let embeds: Vec<ExportEmbed> = part(self.embeds, "embeds", &mut unread);
-        let attachments: Vec<ExportAttachment> = part(self.attachments, "attachments", &mut unread);
-        let stickers: Vec<ExportSticker> = part(self.stickers, "stickers", &mut unread);
-        let components: Vec<ExportComponent> = part(self.components, "components", &mut unread);
-        let poll: Option<ExportPoll> = part(self.poll, "poll", &mut unread);
-        let forward: Option<ExportForward> =
-            part(self.forwarded_message, "forwardedMessage", &mut unread);
-        let mut component_text = Vec::new();
-        for component in &components {
-            component.texts(&mut component_text);
-        }
-        let files = attachments.into_iter();
-        let snapshots = forward.into_iter().map(ExportForward::into_snapshot);
-        Extras {
-            embeds: embeds.into_iter().map(ExportEmbed::into_embed).collect(),
-            attachments: files.map(ExportAttachment::into_attachment).collect(),
-            stickers: stickers.into_iter().map(|sticker| sticker.name).collect(),
-            poll: poll.map(ExportPoll::into_poll),
-            snapshots: snapshots.collect(),
-            component_text,
-            unread,
-        }
+        let extras = ExportExtras {
+            embeds: part(self.embeds, "embeds", &mut unread),
+            attachments: part(self.attachments, "attachments", &mut unread),
+            stickers: part(self.stickers, "stickers", &mut unread),
+            components: part(self.components, "components", &mut unread),
+            poll: part(self.poll, "poll", &mut unread),
+            snapshots: part::<Option<ExportForward>>(
+                self.forwarded_message,
+                "forwardedMessage",
+                &mut unread,
+            )
+            .into_iter()
+            .collect(),
+        };
+        extras.into_extras(unread)
     }
 }
 

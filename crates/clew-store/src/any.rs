@@ -108,9 +108,10 @@ impl Store {
                 blocking(open).await.map(Self::from)
             }
             #[cfg(feature = "postgres")]
+            // Boxed, since callers would carry its size otherwise.
             StoreAddress::Postgres(url) => match used {
-                OpenFor::Alone => Postgres::open(url, snapshots).await,
-                OpenFor::Look => Postgres::look(url, snapshots).await,
+                OpenFor::Alone => Box::pin(Postgres::open(url, snapshots)).await,
+                OpenFor::Look => Box::pin(Postgres::look(url, snapshots)).await,
             }
             .map(Self::from),
             #[cfg(not(feature = "postgres"))]
@@ -200,11 +201,7 @@ async fn blocking<T: Send + 'static>(
     open: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let opened = outside::blocking(open).await;
-    let broken = |source: tokio::task::JoinError| Error::Database {
-        operation: "open the store",
-        source: source.into(),
-    };
-    opened.map_err(broken)?
+    opened.map_err(|error| Error::database("open the store", error))?
 }
 
 #[cfg(not(feature = "postgres"))]

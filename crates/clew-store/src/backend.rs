@@ -146,12 +146,12 @@ pub enum Capacity {
 
 /// Implements [`Backend`] for a store that has its work done on another thread. Beside what is
 /// written out, a line for each operation: how the store carries it out, what errors call it, and
-/// the function that gets the arguments on that thread. Those with a `&` are cloned for it, and
+/// the function that gets the arguments on that thread, after `@` what makes its answer an outcome. Those with a `&` are cloned for it, and
 /// those with a `?` if there is anything.
 macro_rules! delegating {
     (
         impl Backend for $store:ident { $($written_out:tt)* }
-        $($how:ident $operation:literal: $place:ident::$name:ident(
+        $($how:ident $operation:literal: $(@$outcome:ident)? $place:ident::$name:ident(
             $($(&$lent:ident)? $(?$maybe:ident)? $($given:ident)?: $kind:ty),*
         ) -> $answer:ty;)*
     ) => {
@@ -164,7 +164,7 @@ macro_rules! delegating {
                 ) -> Result<$answer, Error> {
                     $($(let $lent = $lent.to_owned();)? $(let $maybe = $maybe.cloned();)?)*
                     let work = self.$how($operation, move |there| {
-                        $place::$name(there $(, $(&$lent)? $($maybe.as_ref())? $($given)?)*)
+                        $($outcome)? ($place::$name(there $(, $(&$lent)? $($maybe.as_ref())? $($given)?)*))
                     });
                     work.await
                 }
@@ -206,7 +206,8 @@ pub(crate) const fn no_receipts() -> Error {
 /// ([`Record::key`]); the snapshots' files ([`SnapshotFiles`](super::SnapshotFiles));
 /// ranking facts without a database (`rank`). Databases also share their rows'
 /// form (`columns`), most of their tables and the statements about whole kinds
-/// (`table`). Snapshots and receipts are kept by databases only.
+/// (`table`), and what is done with them (`sql`). Snapshots and receipts are kept
+/// by databases only.
 ///
 /// In a database, a conversation's last ordinal outlives its rows: after
 /// [`delete_conversation`](Self::delete_conversation) or a purge of all rows the
@@ -502,12 +503,11 @@ pub trait Backend: Send + Sync {
 
     /// Who opted out, and when.
     async fn opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>, Error> {
-        let found = self.list(Kind::OptOuts).await?.into_iter();
-        let found = found.filter_map(|record| match record {
+        let found = listed(self, Kind::OptOuts, |record| match record {
             Record::OptOut(user, since) => Some((user, since)),
             _ => None,
         });
-        Ok(found.collect())
+        found.await
     }
 
     /// Records an opt-out, or removes it (`None`).
@@ -520,12 +520,11 @@ pub trait Backend: Send + Sync {
 
     /// The settings of all servers.
     async fn settings(&self) -> Result<Vec<(GuildId, GuildSettings)>, Error> {
-        let found = self.list(Kind::Settings).await?.into_iter();
-        let found = found.filter_map(|record| match record {
+        let found = listed(self, Kind::Settings, |record| match record {
             Record::Settings(guild, settings) => Some((guild, settings)),
             _ => None,
         });
-        Ok(found.collect())
+        found.await
     }
 
     /// Replaces a server's settings.
@@ -536,12 +535,11 @@ pub trait Backend: Send + Sync {
 
     /// Servers that we left, and when.
     async fn departures(&self) -> Result<Vec<(GuildId, UnixMillis)>, Error> {
-        let found = self.list(Kind::Departures).await?.into_iter();
-        let found = found.filter_map(|record| match record {
+        let found = listed(self, Kind::Departures, |record| match record {
             Record::Departure(guild, at) => Some((guild, at)),
             _ => None,
         });
-        Ok(found.collect())
+        found.await
     }
 
     /// Records that we left a server, or that we are back (`None`).
@@ -551,4 +549,14 @@ pub trait Backend: Send + Sync {
             None => self.remove(&[RecordKey::Departure(guild)]).await.map(drop),
         }
     }
+}
+
+/// The entries of a kind that is a short list, each as what is read of it.
+async fn listed<B: Backend + ?Sized, T>(
+    store: &B,
+    kind: Kind,
+    read: fn(Record) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    let found = store.list(kind).await?.into_iter();
+    Ok(found.filter_map(read).collect())
 }

@@ -4,11 +4,13 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use super::table::Table;
-use super::{Cursor, Kind, KindStats, Purge, Record, RecordKey, json};
+use super::{Cursor, Kind, KindStats, Purge, Record, RecordKey, TurnKey, json};
 use crate::model::{
-    ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, StoredMessage,
-    StoredReceipt, StoredRole, Subject,
+    ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, Scope, SnapshotId,
+    StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
@@ -130,15 +132,45 @@ pub(crate) fn sources(sources: &[ContentSource]) -> Option<String> {
     (!sources.is_empty()).then(text).flatten()
 }
 
-/// What a database finds a source by: server, channel, message and author.
-pub(crate) fn source_ids(source: &ContentSource) -> (Option<i64>, i64, Option<i64>, Option<i64>) {
+/// What a database finds sources by, as a JSON list of lists: server, channel, message and
+/// author.
+pub(crate) fn source_ids<'a>(
+    sources: impl IntoIterator<Item = &'a ContentSource>,
+) -> Cell<'static> {
     let signed = |id: u64| id.cast_signed();
-    (
-        source.guild.map(|guild| signed(guild.get())),
-        signed(source.channel.get()),
-        source.message.map(|message| signed(message.get())),
-        source.author.map(|author| signed(author.get())),
-    )
+    let ids = sources.into_iter().map(|source| {
+        (
+            source.guild.map(|guild| signed(guild.get())),
+            signed(source.channel.get()),
+            source.message.map(|message| signed(message.get())),
+            source.author.map(|author| signed(author.get())),
+        )
+    });
+    Cell::json(&ids.collect::<Vec<_>>())
+}
+
+/// The columns of a row of a turn that are alike in both databases.
+pub(crate) const ROW: &str = "scope, agent_name, turn_id, ordinal, position, role, guild_id, \
+     thread_id, owner_id, timestamp, discord_message_id, target_id, restored_from, sources";
+
+/// The values of [`ROW`].
+pub(crate) fn row_cells(row: &StoredMessage, position: i64) -> [Cell<'_>; 14] {
+    [
+        Cell::scope(row.scope),
+        Cell::text(row.agent.as_str()),
+        Cell::id(row.turn.0),
+        Cell::id(row.ordinal),
+        Cell::Number(position),
+        Cell::text(row.role.as_str()),
+        Cell::maybe_id(row.guild.map(GuildId::get)),
+        Cell::id(row.channel.get()),
+        Cell::id(row.owner.get()),
+        Cell::Time(row.timestamp),
+        Cell::maybe_id(row.message.map(MessageId::get)),
+        Cell::maybe_id(row.target.map(MessageId::get)),
+        Cell::maybe(row.restored_from.as_ref().map(SnapshotId::as_str)),
+        Cell::maybe_text(sources(&row.sources)),
+    ]
 }
 
 /// Ids separated by spaces; null for none.
@@ -176,7 +208,7 @@ pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
 pub(crate) fn receipt_cells(receipt: &StoredReceipt) -> [Cell<'_>; 11] {
     [
         Cell::id(receipt.turn.0),
-        Cell::Text(receipt.scope.to_string().into()),
+        Cell::scope(receipt.scope),
         Cell::maybe_id(receipt.guild.map(GuildId::get)),
         Cell::id(receipt.channel.get()),
         Cell::id(receipt.owner.get()),
@@ -204,13 +236,8 @@ pub(crate) const FACT_REST: [&str; 9] = [
 
 /// The values of [`FACT_REST`].
 pub(crate) fn fact_rest(fact: &Fact) -> [Cell<'static>; 9] {
-    let origin = match fact.origin {
-        Origin::Direct => "direct",
-        Origin::Guild(_) => "guild",
-        Origin::Everywhere => "everywhere",
-    };
     [
-        Cell::text(origin),
+        Cell::text(fact.origin.as_str()),
         Cell::maybe_id(fact.origin.guild().map(GuildId::get)),
         Cell::id(fact.by.get()),
         Cell::Time(fact.at),
@@ -267,6 +294,23 @@ pub(crate) fn snapshot<C: Columns>(row: &C) -> Result<ContextSnapshotInfo, C::Fa
         window_start: row.time("window_start")?,
         window_end: row.time("window_end")?,
     })
+}
+
+/// What a snapshot's row holds alike in both databases: its id, agent, owner, server and time, how
+/// many messages, from when to when, and the oldest of them.
+pub(crate) fn snapshot_cells(snapshot: &ContextSnapshot) -> [Cell<'_>; 9] {
+    let info = &snapshot.info;
+    [
+        Cell::text(info.id.as_str()),
+        Cell::text(info.agent.as_str()),
+        Cell::id(info.owner.get()),
+        Cell::maybe_id(info.guild.map(GuildId::get)),
+        Cell::Time(info.timestamp),
+        Cell::limit(info.message_count),
+        Cell::Time(info.window_start),
+        Cell::Time(info.window_end),
+        snapshot.oldest().map_or(Cell::Null, Cell::Time),
+    ]
 }
 
 /// An entry of a kind; a snapshot without its messages. `None` for kinds that
@@ -358,9 +402,24 @@ impl<'a> Cell<'a> {
         Self::Number(i64::try_from(rows).unwrap_or(i64::MAX))
     }
 
-    /// A text, if there is one.
-    fn maybe_text(text: Option<String>) -> Self {
+    /// A text of its own, if there is one.
+    pub(crate) fn maybe_text(text: Option<String>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.into()))
+    }
+
+    /// A text, if there is one.
+    pub(crate) fn maybe(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::text)
+    }
+
+    /// A conversation.
+    pub(crate) fn scope(scope: Scope) -> Self {
+        Self::Text(scope.to_string().into())
+    }
+
+    /// JSON.
+    pub(crate) fn json(value: &impl Serialize) -> Self {
+        Self::Text(serde_json::to_string(value).unwrap_or_default().into())
     }
 
     /// A text.
@@ -377,6 +436,17 @@ pub(crate) fn guild_key(guild: Option<GuildId>) -> i64 {
 /// A user's id in a key.
 pub(crate) fn user_key(user: Option<UserId>) -> i64 {
     user.map_or(NOBODY, UserId::get).cast_signed()
+}
+
+impl TurnKey {
+    /// Its turn, scope and agent.
+    pub(crate) fn cells(&self) -> [Cell<'_>; 3] {
+        [
+            Cell::id(self.turn.0),
+            Cell::scope(self.scope),
+            Cell::text(self.agent.as_str()),
+        ]
+    }
 }
 
 impl RecordKey {

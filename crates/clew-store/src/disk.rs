@@ -59,11 +59,8 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
     if u64::try_from(bytes.len()).is_ok_and(|read| read <= most) {
         return Ok(Some(bytes));
     }
-    Err(Error::Corrupt {
-        operation: "read",
-        place: path.display().to_string(),
-        source: Some(format!("it is larger than {most} bytes").into()),
-    })
+    let why = format!("it is larger than {most} bytes");
+    Err(Error::corrupt("read", path.display(), why))
 }
 
 /// Writes a file whole, without waiting for the disk: it outlives the process, and
@@ -300,10 +297,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let ended = outside::blocking(work).await;
-    ended.map_err(|error| Error::Unavailable {
-        operation,
-        source: error.into(),
-    })?
+    ended.map_err(|error| Error::unavailable(operation, error))?
 }
 
 /// The folder that contains a path.

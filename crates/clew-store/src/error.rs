@@ -42,6 +42,49 @@ impl Error {
         }
     }
 
+    /// [`Self::Unavailable`].
+    pub(crate) fn unavailable(operation: &'static str, source: impl Into<Source>) -> Self {
+        let source = source.into();
+        Self::Unavailable { operation, source }
+    }
+
+    /// [`Self::Database`].
+    pub(crate) fn database(operation: &'static str, source: impl Into<Source>) -> Self {
+        let source = source.into();
+        Self::Database { operation, source }
+    }
+
+    /// [`Self::Corrupt`].
+    pub(crate) fn corrupt(
+        operation: &'static str,
+        place: impl fmt::Display,
+        source: impl Into<Source>,
+    ) -> Self {
+        Self::Corrupt {
+            operation,
+            place: place.to_string(),
+            source: Some(source.into()),
+        }
+    }
+
+    /// [`Self::NotReady`].
+    pub(crate) fn not_ready(place: &str, source: impl Into<Source>) -> Self {
+        Self::NotReady {
+            place: place.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    /// [`Self::Newer`].
+    pub(crate) fn newer(place: &str, found: u32, known: u32) -> Self {
+        let place = place.to_owned();
+        Self::Newer {
+            place,
+            found,
+            known,
+        }
+    }
+
     /// [`Self::Open`], with what the operating system or the database says.
     pub(crate) fn unopened(
         place: impl fmt::Display,

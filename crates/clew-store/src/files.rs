@@ -31,7 +31,7 @@ use folder::{StoreFolder, Unread};
 
 use super::backend::{Visit, delegating};
 use super::disk::blocking;
-use super::json::{Fields, FormError, NUMBER};
+use super::json::Fields;
 use super::pages::each_paged;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
@@ -137,10 +137,7 @@ impl Files {
 }
 
 fn closed(operation: &'static str) -> Error {
-    Error::Unavailable {
-        operation,
-        source: "the store is closed".into(),
-    }
+    Error::unavailable(operation, "the store is closed")
 }
 
 /// Other agents need a database.
@@ -155,13 +152,10 @@ pub(super) fn check_agent(agent: &AgentName) -> Result<(), Error> {
 
 /// Refuses a file of a newer version, and leaves it unchanged.
 fn check_version(fields: &Fields) -> Result<(), Unread> {
-    let found = fields.need("version", NUMBER)?;
+    let found: u64 = fields.need("version")?;
     match u32::try_from(found).unwrap_or(u32::MAX) {
         VERSION => Ok(()),
-        0 => Err(Unread::Form(FormError::Unfit {
-            field: "version".to_owned(),
-            expected: "a version",
-        })),
+        0 => Err(fields.unfit("version", "a version").into()),
         newer => Err(Unread::Newer(newer)),
     }
 }

@@ -28,6 +28,7 @@ mod postgres;
 mod rank;
 mod record;
 mod snapshots;
+mod sql;
 mod sqlite;
 mod table;
 mod transcripts;

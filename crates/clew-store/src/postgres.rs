@@ -16,7 +16,6 @@ mod connect;
 mod early;
 mod facts;
 mod hold;
-mod marks;
 mod messages;
 mod purge;
 mod receipts;
@@ -43,6 +42,7 @@ use self::slots::Slots;
 use self::tidying::Tidying;
 use super::any::OpenFor;
 use super::backend::Visit;
+use super::sql;
 use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery,
@@ -56,12 +56,12 @@ use clew_context::model::{
 };
 
 /// A plain vacuum makes dead rows unreadable without locking others out.
-const VACUUM_AFTER_PURGE: &str = "VACUUM clew.messages, clew.early_messages, clew.facts, \
-     clew.message_ids, clew.snapshots, clew.snapshot_messages, clew.markers, clew.guild_settings";
+const VACUUM_AFTER_PURGE: &str = "VACUUM messages, early_messages, facts, \
+     message_ids, snapshots, snapshot_messages, markers, guild_settings";
 /// A full vacuum rewrites the tables and returns space to the file system.
-const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) clew.messages, clew.early_messages, clew.facts, \
-     clew.message_ids, clew.conversations, clew.snapshots, clew.snapshot_messages, clew.markers, \
-     clew.guild_settings, clew.agents, clew.opt_outs, clew.departures";
+const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) messages, early_messages, facts, \
+     message_ids, conversations, snapshots, snapshot_messages, markers, \
+     guild_settings, agents, opt_outs, departures";
 
 /// A store in PostgreSQL.
 pub struct Postgres {
@@ -136,7 +136,7 @@ impl Postgres {
                 snapshots::at_files(&store.files, SnapshotFiles::sweep),
             )
             .await?;
-        within!(store, LONG_PATIENCE, tidy, call => snapshots::take_back(&call, None))?;
+        within!(store, LONG_PATIENCE, tidy, call => sql::take_back(&call, None))?;
         Ok(store)
     }
 
@@ -152,15 +152,12 @@ impl Postgres {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
-        let (connected, mut client) = connect::look(url).await?;
-        let found = schema::found(&mut client, &connected.place).await;
-        let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
+        let (connected, found) = Self::found(url).await?;
         if found != Some(schema::KNOWN) {
             let remedy = "it is of an older version and in use by another process: stop that one, \
                           then `clew store migrate`";
             return Err(Error::unopened(&connected.place, remedy, None));
         }
-        drop(client);
         Ok(Self::over(connected, files))
     }
 
@@ -185,9 +182,15 @@ impl Postgres {
     ///
     /// As [`Self::open`].
     pub async fn version(url: &Secret) -> Result<Option<u32>, Error> {
+        Ok(Self::found(url).await?.1)
+    }
+
+    /// A pool that may be beside another process's, and the schema version that it found.
+    async fn found(url: &Secret) -> Result<(Connected, Option<u32>), Error> {
         let (connected, mut client) = connect::look(url).await?;
         let found = schema::found(&mut client, &connected.place).await;
-        found.map_err(|failure| connect::at_start(failure, &connected.place))
+        let found = found.map_err(|failure| connect::at_start(failure, &connected.place))?;
+        Ok((connected, found))
     }
 
     /// Whether the role of the URL is a superuser or has BYPASSRLS, so that row-level
@@ -241,28 +244,6 @@ impl Postgres {
             client.batch_execute(statement).await?;
         }
         Ok(())
-    }
-
-    async fn write_all(&self, records: &[Record]) -> Result<(), Error> {
-        let operation = "write entries";
-        let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
-        if snapshots.is_empty() {
-            return self.write_rows(records).await;
-        }
-        within!(self, LONG_PATIENCE, operation, call => snapshots::announce(&call, &snapshots))?;
-        let written = snapshots::write_files(&self.files, &snapshots);
-        let written = self.bounded(LONG_PATIENCE, operation, written).await;
-        let written = match written {
-            Ok(()) => self.write_rows(records).await,
-            Err(error) => Err(error),
-        };
-        if written.is_err() {
-            // Report the first error; what stays is removed at the next start.
-            let taken = within!(self, LONG_PATIENCE, operation, call =>
-                snapshots::take_back(&call, Some(&snapshots)));
-            drop(taken);
-        }
-        written
     }
 
     async fn write_rows(&self, records: &[Record]) -> Result<(), Error> {
@@ -333,7 +314,7 @@ transacting! {
                 PATIENCE
             };
             within!(self, patience, "read entries", call =>
-                records::records(&call, kind, owner, after, limit))
+                sql::records(&call, kind, owner, after, limit))
         }
 
         async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
@@ -351,7 +332,25 @@ transacting! {
         }
 
         async fn write(&self, records: &[Record]) -> Result<(), Error> {
-            self.write_all(records).await
+            let operation = "write entries";
+            let snapshots: Vec<_> = records.iter().filter_map(Record::snapshot).collect();
+            if snapshots.is_empty() {
+                return self.write_rows(records).await;
+            }
+            within!(self, LONG_PATIENCE, operation, call => sql::announce(&call, &snapshots))?;
+            let written = snapshots::write_files(&self.files, &snapshots);
+            let written = self.bounded(LONG_PATIENCE, operation, written).await;
+            let written = match written {
+                Ok(()) => self.write_rows(records).await,
+                Err(error) => Err(error),
+            };
+            if written.is_err() {
+                // Report the first error; what stays is removed at the next start.
+                let taken = within!(self, LONG_PATIENCE, operation, call =>
+                    sql::take_back(&call, Some(&snapshots)));
+                drop(taken);
+            }
+            written
         }
 
         async fn sizes(&self) -> Result<Vec<PartSize>, Error> {
@@ -396,52 +395,52 @@ transacting! {
         }
     }
 
-    PATIENCE "see whose store it is": hold::claim(application: ApplicationId) -> ();
-    PATIENCE "try to write": marks::try_writing() -> ();
+    PATIENCE "see whose store it is": sql::claim(application: ApplicationId) -> ();
+    PATIENCE "try to write": records::try_writing() -> ();
     PATIENCE "store a turn": messages::append(turn: &[StoredMessage]) -> u64;
     PATIENCE "store an early turn": early::append_early(turn: &[StoredMessage]) -> ();
     PATIENCE "take a turn back": early::take_back(key: &TurnKey) -> u64;
-    PATIENCE "read early turns": early::early(limit: usize) -> Vec<StoredMessage>;
+    PATIENCE "read early turns": sql::early(limit: usize) -> Vec<StoredMessage>;
     PATIENCE "read a conversation":
         messages::read_window(query: &WindowQuery) -> Vec<StoredMessage>;
     PATIENCE "read a conversation":
-        messages::read_exchanges(query: &ExchangeQuery) -> Vec<StoredMessage>;
+        sql::read_exchanges(query: &ExchangeQuery) -> Vec<StoredMessage>;
     PATIENCE "look at a conversation":
-        messages::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
+        sql::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
     PATIENCE "delete a conversation": messages::delete_conversation(scope: Scope) -> u64;
-    PATIENCE "clear a conversation": marks::clear(key: &ClearKey, at: UnixMillis) -> ();
+    PATIENCE "clear a conversation": sql::clear(key: &ClearKey, at: UnixMillis) -> ();
     PATIENCE "read where a conversation begins":
-        marks::cleared_at(agent: &AgentName, guild: Option<GuildId>, user: UserId)
+        sql::cleared_at(agent: &AgentName, guild: Option<GuildId>, user: UserId)
             -> Option<UnixMillis>;
     PATIENCE "note an agent":
-        marks::agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
+        sql::agent_created(agent: &AgentName, now: UnixMillis) -> UnixMillis;
     PATIENCE "read a user's messages":
-        messages::own_messages(
+        sql::own_messages(
             owner: UserId, agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
         ) -> Vec<StoredMessage>;
     PATIENCE "list snapshots":
-        snapshots::snapshots(
+        sql::snapshots(
             owner: UserId, guild: Option<GuildId>, agent: Option<&AgentName>, limit: usize
         ) -> Vec<ContextSnapshotInfo>;
     PATIENCE "read a snapshot":
-        snapshots::snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;
+        sql::snapshot(owner: UserId, id: &SnapshotId) -> Option<ContextSnapshot>;
     PATIENCE "read a receipt":
-        receipts::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
+        sql::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
     PATIENCE "read a receipt":
-        receipts::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
-    LONG_PATIENCE "remove old receipts": receipts::expire_receipts(limits: ReceiptLimits) -> u64;
-    PATIENCE "read facts": facts::facts(subject: Subject, most: usize) -> Vec<Fact>;
+        sql::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
+    LONG_PATIENCE "remove old receipts": sql::expire_receipts(limits: ReceiptLimits) -> u64;
+    PATIENCE "read facts": sql::facts(subject: Subject, most: usize) -> Vec<Fact>;
     PATIENCE "look for facts":
         facts::matching_facts(guild: GuildId, words: &str, limit: usize) -> Vec<FactId>;
     LONG_PATIENCE "edit a message":
         messages::edit_message(channel: ChannelId, message: MessageId, text: &str) -> u64;
     PATIENCE "look for messages":
-        messages::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
+        sql::held_messages(channel: ChannelId, from: MessageId, to: MessageId)
             -> Vec<MessageId>;
-    LONG_PATIENCE "list servers": messages::guilds() -> Vec<GuildId>;
+    LONG_PATIENCE "list servers": sql::guilds() -> Vec<GuildId>;
     LONG_PATIENCE "list direct messages":
-        messages::recent_direct(limit: usize) -> Vec<ChannelId>;
-    LONG_PATIENCE "list users": messages::members(guild: GuildId) -> Vec<UserId>;
-    PATIENCE "remove entries": records::remove(keys: &[RecordKey]) -> u64;
-    LONG_PATIENCE "count entries": records::stats() -> Vec<KindStats>;
+        sql::recent_direct(limit: usize) -> Vec<ChannelId>;
+    LONG_PATIENCE "list users": sql::members(guild: GuildId) -> Vec<UserId>;
+    PATIENCE "remove entries": sql::remove(keys: &[RecordKey]) -> u64;
+    LONG_PATIENCE "count entries": sql::stats() -> Vec<KindStats>;
 }

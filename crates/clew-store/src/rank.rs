@@ -49,10 +49,7 @@ impl Ranker {
             return Ok(Vec::new());
         };
         self.ranked(facts, &query, limit)
-            .map_err(|error| Error::Database {
-                operation: "rank facts",
-                source: error.into(),
-            })
+            .map_err(|error| Error::database("rank facts", error))
     }
 
     fn ranked(

@@ -133,40 +133,8 @@ impl Record {
         }
     }
 
-    /// The same, to change it.
-    pub(crate) const fn message_mut(&mut self) -> Option<&mut StoredMessage> {
-        match self {
-            Self::Message(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    /// The same, to take it.
-    pub(crate) fn into_message(self) -> Option<StoredMessage> {
-        match self {
-            Self::Message(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    /// The fact, if it is one.
-    pub(crate) fn into_fact(self) -> Option<Fact> {
-        match self {
-            Self::Fact(fact) => Some(fact),
-            _ => None,
-        }
-    }
-
     /// The saved window, if it is one.
     pub(crate) const fn snapshot(&self) -> Option<&ContextSnapshot> {
-        match self {
-            Self::Snapshot(snapshot) => Some(snapshot),
-            _ => None,
-        }
-    }
-
-    /// The same, to change it.
-    pub(crate) const fn snapshot_mut(&mut self) -> Option<&mut ContextSnapshot> {
         match self {
             Self::Snapshot(snapshot) => Some(snapshot),
             _ => None,

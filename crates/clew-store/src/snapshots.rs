@@ -79,10 +79,8 @@ impl SnapshotFiles {
     /// server than asked for.
     pub fn read(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
         let path = self.path(info);
-        let corrupt = |source| Error::Corrupt {
-            operation: "read a snapshot",
-            place: path.display().to_string(),
-            source: Some(source),
+        let corrupt = |source: Box<dyn std::error::Error + Send + Sync>| {
+            Error::corrupt("read a snapshot", path.display(), source)
         };
         let found = match &self.memory {
             Some(memory) => locked(memory).get(&path).cloned().map(Ok),

@@ -9,10 +9,8 @@ mod check;
 mod facts;
 mod fault;
 mod file;
-mod lists;
 mod messages;
 mod purge;
-mod receipts;
 mod records;
 mod room;
 mod row;
@@ -34,9 +32,11 @@ use async_trait::async_trait;
 
 use self::fault::Outcome;
 use self::session::Session;
+use self::statement::at_once;
 use self::worker::{Queue, lock};
 use super::backend::{Visit, delegating};
 use super::pages::each_paged;
+use super::sql;
 use super::{
     Backend, Checked, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery, disk,
@@ -239,13 +239,15 @@ delegating! {
             const OPERATION: &str = "note when an agent was first seen";
             let name = agent.clone();
             // Nearly always it is known, and nothing has to be written.
-            let seen = self.read(OPERATION, move |session| lists::agent_seen(session, &name));
+            let seen = self.read(OPERATION, move |session| {
+                at_once(sql::agent_seen(session, &name))
+            });
             if let Some(seen) = seen.await? {
                 return Ok(seen);
             }
             let name = agent.clone();
             let created = self.grouped(OPERATION, move |session| {
-                lists::agent_created(session, &name, now)
+                at_once(sql::agent_created(session, &name, now))
             });
             created.await
         }
@@ -259,7 +261,7 @@ delegating! {
             let purge = purge.clone();
             let purged = self.alone(PURGING, move |session| {
                 let before = session.connection.total_changes();
-                let purged = purge::purge(session, &purge)?;
+                let purged = session.transact(|_| at_once(sql::purge(session, &purge)))?;
                 Ok((purged, session.connection.total_changes() > before))
             });
             let (mut purged, is_changed) = purged.await?;
@@ -330,53 +332,53 @@ delegating! {
         }
     }
 
-    alone "see whose store it is": lists::claim(application: ApplicationId) -> ();
-    grouped "try to write": lists::try_writing() -> ();
+    grouped "see whose store it is": @at_once sql::claim(application: ApplicationId) -> ();
+    grouped "try to write": records::try_writing() -> ();
     grouped "append a turn": messages::append(&turn: &[StoredMessage]) -> u64;
     grouped "append an early turn": messages::append_early(&turn: &[StoredMessage]) -> ();
     grouped "take a turn back": messages::take_back(&key: &TurnKey) -> u64;
-    read "read early turns": messages::early(limit: usize) -> Vec<StoredMessage>;
+    read "read early turns": @at_once sql::early(limit: usize) -> Vec<StoredMessage>;
     read "read a conversation": messages::read_window(&query: &WindowQuery) -> Vec<StoredMessage>;
     read "read a conversation":
-        messages::read_exchanges(&query: &ExchangeQuery) -> Vec<StoredMessage>;
+        @at_once sql::read_exchanges(&query: &ExchangeQuery) -> Vec<StoredMessage>;
     read "count a conversation":
-        messages::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
+        @at_once sql::conversation(scope: Scope, now: UnixMillis) -> ConversationStats;
     alone "delete a conversation": messages::delete_conversation(scope: Scope) -> u64;
-    grouped "move a clear marker": lists::clear(&key: &ClearKey, at: UnixMillis) -> ();
+    grouped "move a clear marker": @at_once sql::clear(&key: &ClearKey, at: UnixMillis) -> ();
     read "read a clear marker":
-        lists::cleared_at(&agent: &AgentName, guild: Option<GuildId>, user: UserId)
+        @at_once sql::cleared_at(&agent: &AgentName, guild: Option<GuildId>, user: UserId)
             -> Option<UnixMillis>;
     read "read a user's messages":
-        messages::own_messages(
+        @at_once sql::own_messages(
             owner: UserId, &agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
         ) -> Vec<StoredMessage>;
     read "list snapshots":
-        saved::snapshots(
+        @at_once sql::snapshots(
             owner: UserId, guild: Option<GuildId>, ?agent: Option<&AgentName>, limit: usize
         ) -> Vec<ContextSnapshotInfo>;
     read "read a snapshot":
-        saved::snapshot(owner: UserId, &id: &SnapshotId) -> Option<ContextSnapshot>;
+        @at_once sql::snapshot(owner: UserId, &id: &SnapshotId) -> Option<ContextSnapshot>;
     read "read a receipt":
-        receipts::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
+        @at_once sql::receipt_of(channel: ChannelId, message: MessageId) -> Option<StoredReceipt>;
     read "read a receipt":
-        receipts::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
-    alone "remove old receipts": receipts::expire_receipts(limits: ReceiptLimits) -> u64;
-    read "read facts": facts::facts(subject: Subject, most: usize) -> Vec<Fact>;
+        @at_once sql::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
+    grouped "remove old receipts": @at_once sql::expire_receipts(limits: ReceiptLimits) -> u64;
+    read "read facts": @at_once sql::facts(subject: Subject, most: usize) -> Vec<Fact>;
     read "search facts":
         facts::matching_facts(guild: GuildId, &words: &str, limit: usize) -> Vec<FactId>;
     alone "edit a message":
         purge::edit_message(channel: ChannelId, message: MessageId, &text: &str) -> u64;
     read "look up messages":
-        purge::held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;
-    read "list servers": lists::guilds() -> Vec<GuildId>;
-    read "list direct messages": lists::recent_direct(limit: usize) -> Vec<ChannelId>;
-    read "list a server's users": lists::members(guild: GuildId) -> Vec<UserId>;
+        @at_once sql::held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;
+    read "list servers": @at_once sql::guilds() -> Vec<GuildId>;
+    read "list direct messages": @at_once sql::recent_direct(limit: usize) -> Vec<ChannelId>;
+    read "list a server's users": @at_once sql::members(guild: GuildId) -> Vec<UserId>;
     read "read entries":
-        records::records(
+        @at_once sql::records(
             kind: Kind, owner: Option<UserId>, ?after: Option<&Cursor>, limit: usize
         ) -> Records;
-    alone "remove entries": records::remove(&keys: &[RecordKey]) -> u64;
-    read "count what there is": records::stats() -> Vec<KindStats>;
+    grouped "remove entries": @at_once sql::remove(&keys: &[RecordKey]) -> u64;
+    read "count what there is": @at_once sql::stats() -> Vec<KindStats>;
     read "measure the database": records::sizes() -> Vec<PartSize>;
     read "check the store": Session::check(most: Duration) -> Checked;
 }

@@ -13,12 +13,10 @@ use clew_context::model::UserId;
 ///
 /// In the conditions of `of_guild` to `before` a bare `?` is the value; in
 /// `of_message`, ?1 is the channel and ?2 the ids; in `of_edited`, ?2 is the message and ?3
-/// when it was edited. `{schema}`, `{ids}`, `{key}` and `{entry}` stand for the fields of these
+/// when it was edited. `{ids}`, `{key}` and `{entry}` stand for the fields of these
 /// names. Without a condition no such purge concerns the kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
-    /// What stands before every table's name.
-    pub(crate) schema: &'static str,
     /// The table, or the view it is read from.
     pub(crate) name: &'static str,
     /// Tells its entries from those of other kinds in the table.
@@ -69,7 +67,6 @@ pub(crate) struct Sources {
 impl Table {
     /// A table of nothing yet, for `..Table::EMPTY`.
     pub(crate) const EMPTY: Self = Self {
-        schema: "",
         name: "",
         only: "TRUE",
         columns: "",
@@ -117,14 +114,12 @@ impl Table {
         time: "timestamp",
         of_guild: Some(
             "guild_id = ? OR {key} IN
-                 (SELECT {entry} FROM {schema}snapshot_messages WHERE guild_id = ?)",
+                 (SELECT {entry} FROM snapshot_messages WHERE guild_id = ?)",
         ),
         of_user: Some("owner_id = ?"),
-        of_channel: Some(
-            "{key} IN (SELECT {entry} FROM {schema}snapshot_messages WHERE channel_id = ?)",
-        ),
+        of_channel: Some("{key} IN (SELECT {entry} FROM snapshot_messages WHERE channel_id = ?)"),
         of_message: Some(
-            "{key} IN (SELECT {entry} FROM {schema}snapshot_messages
+            "{key} IN (SELECT {entry} FROM snapshot_messages
                  WHERE channel_id = ?1 AND message_id {ids})",
         ),
         before: Some("timestamp < ? OR oldest < ?"),
@@ -141,7 +136,7 @@ impl Table {
         of_user: Some("owner_id = ?"),
         of_channel: Some("channel_id = ?"),
         of_message: Some(
-            "turn_id IN (SELECT turn_id FROM {schema}receipt_ids
+            "turn_id IN (SELECT turn_id FROM receipt_ids
                  WHERE channel_id = ?1 AND message_id {ids})",
         ),
         before: Some("at < ?"),
@@ -220,14 +215,13 @@ impl Table {
         let owned = owner.map_or(String::new(), |_| format!(" AND ({of_user})"));
         let key = self.key.join(" || ' ' || ");
         let Self {
-            schema,
             name,
             only,
             columns,
             ..
         } = self;
         let sql = format!(
-            "SELECT {columns}, {key} AS cursor FROM {schema}{name}
+            "SELECT {columns}, {key} AS cursor FROM {name}
              WHERE {only} AND {key} >= ?1{owned} ORDER BY {key} LIMIT ?2"
         );
         let first = match after {
@@ -251,7 +245,6 @@ impl Table {
     /// oldest and the newest.
     pub(crate) fn count(&self) -> String {
         let Self {
-            schema,
             name,
             only,
             bytes,
@@ -261,31 +254,27 @@ impl Table {
         format!(
             "SELECT count(*) AS entries, CAST(coalesce(sum({bytes}), 0) AS BIGINT) AS bytes,
                  min({time}) AS oldest, max({time}) AS newest
-             FROM {schema}{name} WHERE {only}"
+             FROM {name} WHERE {only}"
         )
     }
 
     /// Writes a list's entry: its key, then its value.
     pub(crate) fn put(&self) -> String {
-        upsert(
-            &format!("{}{}", self.schema, self.name),
-            self.key,
-            &[self.value],
-        )
+        upsert(self.name, self.key, &[self.value])
     }
 
-    /// Removes the entry with a key.
-    pub(crate) fn remove(&self) -> String {
+    /// The condition of the entry with a key.
+    pub(crate) fn of_key(&self) -> String {
         let columns = (1..).zip(self.key);
         let each: Vec<_> = columns
             .map(|(at, column)| format!("{column} = ?{at}"))
             .collect();
-        self.delete(&each.join(" AND "))
+        each.join(" AND ")
     }
 
     /// Removes the entries that fulfil a condition.
     pub(crate) fn delete(&self, which: &str) -> String {
-        format!("DELETE FROM {}{} WHERE {which}", self.schema, self.name)
+        format!("DELETE FROM {} WHERE {which}", self.name)
     }
 
     /// The condition of what a purge may concern by itself, with the values of
@@ -294,9 +283,7 @@ impl Table {
         let filled = |which: &str| {
             let key = self.key.first().copied().unwrap_or_default();
             let entry = self.sources.map_or("", |sources| sources.entry);
-            let which = which
-                .replace("{schema}", self.schema)
-                .replace("{ids}", self.ids);
+            let which = which.replace("{ids}", self.ids);
             which.replace("{key}", key).replace("{entry}", entry)
         };
         let first = |which: Option<&str>| Some(filled(&which?.replace('?', "?1")));
@@ -334,8 +321,7 @@ impl Table {
         };
         let key = self.key.first()?;
         Some(format!(
-            "{key} IN (SELECT {entry} FROM {}{table} WHERE {which})",
-            self.schema
+            "{key} IN (SELECT {entry} FROM {table} WHERE {which})"
         ))
     }
 
@@ -377,12 +363,12 @@ pub(crate) fn upsert(table: &str, key: &[&str], others: &[&str]) -> String {
 }
 
 /// The conditions of receipts that are too many or too old, each with its value ?1.
-pub(crate) fn receipts_beyond(schema: &str, limits: ReceiptLimits) -> [(String, Cell<'static>); 3] {
+pub(crate) fn receipts_beyond(limits: ReceiptLimits) -> [(String, Cell<'static>); 3] {
     let beyond = |of: &str, which: &str| {
         format!(
             "turn_id IN (SELECT turn_id FROM (SELECT turn_id, row_number() OVER (
                  PARTITION BY {of} ORDER BY at DESC, turn_id DESC) AS nth
-                 FROM {schema}receipts WHERE {which}) AS numbered WHERE nth > ?1)"
+                 FROM receipts WHERE {which}) AS numbered WHERE nth > ?1)"
         )
     };
     [

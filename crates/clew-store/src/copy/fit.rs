@@ -25,60 +25,42 @@ const OLDER: &str = "are beyond the newest 15 of their conversation";
 
 /// What the target can hold, and what was found that it cannot.
 pub(crate) struct Fit {
-    into: FitInto,
+    into: Capacity,
+    /// For files: what is held of each conversation.
+    conversations: HashMap<Scope, Newest>,
     losses: BTreeMap<(Kind, &'static str), u64>,
-}
-
-enum FitInto {
-    /// Holds everything.
-    Everything,
-    /// Holds everything except U+0000.
-    NoNul,
-    /// Holds lists, and the newest rows of the default agent's conversations.
-    NewestTurns(HashMap<Scope, Newest>),
 }
 
 impl Fit {
     pub(crate) fn into(store: &Store) -> Self {
-        let into = match store.capacity() {
-            Capacity::Everything => FitInto::Everything,
-            Capacity::NoNul => FitInto::NoNul,
-            Capacity::NewestTurns => FitInto::NewestTurns(HashMap::new()),
-        };
         Self {
-            into,
+            into: store.capacity(),
+            conversations: HashMap::new(),
             losses: BTreeMap::new(),
         }
     }
 
     /// Checks an entry; call for all before the first [`Self::fit`].
     pub(crate) fn see(&mut self, record: &Record) {
-        let lost = match &mut self.into {
-            FitInto::Everything => None,
-            FitInto::NoNul => has_nul(record).then_some(NUL),
-            FitInto::NewestTurns(conversations) => match (unfit(record), record) {
-                (None, Record::Message(row)) => {
-                    let newest = conversations.entry(row.scope).or_default();
-                    newest.add(row);
-                    None
-                }
-                (unfit, _) => unfit,
-            },
+        let lost = match self.into {
+            Capacity::Everything => None,
+            Capacity::NoNul => has_nul(record).then_some(NUL),
+            Capacity::NewestTurns => unfit(record),
         };
         if let Some(why) = lost {
             *self.losses.entry((record.kind(), why)).or_default() += 1;
+        } else if let (Capacity::NewestTurns, Record::Message(row)) = (self.into, record) {
+            self.conversations.entry(row.scope).or_default().add(row);
         }
     }
 
     /// What cannot be held unchanged, by kind and reason.
     pub(crate) fn losses(&self) -> BTreeMap<(Kind, &'static str), u64> {
         let mut losses = self.losses.clone();
-        if let FitInto::NewestTurns(conversations) = &self.into {
-            for newest in conversations.values() {
-                for (why, rows) in [(OLDER, newest.older), (ALIKE, newest.alike)] {
-                    if rows > 0 {
-                        *losses.entry((Kind::Messages, why)).or_default() += rows;
-                    }
+        for newest in self.conversations.values() {
+            for (why, rows) in [(OLDER, newest.older), (ALIKE, newest.alike)] {
+                if rows > 0 {
+                    *losses.entry((Kind::Messages, why)).or_default() += rows;
                 }
             }
         }
@@ -87,21 +69,14 @@ impl Fit {
 
     /// The entry as the target can hold it, if it can.
     pub(crate) fn fit(&mut self, record: Record) -> Option<Record> {
-        match &mut self.into {
-            FitInto::Everything => Some(record),
-            FitInto::NoNul => Some(if has_nul(&record) {
-                without_nul(record)
-            } else {
-                record
-            }),
-            FitInto::NewestTurns(_) if unfit(&record).is_some() => None,
-            FitInto::NewestTurns(conversations) => match &record {
-                Record::Message(row) => {
-                    let newest = conversations.get_mut(&row.scope)?;
-                    newest.take(row).then_some(record)
-                }
-                _ => Some(record),
-            },
+        match (self.into, &record) {
+            (Capacity::NoNul, _) if has_nul(&record) => Some(without_nul(record)),
+            (Capacity::NewestTurns, _) if unfit(&record).is_some() => None,
+            (Capacity::NewestTurns, Record::Message(row)) => {
+                let newest = self.conversations.get_mut(&row.scope)?;
+                newest.take(row).then_some(record)
+            }
+            _ => Some(record),
         }
     }
 }

@@ -3,17 +3,14 @@
 
 use std::time::Duration;
 
-use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
-use super::super::json::{
-    self, Fields, Form, NUMBER, Object, ROLE, SNAPSHOT_ID, SOURCES, TEXT, TIME, TURN, Written, id,
-    ids,
-};
+use super::super::json::{self, Field as _, Fields, Object};
 use super::super::{Error, FormError, TurnKey};
 use super::VERSION;
 use super::folder::Unread;
 use crate::append;
-use crate::model::{AgentName, Scope, SnapshotId, StoredMessage, StoredRole};
+use crate::model::{AgentName, Scope, StoredMessage, StoredRole};
 use clew_context::model::{ChannelId, TurnId, UnixMillis};
 
 /// Most messages in a file.
@@ -125,9 +122,9 @@ impl Conversation {
     pub(super) fn read(scope: Scope, text: &[u8]) -> Result<Self, Unread> {
         let mut fields = Fields::parse(text)?;
         super::check_version(&fields)?;
-        let created = fields.need("createdAt", TIME)?;
+        let created = fields.need("createdAt")?;
         let end = end_of_life(created);
-        let expires = fields.maybe("expiresAt", TIME)?.unwrap_or(end);
+        let expires = fields.maybe("expiresAt")?.unwrap_or(end);
         let mut rows = Vec::new();
         for message in fields.objects("messages")? {
             let row = read_message(scope, &message, rows.last())?;
@@ -136,13 +133,10 @@ impl Conversation {
         let highest = rows.iter().map(|row: &StoredMessage| row.ordinal).max();
         Ok(Self {
             created,
-            updated: fields.maybe("lastUpdated", TIME)?.unwrap_or(created),
+            updated: fields.maybe("lastUpdated")?.unwrap_or(created),
             expires: expires.min(end),
-            cleared: fields.maybe("clearedAt", TIME)?,
-            last_ordinal: fields
-                .maybe("lastTurn", NUMBER)?
-                .max(highest)
-                .unwrap_or_default(),
+            cleared: fields.maybe("clearedAt")?,
+            last_ordinal: fields.maybe("lastTurn")?.max(highest).unwrap_or_default(),
             rows,
         })
     }
@@ -164,43 +158,47 @@ fn end_of_life(created: UnixMillis) -> UnixMillis {
     UnixMillis(created.0.saturating_add(lifetime))
 }
 
-impl Form for Conversation {
-    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
+impl Serialize for Conversation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = Object::new(serializer)?;
         object.field("version", VERSION)?;
         object.field("createdAt", self.created.0)?;
         object.field("lastUpdated", self.updated.0)?;
         object.field("expiresAt", self.expires.0)?;
-        object.maybe("clearedAt", self.cleared.map(|at| at.0))?;
+        if let Some(cleared) = self.cleared {
+            object.field("clearedAt", cleared.0)?;
+        }
         object.field("lastTurn", self.last_ordinal)?;
-        let rows: Vec<FileRow<'_>> = self.rows.iter().map(FileRow).collect();
-        let rows: Vec<_> = rows.iter().map(Written).collect();
-        object.field("messages", rows)
+        object.field(
+            "messages",
+            self.rows.iter().map(FileRow).collect::<Vec<_>>(),
+        )?;
+        object.end()
     }
 }
 
 /// A row as it stands in its conversation's file.
 struct FileRow<'a>(&'a StoredMessage);
 
-impl Form for FileRow<'_> {
-    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
-        let Self(row) = self;
-        object.field("role", row.role.as_str())?;
-        object.field("content", &row.content)?;
+impl Serialize for FileRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (Self(row), mut object) = (self, Object::new(serializer)?);
+        row.role.put("role", &mut object)?;
+        row.content.put("content", &mut object)?;
         object.field("timestamp", row.timestamp.0)?;
-        object.maybe("messageId", row.message)?;
+        row.message.put("messageId", &mut object)?;
         object.list("partIds", &row.parts)?;
-        object.field("turnId", row.turn.to_string())?;
+        row.turn.put("turnId", &mut object)?;
         object.field("turn", row.ordinal)?;
-        object.maybe("authorName", row.author_name.as_ref())?;
-        object.maybe("targetId", row.target)?;
+        row.author_name.put("authorName", &mut object)?;
+        row.target.put("targetId", &mut object)?;
         // The path of direct messages does not contain it.
         let is_direct = matches!(row.scope, Scope::Direct(_));
-        object.maybe("channelId", is_direct.then_some(row.channel))?;
-        object.maybe(
-            "restoredFrom",
-            row.restored_from.as_ref().map(SnapshotId::as_str),
-        )?;
-        object.list("sources", &row.sources)
+        let channel = is_direct.then_some(row.channel);
+        channel.put("channelId", &mut object)?;
+        row.restored_from.put("restoredFrom", &mut object)?;
+        object.list("sources", &row.sources)?;
+        object.end()
     }
 }
 
@@ -211,8 +209,8 @@ fn read_message(
     fields: &Fields,
     before: Option<&StoredMessage>,
 ) -> Result<StoredMessage, FormError> {
-    let role = fields.need("role", ROLE)?;
-    let timestamp = fields.need("timestamp", TIME)?;
+    let role = fields.need("role")?;
+    let timestamp: UnixMillis = fields.need("timestamp")?;
     let owner = scope.owner().ok_or_else(|| FormError::Unfit {
         field: "the name of the file".to_owned(),
         expected: "a user's id",
@@ -224,7 +222,7 @@ fn read_message(
         // Earlier programs stored no channel. It only serves to find messages
         // by id, and they stored no ids either.
         Scope::User(user) | Scope::Direct(user) => {
-            let channel = fields.maybe("channelId", id())?;
+            let channel = fields.maybe("channelId")?;
             (None, channel.unwrap_or(ChannelId::new(user.get())))
         }
     };
@@ -238,25 +236,25 @@ fn read_message(
     Ok(StoredMessage {
         scope,
         agent: fields
-            .maybe("agent", json::agent())?
+            .maybe("agent")?
             .unwrap_or_else(AgentName::default_agent),
-        turn: fields.maybe("turnId", TURN)?.unwrap_or(turn),
+        turn: fields.maybe("turnId")?.unwrap_or(turn),
         ordinal: fields
-            .maybe("turn", NUMBER)?
+            .maybe("turn")?
             .unwrap_or(going_on.map_or(next, |before| before.ordinal)),
         role,
         guild,
         channel,
         owner,
-        author_name: fields.maybe("authorName", TEXT)?,
-        content: fields.need("content", TEXT)?,
+        author_name: fields.maybe("authorName")?,
+        content: fields.need("content")?,
         tool_calls: None,
         tool_call_id: None,
         timestamp,
-        message: fields.maybe("messageId", id())?,
-        parts: fields.maybe("partIds", ids())?.unwrap_or_default(),
-        target: fields.maybe("targetId", id())?,
-        restored_from: fields.maybe("restoredFrom", SNAPSHOT_ID)?,
-        sources: fields.maybe("sources", SOURCES)?.unwrap_or_default(),
+        message: fields.maybe("messageId")?,
+        parts: fields.maybe("partIds")?.unwrap_or_default(),
+        target: fields.maybe("targetId")?,
+        restored_from: fields.maybe("restoredFrom")?,
+        sources: fields.maybe("sources")?.unwrap_or_default(),
     })
 }

@@ -30,10 +30,8 @@ impl StoreFolder {
     }
 
     pub(super) fn append_early(&self, turn: &[StoredMessage]) -> Result<(), Error> {
-        let first = append::first_of(turn).map_err(|why| Error::Database {
-            operation: "store an early turn",
-            source: why.into(),
-        })?;
+        let first = append::first_of(turn);
+        let first = first.map_err(|why| Error::database("store an early turn", why))?;
         turn.iter().try_for_each(check)?;
         let path = self.early_file(&TurnKey::of(first))?;
         let before = self.early_turn(&path)?;
@@ -63,8 +61,12 @@ impl StoreFolder {
 
     /// The early rows of a turn, in order.
     pub(super) fn early_turn(&self, path: &Path) -> Result<Vec<StoredMessage>, Error> {
-        let entries = self.entries(path)?.into_iter();
-        Ok(entries.filter_map(Record::into_message).collect())
+        let entries = self.entries(path)?;
+        Ok(entries
+            .iter()
+            .filter_map(Record::message)
+            .cloned()
+            .collect())
     }
 
     /// Forgets the early rows of a turn that is stored by now. If they come back after

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::super::json::Fields;
-use super::super::{Error, FormError, Kind, Purge, Reach, Record, RecordKey, disk, rank};
+use super::super::{Error, Kind, Purge, Reach, Record, RecordKey, disk, rank};
 use super::folder::{StoreFolder, Unread, ids_in};
 use super::{VERSION, check_agent};
 use crate::model::{AgentName, ClearKey, Fact, FactId, MAX_MATCHED, Subject};
@@ -344,12 +344,7 @@ fn files_in<T: std::str::FromStr + Ord + ToString>(folder: &Path) -> Result<Vec<
 fn parse(text: &[u8]) -> Result<Vec<Record>, Unread> {
     let mut fields = Fields::parse(text)?;
     super::check_version(&fields)?;
-    let entries = fields.objects("entries")?;
-    let read: Result<_, FormError> = entries
-        .into_iter()
-        .map(|mut entry| Record::from_fields(&mut entry))
-        .collect();
-    Ok(read?)
+    Ok(fields.forms("entries")?)
 }
 
 /// A file of entries.

@@ -203,16 +203,8 @@ impl StoreFolder {
         let place = || self.original(path).display().to_string();
         match parse(&text) {
             Ok(read) => Ok(Some(read)),
-            Err(Unread::Newer(found)) => Err(Error::Newer {
-                place: place(),
-                found,
-                known: super::VERSION,
-            }),
-            Err(Unread::Form(error)) => Err(Error::Corrupt {
-                operation: "read",
-                place: place(),
-                source: Some(error.into()),
-            }),
+            Err(Unread::Newer(found)) => Err(Error::newer(&place(), found, super::VERSION)),
+            Err(Unread::Form(error)) => Err(Error::corrupt("read", place(), error)),
         }
     }
 

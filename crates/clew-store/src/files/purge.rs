@@ -95,12 +95,11 @@ impl StoreFolder {
         held.extend(sources.filter_map(|source| Some((source.channel, source.message?))));
         for kind in [Kind::UserFacts, Kind::ServerFacts] {
             for path in self.linked_files(kind, channel) {
-                let facts = self.entries(&path)?.into_iter();
-                held.extend(
-                    facts
-                        .filter_map(Record::into_fact)
-                        .filter_map(|fact| fact.link),
-                );
+                for entry in self.entries(&path)? {
+                    if let Record::Fact(fact) = entry {
+                        held.extend(fact.link);
+                    }
+                }
             }
         }
         let here = held.into_iter().filter(|(of, _)| *of == channel);

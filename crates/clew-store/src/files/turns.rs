@@ -18,10 +18,8 @@ use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, UnixMill
 
 impl StoreFolder {
     pub(super) fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error> {
-        let first = append::first_of(turn).map_err(|why| Error::Database {
-            operation: "append a turn",
-            source: why.into(),
-        })?;
+        let first = append::first_of(turn);
+        let first = first.map_err(|why| Error::database("append a turn", why))?;
         turn.iter().try_for_each(check)?;
         let now = (self.clock)();
         let cleared = self.cleared_at(&first.agent, first.guild, first.owner)?;
@@ -158,7 +156,10 @@ impl StoreFolder {
         })?;
         for path in self.early_files()? {
             edited += self.change(&path, |entries| {
-                let rows = entries.iter_mut().filter_map(Record::message_mut);
+                let rows = entries.iter_mut().filter_map(|entry| match entry {
+                    Record::Message(row) => Some(row),
+                    _ => None,
+                });
                 edit_rows(rows, channel, message, text)
             })?;
         }

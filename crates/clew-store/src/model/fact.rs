@@ -120,6 +120,15 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Its word in stores and exports.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Guild(_) => "guild",
+            Self::Everywhere => "everywhere",
+        }
+    }
+
     /// The server of which it is; none if it is of none.
     pub const fn guild(self) -> Option<GuildId> {
         match self {

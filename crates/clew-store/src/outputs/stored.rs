@@ -252,9 +252,5 @@ impl<R> OutputForm<R> {
 }
 
 fn corrupt(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::Corrupt {
-        operation: "read an output",
-        place: path.display().to_string(),
-        source: Some(source.into()),
-    }
+    Error::corrupt("read an output", path.display(), source)
 }

@@ -88,8 +88,8 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
             move |client, _| {
                 let place = place.clone();
                 Box::pin(async move {
-                    let limits = client.batch_execute(&limits()).await;
-                    limits.map_err(HookError::Backend)?;
+                    let settings = client.batch_execute(&settings()).await;
+                    settings.map_err(HookError::Backend)?;
                     match used {
                         OpenFor::Alone => hold::take(client, number, &place).await,
                         OpenFor::Look => Ok(()),
@@ -119,7 +119,9 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
         Err(error) if hold::refusal(&error).is_some() => {
             return Err(Failure::Pool(error).during("open the store"));
         }
-        Err(error) if is_passing_pool(&error) => return Err(not_ready(place, pool_said(&error))),
+        Err(error) if is_passing_pool(&error) => {
+            return Err(Error::not_ready(place, pool_said(&error)));
+        }
         Err(error) => {
             return Err(Error::unopened(
                 place,
@@ -172,13 +174,6 @@ pub(super) async fn stands_above(client: &Object) -> Outcome<bool> {
         .unwrap_or_default())
 }
 
-fn not_ready(place: &str, said: String) -> Error {
-    Error::NotReady {
-        place: place.to_owned(),
-        source: said.into(),
-    }
-}
-
 /// Turns a failure during startup into an error of opening.
 pub(super) fn at_start(failure: Failure, place: &str) -> Error {
     match failure.during("bring the tables up to date") {
@@ -186,10 +181,7 @@ pub(super) fn at_start(failure: Failure, place: &str) -> Error {
         | Error::Corrupt { .. }
         | Error::Open { .. }
         | Error::Held { .. }) => said,
-        Error::Unavailable { source, .. } => Error::NotReady {
-            place: place.to_owned(),
-            source,
-        },
+        Error::Unavailable { source, .. } => Error::not_ready(place, source),
         other => {
             let remedy = "the role needs a schema `clew` of its own, or the right to create it";
             Error::unopened(place, remedy, Some(other.into()))
@@ -216,10 +208,10 @@ fn remedy(error: &PoolError) -> &'static str {
     }
 }
 
-/// Limits that the server enforces per connection.
-fn limits() -> String {
+/// Where a connection finds our tables, and the limits that the server enforces on it.
+fn settings() -> String {
     format!(
-        "SET statement_timeout = {}; SET lock_timeout = {}; \
+        "SET search_path = clew; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}",
         STATEMENT_TIMEOUT.as_millis(),
         LOCK_TIMEOUT.as_millis(),

@@ -1,10 +1,9 @@
 //! Facts about users and servers.
 
-use super::session::{Call, Outcome, Parameters, ids, rows, see, touched};
-use super::tables::FACT;
-use super::values::{PostgresRow, borrowed, dollars, limit, text};
-use crate::columns::{self, Cell, FACT_REST, guild_key};
-use crate::model::{Fact, FactId, MAX_FACT_BYTES, Subject};
+use super::session::{Call, Outcome};
+use crate::columns::{self, Cell, FACT_REST};
+use crate::model::{Fact, FactId, Subject};
+use crate::sql::{Database as _, See, ids};
 use crate::table::upsert;
 use clew_context::model::GuildId;
 
@@ -23,32 +22,14 @@ WITH wanted AS (
         '''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | '
     )::tsquery AS query
     FROM (
-        SELECT lexeme FROM unnest(tsvector_to_array(to_tsvector('simple', $2))) AS lexeme
-        LIMIT $4
+        SELECT lexeme FROM unnest(tsvector_to_array(to_tsvector('simple', ?2))) AS lexeme
+        LIMIT ?4
     ) AS lexemes
 )
-SELECT id FROM clew.facts, wanted
-WHERE server_id = $1 AND words @@ query
+SELECT id FROM facts, wanted
+WHERE server_id = ?1 AND words @@ query
 ORDER BY ts_rank(words, query, 1) DESC, last_used DESC, id
-LIMIT $3";
-
-/// See [`super::super::Backend::facts`].
-pub(super) async fn facts(call: &Call<'_>, subject: Subject, most: usize) -> Outcome<Vec<Fact>> {
-    let (column, id) = match subject {
-        Subject::User(user) => ("user_id", user.get()),
-        Subject::Server(guild) => ("server_id", guild.get()),
-    };
-    see(call, subject).await?;
-    let sql = format!(
-        "SELECT {FACT} FROM clew.facts
-         WHERE {column} = $1 AND octet_length(text) <= {MAX_FACT_BYTES}
-         ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT $2"
-    );
-    let found = rows(call, &sql, &[&id.cast_signed(), &limit(most)]).await?;
-    let found = found.iter().map(|row| PostgresRow::of("facts", row));
-    let found: Outcome<_> = found.map(|row| columns::fact(&row)).collect();
-    Ok(Fact::most_useful(found?, most))
-}
+LIMIT ?3";
 
 /// Writes a fact, which the transaction must see.
 pub(super) async fn put(call: &Call<'_>, fact: &Fact) -> Outcome<()> {
@@ -64,8 +45,8 @@ pub(super) async fn put(call: &Call<'_>, fact: &Fact) -> Outcome<()> {
     ];
     values.extend(columns::fact_rest(fact));
     let others = ["user_id", "server_id", "text"];
-    let sql = upsert("clew.facts", &["id"], &[&others[..], &FACT_REST].concat());
-    touched(call, &dollars(&sql), &borrowed(&values)).await?;
+    let sql = upsert("facts", &["id"], &[&others[..], &FACT_REST].concat());
+    call.run(&sql, &values).await?;
     Ok(())
 }
 
@@ -76,9 +57,12 @@ pub(super) async fn matching_facts(
     words: &str,
     most: usize,
 ) -> Outcome<Vec<FactId>> {
-    see(call, Subject::Server(guild)).await?;
-    let words = text(&words[..words.floor_char_boundary(MOST_WORDS)]);
-    let (guild, most) = (guild_key(Some(guild)), limit(most));
-    let parameters: Parameters<'_> = &[&guild, &words, &most, &MOST_LEXEMES];
-    ids(call, MATCHING, parameters, FactId).await
+    let values = [
+        Cell::id(guild.get()),
+        Cell::text(&words[..words.floor_char_boundary(MOST_WORDS)]),
+        Cell::limit(most),
+        Cell::Number(MOST_LEXEMES),
+    ];
+    let see = See::About(Subject::Server(guild));
+    ids(call, see, MATCHING, &values, FactId).await
 }

@@ -8,8 +8,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use deadpool_postgres::{ClientWrapper, HookError, Pool, PoolError};
 
 use super::super::Error;
-use super::session::{Call, Outcome, ids, touched};
-use clew_context::model::ApplicationId;
 
 /// First key of these locks: an arbitrary number that spells "clew". The second
 /// is the process's number.
@@ -88,21 +86,4 @@ pub(super) fn refusal(error: &PoolError) -> Option<Error> {
         place: place.to_owned(),
         holder: holder.to_owned(),
     })
-}
-
-/// See [`Backend::claim`](crate::Backend::claim).
-pub(super) async fn claim(call: &Call<'_>, application: ApplicationId) -> Outcome<()> {
-    let asked = application.get().cast_signed();
-    let sql = "INSERT INTO clew.owner (application_id) \
-         SELECT $1 WHERE NOT EXISTS (SELECT FROM clew.owner)";
-    touched(call, sql, &[&asked]).await?;
-    let owners = ids(
-        call,
-        "SELECT application_id FROM clew.owner",
-        &[],
-        ApplicationId::new,
-    )
-    .await?;
-    let owner = owners.first().copied().unwrap_or(application);
-    Ok(Error::unless_owned(call.place, owner, application)?)
 }

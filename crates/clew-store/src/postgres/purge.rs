@@ -5,31 +5,15 @@
 //! messages (see [`tidying`](super::tidying)).
 
 use super::super::{Kind, Purge, Purged};
-use super::session::{Call, Outcome, touched, write_all};
-use super::tables::{COUNTERS, table};
-use super::values::{borrowed, dollars};
-use super::{early, snapshots};
-use crate::snapshots::SnapshotRest;
-use crate::table::Table;
+use super::early;
+use super::session::{Call, Outcome, write_all};
+use crate::sql;
 
 /// Purges all kinds, in the caller's transaction.
 pub(super) async fn purge(call: &Call<'_>, purge: &Purge) -> Outcome<Purged> {
     write_all(call).await?;
-    let mut purged = Purged::default();
-    for kind in Kind::ALL {
-        let Some(table) = table(kind) else { continue };
-        if kind == Kind::Snapshots {
-            purged.add(kind, purge_snapshots(call, purge).await?);
-            continue;
-        }
-        for which in table.purged(kind, purge) {
-            purged.add(kind, delete(call, &table, &which, purge).await?);
-        }
-    }
+    let mut purged = sql::purge(call, purge).await?;
     purged.add(Kind::Messages, early::purge(call, purge).await?);
-    if let Some(which) = COUNTERS.reached(purge) {
-        delete(call, &COUNTERS, &which, purge).await?;
-    }
     Ok(purged)
 }
 
@@ -39,32 +23,4 @@ pub(super) const fn is_thorough(purge: &Purge) -> bool {
         Purge::Messages { .. } | Purge::Edited { .. } | Purge::Channel(_) => false,
         Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) | Purge::Before(_) => true,
     }
-}
-
-async fn delete(call: &Call<'_>, table: &Table, which: &str, purge: &Purge) -> Outcome<u64> {
-    let sql = dollars(&table.delete(which));
-    touched(call, &sql, &borrowed(&purge.cells())).await
-}
-
-/// Returns how many snapshots were removed or rewritten.
-async fn purge_snapshots(call: &Call<'_>, purge: &Purge) -> Outcome<u64> {
-    let Some(which) = table(Kind::Snapshots).and_then(|table| table.concerned(purge)) else {
-        return Ok(0);
-    };
-    let which = dollars(&format!("WHERE {which} FOR UPDATE"));
-    let mut gone = 0;
-    for info in snapshots::select(call, &which, &borrowed(&purge.cells())).await? {
-        let rest = if purge.takes_whole(&info) {
-            SnapshotRest::Gone
-        } else {
-            SnapshotRest::after(purge, snapshots::read(call, info.clone()).await?)?
-        };
-        match rest {
-            SnapshotRest::Same => continue,
-            SnapshotRest::Less(rest) => snapshots::rewrite(call, &rest).await?,
-            SnapshotRest::Gone => snapshots::remove(call, info).await?,
-        }
-        gone += 1;
-    }
-    Ok(gone)
 }

@@ -100,12 +100,7 @@ fn refuse_newer(found: u32, place: &str) -> Outcome<()> {
     if found <= KNOWN {
         return Ok(());
     }
-    Err(Error::Newer {
-        place: place.to_owned(),
-        found,
-        known: KNOWN,
-    }
-    .into())
+    Err(Error::newer(place, found, KNOWN).into())
 }
 
 async fn read_version(transaction: &Transaction<'_>) -> Outcome<u32> {

@@ -8,15 +8,17 @@ use deadpool_postgres::{HookError, Object, PoolError, Transaction};
 use futures_util::future;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{FromSql, ToSql};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
 use super::super::{Error, SnapshotFiles};
-use super::hold;
-use crate::model::{Scope, Subject};
+use super::values::{PostgresRow, borrowed, dollars};
+use super::{facts, hold, messages, receipts, snapshots};
+use crate::columns::Cell;
+use crate::model::{ContextSnapshot, Fact, Scope, StoredMessage, StoredReceipt, Subject};
+use crate::sql::{Database, Placed, See};
+use crate::table::Table;
 
-/// A statement's parameters.
-pub(super) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) type Outcome<T> = Result<T, Failure>;
 
 /// How long a turn waits for a call. Longer than [`STATEMENT_TIMEOUT`], so that
@@ -77,6 +79,12 @@ impl From<PoolError> for Failure {
     }
 }
 
+impl From<&'static str> for Failure {
+    fn from(why: &'static str) -> Self {
+        Self::Refused(why)
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Store(error)
@@ -87,31 +95,15 @@ impl Failure {
     /// Turns it into the error of an operation.
     pub(super) fn during(self, operation: &'static str) -> Error {
         match self {
-            Self::Database(error) if is_passing(&error) => Error::Unavailable {
-                operation,
-                source: said(&error).into(),
-            },
-            Self::Database(error) => Error::Database {
-                operation,
-                source: said(&error).into(),
-            },
-            Self::Pool(error) => hold::refusal(&error).unwrap_or_else(|| Error::Unavailable {
-                operation,
-                source: pool_said(&error).into(),
-            }),
-            Self::Slow => Error::Unavailable {
-                operation,
-                source: "no answer in time".into(),
-            },
-            Self::Unreadable { place, source } => Error::Corrupt {
-                operation,
-                place,
-                source: Some(source),
-            },
-            Self::Refused(why) => Error::Database {
-                operation,
-                source: why.into(),
-            },
+            Self::Database(error) if is_passing(&error) => {
+                Error::unavailable(operation, said(&error))
+            }
+            Self::Database(error) => Error::database(operation, said(&error)),
+            Self::Pool(error) => hold::refusal(&error)
+                .unwrap_or_else(|| Error::unavailable(operation, pool_said(&error))),
+            Self::Slow => Error::unavailable(operation, "no answer in time"),
+            Self::Unreadable { place, source } => Error::corrupt(operation, place, source),
+            Self::Refused(why) => Error::database(operation, why),
             Self::Store(error) => error,
         }
     }
@@ -237,100 +229,124 @@ pub(super) struct Call<'a> {
     pub(super) place: &'a str,
 }
 
+impl Database for Call<'_> {
+    type Fault = Failure;
+    type Row<'a> = PostgresRow<'a>;
+
+    async fn all<T>(
+        &self,
+        what: See,
+        table: &'static str,
+        sql: &str,
+        values: &[Cell<'_>],
+        mut read: impl FnMut(&PostgresRow<'_>) -> Outcome<T>,
+    ) -> Outcome<Vec<T>> {
+        let found = seen_rows(&self.transaction, what, sql, values).await?;
+        let found = found.iter().map(|row| PostgresRow::of(table, row));
+        found.map(|row| read(&row)).collect()
+    }
+
+    async fn run(&self, sql: &str, values: &[Cell<'_>]) -> Outcome<u64> {
+        let statement = self.transaction.prepare_cached(&dollars(sql)).await?;
+        let values = borrowed(values);
+        Ok(self.transaction.execute(&statement, &values).await?)
+    }
+
+    fn place(&self) -> &str {
+        self.place
+    }
+
+    fn readable(&self, row: Outcome<StoredMessage>) -> Outcome<Option<StoredMessage>> {
+        let row = row.map_err(|failure| {
+            let error = failure.during("read a conversation");
+            tracing::error!(%error, "a row cannot be read: left out");
+        });
+        Ok(row.ok())
+    }
+
+    async fn see(&self, what: See) -> Outcome<()> {
+        if let Some((sql, value)) = seeing(what) {
+            self.run(sql, &[Cell::Text(value.into())]).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_where(&self, table: &Table, which: &str, values: &[Cell<'_>]) -> Outcome<u64> {
+        self.run(&table.delete(which), values).await
+    }
+
+    async fn insert_rows(&self, placed: &[Placed<'_>]) -> Outcome<()> {
+        messages::insert_rows(self, placed).await
+    }
+
+    async fn put_fact(&self, fact: &Fact) -> Outcome<()> {
+        facts::put(self, fact).await
+    }
+
+    async fn put_receipt(&self, receipt: &StoredReceipt) -> Outcome<()> {
+        receipts::put(self, receipt).await
+    }
+
+    async fn put_snapshot(&self, snapshot: &ContextSnapshot) -> Outcome<()> {
+        snapshots::put_row(self, snapshot).await
+    }
+
+    async fn at_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SnapshotFiles) -> Result<T, Error> + Send + 'static,
+    ) -> Outcome<T> {
+        snapshots::at_files(self.files, work).await
+    }
+}
+
 impl Call<'_> {
     pub(super) async fn commit(self) -> Outcome<()> {
         Ok(self.transaction.commit().await?)
     }
 }
 
-/// The rows of a statement, which is prepared once per connection.
-pub(super) async fn rows(
-    call: &Call<'_>,
+/// Rows of what has to be seen. The statement that makes it visible and the one that reads it are
+/// sent together.
+async fn seen_rows(
+    transaction: &Transaction<'_>,
+    what: See,
     sql: &str,
-    parameters: Parameters<'_>,
+    values: &[Cell<'_>],
 ) -> Outcome<Vec<Row>> {
-    let statement = call.transaction.prepare_cached(sql).await?;
-    Ok(call.transaction.query(&statement, parameters).await?)
-}
-
-/// The first column of the first row, if there is one.
-pub(super) async fn first<T: for<'a> FromSql<'a>>(
-    call: &Call<'_>,
-    sql: &str,
-    parameters: Parameters<'_>,
-) -> Outcome<Option<T>> {
-    let found = rows(call, sql, parameters).await?;
-    Ok(found.first().map(|row| row.try_get(0)).transpose()?)
-}
-
-/// The ids in the first column.
-pub(super) async fn ids<T>(
-    call: &Call<'_>,
-    sql: &str,
-    parameters: Parameters<'_>,
-    make: impl Fn(u64) -> T,
-) -> Outcome<Vec<T>> {
-    let found = rows(call, sql, parameters).await?;
-    let ids = found.iter().map(|row| row.try_get::<_, i64>(0));
-    ids.map(|id| Ok(make(id?.cast_unsigned()))).collect()
-}
-
-/// How many rows a statement affected.
-pub(super) async fn touched(
-    call: &Call<'_>,
-    sql: &str,
-    parameters: Parameters<'_>,
-) -> Outcome<u64> {
-    let statement = call.transaction.prepare_cached(sql).await?;
-    Ok(call.transaction.execute(&statement, parameters).await?)
-}
-
-/// Rows of one conversation. The statement that makes it visible and the one
-/// that reads it are sent together.
-pub(super) async fn scoped_rows(
-    call: &Call<'_>,
-    scope: Scope,
-    sql: &str,
-    parameters: Parameters<'_>,
-) -> Outcome<Vec<Row>> {
-    let see = call.transaction.prepare_cached(SEE_SCOPE).await?;
-    let statement = call.transaction.prepare_cached(sql).await?;
-    let scope = scope.to_string();
-    let see_parameters: Parameters<'_> = &[&scope];
-    let seen = call.transaction.query(&see, see_parameters);
+    let statement = transaction.prepare_cached(&dollars(sql)).await?;
+    let values = borrowed(values);
+    let found = transaction.query(&statement, &values);
+    let Some((see, seen)) = seeing(what) else {
+        return Ok(found.await?);
+    };
+    let see = transaction.prepare_cached(see).await?;
+    let seen: [&(dyn ToSql + Sync); 1] = [&seen];
     // Polled in this order, hence sent in this order.
-    let (_, rows) = future::try_join(seen, call.transaction.query(&statement, parameters)).await?;
-    Ok(rows)
+    let (_, found) = future::try_join(transaction.query(&see, &seen), found).await?;
+    Ok(found)
+}
+
+/// The statement that makes something visible until the transaction ends, and its parameter.
+fn seeing(what: See) -> Option<(&'static str, String)> {
+    Some(match what {
+        See::Lists => return None,
+        See::Scope(scope) => (SEE_SCOPE, scope.to_string()),
+        See::About(Subject::User(user)) => (SEE_USER, user.to_string()),
+        See::About(Subject::Server(guild)) => (SEE_SERVER, guild.to_string()),
+        See::All => (SEE_ALL, LONG_PATIENCE.as_millis().to_string()),
+    })
 }
 
 /// From here on the transaction reads and writes one conversation.
 pub(super) async fn write_scope(call: &Call<'_>, scope: Scope) -> Outcome<()> {
-    let scope = scope.to_string();
-    rows(call, WRITE_SCOPE, &[&scope, &WRITERS_LOCK]).await?;
-    Ok(())
-}
-
-/// From here on the transaction also reads and writes the facts about a user,
-/// with their snapshots, or those about a server.
-pub(super) async fn see(call: &Call<'_>, subject: Subject) -> Outcome<()> {
-    let (sql, id) = match subject {
-        Subject::User(user) => (SEE_USER, user.to_string()),
-        Subject::Server(guild) => (SEE_SERVER, guild.to_string()),
-    };
-    rows(call, sql, &[&id]).await?;
-    Ok(())
-}
-
-/// From here on the transaction reads everything.
-pub(super) async fn see_all(call: &Call<'_>) -> Outcome<()> {
-    let timeout = LONG_PATIENCE.as_millis().to_string();
-    rows(call, SEE_ALL, &[&timeout]).await?;
+    let values = [Cell::scope(scope), Cell::Number(WRITERS_LOCK)];
+    call.run(WRITE_SCOPE, &values).await?;
     Ok(())
 }
 
 /// From here on the transaction reads and writes everything, exclusively.
 pub(super) async fn write_all(call: &Call<'_>) -> Outcome<()> {
-    see_all(call).await?;
-    rows(call, WRITE_ALL, &[&WRITERS_LOCK]).await?;
+    call.see(See::All).await?;
+    call.run(WRITE_ALL, &[Cell::Number(WRITERS_LOCK)]).await?;
     Ok(())
 }

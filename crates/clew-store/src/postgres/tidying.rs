@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::session::{Call, Outcome, rows};
+use super::session::{Call, Outcome};
+use super::values::PostgresRow;
+use crate::columns::Columns as _;
+use crate::sql::{Database as _, See};
 
 /// After a vacuum, pause for this many times its duration.
 const REST: u32 = 20;
@@ -39,17 +42,15 @@ impl Tidying {
 
 /// Tables with texts that have dead rows, as far as the server knows.
 pub(super) async fn dirty(call: &Call<'_>) -> Outcome<Vec<&'static str>> {
-    let mut dirty = Vec::new();
-    for row in rows(call, DIRTY, &[]).await? {
-        let name: String = row.try_get(0)?;
-        dirty.extend(TABLES.iter().filter(|table| **table == name));
-    }
-    Ok(dirty)
+    let read = |row: &PostgresRow<'_>| row.whole("relname");
+    let dirty = call.all(See::Lists, "", DIRTY, &[], read).await?;
+    let is_dirty = |table: &&str| dirty.iter().any(|name| name == table);
+    Ok(TABLES.into_iter().filter(is_dirty).collect())
 }
 
 /// Cleans indexes too, since those of facts hold words. Does not truncate,
 /// which would briefly lock others out, and skips locked tables until next
 /// time.
 pub(super) fn vacuum(table: &str) -> String {
-    format!("VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF, SKIP_LOCKED) clew.{table}")
+    format!("VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF, SKIP_LOCKED) {table}")
 }

@@ -8,8 +8,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use super::session::{Failure, Outcome};
-use crate::columns::{self, Cell, Columns};
-use clew_context::model::{ContentSource, UnixMillis};
+use crate::columns::{Cell, Columns};
+use clew_context::model::UnixMillis;
 
 /// PostgreSQL counts microseconds from 1 January 2000.
 const EPOCH_MS: i64 = 946_684_800_000;
@@ -57,16 +57,6 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
-}
-
-/// As [`text`], if there is a text.
-pub(super) fn maybe_text(maybe: Option<&String>) -> Option<Cow<'_, str>> {
-    maybe.map(|value| text(value))
-}
-
-/// A row limit for SQL.
-pub(super) fn limit(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 /// A statement with PostgreSQL's way to write parameters.
@@ -151,38 +141,4 @@ impl ToSql for Cell<'_> {
 pub(super) fn borrowed<'a>(cells: &'a [Cell<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
     let cells = cells.iter();
     cells.map(|cell| -> &(dyn ToSql + Sync) { cell }).collect()
-}
-
-/// Sources as arrays, one for each of their columns.
-#[derive(Default)]
-pub(super) struct SourceIds {
-    guilds: Vec<Option<i64>>,
-    channels: Vec<i64>,
-    messages: Vec<Option<i64>>,
-    authors: Vec<Option<i64>>,
-}
-
-impl SourceIds {
-    pub(super) fn of<'a>(sources: impl IntoIterator<Item = &'a ContentSource>) -> Self {
-        let mut ids = Self::default();
-        for source in sources {
-            let (guild, channel, message, author) = columns::source_ids(source);
-            ids.guilds.push(guild);
-            ids.channels.push(channel);
-            ids.messages.push(message);
-            ids.authors.push(author);
-        }
-        ids
-    }
-
-    /// As parameters, after the key of the entry that was made from them.
-    pub(super) fn after<'a>(&'a self, key: &'a (dyn ToSql + Sync)) -> [&'a (dyn ToSql + Sync); 5] {
-        [
-            key,
-            &self.guilds,
-            &self.channels,
-            &self.messages,
-            &self.authors,
-        ]
-    }
 }

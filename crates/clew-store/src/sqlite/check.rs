@@ -51,10 +51,7 @@ impl Session {
         };
         let found = thread::scope(|scope| {
             let watching = thread::Builder::new().spawn_scoped(scope, watch);
-            watching.map_err(|source| Error::Unavailable {
-                operation: "check the store",
-                source: source.into(),
-            })?;
+            watching.map_err(|error| Error::unavailable("check the store", error))?;
             let found = self.check_whole();
             drop(done);
             found

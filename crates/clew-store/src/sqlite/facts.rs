@@ -1,14 +1,15 @@
 //! Facts about users and servers, and searching those of a server.
 
-use rusqlite::{Params, params_from_iter};
+use rusqlite::params_from_iter;
 
 use super::fault::Outcome;
-use super::row::{SqliteRow, number};
+use super::row::number;
 use super::session::Session;
-use super::statement::{all, first, run};
+use super::statement::{at_once, first, run};
 use super::texts;
 use crate::columns::{self, Cell, FACT_REST};
-use crate::model::{Fact, FactId, MAX_FACT_BYTES, MAX_MATCHED, Subject};
+use crate::model::{Fact, FactId, MAX_MATCHED, Subject};
+use crate::sql;
 use crate::table::upsert;
 use clew_context::model::GuildId;
 
@@ -16,28 +17,16 @@ use clew_context::model::GuildId;
 pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_message, seen, \
      subject, text, origin, by_user, at, pinned, last_used";
 
-/// See [`super::super::Backend::facts`].
-pub(super) fn facts(session: &Session, subject: Subject, most: usize) -> Outcome<Vec<Fact>> {
-    let sql = format!(
-        "SELECT {FACT} FROM facts
-         WHERE subject = ?1 AND subject_id = ?2 AND octet_length(text) <= {MAX_FACT_BYTES}
-         ORDER BY pinned DESC, last_used DESC, seen DESC, at DESC, id DESC LIMIT ?3"
-    );
-    let (kind, id) = subject_key(subject);
-    let limit = i64::try_from(most).unwrap_or(i64::MAX);
-    let found = all(&session.connection, &sql, (kind, id, limit), |row| {
-        columns::fact(&SqliteRow::of("facts", row))
-    });
-    Ok(Fact::most_useful(found?, most))
-}
-
 /// Writes a fact, replacing the one with the same id.
 pub(super) fn put(session: &Session, fact: &Fact) -> Outcome<()> {
-    let (subject, about) = subject_key(fact.subject);
+    let (subject, about) = match fact.subject {
+        Subject::User(user) => ("user", user.get()),
+        Subject::Server(guild) => ("server", guild.get()),
+    };
     let subject = [
         Cell::id(fact.id.0),
         Cell::text(subject),
-        Cell::Number(about),
+        Cell::id(about),
         Cell::Number(put_text(session, fact)?),
     ];
     let others = ["subject", "subject_id", "text_id"];
@@ -60,17 +49,6 @@ fn put_text(session: &Session, fact: &Fact) -> Outcome<i64> {
     texts::FACTS.add(connection, [&fact.text])
 }
 
-/// Removes facts by a condition on `fact_rows`. Returns how many were removed.
-pub(super) fn remove_where(session: &Session, which: &str, key: impl Params) -> Outcome<u64> {
-    let sql = format!("DELETE FROM fact_rows WHERE {which} RETURNING text_id");
-    // Read to the end, or rows would remain.
-    let gone: Vec<i64> = all(&session.connection, &sql, key, |row| Ok(row.get(0)?))?;
-    for text in &gone {
-        texts::FACTS.blank(session, *text)?;
-    }
-    Ok(gone.len() as u64)
-}
-
 /// A server's facts that match any of the words, best first by BM25.
 pub(super) fn matching_facts(
     session: &Session,
@@ -78,17 +56,10 @@ pub(super) fn matching_facts(
     words: &str,
     limit: usize,
 ) -> Outcome<Vec<FactId>> {
-    let facts = facts(session, Subject::Server(guild), MAX_MATCHED)?;
+    let facts = at_once(sql::facts(session, Subject::Server(guild), MAX_MATCHED))?;
     let facts: Vec<_> = facts
         .iter()
         .map(|fact| (fact.id, fact.text.as_str()))
         .collect();
     Ok(session.ranker.best(&facts, words, limit)?)
-}
-
-fn subject_key(subject: Subject) -> (&'static str, i64) {
-    match subject {
-        Subject::User(user) => ("user", number(user.get())),
-        Subject::Server(guild) => ("server", number(guild.get())),
-    }
 }

@@ -35,6 +35,12 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
+impl From<&'static str> for Fault {
+    fn from(why: &'static str) -> Self {
+        Self::Unfit(why)
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         Self::Store(error)
@@ -61,15 +67,12 @@ impl Fault {
     pub(super) fn named(self, operation: &'static str, place: &str) -> Error {
         match self {
             Self::Store(error) => error,
-            Self::Unfit(why) => Error::Database {
+            Self::Unfit(why) => Error::database(operation, why),
+            Self::Row { table, key, column } => Error::corrupt(
                 operation,
-                source: why.into(),
-            },
-            Self::Row { table, key, column } => Error::Corrupt {
-                operation,
-                place: format!("row {key} of table {table} in {place}"),
-                source: Some(format!("column {column} is not what we write").into()),
-            },
+                format_args!("row {key} of table {table} in {place}"),
+                format!("column {column} is not what we write"),
+            ),
             Self::Sql(error) => {
                 let source: Box<dyn std::error::Error + Send + Sync> = Box::new(Arc::clone(&error));
                 match error.sqlite_error_code() {
@@ -82,11 +85,9 @@ impl Fault {
                         | ErrorCode::ReadOnly
                         | ErrorCode::OutOfMemory,
                     ) => Error::Unavailable { operation, source },
-                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::Corrupt {
-                        operation,
-                        place: place.to_owned(),
-                        source: Some(source),
-                    },
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                        Error::corrupt(operation, place, source)
+                    }
                     _ => Error::Database { operation, source },
                 }
             }

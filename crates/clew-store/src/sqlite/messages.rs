@@ -1,21 +1,21 @@
 //! Conversations: rows of turns, their windows, and deletions.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params, params_from_iter};
 
-use super::fault::{Fault, Outcome};
-use super::row::{self, MESSAGE, SqliteRow, Stage, guild_number, number, time_text};
+use super::fault::Outcome;
+use super::row::{self, MESSAGE, SqliteRow, Stage, number, time_text};
 use super::session::Session;
-use super::statement::{all, first, run};
-use super::texts;
-use super::{lists, room};
-use crate::columns::{self, Cell};
+use super::statement::{all, at_once, first, run};
+use super::{room, texts};
+use crate::columns;
 use crate::model::{AgentName, Scope, StoredMessage};
-use crate::{ConversationStats, ExchangeQuery, Exchanges, TurnKey, WindowQuery, append};
-use clew_context::model::{GuildId, UnixMillis, UserId};
+use crate::sql::{self, Database as _};
+use crate::{TurnKey, WindowQuery, append};
+use clew_context::model::UnixMillis;
 
 /// Appends, replaces or confirms a turn (see `Backend::append`).
 pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Outcome<u64> {
-    let first = append::first_of(turn).map_err(Fault::Unfit)?;
+    let first = append::first_of(turn)?;
     match confirm(session, first, turn)? {
         Some(ordinal) => Ok(ordinal),
         None => put(session, first, turn, Stage::Confirmed),
@@ -24,8 +24,13 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Outcome<u64> 
 
 /// See `Backend::append_early`.
 pub(super) fn append_early(session: &Session, turn: &[StoredMessage]) -> Outcome<()> {
-    let first = append::first_of(turn).map_err(Fault::Unfit)?;
+    let first = append::first_of(turn)?;
     put(session, first, turn, Stage::Early).map(drop)
+}
+
+/// The latest marker that applies to a row's owner.
+fn cleared_for(session: &Session, row: &StoredMessage) -> Outcome<Option<UnixMillis>> {
+    at_once(sql::cleared_at(session, &row.agent, row.guild, row.owner))
 }
 
 /// Inserts a turn in place of its rows; early ones take the place of early ones
@@ -39,7 +44,7 @@ fn put(
     let connection = &session.connection;
     let mut state = State::of(connection, first.scope, &first.agent)?;
     let newest = state.newest()?;
-    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
+    let cleared = cleared_for(session, first)?;
     let replaced = ordinal_of(connection, first)?;
     if replaced.is_some() {
         remove_turn(session, &TurnKey::of(first), stage == Stage::Early)?;
@@ -68,13 +73,13 @@ fn confirm(
 ) -> Outcome<Option<u64>> {
     let connection = &session.connection;
     let (ids, early): (Vec<i64>, Vec<_>) = early_of(session, first)?.into_iter().unzip();
-    let cleared = lists::cleared_at(session, &first.agent, first.guild, first.owner)?;
+    let cleared = cleared_for(session, first)?;
     let Some(confirmed) = append::confirmed(&early, turn, cleared) else {
         return Ok(None);
     };
     let replaced = format!("NOT early AND {OF_TURN}");
     let key = TurnKey::of(first);
-    texts::remove_messages(session, &replaced, params_of(&key))?;
+    texts::remove_messages(session, &replaced, params_from_iter(key.cells()))?;
     for (id, row) in ids.iter().zip(&confirmed) {
         row::confirm_message(connection, *id, row)?;
     }
@@ -85,27 +90,20 @@ fn confirm(
 fn early_of(session: &Session, row: &StoredMessage) -> Outcome<Vec<(i64, StoredMessage)>> {
     let sql = format!("SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position");
     let key = TurnKey::of(row);
-    all(&session.connection, &sql, params_of(&key), |row| {
-        let message = columns::message(&SqliteRow::of("messages", row))?;
-        Ok((row.get(0)?, message))
-    })
+    all(
+        &session.connection,
+        &sql,
+        params_from_iter(key.cells()),
+        |row| {
+            let message = columns::message(&SqliteRow::of("messages", row))?;
+            Ok((row.get(0)?, message))
+        },
+    )
 }
 
 /// See `Backend::take_back`.
 pub(super) fn take_back(session: &Session, key: &TurnKey) -> Outcome<u64> {
     remove_turn(session, key, true)
-}
-
-/// See `Backend::early`. Unreadable rows are left out.
-pub(super) fn early(session: &Session, limit: usize) -> Outcome<Vec<StoredMessage>> {
-    let sql = format!(
-        "SELECT {MESSAGE} FROM early_messages ORDER BY scope, agent_name, turn_id, position"
-    );
-    let found = all(&session.connection, &sql, [], |row| readable(session, row))?;
-    Ok(append::first_turns(
-        found.into_iter().flatten().collect(),
-        limit,
-    ))
 }
 
 /// What is stored of a conversation besides its rows.
@@ -178,7 +176,7 @@ impl<'a> State<'a> {
 fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Outcome<Option<u64>> {
     let sql = format!("SELECT ordinal FROM message_rows WHERE NOT gone AND {OF_TURN} LIMIT 1");
     let key = TurnKey::of(row);
-    first(connection, &sql, params_of(&key), |row| {
+    first(connection, &sql, params_from_iter(key.cells()), |row| {
         Ok(row.get::<_, i64>(0)?.cast_unsigned())
     })
 }
@@ -186,19 +184,14 @@ fn ordinal_of(connection: &Connection, row: &StoredMessage) -> Outcome<Option<u6
 /// Removes a turn's rows, or only its early ones. Returns how many there were.
 fn remove_turn(session: &Session, key: &TurnKey, only_early: bool) -> Outcome<u64> {
     let which = if only_early { "early AND " } else { "" };
-    texts::remove_messages(session, &format!("{which}{OF_TURN}"), params_of(key))
-}
-
-/// The parameters of [`OF_TURN`].
-fn params_of(key: &TurnKey) -> (i64, String, &str) {
-    (
-        number(key.turn.0),
-        key.scope.to_string(),
-        key.agent.as_str(),
+    texts::remove_messages(
+        session,
+        &format!("{which}{OF_TURN}"),
+        params_from_iter(key.cells()),
     )
 }
 
-/// The rows of a turn, early or not. `+` keeps `SQLite` from using the conversation's index,
+/// The rows of a turn, early or not, with the values of [`TurnKey::cells`]. `+` keeps `SQLite` from using the conversation's index,
 /// which finds far more rows than that of turns.
 pub(super) const OF_TURN: &str =
     "early IN (0, 1) AND turn_id = ?1 AND +scope = ?2 AND +agent_name = ?3";
@@ -218,7 +211,12 @@ pub(super) fn read_window(session: &Session, query: &WindowQuery) -> Outcome<Vec
 fn window_of(session: &Session, query: &WindowQuery) -> Outcome<Vec<StoredMessage>> {
     let connection = &session.connection;
     let cleared = match query.cleared {
-        Some(asker) => lists::cleared_at(session, &query.agent, asker.guild, asker.user)?,
+        Some(asker) => at_once(sql::cleared_at(
+            session,
+            &query.agent,
+            asker.guild,
+            asker.user,
+        ))?,
         None => None,
     };
     let is_ordered = !State::of(connection, query.scope, &query.agent)?.disordered;
@@ -247,91 +245,11 @@ fn window_of(session: &Session, query: &WindowQuery) -> Outcome<Vec<StoredMessag
         {
             break;
         }
-        window.extend(readable(session, row)?);
+        let row = SqliteRow::of("messages", row);
+        window.extend(session.readable(columns::message(&row))?);
     }
     window.reverse();
     Ok(window)
-}
-
-/// A row of `messages`; `None` if it cannot be read.
-fn readable(session: &Session, row: &Row<'_>) -> Outcome<Option<StoredMessage>> {
-    match columns::message(&SqliteRow::of("messages", row)) {
-        Ok(message) => Ok(Some(message)),
-        Err(Fault::Row { key, column, .. }) => {
-            tracing::error!(
-                store = %session.place, row = key, column,
-                "a row of table messages cannot be read and was left out"
-            );
-            Ok(None)
-        }
-        Err(other) => Err(other),
-    }
-}
-
-/// See `Backend::read_exchanges`. Unreadable rows are left out.
-pub(super) fn read_exchanges(
-    session: &Session,
-    query: &ExchangeQuery,
-) -> Outcome<Vec<StoredMessage>> {
-    let reading = session.connection.unchecked_transaction()?;
-    let found = exchanges_of(session, query)?;
-    reading.commit()?;
-    Ok(found)
-}
-
-fn exchanges_of(session: &Session, query: &ExchangeQuery) -> Outcome<Vec<StoredMessage>> {
-    let connection = &session.connection;
-    let bound = |ordinal: u64| Cell::Number(i64::try_from(ordinal).unwrap_or(i64::MAX));
-    let in_order = "scope = ?1 AND agent_name = ?2";
-    let (which, order, given) = match &query.which {
-        Exchanges::Below(ordinal) => (
-            format!("{in_order} AND ordinal < ?3"),
-            "DESC",
-            bound(*ordinal),
-        ),
-        Exchanges::Above(ordinal) => (
-            format!("{in_order} AND ordinal > ?3"),
-            "ASC",
-            bound(*ordinal),
-        ),
-        Exchanges::Turns(turns) => {
-            let turns = turns.iter().map(|turn| number(turn.0)).collect();
-            // `+` as in `OF_TURN`.
-            let which = "+scope = ?1 AND +agent_name = ?2
-                AND turn_id IN (SELECT value FROM json_each(?3))";
-            (which.to_owned(), "ASC", Cell::Numbers(turns))
-        }
-    };
-    let sql = format!(
-        "SELECT {MESSAGE} FROM messages WHERE {which} AND role IN ('user', 'assistant')
-         ORDER BY ordinal {order}, turn_id {order}, position {order} LIMIT ?4"
-    );
-    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
-    let (scope, agent) = (query.scope.to_string(), query.agent.as_str());
-    let values = (scope, agent, given, limit);
-    let found = all(connection, &sql, values, |row| readable(session, row))?;
-    let mut found: Vec<_> = found.into_iter().flatten().collect();
-    if order == "DESC" {
-        found.reverse();
-    }
-    Ok(found)
-}
-
-/// What is stored of a conversation; nothing here expires.
-pub(super) fn conversation(
-    session: &Session,
-    scope: Scope,
-    _now: UnixMillis,
-) -> Outcome<ConversationStats> {
-    let mut count = session.connection.prepare_cached(
-        "SELECT count(*) FROM message_rows WHERE scope = ?1 AND NOT gone AND NOT early",
-    )?;
-    let count: i64 = count.query_row([scope.to_string()], |row| row.get(0))?;
-    Ok(ConversationStats {
-        exists: count > 0,
-        message_count: usize::try_from(count).unwrap_or_default(),
-        expires_in: None,
-    })
 }
 
 /// Deletes a conversation for all agents. Its ordinals are not reused.
@@ -343,25 +261,5 @@ pub(super) fn delete_conversation(session: &Session, scope: Scope) -> Outcome<u6
             [scope.to_string()],
         )?;
         Ok(gone)
-    })
-}
-
-/// A user's own rows in a server, later than `since`, oldest first.
-pub(super) fn own_messages(
-    session: &Session,
-    owner: UserId,
-    agent: &AgentName,
-    guild: Option<GuildId>,
-    since: UnixMillis,
-) -> Outcome<Vec<StoredMessage>> {
-    let sql = format!(
-        "SELECT {MESSAGE} FROM messages
-         WHERE owner_id = ?1 AND agent_name = ?2 AND guild_id IS ?3 AND timestamp > ?4
-         ORDER BY timestamp, scope, ordinal, turn_id, position"
-    );
-    let guild = guild_number(guild);
-    let key = (number(owner.get()), agent.as_str(), guild, time_text(since));
-    all(&session.connection, &sql, key, |row| {
-        columns::message(&SqliteRow::of("messages", row))
     })
 }

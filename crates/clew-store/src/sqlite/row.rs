@@ -3,14 +3,14 @@
 use std::cell::Cell;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Row, ToSql};
+use rusqlite::{Connection, Row, ToSql, params_from_iter};
 
 use super::fault::{Fault, Outcome};
 use super::statement::run;
 use super::texts;
-use crate::columns::{self, Columns};
-use crate::model::{SnapshotId, StoredMessage};
-use clew_context::model::{ContentSource, GuildId, UnixMillis};
+use crate::columns::{self, Columns, ROW};
+use crate::model::StoredMessage;
+use clew_context::model::{ContentSource, UnixMillis};
 
 /// Times whose texts sort by their fixed width: years 0 to 9999, in
 /// milliseconds.
@@ -29,11 +29,6 @@ pub(super) fn time_text(time: UnixMillis) -> String {
 /// An id as stored.
 pub(super) const fn number(id: u64) -> i64 {
     id.cast_signed()
-}
-
-/// A server as stored; `None` for direct messages.
-pub(super) fn guild_number(guild: Option<GuildId>) -> Option<i64> {
-    guild.map(|guild| number(guild.get()))
 }
 
 /// A row being read, which can name its place in errors.
@@ -142,31 +137,16 @@ pub(super) fn insert_message(
     stage: Stage,
 ) -> Outcome<i64> {
     let text = texts::add_message(connection, message)?;
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO message_rows (text_id, gone, scope, agent_name, turn_id, ordinal, position,
-             role, guild_id, thread_id, owner_id, timestamp, discord_message_id, target_id,
-             restored_from, sources, parts, early)
-         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-    )?;
-    let row = insert.insert(rusqlite::params![
-        text,
-        message.scope.to_string(),
-        message.agent.as_str(),
-        number(message.turn.0),
-        number(message.ordinal),
-        position,
-        message.role.as_str(),
-        guild_number(message.guild),
-        number(message.channel.get()),
-        number(message.owner.get()),
-        time_text(message.timestamp),
-        message.message.map(|id| number(id.get())),
-        message.target.map(|id| number(id.get())),
-        message.restored_from.as_ref().map(SnapshotId::as_str),
-        columns::sources(&message.sources),
-        columns::write_ids(&message.parts),
-        stage == Stage::Early,
-    ])?;
+    let mut insert = connection.prepare_cached(&format!(
+        "INSERT INTO message_rows ({ROW}, text_id, parts, early, gone)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0)"
+    ))?;
+    let values = columns::row_cells(message, position).into_iter().chain([
+        columns::Cell::Number(text),
+        columns::Cell::maybe_text(columns::write_ids(&message.parts)),
+        columns::Cell::Flag(stage == Stage::Early),
+    ]);
+    let row = insert.insert(params_from_iter(values))?;
     insert_sources(connection, "message_sources", row, &message.sources)?;
     Ok(row)
 }
@@ -192,11 +172,13 @@ pub(super) fn insert_sources<'a>(
     entry: i64,
     sources: impl IntoIterator<Item = &'a ContentSource>,
 ) -> Outcome<()> {
-    for (position, source) in (0_i64..).zip(sources) {
-        let sql = format!("INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
-        let (guild, channel, message, author) = columns::source_ids(source);
-        let values = (entry, position, guild, channel, message, author);
-        run(connection, &sql, values)?;
+    let mut sources = sources.into_iter().peekable();
+    if sources.peek().is_some() {
+        let sql = format!(
+            "INSERT INTO {table} SELECT ?1, key, value ->> 0, value ->> 1, value ->> 2, value ->> 3
+             FROM json_each(?2)"
+        );
+        run(connection, &sql, (entry, columns::source_ids(sources)))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::fault::{Fault, Outcome};
+use super::fault::Outcome;
 use crate::Error;
 
 /// Marks the file as ours in its header: `Clew` in ASCII.
@@ -55,11 +55,8 @@ pub(super) fn version(connection: &Connection, place: &str) -> Outcome<usize> {
     match usize::try_from(version) {
         Ok(found) if owner == i64::from(APPLICATION_ID) && found <= known && found > 0 => Ok(found),
         Ok(found) if owner == i64::from(APPLICATION_ID) && found > known => {
-            Err(Fault::Store(Error::Newer {
-                place: place.to_owned(),
-                found: u32::try_from(found).unwrap_or(u32::MAX),
-                known: u32::try_from(known).unwrap_or(u32::MAX),
-            }))
+            let number = |version| u32::try_from(version).unwrap_or(u32::MAX);
+            Err(Error::newer(place, number(found), number(known)).into())
         }
         _ => {
             let remedy = "it is the database of another program; name another file in \

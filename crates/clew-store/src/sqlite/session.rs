@@ -201,10 +201,7 @@ impl Session {
             )),
         };
         if let Some(why) = refused {
-            return Err(Fault::Store(Error::Unavailable {
-                operation: "copy the store",
-                source: why.into(),
-            }));
+            return Err(Error::unavailable("copy the store", why).into());
         }
         let snapshots = self.snapshots.clone();
         let copy = Self::on(connection, &self.place, snapshots, self.busy_timeout);
@@ -466,10 +463,7 @@ fn unusable(fault: Fault, place: &str) -> Error {
         return fault.named(OPENING, place);
     };
     if is_passing(&error) {
-        return Error::NotReady {
-            place: place.to_owned(),
-            source: Box::new(error),
-        };
+        return Error::not_ready(place, error);
     }
     match Fault::Sql(error).named(OPENING, place) {
         Error::Corrupt { source, .. } => {

@@ -68,6 +68,22 @@ impl Texts {
         Ok(connection.prepare_cached(&sql)?.insert(values)?)
     }
 
+    /// Removes the rows that fulfil a condition, and their texts. Returns how many.
+    pub(super) fn remove_where(
+        &self,
+        session: &Session,
+        which: &str,
+        key: impl Params,
+    ) -> Outcome<u64> {
+        let sql = format!("DELETE FROM {} WHERE {which} RETURNING text_id", self.rows);
+        // Read to the end, or rows would remain.
+        let gone: Vec<i64> = all(&session.connection, &sql, key, |row| Ok(row.get(0)?))?;
+        for text in &gone {
+            self.blank(session, *text)?;
+        }
+        Ok(gone.len() as u64)
+    }
+
     /// Overwrites a text with as many spaces. Nothing may refer to it any more
     /// when the transaction ends.
     pub(super) fn blank(&self, session: &Session, text: i64) -> Outcome<()> {

@@ -152,10 +152,8 @@ impl Queue {
                     drop(session);
                     drop(ending);
                 });
-            started.map_err(|source| Error::Unavailable {
-                operation: "start a thread for the store",
-                source: Box::new(source),
-            })?;
+            let operation = "start a thread for the store";
+            started.map_err(|error| Error::unavailable(operation, error))?;
             threads.push(Thread {
                 jobs,
                 pending: Pending::default(),
@@ -186,10 +184,7 @@ impl Queue {
         let thread = self.least_busy();
         let here = Arc::clone(&self.here);
         async move {
-            let closed = || Error::Unavailable {
-                operation,
-                source: "the store is closed".into(),
-            };
+            let closed = || Error::unavailable(operation, "the store is closed");
             let (jobs, pending) = thread.unzip();
             let job = Box::new(Task {
                 operation,

@@ -5,28 +5,27 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::super::Error;
-use super::super::json::{
-    self, Fields, Form, FormError, Object, ROLE, TEXT, TIME, TURN, Time, id, ids,
-};
+use super::super::json::{self, Field as _, Fields, FormError, Object};
 use crate::model::{AgentName, Scope, StoredMessage};
 
 /// A row as a line of a log.
 struct LogLine<'a>(&'a StoredMessage);
 
-impl Form for LogLine<'_> {
-    fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error> {
-        let Self(row) = self;
-        object.field("ts", Time(row.timestamp))?;
-        object.field("role", row.role.as_str())?;
-        object.field("user", row.owner)?;
-        object.field("channel", row.channel)?;
-        object.field("turn", row.turn.to_string())?;
-        object.maybe("message", row.message)?;
+impl Serialize for LogLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (Self(row), mut object) = (self, Object::new(serializer)?);
+        row.timestamp.put("ts", &mut object)?;
+        row.role.put("role", &mut object)?;
+        row.owner.put("user", &mut object)?;
+        row.channel.put("channel", &mut object)?;
+        row.turn.put("turn", &mut object)?;
+        row.message.put("message", &mut object)?;
         object.list("parts", &row.parts)?;
-        object.field("text", &row.content)
+        row.content.put("text", &mut object)?;
+        object.end()
     }
 }
 
@@ -38,24 +37,24 @@ pub(super) fn to_line(row: &StoredMessage) -> String {
 /// The row of a line, as far as a log holds it.
 pub(super) fn read_line(text: &str) -> Result<StoredMessage, FormError> {
     let fields = Fields::parse(text.as_bytes())?;
-    let timestamp = fields.need("ts", TIME)?;
-    let owner = fields.need("user", id())?;
+    let timestamp = fields.need("ts")?;
+    let owner = fields.need("user")?;
     Ok(StoredMessage {
         scope: Scope::Direct(owner),
         agent: AgentName::default_agent(),
-        turn: fields.need("turn", TURN)?,
+        turn: fields.need("turn")?,
         ordinal: 0,
-        role: fields.need("role", ROLE)?,
+        role: fields.need("role")?,
         guild: None,
-        channel: fields.need("channel", id())?,
+        channel: fields.need("channel")?,
         owner,
         author_name: None,
-        content: fields.need("text", TEXT)?,
+        content: fields.need("text")?,
         tool_calls: None,
         tool_call_id: None,
         timestamp,
-        message: fields.maybe("message", id())?,
-        parts: fields.maybe("parts", ids())?.unwrap_or_default(),
+        message: fields.maybe("message")?,
+        parts: fields.maybe("parts")?.unwrap_or_default(),
         target: None,
         restored_from: None,
         sources: Vec::new(),
