@@ -1,6 +1,7 @@
 //! What a seed makes: settings, a Discord, and a script of what people and faults do.
 
 mod faults;
+mod more;
 
 use crate::chance::Chance;
 use crate::world::{ModelTrouble, StoreTrouble};
@@ -203,16 +204,6 @@ pub(crate) enum FaultAct {
     ClockJumps { ms: i64 },
 }
 
-/// Worlds from this seed on have more in them. Those before were run without it, and stay what
-/// they were: what failed among them is known by its seed. A later widening begins at a later seed.
-const WIDER: u64 = 100_000;
-/// From this seed on, processes are also killed while they begin, and hold less.
-const HURRIED: u64 = 200_000;
-/// From this seed on, the bot loses rights, and servers have outages.
-const BARRED: u64 = 300_000;
-/// How soon after a message is asked about its channel may be closed, in milliseconds.
-const CLOSES: u64 = 400;
-
 /// The application through which people write.
 pub(crate) const APP_ID: &str = "466378653216014359";
 
@@ -278,132 +269,9 @@ impl Plan {
                 plan.script.push(Step { at, what });
             }
         }
-        if seed >= WIDER {
-            plan.widen(&mut Chance::new(!seed));
-        }
-        if seed >= HURRIED {
-            plan.hurry(&mut Chance::new(seed.rotate_left(32)));
-        }
-        if seed >= BARRED {
-            plan.bar(&mut Chance::new(seed.rotate_left(16)));
-        }
+        plan.add_by_seed();
         plan.script.sort_by_key(|step| step.at);
         plan
-    }
-
-    /// Links into other channels, channels that close while somebody asks about what stands in them,
-    /// short pages, stops at any await and in a hurry, a server's limit.
-    fn widen(&mut self, chance: &mut Chance) {
-        if chance.percent(10) {
-            self.settings.push(("TOKENS_PER_DAY", "0,4000"));
-        }
-        let mut added = Vec::new();
-        for step in &mut self.script {
-            let mut add = |after, what| {
-                let after = i64::try_from(after).unwrap_or_default();
-                let at = step.at + after;
-                added.push(Step { at, what });
-            };
-            if let Act::Person(PersonAct::AsksAbout { who, to }) = step.what
-                && chance.percent(50)
-            {
-                let place = chance.any();
-                step.what = Act::Person(PersonAct::AsksWithLink { who, to, place });
-            }
-            match &mut step.what {
-                Act::Person(PersonAct::AsksWithLink { .. } | PersonAct::AsksAbout { .. })
-                    if chance.percent(20) =>
-                {
-                    let place = chance.any();
-                    let closes = chance.below(CLOSES);
-                    add(closes, Act::Person(PersonAct::HidesChannel { place }));
-                    let opens = closes + chance.between(500, 30_000);
-                    add(opens, Act::Person(PersonAct::ShowsChannel { place }));
-                }
-                Act::Fault(fault) if chance.percent(10) => {
-                    let times = chance.between(1, 4);
-                    *fault = FaultAct::RestShort { times };
-                }
-                Act::Restart { how, .. } if *how == Restart::Stop && chance.percent(50) => {
-                    *how = Restart::StopAt(chance.between(1, 60));
-                }
-                _ => {}
-            }
-        }
-        self.script.extend(added);
-        // What is under way at a stop is taken back.
-        if chance.percent(30) {
-            self.settings.push(("SHUTDOWN_TIMEOUT_S", "0.1"));
-        }
-    }
-
-    /// Small bounds, and kills while a process begins: what it is asked at once, takes over and catches up.
-    fn hurry(&mut self, chance: &mut Chance) {
-        for (often, name, value) in [
-            (50, "WINDOW_PER_CHANNEL", "6"),
-            (20, "TOKENS_PER_DAY", "3000,0"),
-        ] {
-            let is_set = self.settings.iter().any(|(of, _)| *of == name);
-            if chance.percent(often) && !is_set {
-                self.settings.push((name, value));
-            }
-        }
-        let mut added = Vec::new();
-        let mut kill = |chance: &mut Chance, at: i64| {
-            let how = Restart::KillAt(chance.between(1, 80));
-            let down = i64::try_from(chance.between(1_000, 20_000)).unwrap_or_default();
-            let what = Act::Restart { how, down };
-            added.push(Step { at, what });
-            at + down
-        };
-        if chance.percent(50) {
-            // Its session has begun by now, and is not noted yet.
-            let asked = 400;
-            let (who, place) = (chance.any(), chance.any());
-            let what = Act::Person(PersonAct::Asks { who, place });
-            self.script.push(Step { at: asked, what });
-            kill(chance, asked);
-        }
-        for step in &self.script {
-            let Act::Restart { down, .. } = step.what else {
-                continue;
-            };
-            let mut begins = step.at + down;
-            while chance.percent(40) {
-                let soon = i64::try_from(chance.below(4_000)).unwrap_or_default();
-                begins = kill(chance, begins + soon);
-            }
-        }
-        self.script.extend(added);
-    }
-
-    /// Rights that the bot loses for a time, and outages of servers, mostly around a question.
-    fn bar(&mut self, chance: &mut Chance) {
-        let mut added = Vec::new();
-        for step in &self.script {
-            let is_question = matches!(step.what, Act::Person(PersonAct::Asks { .. }));
-            if !chance.percent(if is_question { 10 } else { 1 }) {
-                continue;
-            }
-            let place = chance.any();
-            let rights = [Right::View, Right::Send, Right::ReadHistory];
-            let right = chance.one_of(&rights).unwrap_or(Right::View);
-            let (begins, ends) = if chance.percent(30) {
-                let outage = |is_on| PersonAct::Outage { place, is_on };
-                (outage(true), outage(false))
-            } else {
-                let bars = PersonAct::BarsBot { place, right };
-                (bars, PersonAct::AllowsBot { place })
-            };
-            let from = i64::try_from(chance.below(2 * CLOSES)).unwrap_or_default();
-            let lasts = i64::try_from(chance.between(200, 30_000)).unwrap_or_default();
-            let at = step.at - from + i64::try_from(CLOSES).unwrap_or_default();
-            for (at, what) in [(at, begins), (at + lasts, ends)] {
-                let what = Act::Person(what);
-                added.push(Step { at, what });
-            }
-        }
-        self.script.extend(added);
     }
 }
 
