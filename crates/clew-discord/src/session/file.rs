@@ -159,14 +159,22 @@ impl SessionFile {
     /// How long the process that left it heard what was asked.
     pub fn heard(&self) -> Heard {
         let shards = self.shards.iter();
-        let unfinished = shards.flat_map(|shard| {
-            let outages = shard.outages.values().copied();
-            shard.unfinished_since.into_iter().chain(outages)
-        });
+        let unfinished = shards.filter_map(|shard| shard.unfinished_since);
         let whole_until = UnixMillis(unfinished.fold(self.written, i64::min));
         Heard {
             alive: Some(UnixMillis(self.late())),
             whole_until: (!self.is_over).then_some(whole_until),
+        }
+    }
+
+    /// The same where nobody takes over the sessions, and with them what is known of outages.
+    fn heard_in_all_servers(&self) -> Heard {
+        let outages = self.shards.iter().flat_map(|shard| shard.outages.values());
+        let heard = self.heard();
+        let whole_until = |until: UnixMillis| UnixMillis(outages.copied().fold(until.0, i64::min));
+        Heard {
+            whole_until: heard.whole_until.map(whole_until),
+            ..heard
         }
     }
 
@@ -194,7 +202,7 @@ pub fn load(path: &Path, token: &str, now: UnixMillis) -> Result<Left, Absent> {
     if session.token != fingerprint(token) {
         return Err(Absent::OtherToken);
     }
-    let heard = session.heard();
+    let heard = session.heard_in_all_servers();
     if session.is_over {
         return Err(Absent::Over(heard));
     }

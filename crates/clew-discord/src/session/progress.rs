@@ -340,6 +340,28 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_is_noted_until_it_is_caught_up() {
+        let (guild, heard) = (GuildId::new(7), UnixMillis(NOW.0 - 5));
+        let mut progress = ShardProgress::default();
+        progress.resumes(session(40));
+        progress.connected(3);
+        progress.heard(3, heard);
+        progress.outage(3, guild, NOW);
+        progress.outage(3, guild, UnixMillis(NOW.0 + 9));
+        let noted = progress.sessions();
+        assert_eq!(noted[0].outages, [(guild, heard.0)].into());
+        // The next process resumes, and the server comes.
+        let mut next = ShardProgress::from(noted);
+        let came = next.began(3, 41, NOW);
+        assert_eq!(next.outage_over(3, guild), Some(heard));
+        next.behind(came);
+        next.finished(came);
+        assert_eq!(next.sessions(), [], "what was noted stays");
+        next.caught_up(came);
+        assert_eq!(next.sessions()[0].outages, BTreeMap::new());
+    }
+
+    #[test]
     fn a_broken_connection_is_unfinished_until_it_is_back() {
         let mut progress = ShardProgress::default();
         let broken = |since| ShardSession {

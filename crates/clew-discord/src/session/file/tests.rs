@@ -140,7 +140,9 @@ fn without_the_servers_it_still_says_since_when() {
     save_all(&path, &guild_state(), &OptedOut::default());
     fs::write(path.with_file_name(GUILD_FILE), "{").unwrap();
     let absent = load(&path, "token", NOW).unwrap_err();
-    assert_eq!(absent.heard(), file().heard());
+    // Nobody takes over what is known of the outage either.
+    assert_eq!(absent.heard().whole_until, Some(UnixMillis(NOW.0 - 2)));
+    assert_eq!(file().heard().whole_until, Some(UnixMillis(NOW.0 - 1)));
 }
 
 #[test]
