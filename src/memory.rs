@@ -133,6 +133,8 @@ pub struct Memory {
     started: UnixMillis,
     telemetry: Telemetry,
     opt_outs: Arc<OptOuts>,
+    /// Held while they are read, so that nothing older comes after what is newer.
+    reads_opt_outs: tokio::sync::Mutex<()>,
     /// Whether opt-outs may be unfinished: at the start, and after an error of the store.
     owes_opt_outs: AtomicBool,
     guilds: Mutex<HashMap<GuildId, Arc<GuildSettings>>>,
@@ -207,6 +209,7 @@ impl Memory {
             latest: AtomicI64::new(i64::MIN),
             telemetry,
             opt_outs,
+            reads_opt_outs: tokio::sync::Mutex::default(),
             owes_opt_outs: AtomicBool::new(true),
             guilds: Mutex::new(guilds),
             changing: tokio::sync::Mutex::default(),

@@ -36,6 +36,7 @@ impl Memory {
         let opted_out = self.set_opt_out(user, true).await;
         self.owe_opt_outs(&opted_out);
         if opted_out.is_err() {
+            let _reads = self.reads_opt_outs.lock().await;
             let current = self.opt_outs.current();
             self.opt_outs.set(current.users().chain([user]).collect());
         }
@@ -116,6 +117,7 @@ impl Memory {
     }
 
     async fn read_opt_outs(&self) -> Result<()> {
+        let _reads = self.reads_opt_outs.lock().await;
         let all = self.stores.lasting.opt_outs().await?;
         let all: OptedOut = all.into_iter().map(|(user, _)| user).collect();
         self.opt_outs.set(all);

@@ -95,19 +95,19 @@ pub(super) enum Outgoing {
 }
 
 impl State {
-    /// Sends an event to every session that it is for, connected or not.
+    /// Sends an event to every session that it is for, connected or not, but in an outage of the guild.
     ///
     /// A session needs at least one of the intents (0: none of them), and its shard is that of the
     /// guild; without one it is shard 0.
     pub(super) fn emit(&mut self, name: &str, intents: u64, guild: Option<Id>, data: &Value) {
+        if self.hub.subscribers.receiver_count() > 0 {
+            // It fails if the last one has just left.
+            let _ = self.hub.subscribers.send(Dispatch::new(name, data));
+        }
         let outage =
             guild.is_some_and(|guild| self.world.guilds.get(&guild).is_some_and(|g| g.unavailable));
         if outage {
             return;
-        }
-        if self.hub.subscribers.receiver_count() > 0 {
-            // It fails if the last one has just left.
-            let _ = self.hub.subscribers.send(Dispatch::new(name, data));
         }
         let wanted: Vec<(String, u64)> = self
             .hub

@@ -267,6 +267,17 @@ impl Evidence {
         self.told("tool_called").next().is_some()
     }
 
+    /// The questions whose turns followed links.
+    pub(crate) fn linked(&self) -> BTreeSet<&str> {
+        let followed = self
+            .telemetry
+            .iter()
+            .filter(|line| !line["detail"]["links"].is_null());
+        followed
+            .filter_map(|line| line["msg_id"].as_str())
+            .collect()
+    }
+
     /// Whether anybody used such a command.
     pub(crate) fn has_used(&self, is_meant: impl Fn(Command) -> bool) -> bool {
         let uses = |what: &What| matches!(what, What::Called { command, .. } if is_meant(*command));

@@ -1,6 +1,6 @@
 //! What people do in a world.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions};
@@ -28,6 +28,8 @@ pub(crate) struct People {
     for_app: VecDeque<Id>,
     /// Its webhooks by channel.
     webhooks: Vec<(Id, Id)>,
+    /// Servers in an outage.
+    outages: BTreeSet<Id>,
     numbers: u32,
 }
 
@@ -41,6 +43,7 @@ impl People {
             written: BTreeMap::new(),
             for_app: VecDeque::new(),
             webhooks: Vec::new(),
+            outages: BTreeSet::new(),
             numbers: 0,
         }
     }
@@ -357,11 +360,27 @@ impl People {
         Some(())
     }
 
-    fn set_outage(&self, place: u64, is_on: bool) -> Option<()> {
+    /// An outage begins or is over, unless it is so already.
+    fn set_outage(&mut self, place: u64, is_on: bool) -> Option<()> {
         let guild = self.guild(place)?.id;
+        let changes = if is_on {
+            self.outages.insert(guild)
+        } else {
+            self.outages.remove(&guild)
+        };
+        changes.then(|| self.note_outage(guild, is_on))
+    }
+
+    /// All outages are over.
+    pub(crate) fn end_outages(&mut self) {
+        for guild in std::mem::take(&mut self.outages) {
+            self.note_outage(guild, false);
+        }
+    }
+
+    fn note_outage(&self, guild: Id, is_on: bool) {
         self.world.discord.set_outage(guild, is_on);
         self.world.note(What::Outage { guild, is_on });
-        Some(())
     }
 
     /// The bot may not do this in a channel and its threads.

@@ -113,9 +113,10 @@ impl Totals {
     }
 
     /// Whether as many questions are lost as should never be, but for those that belong to another
-    /// process which has the store.
+    /// process which has the store, and those where the bot may not answer.
     pub(crate) fn loses_many(&self) -> bool {
-        let lost = self.losses.iter().filter(|(why, _)| **why != "store_held");
+        let is_lost = |why: &str| !["store_held", "barred"].contains(&why);
+        let lost = self.losses.iter().filter(|(why, _)| is_lost(why));
         let lost: usize = lost.map(|(_, count)| count).sum();
         self.questions > FEW && lost * 100 >= self.questions
     }

@@ -230,6 +230,7 @@ impl Stage {
                     Act::Restart { how, down } => return Some((how, down)),
                 }
             }
+            people.end_outages();
             self.calm();
             sleep(QUIET).await;
             None

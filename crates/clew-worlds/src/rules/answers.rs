@@ -197,6 +197,7 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
     let (mut is_barred, mut running) = (false, 0);
+    let (mut outages, mut unmet) = (BTreeSet::new(), BTreeSet::new());
     for happened in &evidence.history {
         if let What::Deleted { messages } = &happened.what {
             deleted.extend(messages);
@@ -211,6 +212,14 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             return Some("barred");
         }
         match &happened.what {
+            What::Outage { guild, is_on: true } => drop(outages.insert(*guild)),
+            // Nothing says since when to look in a server that the very first session never met.
+            What::Outage { guild, .. }
+                if outages.remove(guild) && unmet.remove(guild) && is_later =>
+            {
+                return Some("unmet");
+            }
+            What::Greeted { process: 1 } => unmet.clone_from(&outages),
             What::Started { process } => running = *process,
             What::BotMay { channel, all } if *channel == said.channel => is_barred = !all,
             // Whoever holds the store has the questions, too: the next process begins anew.

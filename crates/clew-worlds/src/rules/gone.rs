@@ -428,8 +428,8 @@ pub(crate) fn erased_is_not_kept(evidence: &Evidence) -> Verdict {
     verdict(gone.len(), found)
 }
 
-/// Where a lone question gets nothing of its channel, no tool reads it, and nothing is learnt, the
-/// prompt shows nothing that its asker asked and was answered before a `/context clear` in that
+/// Where a lone question gets nothing of its channel, no tool and no link reads it, and nothing is
+/// learnt, the prompt shows nothing that its asker asked and was answered before a `/context clear` in that
 /// server.
 pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
     let is_lone = |(name, _): &(&str, &str)| ["LONE_CONTEXT", "MEMORY_LEARN"].contains(name);
@@ -440,7 +440,7 @@ pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
     {
         return Verdict::Unreached;
     }
-    let (texts, asked_at) = (evidence.texts(), evidence.asked_at());
+    let (texts, asked_at, linked) = (evidence.texts(), evidence.asked_at(), evidence.linked());
     let mut callers: BTreeMap<Id, ((Id, Id), i64)> = BTreeMap::new();
     // From when to when somebody's clearing in a server took.
     let mut cleared: BTreeMap<(Id, Id), (i64, i64)> = BTreeMap::new();
@@ -467,7 +467,10 @@ pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
             }
             What::Prompted(prompted) => {
                 let said = prompted.question.and_then(|mark| texts.get(&mark));
-                let Some(said) = said.filter(|said| said.replies_to.is_none()) else {
+                let is_lone = |said: &&&Said| {
+                    said.replies_to.is_none() && !linked.contains(&*said.message.to_string())
+                };
+                let Some(said) = said.filter(is_lone) else {
                     continue;
                 };
                 let who = said.in_channel_of.map(|guild| (said.author, guild));
