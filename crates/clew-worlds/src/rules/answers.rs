@@ -186,18 +186,13 @@ fn is_whole(text: &str) -> bool {
 /// documented.
 fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let (mut is_fault, mut is_stored) = (false, false);
-    let (mut here, mut has_called) = (BTreeSet::new(), false);
+    let (mut here, mut outages, mut unmet) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let left_out = left_out(evidence);
     let (mut is_held, mut is_archived) = (false, false);
-    let mut shorts = evidence.history.iter().filter_map(|one| {
-        let is_short = matches!(one.what, What::Fault { name: "rest_short" });
-        is_short.then_some(one.at)
-    });
-    let short_from = shorts.next().unwrap_or(i64::MAX);
+    let short_from = first_short_page(evidence);
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
-    let (mut is_barred, mut running) = (false, 0);
-    let (mut outages, mut unmet) = (BTreeSet::new(), BTreeSet::new());
+    let (mut is_barred, mut running, mut has_called) = (false, 0, false);
     for happened in &evidence.history {
         if let What::Deleted { messages } = &happened.what {
             deleted.extend(messages);
@@ -268,6 +263,15 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
         return Some("archived");
     }
     (is_fault && is_failed(evidence, said)).then_some("failed")
+}
+
+/// When pages begin to be short, if they do.
+fn first_short_page(evidence: &Evidence) -> i64 {
+    let mut shorts = evidence.history.iter().filter_map(|one| {
+        let is_short = matches!(one.what, What::Fault { name: "rest_short" });
+        is_short.then_some(one.at)
+    });
+    shorts.next().unwrap_or(i64::MAX)
 }
 
 /// Whether a killed process left a part of its answer that its claim did not know yet, and the next
