@@ -426,6 +426,12 @@ impl Holds {
         steps
     }
 
+    /// Whether a question waits for its copy.
+    pub(super) fn waits(&self, id: MessageId) -> bool {
+        let mut questions = self.questions.iter();
+        questions.any(|one| one.request.trigger.id == id && one.waits())
+    }
+
     /// The questions that wait in a channel.
     pub(super) fn waiting_in(&self, channel: ChannelId) -> impl Iterator<Item = MessageId> {
         let here = self.questions.iter();

@@ -49,7 +49,7 @@ impl Dispatcher {
             .filter(|(_, active)| active.run.is_none());
         // Those too that wait for an app's copy, or for their channel to be looked up.
         let held = self.arrivals.keys().copied();
-        let held = held.filter(|id| self.holds.knows(*id) || self.unplaced.contains_key(id));
+        let held = held.filter(|id| self.holds.waits(*id) || self.unplaced.contains_key(id));
         let held: Vec<MessageId> = held.collect();
         let under_way = running.map(|(id, _)| *id).chain(waiting).chain(held);
         let was_on = self.catch_up.is_on();
@@ -173,7 +173,7 @@ impl Dispatcher {
         let waiting: Vec<MessageId> = waiting.collect();
         let is_under_way = |id| {
             let is_queued = active.contains_key(&id) || waiting.contains(&id);
-            is_queued || holds.knows(id) || unplaced.contains_key(&id)
+            is_queued || holds.waits(id) || unplaced.contains_key(&id)
         };
         if let Some((sessions, counts)) = self.catch_up.over(Instant::now(), is_under_way) {
             for Expected {

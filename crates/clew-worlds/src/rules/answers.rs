@@ -214,7 +214,7 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             {
                 return Some("unmet");
             }
-            What::Greeted { process: 1 } => unmet.clone_from(&outages),
+            What::Greeted { process: 1 } if !is_later => unmet.clone_from(&outages),
             What::Started { process } => running = *process,
             What::BotMay { channel, all } if *channel == said.channel => is_barred = !all,
             // Whoever holds the store has the questions, too: the next process begins anew.
