@@ -426,10 +426,10 @@ impl Holds {
         steps
     }
 
-    /// Whether a question waits for its copy.
-    pub(super) fn waits(&self, id: MessageId) -> bool {
-        let mut questions = self.questions.iter();
-        questions.any(|one| one.request.trigger.id == id && one.waits())
+    /// The questions that wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = MessageId> {
+        let waiting = self.questions.iter().filter(|one| one.waits());
+        waiting.map(|one| one.request.trigger.id)
     }
 
     /// The questions that wait in a channel.

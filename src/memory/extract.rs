@@ -87,6 +87,10 @@ impl Extractions {
         drop(waiting);
         permit.ok()
     }
+
+    fn purges(&self) -> u64 {
+        self.purges.load(Ordering::SeqCst)
+    }
 }
 
 impl Memory {
@@ -106,11 +110,8 @@ impl Memory {
             tracing::debug!("too many extractions wait: one is dropped");
             return Vec::new();
         };
-        let purges = self.extractions.purges.load(Ordering::SeqCst);
-        let wanted = || {
-            self.may_extract(&extraction)
-                && self.extractions.purges.load(Ordering::SeqCst) == purges
-        };
+        let purges = self.extractions.purges();
+        let wanted = || self.may_extract(&extraction) && self.extractions.purges() == purges;
         if !wanted() {
             return Vec::new();
         }
@@ -144,9 +145,8 @@ impl Memory {
         }
         let subject = Subject::User(said.place.asker);
         let is_full = self.is_full(subject, &self.facts_of(subject).await?);
-        let purges = self.extractions.purges.load(Ordering::SeqCst);
-        let wanted =
-            || self.may_note(said) && self.extractions.purges.load(Ordering::SeqCst) == purges;
+        let purges = self.extractions.purges();
+        let wanted = || self.may_note(said) && self.extractions.purges() == purges;
         let new = self
             .learnt_while(vec![self.fact(said, text)], wanted)
             .await?;

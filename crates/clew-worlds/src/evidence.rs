@@ -267,15 +267,15 @@ impl Evidence {
         self.told("tool_called").next().is_some()
     }
 
-    /// The questions whose turns followed links.
+    /// The questions whose turns telemetry tells such a thing of.
+    pub(crate) fn asked_with(&self, is_meant: impl Fn(&Value) -> bool) -> BTreeSet<&str> {
+        let lines = self.telemetry.iter().filter(|line| is_meant(line));
+        lines.filter_map(|line| line["msg_id"].as_str()).collect()
+    }
+
+    /// Those whose turns followed links.
     pub(crate) fn linked(&self) -> BTreeSet<&str> {
-        let followed = self
-            .telemetry
-            .iter()
-            .filter(|line| !line["detail"]["links"].is_null());
-        followed
-            .filter_map(|line| line["msg_id"].as_str())
-            .collect()
+        self.asked_with(|line| !line["detail"]["links"].is_null())
     }
 
     /// Whether anybody used such a command.

@@ -47,11 +47,11 @@ impl Dispatcher {
             .active
             .iter()
             .filter(|(_, active)| active.run.is_none());
-        // Those too that wait for an app's copy, or for their channel to be looked up.
-        let held = self.arrivals.keys().copied();
-        let held = held.filter(|id| self.holds.waits(*id) || self.unplaced.contains_key(id));
-        let held: Vec<MessageId> = held.collect();
-        let under_way = running.map(|(id, _)| *id).chain(waiting).chain(held);
+        let under_way: Vec<MessageId> = running
+            .map(|(id, _)| *id)
+            .chain(waiting)
+            .chain(self.unqueued())
+            .collect();
         let was_on = self.catch_up.is_on();
         let now = (self.services.memory.now(), Instant::now());
         if !self
@@ -73,6 +73,11 @@ impl Dispatcher {
                 tell(&loop_events, CatchUpNews::Direct(direct.flatten()));
             });
         }
+    }
+
+    /// Questions that wait for an app's copy, or for their channel to be looked up.
+    fn unqueued(&self) -> impl Iterator<Item = MessageId> {
+        self.holds.waiting().chain(self.unplaced.keys().copied())
     }
 
     /// A server has come: looks at its channels, the most recent first.
@@ -167,14 +172,10 @@ impl Dispatcher {
             });
         }
         self.ask_missed();
-        let (active, holds, unplaced) = (&self.active, &self.holds, &self.unplaced);
-        let queues = &mut self.queues;
-        let waiting = queues.waiting_mut().map(|one| one.request.trigger.id);
-        let waiting: Vec<MessageId> = waiting.collect();
-        let is_under_way = |id| {
-            let is_queued = active.contains_key(&id) || waiting.contains(&id);
-            is_queued || holds.waits(id) || unplaced.contains_key(&id)
-        };
+        let mut waiting: Vec<MessageId> = self.unqueued().collect();
+        let (active, queues) = (&self.active, &mut self.queues);
+        waiting.extend(queues.waiting_mut().map(|one| one.request.trigger.id));
+        let is_under_way = |id| active.contains_key(&id) || waiting.contains(&id);
         if let Some((sessions, counts)) = self.catch_up.over(Instant::now(), is_under_way) {
             for Expected {
                 mark,

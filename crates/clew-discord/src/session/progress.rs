@@ -43,8 +43,8 @@ struct Shard {
     heard: Option<UnixMillis>,
     /// Since when no events come.
     unheard_since: Option<UnixMillis>,
-    /// Servers whose events do not come, and since when.
-    outages: BTreeMap<GuildId, UnixMillis>,
+    /// Servers whose events do not come, as [`ShardSession::outages`].
+    outages: BTreeMap<GuildId, i64>,
     /// What was missed before this session is not caught up yet.
     is_behind: bool,
 }
@@ -127,9 +127,7 @@ impl ShardProgress {
     /// Records a session of an earlier process that is to be resumed.
     pub fn resumes(&mut self, session: ShardSession) {
         let unfinished = session.unfinished_since;
-        let outages = session.outages.iter();
-        let outages = outages.map(|(guild, since)| (*guild, UnixMillis(*since)));
-        let outages = outages.collect();
+        let outages = session.outages.clone();
         let state = self.begin(session);
         state.outages = outages;
         state.heard = unfinished.map(UnixMillis);
@@ -172,12 +170,13 @@ impl ShardProgress {
     pub fn outage(&mut self, shard: u32, guild: GuildId, now: UnixMillis) {
         let state = self.shards.entry(shard).or_default();
         let since = state.unheard_from(now);
-        state.outages.entry(guild).or_insert(since);
+        state.outages.entry(guild).or_insert(since.0);
     }
 
     /// They come, or will not any more. Returns since when they did not.
     pub fn outage_over(&mut self, shard: u32, guild: GuildId) -> Option<UnixMillis> {
-        self.shards.get_mut(&shard)?.outages.remove(&guild)
+        let since = self.shards.get_mut(&shard)?.outages.remove(&guild);
+        since.map(UnixMillis)
     }
 
     /// What the session of this event missed is being caught up, as after a fresh one.
@@ -219,11 +218,7 @@ impl ShardProgress {
             Some(ShardSession {
                 sequence,
                 unfinished_since: open.chain(unheard).min().map(|since| since.0),
-                outages: shard
-                    .outages
-                    .iter()
-                    .map(|(id, since)| (*id, since.0))
-                    .collect(),
+                outages: shard.outages.clone(),
                 ..session
             })
         });

@@ -467,10 +467,10 @@ pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
             }
             What::Prompted(prompted) => {
                 let said = prompted.question.and_then(|mark| texts.get(&mark));
-                let is_lone = |said: &&&Said| {
+                let is_judged = |said: &&&Said| {
                     said.replies_to.is_none() && !linked.contains(&*said.message.to_string())
                 };
-                let Some(said) = said.filter(is_lone) else {
+                let Some(said) = said.filter(is_judged) else {
                     continue;
                 };
                 let who = said.in_channel_of.map(|guild| (said.author, guild));

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clew_simulator::Id;
 use clew_store::model::{StoredMessage, StoredRole};
-use serde_json::Value;
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
@@ -20,21 +19,17 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     }
     // An answer made from what is gone elsewhere goes, too: a tool read it, a link led there, a fact was
     // learnt of it, or an earlier answer was made from it.
-    let of = |is_meant: fn(&Value) -> bool| -> BTreeSet<&str> {
-        let lines = evidence.telemetry.iter().filter(|line| is_meant(line));
-        lines.filter_map(|line| line["msg_id"].as_str()).collect()
+    let mut read = evidence.asked_with(|line| line["event"] == "tool_called");
+    read.extend(evidence.linked());
+    let shown = |counts: &[&str]| {
+        evidence.asked_with(|line| {
+            let mut counts = counts.iter().map(|count| line["detail"][count].as_u64());
+            counts.any(|count| count > Some(0))
+        })
     };
-    let read = of(|line| line["event"] == "tool_called" || !line["detail"]["links"].is_null());
     let has_learnt = evidence.told("learnt").next().is_some();
-    let knew = of(|line| {
-        let facts = ["user_facts", "server_facts"].map(|count| line["detail"][count].as_u64());
-        facts.iter().any(|count| *count > Some(0))
-    });
-    let went_on = of(|line| {
-        let shown = ["block_msgs", "history_msgs", "recalled_msgs"]
-            .map(|count| line["detail"][count].as_u64());
-        shown.iter().any(|count| *count > Some(0))
-    });
+    let knew = shown(&["user_facts", "server_facts"]);
+    let went_on = shown(&["block_msgs", "history_msgs", "recalled_msgs"]);
     let is_whole = |rows: &[&StoredMessage]| {
         let roles: Vec<StoredRole> = rows.iter().map(|row| row.role).collect();
         let called = [StoredRole::ToolUse, StoredRole::ToolResult];
