@@ -12,8 +12,10 @@ use clew_context::model::{Speaker, UnixMillis, UserId};
 
 /// Messages before a query that are looked at, as many as a channel's window holds.
 pub(crate) const WINDOW: usize = 200;
-/// Lines before this one are there to be looked back at; they are not annotated.
-const FIRST_ANNOTATED: usize = 1_000;
+/// Lines before this one are there to be looked back at. Most files annotate from line 1,000 on.
+const FIRST_ANNOTATED: usize = 200;
+/// Characters of a line besides the name and the text: `[03:04] <>`, two spaces and the end.
+const FRAME: usize = 12;
 /// Names that are words as well, and seldom mean their bearer.
 const WORDS: [&str; 17] = [
     "the", "and", "you", "for", "not", "what", "that", "this", "with", "how", "can", "ok", "hi",
@@ -205,7 +207,7 @@ fn read(file: &Path) -> Chat {
             text: said.to_owned(),
             mentions: Vec::new(),
             named_at: Vec::new(),
-            chars: line.chars().count() + 1,
+            chars: nick.chars().count() + said.chars().count() + FRAME,
             answers: marked.map(|marked| {
                 let known = marked.iter().filter_map(|line| by_line.get(line).copied());
                 known.filter(|answered| *answered != index).collect()
@@ -223,16 +225,22 @@ fn read(file: &Path) -> Chat {
 
 /// Minutes of the day, the author and the text: `[03:04] <ann> hello`, ` [03:04] * ann waves`.
 fn parts(line: &str) -> Option<(i64, &str, &str)> {
-    let (clock, rest) = line.strip_prefix('[')?.split_once("] ")?;
-    let (hours, minutes) = clock.split_once(':')?;
-    let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+    // Other communities' lines begin with the channel and the day: `rust 2018-05-29 [21:20:37] ...`.
+    let (before, rest) = line.split_once('[')?;
+    if before.split_whitespace().count() > 2 {
+        return None;
+    }
+    let (clock, rest) = rest.split_once("] ")?;
+    let mut clock = clock.split(':');
+    let hours = clock.next()?.parse::<i64>().ok()?;
+    let minutes = hours * 60 + clock.next()?.parse::<i64>().ok()?;
     let action = || {
         let rest = rest.strip_prefix("* ")?;
         Some(rest.split_once(' ').unwrap_or((rest, "")))
     };
     let spoken = rest.strip_prefix('<');
     let (nick, said) = spoken.map_or_else(action, |rest| rest.split_once('>'))?;
-    Some((minutes, nick, said.strip_prefix(' ').unwrap_or(said)))
+    Some((minutes, nick, said.trim_matches([' ', '\t'])))
 }
 
 /// The people whose names the text contains, each with where: on Discord they would be
@@ -265,6 +273,29 @@ fn mentions(
 }
 
 impl Chat {
+    /// The community that it is of, by its name: `rust.0`; those of #ubuntu begin with a date.
+    pub(crate) fn community(&self) -> &str {
+        let name = self.name.split('.').next().unwrap_or_default();
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            "ubuntu"
+        } else {
+            name
+        }
+    }
+
+    /// The same with names in its texts only: nobody is mentioned.
+    pub(crate) fn without_mentions(&self) -> Self {
+        let mut messages = self.messages.clone();
+        for message in &mut messages {
+            message.mentions.clear();
+            message.named_at.clear();
+        }
+        Self {
+            name: self.name.clone(),
+            messages,
+        }
+    }
+
     /// Its longer conversations one after the other, as in a channel where nobody talks
     /// across others.
     pub(crate) fn one_at_a_time(&self) -> Self {

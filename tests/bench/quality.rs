@@ -1,7 +1,7 @@
 //! How well the conversation one is in is found, on chats that people annotated:
 //! `CLEW_CHATS=folder cargo bench -- quality`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -14,6 +14,8 @@ use super::chats::{self, Chat, Query, WINDOW};
 
 /// Characters that what is chosen must fit.
 const ROOMS: [usize; 3] = [1_000, 2_000, 4_000];
+/// Messages that a page holds, all that there is to choose from after a start.
+const PAGE: usize = 100;
 /// The same where the chat is taken for one thread.
 const THREAD_ROOMS: [usize; 2] = [2_000, 8_000];
 /// Of a thread the last messages that are always shown, `THREAD_CONTEXT_TAIL_COUNT`.
@@ -109,7 +111,7 @@ fn mean((sum, count): (f64, f64)) -> f64 {
 /// Sums by method for each chat.
 fn measure(
     chats: &[&Chat],
-    room: usize,
+    (window, room): (usize, usize),
     weights: &Weights,
     methods: &[(&str, Method<'_>)],
 ) -> Vec<Vec<Sums>> {
@@ -119,8 +121,8 @@ fn measure(
             let case = Case {
                 chat,
                 query: &query,
-                first: query.message.saturating_sub(WINDOW),
-                verdicts: judge_by(&chat.window(query.message, WINDOW), weights),
+                first: query.message.saturating_sub(window),
+                verdicts: judge_by(&chat.window(query.message, window), weights),
             };
             for (sums, (_, method)) in sums.iter_mut().zip(methods) {
                 let chosen = method(&case, room);
@@ -239,6 +241,7 @@ pub(crate) fn print() {
     let filled = Rule {
         precision: 0.0,
         least: 0.0,
+        floor: 0.0,
         ..Rule::default()
     };
     let stopped = |case: &Case<'_>, room: usize| ours(case, room, Rule::default());
@@ -252,7 +255,7 @@ pub(crate) fn print() {
     ];
     for (chats, what) in [(&aside, "kept aside"), (&learnt, "learnt from")] {
         for room in ROOMS {
-            let of_files = table(chats, what, room, &methods);
+            let of_files = table(chats, what, (WINDOW, room), &methods);
             if room == 2_000 && what == "kept aside" {
                 losses(chats, &of_files);
             }
@@ -263,7 +266,8 @@ pub(crate) fn print() {
             ("newest first", &newest),
             ("THREAD_SELECT=conversation", &surest),
         ];
-        table(&aside, "kept aside, as one thread each", room, &methods);
+        let what = "kept aside, as one thread each";
+        table(&aside, what, (WINDOW, room), &methods);
     }
     let unlike: [(&str, Change); 3] = [
         ("kept aside, half of the names", |chat| chat.naming(50)),
@@ -274,7 +278,19 @@ pub(crate) fn print() {
     ];
     for (what, change) in unlike {
         let changed: Vec<Chat> = aside.iter().map(|chat| change(chat)).collect();
-        table(&changed.iter().collect::<Vec<_>>(), what, 2_000, &methods);
+        let changed: Vec<&Chat> = changed.iter().collect();
+        table(&changed, what, (WINDOW, 2_000), &methods);
+    }
+    let texts: Vec<Chat> = chats.iter().map(Chat::without_mentions).collect();
+    let mut communities: BTreeMap<&str, Vec<&Chat>> = BTreeMap::new();
+    for chat in &texts {
+        communities.entry(chat.community()).or_default().push(chat);
+    }
+    for (name, chats) in communities {
+        for window in [WINDOW, PAGE] {
+            let what = format!("of {name}, names as text, {window} messages to choose from");
+            table(&chats, &what, (window, 2_000), &methods);
+        }
     }
 }
 
@@ -282,12 +298,12 @@ pub(crate) fn print() {
 fn table(
     chats: &[&Chat],
     what: &str,
-    room: usize,
+    bounds: (usize, usize),
     methods: &[(&str, Method<'_>)],
 ) -> Vec<Vec<Sums>> {
-    println!("  {} files {what}, {room} characters", chats.len());
+    println!("  {} files {what}, {} characters", chats.len(), bounds.1);
     println!("  {:<36} conv.  anc.   prec.  taken  nothing", "");
-    let of_files = measure(chats, room, &LEARNT, methods);
+    let of_files = measure(chats, bounds, &LEARNT, methods);
     let mut sums = vec![Sums::default(); methods.len()];
     for file in &of_files {
         let pairs = sums.iter_mut().zip(file);

@@ -10,8 +10,10 @@ use crate::model::Speaker;
 const COST_POWER: f32 = 0.1;
 /// How much it counts that what is taken belongs, against that all that belongs is taken.
 const PRECISION: f32 = 0.3;
-/// What belongs less surely is not taken: where nothing belongs, nothing is shown.
-const LEAST: f32 = 0.05;
+/// What belongs less surely is not taken.
+const LEAST: f32 = 0.09;
+/// Where nothing belongs more surely, nothing is taken: the newest begins something new.
+const FLOOR: f32 = 0.35;
 /// Of the characters, those of one person other than the asker, or of all other names in one
 /// app: a flood does not push out everybody else.
 const ONE_SPEAKER: f32 = 0.5;
@@ -34,6 +36,8 @@ pub struct Rule {
     pub precision: f32,
     /// What belongs less surely is not taken.
     pub least: f32,
+    /// If the surest belongs less surely, nothing is taken.
+    pub floor: f32,
     /// Which part of the characters one person other than the asker, or all other names in
     /// one app, may take with more than one message.
     pub one_speaker: f32,
@@ -44,6 +48,7 @@ impl Default for Rule {
         Self {
             precision: PRECISION,
             least: LEAST,
+            floor: FLOOR,
             one_speaker: ONE_SPEAKER,
         }
     }
@@ -76,6 +81,10 @@ pub fn choose(
         let candidate = &candidates[*index];
         candidate.verdict.belongs / number(candidate.chars.max(1)).powf(COST_POWER)
     };
+    let surest = candidates.iter().map(|one| one.verdict.belongs);
+    if surest.fold(0.0, f32::max) < rule.floor {
+        return Vec::new();
+    }
     let mut order: Vec<(f32, usize)> = (0..candidates.len())
         .filter(|index| candidates[*index].verdict.belongs >= rule.least)
         .map(|index| (worth(&index), index))

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::answers::Answers;
 use super::overlap::Overlaps;
-use super::{Reply, Utterance};
+use super::{Reply, Utterance, names};
 use crate::model::Speaker;
 
 /// How many messages before it a message may answer.
@@ -26,9 +26,6 @@ const CLIMATE: usize = 50;
 const UNKNOWN_SPEAKERS: usize = 8;
 /// Rare words above this tie two messages by themselves.
 pub(super) const TOPICAL: f32 = 0.5;
-/// The longest name that is looked for at the beginning of a text, in scalars: Discord's
-/// longest is 32.
-const LONGEST_NAME: usize = 40;
 /// The sum of rare words above which more change nothing.
 const MOST_OVERLAP: f32 = 15.0;
 /// Below and above this a probability counts as that much.
@@ -143,13 +140,18 @@ impl Window {
     /// Of messages, oldest first, whose replies count `passed` messages more before them.
     pub(super) fn new(utterances: &[Utterance<'_>], passed: usize) -> Self {
         let mut people = People::default();
+        let authors = utterances
+            .iter()
+            .map(|utterance| people.of(utterance.speaker));
+        let authors: Vec<usize> = authors.collect();
+        let names = names::named(utterances, &authors, people.0.len());
         let first = utterances.first().map(|utterance| utterance.at);
         let mut said: Vec<Said> = Vec::with_capacity(utterances.len());
         let mut last: HashMap<usize, usize> = HashMap::new();
         let mut last_to: HashMap<usize, usize> = HashMap::new();
         let mut affinity = HashMap::new();
-        for (index, utterance) in utterances.iter().enumerate() {
-            let author = people.of(utterance.speaker);
+        for (index, (utterance, names)) in utterances.iter().zip(names).enumerate() {
+            let author = authors[index];
             let reply = match utterance.reply {
                 Reply::To(earlier) if (passed..passed + index).contains(&earlier) => {
                     Reply::To(earlier - passed)
@@ -161,7 +163,7 @@ impl Window {
                 Reply::To(earlier) => Some(said[earlier].author),
                 Reply::Unknown | Reply::Elsewhere => None,
             };
-            let named = people.named(utterance, author, replied);
+            let named = people.named(utterance, author, replied, names);
             let millis = first.map_or(0, |first| utterance.at.since(first).max(0));
             let addressed = named.first().copied();
             said.push(Said {
@@ -174,7 +176,6 @@ impl Window {
                 of_named: addressed.and_then(|named| last.get(&named).copied()),
                 named,
             });
-            people.known_as(utterance.name, author);
             last.insert(author, index);
             if let Some(other) = addressed {
                 last_to.insert(other, index);
@@ -183,7 +184,7 @@ impl Window {
         }
         Self {
             said,
-            people: people.indexes.len(),
+            people: people.0.len(),
             overlaps: Overlaps::new(utterances.iter().map(|utterance| utterance.text)),
             affinity,
         }
@@ -395,61 +396,36 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Indexes of people, and the names by which they are addressed.
+/// Numbers of people.
 #[derive(Default)]
-struct People<'a> {
-    indexes: HashMap<Speaker<'a>, usize>,
-    /// In lower case. A name is whose it was first, so that nobody takes one over.
-    names: HashMap<String, usize>,
-}
+struct People<'a>(HashMap<Speaker<'a>, usize>);
 
 impl<'a> People<'a> {
     fn of(&mut self, speaker: Speaker<'a>) -> usize {
-        let next = self.indexes.len();
-        *self.indexes.entry(speaker).or_insert(next)
+        let next = self.0.len();
+        *self.0.entry(speaker).or_insert(next)
     }
 
-    fn known_as(&mut self, name: &str, person: usize) {
-        if name.chars().count() <= LONGEST_NAME && !self.names.contains_key(name) {
-            self.names.entry(name.to_lowercase()).or_insert(person);
-        }
-    }
-
-    /// Whom a message names: who it replies to, who stands at its beginning, and who is
+    /// Whom a message names: who it replies to, whose `names` its text has, and who is
     /// mentioned; not its author.
     fn named(
         &mut self,
         utterance: &Utterance<'_>,
         author: usize,
         replied: Option<usize>,
+        names: Vec<usize>,
     ) -> Vec<usize> {
         let mut named: Vec<usize> = Vec::new();
-        let addressed = self.addressed(utterance.text);
         let mentions = utterance.mentions.iter().take(MOST_NAMES);
         let mentions: Vec<usize> = mentions
             .map(|mention| self.of(Speaker::User(*mention)))
             .collect();
-        for person in replied.into_iter().chain(addressed).chain(mentions) {
+        for person in replied.into_iter().chain(names).chain(mentions) {
             if person != author && !named.contains(&person) {
                 named.push(person);
             }
         }
         named
-    }
-
-    /// Whose name stands at the beginning: `ann: ...`, `ann, ...` or `@ann ...`.
-    fn addressed(&self, text: &str) -> Option<usize> {
-        let start = text.trim_start();
-        let (name, at) = match start.strip_prefix('@') {
-            Some(name) => (name, true),
-            None => (start, false),
-        };
-        let ends = name.char_indices().take(LONGEST_NAME + 1);
-        let ends = ends.filter(|(_, c)| matches!(c, ':' | ',') || at && c.is_whitespace());
-        let ends = ends.map(|(end, _)| end);
-        let whole = (at && name.chars().nth(LONGEST_NAME).is_none()).then_some(name.len());
-        let mut ends = ends.chain(whole);
-        ends.find_map(|end| self.names.get(&name[..end].to_lowercase()).copied())
     }
 }
 

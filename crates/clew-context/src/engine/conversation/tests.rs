@@ -124,6 +124,64 @@ fn a_name_is_whose_it_was_first() {
     assert!(indexes.contains(&6) && !indexes.contains(&8), "{indexes:?}");
 }
 
+/// Whom the last line names, by the names given.
+fn named(names: &[&str], lines: &[(usize, &str)]) -> Vec<usize> {
+    let mut utterances = talk(lines);
+    for (utterance, (who, _)) in utterances.iter_mut().zip(lines) {
+        utterance.name = names[*who];
+    }
+    let authors: Vec<usize> = lines.iter().map(|(who, _)| *who).collect();
+    let named = names::named(&utterances, &authors, names.len());
+    named.last().cloned().unwrap_or_default()
+}
+
+#[test]
+fn names_are_found_anywhere_in_a_text() {
+    let names = ["ann", "Danbhfive", "Daniel Day", "cay"];
+    let heard = [(0, "hi"), (1, "hi"), (2, "hi")];
+    for (text, expected) in [
+        ("ok danbhfive", vec![1]),
+        ("cay: ann, or (Danb)?", vec![0, 1]),
+        ("danbhfive's and @Dani", vec![1, 2]),
+        ("ann: as danbhfive said", vec![0, 1]),
+        // Of two names the beginning, or too short a one.
+        ("ask dan", vec![]),
+        ("an answer", vec![]),
+    ] {
+        let lines = [heard.as_slice(), &[(3, text)]].concat();
+        assert_eq!(named(&names, &lines), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_word_that_others_use_is_no_name() {
+    let names = ["Mark", "bob", "cay"];
+    let asked = [(0, "hi"), (1, "hi"), (2, "thanks mark")];
+    assert_eq!(named(&names, &asked), [0]);
+    let before = [(1, "a question mark there")];
+    assert!(named(&names, &[before.as_slice(), &asked].concat()).is_empty());
+    // At the beginning it still is one.
+    let addressed = [(0, "hi"), (2, "mark: hi")];
+    assert_eq!(
+        named(&names, &[before.as_slice(), &addressed].concat()),
+        [0]
+    );
+}
+
+#[test]
+fn whoever_was_silent_for_long_is_not_named_within_a_text() {
+    let mut lines = vec![(0, "hi")];
+    lines.extend([(1, "and"); 41]);
+    let ask = |lines: &[(usize, &'static str)]| {
+        named(
+            &["annabel", "bob", "cay"],
+            &[lines, &[(2, "ok annabel")]].concat(),
+        )
+    };
+    assert!(ask(&lines).is_empty());
+    assert_eq!(ask(&lines[..40]), [0]);
+}
+
 #[test]
 fn rare_words_of_any_script_tie() {
     #[track_caller]
@@ -183,6 +241,24 @@ fn replies_are_certain() {
     lines[8].reply = Reply::Elsewhere;
     let answers = Answers::new(&Window::new(&lines, 0), &LEARNT);
     assert!((0..8).all(|other| answers.share(8, other) == 0.0));
+}
+
+#[test]
+fn below_the_floor_nothing_is_chosen() {
+    let verdict = |belongs| Verdict {
+        belongs,
+        tie: Tie::Answers,
+    };
+    let chosen = |surest| {
+        let candidates = [surest, 0.3, 0.2].map(|belongs| Candidate {
+            verdict: verdict(belongs),
+            chars: 10,
+            speaker: person(BOB),
+        });
+        choose(&candidates, person(ANN), 2_000, Rule::default()).len()
+    };
+    let floor = Rule::default().floor;
+    assert_eq!([chosen(floor), chosen(floor - 0.01)], [3, 0]);
 }
 
 #[test]
