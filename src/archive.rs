@@ -54,7 +54,8 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 pub use error::{ArchiveError, Report};
 #[cfg(feature = "test-util")]
@@ -197,7 +198,7 @@ impl Recording {
         let Some(entry) = index::find(self.entries(channel), id) else {
             return Ok(None);
         };
-        let mut spans = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spans = self.looked.lock();
         self.read(channel, entry, &mut spans).map(Some)
     }
 

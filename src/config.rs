@@ -14,8 +14,6 @@ mod check;
 mod context;
 mod discord;
 mod endpoint;
-#[cfg(feature = "test-util")]
-mod example;
 mod fallbacks;
 mod llm;
 mod log;
@@ -44,8 +42,6 @@ pub use context::{ContextSetting, Takes};
 pub use discord::{DiscordConfig, MessageContent};
 pub use endpoint::Endpoint;
 #[cfg(feature = "test-util")]
-pub use example::example;
-#[cfg(feature = "test-util")]
 pub use fallbacks::FallbackConfig;
 pub use llm::LlmConfig;
 pub use log::{LogConfig, LogFormat};
@@ -58,6 +54,8 @@ pub use telemetry::{TelemetryConfig, TelemetryIds};
 pub use tools::{ToolConfig, ToolOutputConfig};
 pub use turns::{AnswerConfig, CatchUpConfig, TurnConfig};
 pub use values::SettingOrigin;
+#[cfg(feature = "test-util")]
+pub use variable::Group;
 pub use variable::{VARIABLES, Variable};
 
 use check::Checker;

@@ -19,14 +19,13 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use crate::config::ContextSetting;
-use crate::sandbox;
+use crate::sandbox::{self, Sandbox};
 #[cfg(feature = "test-util")]
 use clew_simulator::World;
 use clew_simulator::{ScriptedModel, WaitError};
 
 use expect::Judged;
 use show::DemoPage;
-use stage::DemoStage;
 use world::Script;
 
 /// How many scenes are played unless more are asked for: what fits a terminal.
@@ -181,23 +180,31 @@ async fn play(
             script.ask(*number, text);
         }
     }
-    let mut stage = DemoStage::start(world, settings).await?;
-    let played = play_on(&mut stage, &script, numbers, model.as_ref(), options, page).await;
-    let stopped = stage.stop().await;
+    let mut sandbox = Sandbox::start(world, settings, None).await?;
+    let played = play_on(
+        &mut sandbox,
+        &script,
+        numbers,
+        model.as_ref(),
+        options,
+        page,
+    );
+    let played = played.await;
+    let stopped = sandbox.stop().await;
     let failed = played?;
     stopped?;
     Ok(failed)
 }
 
 async fn play_on(
-    stage: &mut DemoStage,
+    sandbox: &mut Sandbox,
     script: &Script,
     numbers: &[usize],
     model: Option<&ScriptedModel>,
     options: &DemoOptions,
     page: &mut DemoPage<'_>,
 ) -> Result<usize, Error> {
-    let limits = stage.limits();
+    let limits = sandbox.config.limits;
     let judged = Judged {
         figures: !options.has_own_caps(script) && options.ask.is_none(),
         words: !options.has_model(),
@@ -205,7 +212,7 @@ async fn play_on(
     let mut failed = 0;
     for &number in numbers {
         let complaints = if let Some(scene) = script.scene(number) {
-            let played = stage.play(number, scene, &script.cast).await?;
+            let played = stage::play(sandbox, number, scene, &script.cast).await?;
             let complaints = expect::complaints(&scene.expect, &played, judged);
             let shown = if options.is_verbose {
                 page.scene(number, scene, &played, &limits, &complaints)
@@ -215,7 +222,7 @@ async fn play_on(
             shown.map_err(Error::Output)?;
             complaints
         } else {
-            let played = stage.play_run(&script.run, &script.cast, model).await?;
+            let played = stage::play_run(sandbox, &script.run, &script.cast, model).await?;
             let complaints = expect::complaints_of_run(&script.run, &played, judged);
             page.run(number, &script.run, &played, &complaints)
                 .map_err(Error::Output)?;
@@ -233,12 +240,13 @@ async fn play_on(
 #[cfg(feature = "test-util")]
 pub async fn played(settings: Vec<(String, String)>) -> Result<World, Error> {
     let (world, script) = world::build();
-    let mut stage = DemoStage::start(world, settings).await?;
+    let mut sandbox = Sandbox::start(world, settings, None).await?;
     for (number, scene) in (1..).zip(&script.scenes) {
-        stage.play(number, scene, &script.cast).await?;
+        stage::play(&mut sandbox, number, scene, &script.cast).await?;
     }
-    stage.play_run(&script.run, &script.cast, None).await?;
-    let world = stage.take_world();
-    stage.stop().await?;
+    stage::play_run(&sandbox, &script.run, &script.cast, None).await?;
+    let discord = &sandbox.discord;
+    let world = discord.world(|world| std::mem::replace(world, World::new()));
+    sandbox.stop().await?;
     Ok(world)
 }

@@ -80,8 +80,6 @@ pub struct PlaygroundOptions {
 /// A running playground.
 pub struct Playground {
     sandbox: Sandbox,
-    #[cfg(feature = "test-util")]
-    address: SocketAddr,
     link: String,
     shutdown: CancellationToken,
     server: JoinHandle<()>,
@@ -168,8 +166,6 @@ impl Playground {
         let server = tokio::spawn(api::serve(listener, shared));
         Ok(Self {
             sandbox,
-            #[cfg(feature = "test-util")]
-            address,
             link,
             shutdown,
             server,
@@ -211,11 +207,5 @@ impl Playground {
     #[cfg(feature = "test-util")]
     pub const fn config(&self) -> &Config {
         &self.sandbox.config
-    }
-
-    /// Where the page is served.
-    #[cfg(feature = "test-util")]
-    pub const fn address(&self) -> SocketAddr {
-        self.address
     }
 }

@@ -32,6 +32,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, ensure};
+use clap::ValueEnum;
 
 use crate::archive::{ArchiveError, ReadOptions, Recording, Report};
 use crate::config::Config;
@@ -49,7 +50,6 @@ pub use report::Summary;
 pub use router::BYTES_PER_OWN_MESSAGE;
 pub use sweep::{Labels, Sweep, SweepSettings, sweep};
 pub use table::{LABELS_LEGEND, LEGEND, cells, head, heads, row, scene_name, share};
-
 pub use timeline::timeline;
 
 use pass::pass;
@@ -149,38 +149,23 @@ pub enum Start {
 }
 
 /// The format of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A few readable lines per trigger, and a summary.
+    /// Text for people.
     Text,
-    /// One line per trigger.
+    /// JSON Lines, one object per trigger.
     Jsonl,
 }
 
-/// The progress of a replay.
+/// What a replay has done so many of, and of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReplayProgress {
+pub enum ReplayStep {
     /// Bytes of the files indexed.
-    Reading {
-        /// So far.
-        done: u64,
-        /// In all files.
-        total: u64,
-    },
-    /// Answers worked out, of a sweep.
-    Trying {
-        /// So far.
-        done: u64,
-        /// Of all triggers under all settings.
-        total: u64,
-    },
+    Reading,
+    /// Answers worked out, of all triggers under all settings.
+    Trying,
     /// Messages replayed.
-    Replaying {
-        /// So far.
-        done: u64,
-        /// In the recording.
-        total: u64,
-    },
+    Replaying,
 }
 
 /// A replay that could not be done.
@@ -208,7 +193,7 @@ pub enum ReplayError {
 pub async fn run(
     settings: &ReplaySettings,
     out: &mut dyn Write,
-    progress: &dyn Fn(ReplayProgress),
+    progress: &dyn Fn(ReplayStep, u64, u64),
 ) -> Result<Summary, ReplayError> {
     let recording = settings.recorded.open(progress)?;
     let us = bot::choose(&recording, &settings.questions)?;
@@ -270,8 +255,8 @@ impl RecordedFiles {
     ///
     /// # Errors
     /// If a file cannot be used, or none holds a message.
-    fn open(&self, progress: &dyn Fn(ReplayProgress)) -> Result<Recording, ReplayError> {
-        let reading = |done, total| progress(ReplayProgress::Reading { done, total });
+    fn open(&self, progress: &dyn Fn(ReplayStep, u64, u64)) -> Result<Recording, ReplayError> {
+        let reading = |done, total| progress(ReplayStep::Reading, done, total);
         let options = ReadOptions {
             lenient: self.lenient,
             progress: Some(&reading),

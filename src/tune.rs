@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use crate::config::Config;
 use crate::model::ModelPrice;
-use crate::replay::{Figures, ReplayProgress, Sweep, SweepSettings, sweep};
+use crate::replay::{Figures, ReplayStep, Sweep, SweepSettings, sweep};
 use clew_context::model::Scene;
 
 pub use choose::{Choice, Reason};
@@ -69,7 +69,7 @@ pub struct Tuned {
 pub fn tune(
     settings: TuneSettings,
     config: &Config,
-    progress: &dyn Fn(ReplayProgress),
+    progress: &dyn Fn(ReplayStep, u64, u64),
 ) -> anyhow::Result<Tuned> {
     let grid = Grid::new(&settings.sweeps, config)?;
     let labels = settings.labels.as_deref().map(labels::read).transpose()?;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::model::cut;
-use crate::model::{AgentChannels, ToolName};
+use crate::model::{Agent, AgentChannels, ToolName};
 use clew_context::model::ChannelId;
-use clew_store::model::ScopeKind;
+use clew_store::model::{AgentName, ScopeKind};
 
 use super::problem::{AgentProblem, SHOWN_CHARS};
 
@@ -36,17 +36,6 @@ const EVERYWHERE: &str = "*";
 const CHANNELS: &str = "accepted: a list of channel ids in quotes, or \"*\" for every channel, \
                         which is what an agent without the field has";
 
-/// The contents of `agent.json`.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fields {
-    pub(super) prompt: PromptField,
-    pub(super) model: Option<String>,
-    pub(super) rolling_window: Option<Duration>,
-    pub(super) scope: Option<ScopeKind>,
-    pub(super) channels: AgentChannels,
-    pub(super) tools: Option<BTreeSet<ToolName>>,
-}
-
 /// Where the system prompt is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PromptField {
@@ -60,7 +49,11 @@ pub(super) enum PromptField {
 ///
 /// # Errors
 /// Everything that is wrong with it, at least one.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Fields, Vec<AgentProblem>> {
+pub(super) fn parse(
+    path: &Path,
+    text: &str,
+    name: &AgentName,
+) -> Result<(PromptField, Agent), Vec<AgentProblem>> {
     let refused = |what: String| vec![AgentProblem::of(path, what)];
     let value: Value =
         serde_json::from_str(text).map_err(|error| refused(format!("is not JSON: {error}")))?;
@@ -75,20 +68,18 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Fields, Vec<AgentProblem>
     };
     reader.unknown();
     let prompt = reader.prompt();
-    let model = reader.model();
-    let rolling_window = reader.rolling_window();
-    let scope = reader.scope();
-    let channels = reader.channels();
-    let tools = reader.tools();
-    match (prompt, channels) {
-        (Some(prompt), Some(channels)) if reader.problems.is_empty() => Ok(Fields {
-            prompt,
-            model,
-            rolling_window,
-            scope,
-            channels,
-            tools,
-        }),
+    let agent = Agent {
+        name: name.clone(),
+        system: String::new(),
+        docs: Vec::new(),
+        model: reader.model(),
+        rolling_window: reader.rolling_window(),
+        scope: reader.scope(),
+        channels: reader.channels().unwrap_or(AgentChannels::Everywhere),
+        tools: reader.tools(),
+    };
+    match prompt {
+        Some(prompt) if reader.problems.is_empty() => Ok((prompt, agent)),
         _ => Err(reader.problems),
     }
 }
@@ -300,14 +291,18 @@ fn kind(value: &Value) -> &'static str {
 mod tests {
     use super::*;
 
+    fn parsed(json: &str) -> Result<(PromptField, Agent), Vec<AgentProblem>> {
+        parse(Path::new("a/agent.json"), json, &AgentName::default_agent())
+    }
+
     #[track_caller]
-    fn accepts(json: &str) -> Fields {
-        parse(Path::new("a/agent.json"), json).expect("it is accepted")
+    fn accepts(json: &str) -> (PromptField, Agent) {
+        parsed(json).expect("it is accepted")
     }
 
     #[track_caller]
     fn refuses(json: &str, expected: &[&str]) {
-        let problems = parse(Path::new("a/agent.json"), json).expect_err("it is refused");
+        let problems = parsed(json).expect_err("it is refused");
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(said.len(), expected.len(), "{said:?}");
         for (said, expected) in said.iter().zip(expected) {
@@ -318,11 +313,14 @@ mod tests {
 
     #[test]
     fn the_smallest_and_the_whole() {
-        let fields = accepts(r#"{"system_prompt": " Be kind. "}"#);
+        let (prompt, plain) = accepts(r#"{"system_prompt": " Be kind. "}"#);
+        assert_eq!(prompt, PromptField::Text("Be kind.".to_owned()));
         assert_eq!(
-            fields,
-            Fields {
-                prompt: PromptField::Text("Be kind.".to_owned()),
+            plain,
+            Agent {
+                name: AgentName::default_agent(),
+                system: String::new(),
+                docs: Vec::new(),
                 model: None,
                 rolling_window: None,
                 scope: None,
@@ -330,29 +328,33 @@ mod tests {
                 tools: None,
             }
         );
-        let fields = accepts(
+        let (prompt, agent) = accepts(
             r#"{"system_prompt_file": "texts/prompt.md", "model": "big", "rolling_window_s": 60,
                 "scope": "thread", "channels": ["7", 1234567890123456789],
                 "tools": ["forget", "remember"]}"#,
         );
         let ids = [7, 1_234_567_890_123_456_789].map(ChannelId::new);
+        assert_eq!(prompt, PromptField::File("texts/prompt.md".into()));
         assert_eq!(
-            fields,
-            Fields {
-                prompt: PromptField::File("texts/prompt.md".into()),
+            agent,
+            Agent {
                 model: Some("big".to_owned()),
                 rolling_window: Some(Duration::from_mins(1)),
                 scope: Some(ScopeKind::Thread),
                 channels: AgentChannels::Only(ids.into()),
                 tools: Some([ToolName::Remember, ToolName::Forget].into()),
+                ..plain
             }
         );
     }
 
     #[test]
     fn everywhere_is_a_star_and_nowhere_is_an_empty_list() {
-        let channels =
-            |json: &str| accepts(&format!(r#"{{"system_prompt":"x","channels":{json}}}"#)).channels;
+        let channels = |json: &str| {
+            accepts(&format!(r#"{{"system_prompt":"x","channels":{json}}}"#))
+                .1
+                .channels
+        };
         assert_eq!(channels(r#""*""#), AgentChannels::Everywhere);
         assert_eq!(channels(r#"["1","*"]"#), AgentChannels::Everywhere);
         assert_eq!(channels("[]"), AgentChannels::Only(BTreeSet::new()));
@@ -425,7 +427,7 @@ mod tests {
             r#""hidden words""#,
             r#"{"system_prompt": "hidden words" "model": "x"}"#,
         ] {
-            let problems = parse(Path::new("x"), json).expect_err("it is refused");
+            let problems = parsed(json).expect_err("it is refused");
             assert!(!format!("{problems:?}").contains("hidden"), "{problems:?}");
         }
     }

@@ -11,7 +11,7 @@ use crate::model::Agent;
 use clew_context::model::AgentDoc;
 use clew_store::model::AgentName;
 
-use super::fields::{Fields, PromptField, parse};
+use super::fields::{PromptField, parse};
 use super::problem::AgentProblem;
 
 /// The file that makes a folder an agent.
@@ -189,12 +189,9 @@ pub(super) fn read(folder: &Path, name: &AgentName) -> Reading {
     let mut seen = look(folder, None);
     let path = folder.join(AGENT_FILE);
     let text = read_text(&path, LARGEST_FILE).map_err(|problem| vec![problem]);
-    let fields = text.and_then(|text| parse(&path, &text));
+    let fields = text.and_then(|text| parse(&path, &text, name));
     let prompt_file = match &fields {
-        Ok(Fields {
-            prompt: PromptField::File(file),
-            ..
-        }) => Some(file.clone()),
+        Ok((PromptField::File(file), _)) => Some(file.clone()),
         _ => None,
     };
     if let Some(file) = &prompt_file {
@@ -203,8 +200,17 @@ pub(super) fn read(folder: &Path, name: &AgentName) -> Reading {
         seen.files.insert(path, stamp);
     }
     let docs = read_docs(folder, &seen.docs);
-    let agent = both(fields, docs)
-        .and_then(|(fields, docs)| agent(folder, name, fields, docs).map_err(|one| vec![one]));
+    let agent = both(fields, docs).and_then(|((prompt, agent), docs)| {
+        let system = match prompt {
+            PromptField::Text(text) => text,
+            PromptField::File(file) => prompt_text(folder, &file).map_err(|one| vec![one])?,
+        };
+        Ok(Agent {
+            system,
+            docs,
+            ..agent
+        })
+    });
     Reading {
         seen,
         prompt_file,
@@ -222,36 +228,6 @@ fn both<A, B>(
         (Ok(_), Err(problem)) => Err(vec![problem]),
         (Err(problems), b) => Err(problems.into_iter().chain(b.err()).collect()),
     }
-}
-
-fn agent(
-    folder: &Path,
-    name: &AgentName,
-    fields: Fields,
-    docs: Vec<AgentDoc>,
-) -> Result<Agent, AgentProblem> {
-    let Fields {
-        prompt,
-        model,
-        rolling_window,
-        scope,
-        channels,
-        tools,
-    } = fields;
-    let system = match prompt {
-        PromptField::Text(text) => text,
-        PromptField::File(file) => prompt_text(folder, &file)?,
-    };
-    Ok(Agent {
-        name: name.clone(),
-        system,
-        docs,
-        model,
-        rolling_window,
-        scope,
-        channels,
-        tools,
-    })
 }
 
 fn prompt_text(folder: &Path, file: &Path) -> Result<String, AgentProblem> {

@@ -6,7 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 #[cfg(feature = "test-util")]
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::error::ArchiveError;
 use clew_context::model::MessageId;
@@ -82,7 +83,7 @@ pub(super) struct ArchiveFiles {
 impl ArchiveFiles {
     /// Reads up to `length` bytes; fewer only at the end of the file.
     fn read(&self, file: u32, offset: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let mut handle = match open.iter().position(|(number, _)| *number == file) {
             Some(at) => open.remove(at).1,
             None => File::open(self.path(file))?,

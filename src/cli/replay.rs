@@ -4,15 +4,15 @@ use std::io::{self, IsTerminal, LineWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use indicatif::ProgressBar;
 
 use super::progress::{self, bar};
 use crate::archive::Report;
 use crate::config::Config;
 use crate::replay::{
-    self, Caps, Format, Questions, RecallSettings, RecordedFiles, ReplayError, ReplayProgress,
-    ReplaySettings, Start, Summary, Triggers,
+    self, Caps, Format, Questions, RecallSettings, RecordedFiles, ReplayError, ReplaySettings,
+    ReplayStep, Start, Summary, Triggers,
 };
 use clew_context::engine::sanitise;
 
@@ -53,7 +53,7 @@ pub struct ReplayArgs {
     pub warm: bool,
     /// Output format: text, or one JSON object per trigger
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: FormatArg,
+    pub format: Format,
     /// Also say which earlier exchanges with the bot would be recalled
     /// (`RECALL_MESSAGES`): its answers in the recording, by what they reply to
     #[arg(long)]
@@ -114,15 +114,6 @@ caps! {
     window_max_mb "WINDOW_MAX_MB" "MIB";
 }
 
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// Text for people.
-    Text,
-    /// JSON Lines, one object per trigger.
-    Jsonl,
-}
-
 /// Runs the command on the process's environment, standard output and error.
 ///
 /// # Errors
@@ -146,7 +137,8 @@ pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(io::BufWriter::with_capacity(OUTPUT_BUFFER, beside))
     };
-    let done = replay::run(&settings, &mut out, &|progress| show(&bar, progress)).await;
+    let progress = |step, done, total| show(&bar, step, done, total);
+    let done = replay::run(&settings, &mut out, &progress).await;
     bar.finish_and_clear();
     finish(done)
 }
@@ -204,10 +196,7 @@ impl ReplayArgs {
             },
             start: if self.warm { Start::Warm } else { Start::Cold },
             limit: self.limit,
-            format: match self.format {
-                FormatArg::Text => Format::Text,
-                FormatArg::Jsonl => Format::Jsonl,
-            },
+            format: self.format,
             text: self.text,
             summary: self.summary,
             caps: Caps::of(config),
@@ -233,19 +222,11 @@ fn triggers(text: &str) -> Result<Triggers, String> {
 }
 
 /// Moves a bar.
-pub(super) fn show(bar: &ProgressBar, progress: ReplayProgress) {
-    let (done, total, template) = match progress {
-        ReplayProgress::Reading { done, total } => (
-            done,
-            total,
-            "reading   {bar:30} {bytes}/{total_bytes} {eta}",
-        ),
-        ReplayProgress::Replaying { done, total } => {
-            (done, total, "replaying {bar:30} {pos}/{len} messages {eta}")
-        }
-        ReplayProgress::Trying { done, total } => {
-            (done, total, "trying    {bar:30} {pos}/{len} answers {eta}")
-        }
+pub(super) fn show(bar: &ProgressBar, step: ReplayStep, done: u64, total: u64) {
+    let template = match step {
+        ReplayStep::Reading => "reading   {bar:30} {bytes}/{total_bytes} {eta}",
+        ReplayStep::Replaying => "replaying {bar:30} {pos}/{len} messages {eta}",
+        ReplayStep::Trying => "trying    {bar:30} {pos}/{len} answers {eta}",
     };
     progress::show(bar, template, done, total);
 }

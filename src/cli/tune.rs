@@ -82,8 +82,8 @@ pub(super) fn run(args: TuneArgs) -> Ended {
     let config = Config::of_process_with(args.pairs()).map_err(cannot)?;
     let (format, html) = (args.format, args.html.clone());
     let bar = bar();
-    let tuned = tune::tune(args.settings(&config), &config, &|progress| {
-        show(&bar, progress);
+    let tuned = tune::tune(args.settings(&config), &config, &|step, done, total| {
+        show(&bar, step, done, total);
     });
     bar.finish_and_clear();
     let tuned = tuned.map_err(cannot)?;

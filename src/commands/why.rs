@@ -137,12 +137,10 @@ fn named(receipt: &Receipt) -> usize {
 
 fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbed {
     let prompt = &receipt.prompt;
-    let links = Links {
-        guild: stored.guild,
-    };
+    let guild = stored.guild;
     let fields = [
-        ("Question and answer", about(&links, stored, receipt)),
-        ("Left out", left_out(&links, prompt, receipt.scene)),
+        ("Question and answer", about(stored, receipt)),
+        ("Left out", left_out(guild, prompt, receipt.scene)),
         ("Not read", missing(receipt)),
         ("Calls to Discord", calls(receipt, hidden)),
         ("Tools", tools(receipt)),
@@ -152,7 +150,7 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
     AnswerEmbed {
         title: "What this answer was made from".to_owned(),
-        description: shown(&links, prompt) + &read(&links, receipt),
+        description: shown(guild, prompt) + &read(guild, receipt),
         fields: fields
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),
@@ -166,25 +164,15 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
     }
 }
 
-/// Links to messages of a server, or of direct messages.
-struct Links {
-    guild: Option<GuildId>,
+/// A link to a message of a server, or of direct messages.
+fn link(guild: Option<GuildId>, words: &str, channel: ChannelId, message: MessageId) -> String {
+    let channel = words::address(guild, channel);
+    format!("[{words}]({channel}/{message})")
 }
 
-impl Links {
-    fn to(&self, words: &str, channel: ChannelId, message: MessageId) -> String {
-        let channel = self.channel(channel);
-        format!("[{words}]({channel}/{message})")
-    }
-
-    fn channel(&self, channel: ChannelId) -> String {
-        words::address(self.guild, channel)
-    }
-}
-
-fn about(links: &Links, stored: &StoredReceipt, receipt: &Receipt) -> String {
-    let here = stored.channel;
-    let to = |words, id: Option<MessageId>| id.map(|id| links.to(words, here, id));
+fn about(stored: &StoredReceipt, receipt: &Receipt) -> String {
+    let (guild, here) = (stored.guild, stored.channel);
+    let to = |words, id: Option<MessageId>| id.map(|id| link(guild, words, here, id));
     let parts = [
         to("question", stored.trigger),
         to("answer", stored.messages.first().copied()),
@@ -210,11 +198,11 @@ const fn scene(scene: Scene) -> &'static str {
 
 /// The messages of the prompt as numbered links, by why they are there. If there are too
 /// many, the oldest that nothing points at are counted instead.
-fn shown(links: &Links, prompt: &PromptReceipt) -> String {
+fn shown(guild: Option<GuildId>, prompt: &PromptReceipt) -> String {
     let all: Vec<&ShownMessage> = prompt.shown.iter().chain(&prompt.quoted).collect();
     let numbered = (1..).zip(&all).map(|(number, message)| {
         let number = number.to_string();
-        (*message, links.to(&number, message.channel, message.id))
+        (*message, link(guild, &number, message.channel, message.id))
     });
     let mut numbered: Vec<(&ShownMessage, String)> = numbered.collect();
     numbered.sort_by_key(|(message, _)| (!message.place.is_named(), std::cmp::Reverse(message.id)));
@@ -254,7 +242,7 @@ const fn title(place: BlockPlace) -> &'static str {
 }
 
 /// How many for each reason, and links to the newest.
-fn left_out(links: &Links, prompt: &PromptReceipt, scene: Scene) -> String {
+fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> String {
     let in_chain = scene == Scene::ReplyChain;
     let line = |one: &LeftOut| format!("{} {}", one.all, why_left_out(one.reason, in_chain));
     let mut lines: Vec<String> = prompt.left_out.iter().map(line).collect();
@@ -264,7 +252,7 @@ fn left_out(links: &Links, prompt: &PromptReceipt, scene: Scene) -> String {
     let mut room = LEFT_OUT_CHARS.saturating_sub(told.sum());
     let newest = (1..=LEFT_OUT_LINKS).zip(prompt.omitted.iter().rev());
     for (number, message) in newest {
-        let link = links.to(&number.to_string(), message.channel, message.id);
+        let link = link(guild, &number.to_string(), message.channel, message.id);
         let mut reasons = prompt.left_out.iter();
         let at = reasons.position(|one| one.reason == message.reason);
         let line = at.and_then(|at| lines.get_mut(at));
@@ -280,14 +268,14 @@ fn left_out(links: &Links, prompt: &PromptReceipt, scene: Scene) -> String {
 }
 
 /// Links to what the tools read, a line for all; those beyond the room are counted.
-fn read(links: &Links, receipt: &Receipt) -> String {
+fn read(guild: Option<GuildId>, receipt: &Receipt) -> String {
     if receipt.read.is_empty() {
         return String::new();
     }
     let numbered = (1..).zip(&receipt.read);
     let linked = numbered.map(|(number, source)| match source.message {
-        Some(message) => links.to(&number.to_string(), source.channel, message),
-        None => format!("[{number}]({})", links.channel(source.channel)),
+        Some(message) => link(guild, &number.to_string(), source.channel, message),
+        None => format!("[{number}]({})", words::address(guild, source.channel)),
     });
     let linked: Vec<String> = linked.collect();
     let shown = &linked[..fitting(READ_CHARS, &linked)];

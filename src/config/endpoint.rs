@@ -41,12 +41,6 @@ impl Endpoint {
         (host.trim_matches(['[', ']']), port)
     }
 
-    /// Whether the scheme is `https` or `wss`.
-    #[cfg(feature = "test-util")]
-    pub fn is_encrypted(&self) -> bool {
-        matches!(self.scheme, "https" | "wss")
-    }
-
     /// The same server with another path.
     pub(super) fn with_path(self, path: &str) -> Self {
         Self {

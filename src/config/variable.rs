@@ -71,25 +71,6 @@ pub enum Group {
     Memory,
 }
 
-impl Group {
-    /// Its heading in `.env.example`.
-    #[cfg(feature = "test-util")]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Discord => "Discord",
-            Self::Access => "Who may use the bot, and where",
-            Self::Triggers => "What the bot answers to",
-            Self::Model => "The model (without LLM_BASE_URL the bot shows what it collected)",
-            Self::Context => "Caps of the collected context",
-            Self::Window => "Window of recent messages in memory",
-            Self::Turns => "Turns and answers",
-            Self::Tools => "Tools that the model may call",
-            Self::Operation => "Telemetry, log and state",
-            Self::Memory => "Memory and history",
-        }
-    }
-}
-
 /// How a value is shown, from the word at the end of a row, if there is one.
 macro_rules! shown {
     ($shown:ident) => {

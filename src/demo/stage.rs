@@ -1,4 +1,4 @@
-//! The simulator, the bot and a temporary folder, for the duration of the demo.
+//! Plays scenes in the sandbox, and gathers what happened.
 
 use std::io;
 use std::path::Path;
@@ -12,8 +12,7 @@ use super::line::DemoLine;
 use super::places;
 use super::scene::{DemoRun, DemoScene, JustBefore, Played, RunPlayed};
 use crate::sandbox::{self, Sandbox, plan::Cast};
-use clew_context::model::Limits;
-use clew_simulator::{Draft, Id, Message, RequestRecord, ScriptedModel, Simulator, World};
+use clew_simulator::{Draft, Id, Message, RequestRecord, ScriptedModel, World};
 
 /// A scene takes milliseconds, with a model of one's own as long as that needs; if it
 /// takes longer than this, something hangs.
@@ -21,141 +20,104 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// How often the telemetry file is read.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The running bot and its world.
-pub(super) struct DemoStage {
-    sandbox: Sandbox,
+/// Asks, waits for the end of the turn, and gathers what happened.
+pub(super) async fn play(
+    sandbox: &mut Sandbox,
+    number: usize,
+    scene: &DemoScene,
+    cast: &Cast,
+) -> Result<Played, Error> {
+    let (channel, asker) = (cast.place(&scene.place), cast.person(&scene.asker));
+    for text in &scene.asked_before {
+        let question = sandbox.discord.post(channel, asker, cast.text(text));
+        turn(sandbox, number, question).await?;
+    }
+    let earlier = sandbox.discord.requests().len();
+    let before = match &scene.before {
+        Some(JustBefore::Said(text)) => {
+            let (author, words) = cast.said(text);
+            Some(sandbox.discord.post(channel, author, words))
+        }
+        Some(JustBefore::SessionLost) => {
+            sandbox.discord.forget_sessions();
+            sandbox.discord.drop_gateway();
+            None
+        }
+        None => None,
+    };
+    let mut asked = Draft::new(cast.text(&scene.question));
+    if let Some(key) = &scene.reply_to {
+        asked = asked.reply_to(cast.message(key));
+    }
+    let question = sandbox.discord.post(channel, asker, asked);
+    let lines = turn(sandbox, number, question).await?;
+    let mut calls = sandbox.discord.requests().split_off(earlier);
+    // The bot also registers its commands, which is not part of the turn.
+    calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
+    Ok(sandbox
+        .discord
+        .world(|world| tell(world, (channel, asker), before, question, &calls, lines)))
 }
 
-impl DemoStage {
-    /// Starts both and waits until the bot has connected.
-    pub(super) async fn start(
-        world: World,
-        settings: Vec<(String, String)>,
-    ) -> Result<Self, Error> {
-        let sandbox = Sandbox::start(world, settings, None).await?;
-        Ok(Self { sandbox })
+/// Gives a task, waits until its message says that it is done, and gathers what was posted.
+pub(super) async fn play_run(
+    sandbox: &Sandbox,
+    run: &DemoRun,
+    cast: &Cast,
+    model: Option<&ScriptedModel>,
+) -> Result<RunPlayed, Error> {
+    let requests = || model.map_or_else(Vec::new, ScriptedModel::requests);
+    let earlier = requests().len();
+    let (channel, asker) = (cast.place(&run.place), cast.person(&run.asker));
+    let options = json!({"task": run.task});
+    let called = sandbox.discord.call(asker, channel, "agent run", options);
+    let told = called.await?.answer().await?.text();
+    let begun = sandbox
+        .discord
+        .world(|world| places::channel_in(world, &told));
+    if let Some(thread) = begun {
+        let is_done = |message: &Message| message.content.contains(": done.");
+        sandbox.discord.wait_for_message(thread, is_done).await?;
     }
+    let requests = requests().split_off(earlier);
+    let roles = |request: &Value| -> Vec<String> {
+        let messages = request["messages"].as_array().into_iter().flatten();
+        let roles = messages.filter_map(|message| message["role"].as_str());
+        roles.map(str::to_owned).collect()
+    };
+    let posted = begun.map_or_else(Vec::new, |thread| sandbox.discord.answers(thread));
+    Ok(sandbox.discord.world(|world| RunPlayed {
+        asker: places::name(world, asker),
+        place: places::place(world, channel),
+        told: places::readable(world, &told),
+        posted: posted
+            .iter()
+            .map(|message| places::readable(world, &message.content))
+            .collect(),
+        requests: requests.iter().map(roles).collect(),
+    }))
+}
 
-    /// The caps in effect.
-    pub(super) const fn limits(&self) -> Limits {
-        self.sandbox.config.limits
-    }
-
-    /// Asks, waits for the end of the turn, and gathers what happened.
-    pub(super) async fn play(
-        &mut self,
-        number: usize,
-        scene: &DemoScene,
-        cast: &Cast,
-    ) -> Result<Played, Error> {
-        let (channel, asker) = (cast.place(&scene.place), cast.person(&scene.asker));
-        for text in &scene.asked_before {
-            let question = self.discord().post(channel, asker, cast.text(text));
-            self.turn(number, question).await?;
+/// The telemetry of a question's turn, once the turn is over.
+async fn turn(sandbox: &mut Sandbox, number: usize, question: Id) -> Result<Vec<DemoLine>, Error> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let lines =
+            lines_of(&sandbox.config.telemetry.dir, question).map_err(sandbox::Error::Folder)?;
+        let over = |line: &DemoLine| line.event == "turn_done" || line.event == "refused";
+        if lines.iter().any(over) {
+            return Ok(lines);
         }
-        let earlier = self.discord().requests().len();
-        let before = match &scene.before {
-            Some(JustBefore::Said(text)) => {
-                let (author, words) = cast.said(text);
-                Some(self.discord().post(channel, author, words))
-            }
-            Some(JustBefore::SessionLost) => {
-                self.discord().forget_sessions();
-                self.discord().drop_gateway();
-                None
-            }
-            None => None,
-        };
-        let mut asked = Draft::new(cast.text(&scene.question));
-        if let Some(key) = &scene.reply_to {
-            asked = asked.reply_to(cast.message(key));
+        if Instant::now() > deadline {
+            return Err(Error::Endless {
+                scene: number,
+                seconds: PATIENCE.as_secs(),
+            });
         }
-        let question = self.discord().post(channel, asker, asked);
-        let lines = self.turn(number, question).await?;
-        let mut calls = self.discord().requests().split_off(earlier);
-        // The bot also registers its commands, which is not part of the turn.
-        calls.retain(|call| call.method == "GET" && call.path.starts_with("/channels/"));
-        Ok(self
-            .discord()
-            .world(|world| tell(world, (channel, asker), before, question, &calls, lines)))
-    }
-
-    /// Gives a task, waits until its message says that it is done, and gathers what was posted.
-    pub(super) async fn play_run(
-        &self,
-        run: &DemoRun,
-        cast: &Cast,
-        model: Option<&ScriptedModel>,
-    ) -> Result<RunPlayed, Error> {
-        let requests = || model.map_or_else(Vec::new, ScriptedModel::requests);
-        let earlier = requests().len();
-        let (channel, asker) = (cast.place(&run.place), cast.person(&run.asker));
-        let options = json!({"task": run.task});
-        let called = self.discord().call(asker, channel, "agent run", options);
-        let told = called.await?.answer().await?.text();
-        let begun = self
-            .discord()
-            .world(|world| places::channel_in(world, &told));
-        if let Some(thread) = begun {
-            let is_done = |message: &Message| message.content.contains(": done.");
-            self.discord().wait_for_message(thread, is_done).await?;
+        tokio::select! {
+            () = sleep(LOOK_EVERY) => {}
+            broken = sandbox.broken() => return Err(broken.into()),
         }
-        let requests = requests().split_off(earlier);
-        let roles = |request: &Value| -> Vec<String> {
-            let messages = request["messages"].as_array().into_iter().flatten();
-            let roles = messages.filter_map(|message| message["role"].as_str());
-            roles.map(str::to_owned).collect()
-        };
-        let posted = begun.map_or_else(Vec::new, |thread| self.discord().answers(thread));
-        Ok(self.discord().world(|world| RunPlayed {
-            asker: places::name(world, asker),
-            place: places::place(world, channel),
-            told: places::readable(world, &told),
-            posted: posted
-                .iter()
-                .map(|message| places::readable(world, &message.content))
-                .collect(),
-            requests: requests.iter().map(roles).collect(),
-        }))
-    }
-
-    /// The telemetry of a question's turn, once the turn is over.
-    async fn turn(&mut self, number: usize, question: Id) -> Result<Vec<DemoLine>, Error> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let lines = lines_of(&self.sandbox.config.telemetry.dir, question)
-                .map_err(sandbox::Error::Folder)?;
-            let over = |line: &DemoLine| line.event == "turn_done" || line.event == "refused";
-            if lines.iter().any(over) {
-                return Ok(lines);
-            }
-            if Instant::now() > deadline {
-                return Err(Error::Endless {
-                    scene: number,
-                    seconds: PATIENCE.as_secs(),
-                });
-            }
-            tokio::select! {
-                () = sleep(LOOK_EVERY) => {}
-                broken = self.sandbox.broken() => return Err(broken.into()),
-            }
-        }
-    }
-
-    /// The world as it is now; nothing can be played any more.
-    #[cfg(feature = "test-util")]
-    pub(super) fn take_world(&self) -> World {
-        self.discord()
-            .world(|world| std::mem::replace(world, World::new()))
-    }
-
-    /// Stops the bot cleanly, then the simulator.
-    pub(super) async fn stop(self) -> Result<(), Error> {
-        Ok(self.sandbox.stop().await?)
-    }
-
-    fn discord(&self) -> &Simulator {
-        &self.sandbox.discord
     }
 }
 

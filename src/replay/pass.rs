@@ -2,7 +2,7 @@
 
 use super::timeline::timeline;
 use super::turn::{ReplayOutcome, ReplayTurns, Warm};
-use super::{ReplayError, ReplayProgress, Start};
+use super::{ReplayError, ReplayStep, Start};
 use clew_context::model::{Cause, Message};
 
 /// The number of messages between two calls of the progress function.
@@ -15,7 +15,7 @@ pub(super) async fn pass(
     start: Start,
     mut cause: impl FnMut(&Message) -> Result<Option<Cause>, ReplayError>,
     mut take: impl FnMut(&ReplayOutcome) -> Result<bool, ReplayError>,
-    progress: &dyn Fn(ReplayProgress),
+    progress: &dyn Fn(ReplayStep, u64, u64),
 ) -> Result<(), ReplayError> {
     let total = turns.recording.report().messages;
     let mut warm = Warm::new(turns);
@@ -41,7 +41,7 @@ pub(super) async fn pass(
         }
         done += 1;
         if done % PROGRESS_EVERY == 0 {
-            progress(ReplayProgress::Replaying { done, total });
+            progress(ReplayStep::Replaying, done, total);
         }
     }
     Ok(())

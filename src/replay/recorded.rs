@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::archive::{ArchiveError, Recording};
@@ -41,7 +41,7 @@ fn once<K: Eq + Hash, T: Clone>(
     request: K,
     read: impl FnOnce() -> Result<T, FetchError>,
 ) -> Result<T, FetchError> {
-    let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut answers = answers.lock();
     answers.entry(request).or_insert_with(read).clone()
 }
 
@@ -63,9 +63,7 @@ impl<'a> RecordedSource<'a> {
     /// # Errors
     /// That failure.
     pub fn finish(self) -> Result<(), ArchiveError> {
-        let broken = self.broken.into_inner();
-        let broken = broken.unwrap_or_else(PoisonError::into_inner);
-        broken.map_or(Ok(()), Err)
+        self.broken.into_inner().map_or(Ok(()), Err)
     }
 
     fn readable(&self, channel: ChannelId) -> Result<(), FetchError> {
@@ -78,8 +76,7 @@ impl<'a> RecordedSource<'a> {
 
     fn read<T>(&self, result: Result<T, ArchiveError>) -> Result<T, FetchError> {
         result.map_err(|error| {
-            let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
-            broken.get_or_insert(error);
+            self.broken.lock().get_or_insert(error);
             FetchError::lasting(Fallback::Unavailable)
         })
     }

@@ -24,7 +24,7 @@ use super::recorded::RecordedSource;
 use super::router::Router;
 use super::turn::{ReplayOutcome, ReplayTurns};
 use super::{
-    Caps, Questions, RecordedFiles, ReplayError, ReplayProgress, Report, Start, Triggers, Us, bot,
+    Caps, Questions, RecordedFiles, ReplayError, ReplayStep, Report, Start, Triggers, Us, bot,
     timeline,
 };
 use crate::archive::Recording;
@@ -98,7 +98,7 @@ type Tallies = Vec<(usize, Tally)>;
 pub fn sweep(
     settings: &SweepSettings,
     caps: &[Caps],
-    progress: &dyn Fn(ReplayProgress),
+    progress: &dyn Fn(ReplayStep, u64, u64),
 ) -> Result<Sweep, ReplayError> {
     let recording = settings.recorded.open(progress)?;
     let (us, triggers, mut chosen) = questions(&recording, settings, progress)?;
@@ -143,7 +143,7 @@ pub fn sweep(
 fn questions(
     recording: &Recording,
     settings: &SweepSettings,
-    progress: &dyn Fn(ReplayProgress),
+    progress: &dyn Fn(ReplayStep, u64, u64),
 ) -> Result<(Us, Triggers, Vec<Chosen>), ReplayError> {
     let tried = match (&settings.labels, settings.triggers) {
         (Some(_), _) => vec![Triggers::All],
@@ -184,7 +184,7 @@ fn asked(
     recording: &Recording,
     us: &Us,
     questions: &Questions,
-    progress: &dyn Fn(ReplayProgress),
+    progress: &dyn Fn(ReplayStep, u64, u64),
 ) -> Result<Vec<Chosen>, ReplayError> {
     let mut router = Router::new(recording, us, questions);
     let mut chosen = Vec::new();
@@ -197,7 +197,7 @@ fn asked(
             cause,
         }));
         if done % PROGRESS_EVERY == 0 {
-            progress(ReplayProgress::Replaying { done, total });
+            progress(ReplayStep::Replaying, done, total);
         }
     }
     Ok(chosen)
@@ -256,7 +256,7 @@ impl Work<'_> {
         &self,
         threads: NonZeroUsize,
         worker: fn(&Self, &Runtime, &SyncSender<Tallies>) -> Result<(), ReplayError>,
-        progress: &dyn Fn(ReplayProgress),
+        progress: &dyn Fn(ReplayStep, u64, u64),
     ) -> Result<Vec<Counter>, ReplayError> {
         let (sender, receiver) = sync_channel(threads.get());
         thread::scope(|scope| {
@@ -286,7 +286,7 @@ impl Work<'_> {
     fn count(
         &self,
         receiver: Receiver<Tallies>,
-        progress: &dyn Fn(ReplayProgress),
+        progress: &dyn Fn(ReplayStep, u64, u64),
     ) -> Vec<Counter> {
         let mut counters: Vec<Counter> = self.caps.iter().map(|_| Counter::default()).collect();
         let total = (self.chosen.len() * self.caps.len()) as u64;
@@ -298,7 +298,7 @@ impl Work<'_> {
                     counter.add(&tally);
                 }
             }
-            progress(ReplayProgress::Trying { done, total });
+            progress(ReplayStep::Trying, done, total);
         }
         counters
     }
@@ -362,7 +362,13 @@ impl Work<'_> {
                 let tally = Tally::of(outcome, self.belonging(outcome.trigger.id));
                 Ok(sender.send(vec![(settings, tally)]).is_err())
             };
-            runtime.block_on(pass(self.turns(caps), Start::Warm, cause, take, &|_| ()))?;
+            runtime.block_on(pass(
+                self.turns(caps),
+                Start::Warm,
+                cause,
+                take,
+                &|_, _, _| (),
+            ))?;
         }
     }
 }

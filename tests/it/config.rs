@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
 
+mod example;
 mod fallbacks;
 mod memory;
 mod secrets;
@@ -12,11 +13,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clew::config::{Config, ConfigErrors, MessageContent, SettingOrigin, VARIABLES, example};
+use clew::config::{Config, ConfigErrors, MessageContent, SettingOrigin, VARIABLES};
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
     ChannelId, GuildId, Limits, LinkContext, LoneContext, ReplyTarget, RoleId, ThreadSelect, UserId,
 };
+
+use example::example;
 
 fn try_load(pairs: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
     Config::load(owned(pairs), None)
@@ -439,10 +442,8 @@ fn discords_addresses_are_split_for_its_client() {
     ]);
     let api = config.discord.api.unwrap();
     assert_eq!(api.to_string(), "http://127.0.0.1:4000");
-    assert!(!api.is_encrypted());
     let gateway = config.discord.gateway.unwrap();
     assert_eq!(gateway.to_string(), "wss://gateway.example");
-    assert!(gateway.is_encrypted());
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn settings(files: &[PathBuf], flags: &str) -> TuneSettings {
 }
 
 fn tuned(files: &[PathBuf], flags: &str) -> anyhow::Result<Tuned> {
-    tune(settings(files, flags), &config(&[]), &|_| ())
+    tune(settings(files, flags), &config(&[]), &|_, _, _| ())
 }
 
 fn fixtures(names: &[&str]) -> Vec<PathBuf> {

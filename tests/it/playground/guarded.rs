@@ -40,11 +40,18 @@ const ROUTES: [(&str, &str); 20] = [
 /// The page itself and its files.
 const FILES: [(&str, &str); 2] = [("GET", "/"), ("GET", "/main.js")];
 
+/// Where the page is served.
+#[expect(clippy::unwrap_used, reason = "what fails in a helper fails the test")]
+fn address(playground: &Playground) -> SocketAddr {
+    let mut parts = playground.link().split('/');
+    parts.nth(2).unwrap().parse().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn other_pages_can_neither_read_nor_post() {
     let (playground, page) = opened(&[]).await;
-    let own = format!("http://{}", playground.address());
-    let port = playground.address().port();
+    let own = format!("http://{}", address(&playground));
+    let port = address(&playground).port();
     let foreign: [&[(&str, String)]; 8] = [
         &[("host", format!("clew.example:{port}"))],
         &[("host", "127.0.0.1:1".to_owned())],
@@ -97,7 +104,7 @@ async fn other_pages_can_neither_read_nor_post() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_own_requests_are_served() {
     let (playground, page) = opened(&[]).await;
-    let port = playground.address().port();
+    let port = address(&playground).port();
     for headers in [
         vec![
             ("host", format!("localhost:{port}")),
@@ -210,7 +217,7 @@ async fn only_the_link_gives_out_the_page() {
         };
         let playground = Playground::start(options).await.unwrap();
         let (_, token) = playground.link().split_once("?token=").unwrap();
-        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, playground.address().port()));
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, address(&playground).port()));
         for path in PAGE_PATHS {
             for query in WRONG_QUERIES {
                 let query = query.replace("{token}", token);
@@ -271,7 +278,7 @@ async fn a_port_that_is_taken_is_named() {
     let (playground, _page) = opened(&[]).await;
     let options = PlaygroundOptions {
         settings: Vec::new(),
-        listen: playground.address(),
+        listen: address(&playground),
     };
     let Err(error @ Error::Listen { .. }) = Playground::start(options).await else {
         panic!("the port is taken");
@@ -308,10 +315,10 @@ async fn bodies_and_listeners_are_bounded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_listener_is_cut() {
     let (playground, mut page) = opened(&[]).await;
-    let mut slow = TcpStream::connect(playground.address()).await.unwrap();
+    let mut slow = TcpStream::connect(address(&playground)).await.unwrap();
     let request = format!(
         "GET /api/events HTTP/1.1\r\nhost: {}\r\nx-clew-token: {}\r\nconnection: close\r\n\r\n",
-        playground.address(),
+        address(&playground),
         page.token
     );
     slow.write_all(request.as_bytes()).await.unwrap();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clew::replay::{ReplayError, ReplayProgress};
+use clew::replay::{ReplayError, ReplayStep};
 use clew_context::model::MessageId;
 use serde_json::Value;
 
@@ -439,14 +439,14 @@ impl Write for Gone {
 #[test]
 fn a_closed_pipe_and_progress_reach_the_caller() {
     let settings = super::run::settings(&files(&[CHAIN]), "");
-    let error = super::run::block_on(clew::replay::run(&settings, &mut Gone, &|_| ()));
+    let error = super::run::block_on(clew::replay::run(&settings, &mut Gone, &|_, _, _| ()));
     let Err(ReplayError::Output(error)) = error else {
         panic!("{error:?}")
     };
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     let seen = std::cell::Cell::new(None);
-    let watch = |progress| {
-        if let ReplayProgress::Reading { done, total } = progress {
+    let watch = |step, done, total| {
+        if step == ReplayStep::Reading {
             seen.set(Some((done, total)));
         }
     };

@@ -33,7 +33,7 @@ pub(crate) fn replay_with(
 ) -> Replayed {
     let settings = settings_with(files, flags, environment);
     let mut out = Vec::new();
-    let summary = block_on(replay::run(&settings, &mut out, &|_| ()))?;
+    let summary = block_on(replay::run(&settings, &mut out, &|_, _, _| ()))?;
     Ok((timeless(&String::from_utf8(out).unwrap()), summary))
 }
 

@@ -160,7 +160,12 @@ fn plain_mentions_are_tuned_by_what_a_lone_mention_gets() {
         .collect();
     let file = export(folder.path(), CHANNEL, &rows);
     let prices = config(&[("LLM_PRICES", "2/8")]);
-    let tuned = tune(settings(std::slice::from_ref(&file), ""), &prices, &|_| ()).unwrap();
+    let tuned = tune(
+        settings(std::slice::from_ref(&file), ""),
+        &prices,
+        &|_, _, _| (),
+    )
+    .unwrap();
     let names: Vec<&str> = tuned
         .grid
         .axes
@@ -180,7 +185,7 @@ fn plain_mentions_are_tuned_by_what_a_lone_mention_gets() {
     check_env(&tuned);
     // With a budget it is suggested, and what that changes is told.
     let flags = "--tokens 100000 --sweep LONE_CONTEXT=off,recent --sweep MEM_MAX_MSGS=10,40";
-    let tuned = tune(settings(&[file], flags), &prices, &|_| ()).unwrap();
+    let tuned = tune(settings(&[file], flags), &prices, &|_, _, _| ()).unwrap();
     let suggested = tuned.choice.suggested.unwrap();
     let all = &tuned.swept.figures[suggested].all;
     let told = text(&tuned);
@@ -211,7 +216,7 @@ fn what_is_set_now_may_follow_another_setting() {
     let files = harbour(folder.path());
     let sweep = settings(&files, "--sweep MEM_CHAIN_MAX_AGE_MIN=10080,60");
     let only_threads = config(&[("MEM_MAX_AGE_MIN", "60")]);
-    let tuned = tune(sweep, &only_threads, &|_| ()).unwrap();
+    let tuned = tune(sweep, &only_threads, &|_, _, _| ()).unwrap();
     assert_eq!((tuned.grid.now, tuned.grid.points.len()), (1, 2));
     assert_eq!(tuned.grid.axes[0].now, "60");
     assert_eq!(tuned.grid.changes(1), 0);

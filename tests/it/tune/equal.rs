@@ -118,7 +118,7 @@ fn the_number_of_threads_changes_nothing() {
         let told = [1, 2, 7].map(|threads| {
             let mut settings = settings(&files, &flags);
             settings.sweep.threads = NonZeroUsize::new(threads).unwrap();
-            let tuned = tune(settings, &config(&[]), &|_| ()).unwrap();
+            let tuned = tune(settings, &config(&[]), &|_, _, _| ()).unwrap();
             (text(&tuned), json(&tuned).unwrap())
         });
         assert_eq!(told[0], told[1], "{flags}");
