@@ -31,9 +31,7 @@ use crate::engine::chain::ChainLink;
 use crate::engine::eligible::is_blank;
 use crate::engine::links::GatheredLinks;
 use crate::engine::route;
-use crate::engine::select::{
-    Gathered, GatheredThread, NamedMessage, recent_wants_more, tail_wants_more,
-};
+use crate::engine::select::{Gathered, GatheredThread, NamedMessage};
 use crate::engine::target::Target;
 use crate::engine::turn::{Collected, TurnInput, WindowUpdate};
 use crate::model::{
@@ -198,19 +196,17 @@ async fn gather_thread<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) ->
 
 /// A bare mention outside a thread: the last messages of the channel.
 async fn gather_tail<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
-    let limits = &turn.limits;
-    if limits.tail == 0 {
+    if turn.limits.tail == 0 {
         return base(turn, Gathered::Tail(Vec::new()));
     }
-    let more = |older: &[Arc<Message>]| tail_wants_more(&turn.us, turn.trigger(), older, limits);
+    let more = |older: &[Arc<Message>]| turn.selector().tail_wants_more(older);
     gather_last(turn, fetcher, more, Gathered::Tail).await
 }
 
 /// A mention with text outside a thread, with `LONE_CONTEXT=recent`: the last messages
 /// of the channel.
 async fn gather_recent<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
-    let (us, limits) = (&turn.us, &turn.limits);
-    let more = |older: &[Arc<Message>]| recent_wants_more(us, turn.trigger(), older, limits);
+    let more = |older: &[Arc<Message>]| turn.selector().recent_wants_more(older);
     gather_last(turn, fetcher, more, Gathered::Recent).await
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::{join, join_all};
 
 use crate::engine::links::{self, GatheredLink, GatheredLinks, Link, LinkPlace, MOST_TARGETS};
-use crate::engine::select::{NamedMessage, are_enough};
+use crate::engine::select::NamedMessage;
 use crate::engine::turn::{Collected, TurnInput};
 use crate::engine::window::{CHANNEL_START, View};
 use crate::model::{
@@ -272,7 +272,7 @@ fn held_around(
     let (older, newer) = (&view.recent[..at], &view.recent[at + 1..]);
     let before = turn.limits.link_context.before;
     let is_whole = view.whole_from == Some(CHANNEL_START);
-    if !is_whole && !are_enough(&turn.us, older, before) {
+    if !is_whole && !turn.selector().are_enough(older, before) {
         return None;
     }
     let others = older.iter().chain(newer).cloned().collect();
@@ -352,7 +352,7 @@ async fn newest<S: Source>(
     let is_whole = view.whole_from == Some(CHANNEL_START);
     let seen = view.recent.partition_point(|one| one.id < trigger);
     let seen = &view.recent[..seen];
-    if is_whole || are_enough(&turn.us, seen, turn.limits.tail) {
+    if is_whole || turn.selector().are_enough(seen, turn.limits.tail) {
         return (seen.to_vec(), is_whole);
     }
     let cursor = PageCursor::Before(trigger);

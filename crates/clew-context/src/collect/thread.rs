@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 
-use crate::engine::select::{GatheredThread, NamedMessage, history_is_full, tail_wants_more};
+use crate::engine::select::{GatheredThread, NamedMessage};
 use crate::engine::target::Target;
 use crate::engine::turn::TurnInput;
 use crate::model::{Channel, Fallback, Message, Referenced, Stage};
@@ -69,7 +69,7 @@ pub(super) async fn collect<S: Source>(
 /// Whether more pages are needed. Enough means as many eligible messages as fit,
 /// or at least the tail before the target.
 fn wants(turn: &TurnInput, messages: &[Arc<Message>]) -> bool {
-    let (us, trigger, limits) = (&turn.us, turn.trigger(), &turn.limits);
+    let (trigger, by) = (turn.trigger(), turn.selector());
     let pointed_at = known_pointed_at(turn);
     let pointed_at = pointed_at.message();
     let resolved = turn.target(pointed_at, Some(messages));
@@ -81,8 +81,8 @@ fn wants(turn: &TurnInput, messages: &[Arc<Message>]) -> bool {
     let before = target.map_or(messages.len(), |target| {
         messages.partition_point(|message| message.id < target)
     });
-    let is_full = || history_is_full(us, trigger, messages, target, pointed_at, limits).is_some();
-    tail_wants_more(us, trigger, &messages[..before], limits) || turn.wants_history() && !is_full()
+    let is_full = || by.history_is_full(messages, target, pointed_at).is_some();
+    by.tail_wants_more(&messages[..before]) || turn.wants_history() && !is_full()
 }
 
 /// The channel if the caller knows it, else one fetch.

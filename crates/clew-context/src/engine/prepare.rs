@@ -13,7 +13,7 @@ use super::assemble::{Prompt, PromptParts, assemble};
 use super::block;
 use super::links::GatheredLinks;
 use super::render::Renderer;
-use super::select::{Gathered, select, select_links};
+use super::select::{Gathered, Selector};
 use super::turn::Collected;
 
 /// A block and the prompt that contains it.
@@ -56,9 +56,17 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     renderer.meet(gathered.map(AsRef::as_ref));
     let bare = us.is_bare(trigger, collected.scene == Scene::Direct);
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
-    let mut linked = select_links(us, trigger, &collected.links, limits);
-    let rest = linked.leave_room(limits);
-    let mut selection = select(us, trigger, &collected.gathered, &rest);
+    let by = Selector {
+        us,
+        trigger,
+        limits,
+    };
+    let mut linked = by.links(&collected.links);
+    let rest = Selector {
+        limits: &linked.leave_room(limits),
+        ..by
+    };
+    let mut selection = rest.select(&collected.gathered);
     linked.show_once(&mut selection);
     if let Some(adopted) = adopted {
         selection.point_at(adopted.id);

@@ -16,10 +16,7 @@ use super::eligible::Us;
 use super::least;
 use super::render;
 
-pub use links::{LinkedSelection, select_links};
-pub use thread::history_is_full;
-
-pub(crate) use links::are_enough;
+pub use links::LinkedSelection;
 
 /// Scalars of a line around name and text: `03:04 `, `: ` and the line break.
 const HEADER_CHARS: usize = 9;
@@ -271,172 +268,148 @@ impl Pick {
     }
 }
 
-/// Selects by the rules of `docs/behaviour.md`, "What is collected".
-pub fn select(us: &Us, trigger: &Message, gathered: &Gathered, limits: &Limits) -> Selection {
-    match gathered {
-        Gathered::Thread(thread) => thread::select(us, trigger, thread, limits),
-        Gathered::Chain { links, cut } => select_chain(us, links, *cut, limits),
-        Gathered::Tail(messages) => {
-            let room = limits.tail.min(limits.max_msgs);
-            select_tail(us, trigger, messages, room)
-        }
-        Gathered::Recent(messages) => select_recent(us, trigger, messages, limits),
-        Gathered::Conversation(messages) => conversation::select(us, trigger, messages, limits),
-        Gathered::Nothing => Selection::default(),
-    }
+/// By what is selected: who we are, what was asked, and the caps.
+#[derive(Debug, Clone, Copy)]
+pub struct Selector<'a> {
+    /// Our user.
+    pub us: &'a Us,
+    /// The question.
+    pub trigger: &'a Message,
+    /// The caps.
+    pub limits: &'a Limits,
 }
 
-/// Whether older messages should be fetched for a tail, because it has too few
-/// eligible ones. `messages` are those the tail can consist of, oldest first.
-pub fn tail_wants_more(
-    us: &Us,
-    trigger: &Message,
-    messages: &[Arc<Message>],
-    limits: &Limits,
-) -> bool {
-    eligible(us, trigger, messages).take(limits.tail).count() < limits.tail
-}
-
-/// The messages that may be shown, newest first.
-fn eligible<'a>(
-    us: &Us,
-    trigger: &Message,
-    messages: &'a [Arc<Message>],
-) -> impl Iterator<Item = &'a Arc<Message>> {
-    let newest_first = messages.iter().rev();
-    newest_first.filter(move |message| message.id != trigger.id && us.rejects(message).is_none())
-}
-
-fn select_chain(
-    us: &Us,
-    links: &[ChainLink],
-    cut: Option<OmitReason>,
-    limits: &Limits,
-) -> Selection {
-    let mut selection = Selection::default();
-    for (index, link) in links.iter().enumerate() {
-        let place = if index == 0 {
-            BlockPlace::PointedAt
-        } else {
-            BlockPlace::Chain
-        };
-        match link {
-            ChainLink::Message(message) => {
-                chain_message(us, message, place, limits, &mut selection);
-            }
-            ChainLink::Deleted(id) => selection.mark_deleted(*id, place),
-            ChainLink::Unavailable(id) => {
-                selection.mark(*id, Marker::Unavailable(Some(*id), place));
-            }
+impl Selector<'_> {
+    /// Selects by the rules of `docs/behaviour.md`, "What is collected".
+    pub fn select(self, gathered: &Gathered) -> Selection {
+        let limits = self.limits;
+        match gathered {
+            Gathered::Thread(thread) => thread::select(self, thread),
+            Gathered::Chain { links, cut } => self.chain(links, *cut),
+            Gathered::Tail(messages) => self.tail(messages, limits.tail.min(limits.max_msgs)),
+            Gathered::Recent(messages) => self.recent(messages),
+            Gathered::Conversation(messages) => self.conversation(messages),
+            Gathered::Nothing => Selection::default(),
         }
     }
-    if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(ChainLink::message))
-        && let Some(id) = oldest.replies_to()
-    {
-        selection.mark(id, Marker::EarlierChain(reason));
-        selection.omit(id, reason);
-    }
-    selection.picks.sort_by_key(|pick| pick.message.id);
-    selection.omitted.sort_by_key(|omitted| omitted.id);
-    selection
-}
 
-fn chain_message(
-    us: &Us,
-    message: &Arc<Message>,
-    place: BlockPlace,
-    limits: &Limits,
-    selection: &mut Selection,
-) {
-    let kept = place.is_named();
-    let id = message.id;
-    match us.rejects_pointed_at(message, kept && limits.include_pointed_apps) {
-        None => selection.pick(message, place, kept),
-        Some(OmitReason::OptedOut) => selection.mark_withheld(id, place),
-        Some(reason) => {
-            selection.mark(id, Marker::Ineligible(id));
+    /// Whether older messages should be fetched for a tail, because it has too few
+    /// eligible ones. `messages` are those the tail can consist of, oldest first.
+    pub fn tail_wants_more(self, messages: &[Arc<Message>]) -> bool {
+        let tail = self.limits.tail;
+        self.eligible(messages).take(tail).count() < tail
+    }
+
+    /// The messages that may be shown, newest first.
+    fn eligible(self, messages: &[Arc<Message>]) -> impl Iterator<Item = &Arc<Message>> {
+        let newest_first = messages.iter().rev();
+        newest_first.filter(move |one| one.id != self.trigger.id && self.us.rejects(one).is_none())
+    }
+
+    fn chain(self, links: &[ChainLink], cut: Option<OmitReason>) -> Selection {
+        let mut selection = Selection::default();
+        for (index, link) in links.iter().enumerate() {
+            let place = if index == 0 {
+                BlockPlace::PointedAt
+            } else {
+                BlockPlace::Chain
+            };
+            match link {
+                ChainLink::Message(message) => self.linked(message, place, &mut selection),
+                ChainLink::Deleted(id) => selection.mark_deleted(*id, place),
+                ChainLink::Unavailable(id) => {
+                    selection.mark(*id, Marker::Unavailable(Some(*id), place));
+                }
+            }
+        }
+        if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(ChainLink::message))
+            && let Some(id) = oldest.replies_to()
+        {
+            selection.mark(id, Marker::EarlierChain(reason));
             selection.omit(id, reason);
         }
+        selection.picks.sort_by_key(|pick| pick.message.id);
+        selection.omitted.sort_by_key(|omitted| omitted.id);
+        selection
     }
-}
 
-/// Whether older messages should be fetched for `LONE_CONTEXT=recent`.
-pub fn recent_wants_more(
-    us: &Us,
-    trigger: &Message,
-    messages: &[Arc<Message>],
-    limits: &Limits,
-) -> bool {
-    let eligible = eligible(us, trigger, messages).count();
-    eligible < limits.max_msgs && recent_that_fit(us, trigger, messages, limits) == eligible
-}
-
-/// How many of the newest messages that may be shown fit `LONE_MAX_CHARS`.
-fn recent_that_fit(
-    us: &Us,
-    trigger: &Message,
-    messages: &[Arc<Message>],
-    limits: &Limits,
-) -> usize {
-    let mut room = limits.lone_max_chars;
-    let fits = |message: &&Arc<Message>| {
-        let chars = chars(message, limits);
-        let fits = chars <= room;
-        room = room.saturating_sub(chars);
-        fits
-    };
-    let eligible = eligible(us, trigger, messages);
-    eligible.take_while(fits).count()
-}
-
-/// About how many scalars a message takes in the block, with all that it shows.
-fn chars(message: &Message, limits: &Limits) -> usize {
-    let text = render::shown_chars(message).min(limits.max_msg_chars);
-    HEADER_CHARS + message.author.name.chars().count() + text
-}
-
-fn select_recent(
-    us: &Us,
-    trigger: &Message,
-    messages: &[Arc<Message>],
-    limits: &Limits,
-) -> Selection {
-    // A newest message that is too long is shortened.
-    let fit = recent_that_fit(us, trigger, messages, limits).max(1);
-    Selection {
-        max_chars: Some(limits.lone_max_chars),
-        ..select_tail(us, trigger, messages, fit.min(limits.max_msgs))
-    }
-}
-
-/// Picks the first `room` of these that may be shown.
-fn add_first<'a>(
-    us: &Us,
-    messages: impl Iterator<Item = &'a Arc<Message>>,
-    place: BlockPlace,
-    room: usize,
-    selection: &mut Selection,
-) {
-    let mut left = room;
-    for message in messages {
-        if left == 0 {
-            return;
-        }
-        if let Some(reason) = us.rejects(message) {
-            selection.leave_out(message.id, reason, place);
-        } else {
-            selection.pick(message, place, false);
-            left -= 1;
+    /// A message that a reply or a link leads to.
+    fn linked(self, message: &Arc<Message>, place: BlockPlace, selection: &mut Selection) {
+        let kept = place.is_named();
+        let id = message.id;
+        let with_apps = kept && self.limits.include_pointed_apps;
+        match self.us.rejects_pointed_at(message, with_apps) {
+            None => selection.pick(message, place, kept),
+            Some(OmitReason::OptedOut) => selection.mark_withheld(id, place),
+            Some(reason) => {
+                selection.mark(id, Marker::Ineligible(id));
+                selection.omit(id, reason);
+            }
         }
     }
-}
 
-fn select_tail(us: &Us, trigger: &Message, messages: &[Arc<Message>], room: usize) -> Selection {
-    let mut selection = Selection::default();
-    let before = messages.iter().filter(|message| message.id < trigger.id);
-    add_first(us, before.rev(), BlockPlace::Tail, room, &mut selection);
-    selection.picks.reverse();
-    selection.omitted.reverse();
-    selection.tail = selection.picks.iter().map(|pick| pick.message.id).collect();
-    selection
+    /// Whether older messages should be fetched for `LONE_CONTEXT=recent`.
+    pub fn recent_wants_more(self, messages: &[Arc<Message>]) -> bool {
+        let eligible = self.eligible(messages).count();
+        eligible < self.limits.max_msgs && self.recent_that_fit(messages) == eligible
+    }
+
+    /// How many of the newest messages that may be shown fit `LONE_MAX_CHARS`.
+    fn recent_that_fit(self, messages: &[Arc<Message>]) -> usize {
+        let mut room = self.limits.lone_max_chars;
+        let fits = |message: &&Arc<Message>| {
+            let chars = self.chars(message);
+            let fits = chars <= room;
+            room = room.saturating_sub(chars);
+            fits
+        };
+        self.eligible(messages).take_while(fits).count()
+    }
+
+    /// About how many scalars a message takes in the block, with all that it shows.
+    fn chars(self, message: &Message) -> usize {
+        let text = render::shown_chars(message).min(self.limits.max_msg_chars);
+        HEADER_CHARS + message.author.name.chars().count() + text
+    }
+
+    fn recent(self, messages: &[Arc<Message>]) -> Selection {
+        // A newest message that is too long is shortened.
+        let fit = self.recent_that_fit(messages).max(1);
+        Selection {
+            max_chars: Some(self.limits.lone_max_chars),
+            ..self.tail(messages, fit.min(self.limits.max_msgs))
+        }
+    }
+
+    /// Picks the first `room` of these that may be shown.
+    fn add_first<'m>(
+        self,
+        messages: impl Iterator<Item = &'m Arc<Message>>,
+        place: BlockPlace,
+        room: usize,
+        selection: &mut Selection,
+    ) {
+        let mut left = room;
+        for message in messages {
+            if left == 0 {
+                return;
+            }
+            if let Some(reason) = self.us.rejects(message) {
+                selection.leave_out(message.id, reason, place);
+            } else {
+                selection.pick(message, place, false);
+                left -= 1;
+            }
+        }
+    }
+
+    fn tail(self, messages: &[Arc<Message>], room: usize) -> Selection {
+        let mut selection = Selection::default();
+        let before = messages.iter().filter(|one| one.id < self.trigger.id);
+        self.add_first(before.rev(), BlockPlace::Tail, room, &mut selection);
+        selection.picks.reverse();
+        selection.omitted.reverse();
+        selection.tail = selection.picks.iter().map(|pick| pick.message.id).collect();
+        selection
+    }
 }

@@ -12,7 +12,7 @@ use crate::model::{
 
 use super::eligible::Us;
 use super::links::GatheredLinks;
-use super::select::Gathered;
+use super::select::{Gathered, Selector};
 use super::target::{self, Target, TargetFacts};
 use super::window::{View, Window};
 
@@ -147,6 +147,14 @@ impl TurnInput {
     /// The trigger.
     pub const fn trigger(&self) -> &Arc<Message> {
         &self.request.trigger
+    }
+
+    pub(crate) fn selector(&self) -> Selector<'_> {
+        Selector {
+            us: &self.us,
+            trigger: self.trigger(),
+            limits: &self.limits,
+        }
     }
 
     pub(crate) fn channel_id(&self) -> ChannelId {

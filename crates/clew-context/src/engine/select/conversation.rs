@@ -5,101 +5,98 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Pick, Selection, chars};
+use super::{Pick, Selection, Selector};
 use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked, wanted};
 use crate::engine::conversation::{MOST_MESSAGES, Reply, Utterance, Verdict, judge};
 use crate::engine::eligible::Us;
-use crate::model::{BlockPlace, Limits, Message, MessageId, OmitReason, UserId};
+use crate::model::{BlockPlace, Message, MessageId, OmitReason, UserId};
 
-/// Selects of the messages before the trigger, oldest first, those that belong to its
-/// conversation, within `LONE_MAX_CHARS` and `MEM_MAX_MSGS`.
-pub(super) fn select(
-    us: &Us,
-    trigger: &Message,
-    messages: &[Arc<Message>],
-    limits: &Limits,
-) -> Selection {
-    let mut selection = Selection {
-        max_chars: Some(limits.lone_max_chars),
-        unmarked: true,
-        ..Selection::default()
-    };
-    let mut spoken: Vec<&Arc<Message>> = Vec::new();
-    for message in messages.iter().filter(|message| message.id < trigger.id) {
-        match us.rejects(message) {
-            Some(reason) => selection.omit(message.id, reason),
-            None => spoken.push(message),
+impl Selector<'_> {
+    /// Selects of the messages before the trigger, oldest first, those that belong to its
+    /// conversation, within `LONE_MAX_CHARS` and `MEM_MAX_MSGS`.
+    pub(super) fn conversation(self, messages: &[Arc<Message>]) -> Selection {
+        let mut selection = Selection {
+            max_chars: Some(self.limits.lone_max_chars),
+            unmarked: true,
+            ..Selection::default()
+        };
+        let mut spoken: Vec<&Arc<Message>> = Vec::new();
+        for message in messages.iter().filter(|one| one.id < self.trigger.id) {
+            match self.us.rejects(message) {
+                Some(reason) => selection.omit(message.id, reason),
+                None => spoken.push(message),
+            }
         }
-    }
-    let spoken = &spoken[spoken.len().saturating_sub(MOST_MESSAGES - 1)..];
-    let verdicts = verdicts(us, trigger, spoken);
-    let (ranks, over) = chosen(us, trigger, spoken, &verdicts, limits);
-    for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
-        if let Some(rank) = ranks.get(&index) {
-            let place = BlockPlace::Conversation(verdict.tie);
-            selection
-                .picks
-                .push(Pick::new(message, place, false, *rank));
-        } else {
-            let cap = over.get(&index).copied();
-            selection.omit(message.id, cap.unwrap_or(OmitReason::OtherConversation));
+        let spoken = &spoken[spoken.len().saturating_sub(MOST_MESSAGES - 1)..];
+        let verdicts = self.verdicts(spoken);
+        let (ranks, over) = self.chosen(spoken, &verdicts);
+        for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
+            if let Some(rank) = ranks.get(&index) {
+                let place = BlockPlace::Conversation(verdict.tie);
+                selection
+                    .picks
+                    .push(Pick::new(message, place, false, *rank));
+            } else {
+                let cap = over.get(&index).copied();
+                selection.omit(message.id, cap.unwrap_or(OmitReason::OtherConversation));
+            }
         }
+        selection.omitted.sort_by_key(|omitted| omitted.id);
+        selection
     }
-    selection.omitted.sort_by_key(|omitted| omitted.id);
-    selection
-}
 
-/// The ranks of those chosen, by index, the surest one's the highest; and of those that would
-/// be if there was room, the cap that they exceed.
-fn chosen(
-    us: &Us,
-    trigger: &Message,
-    spoken: &[&Arc<Message>],
-    verdicts: &[Verdict],
-    limits: &Limits,
-) -> (HashMap<usize, usize>, HashMap<usize, OmitReason>) {
-    let candidates = verdicts.iter().zip(spoken);
-    let candidates: Vec<Candidate<'_>> = candidates
-        .map(|(verdict, message)| Candidate {
-            verdict: *verdict,
-            // A longer one is shortened.
-            chars: chars(message, limits).min(limits.lone_max_chars / 2),
-            speaker: us.speaker(message),
-        })
-        .collect();
-    let (asker, rule) = (us.speaker(trigger), Rule::default());
-    let mut chosen = choose(&candidates, asker, limits.lone_max_chars, rule);
-    let over_msgs = chosen.split_off(limits.max_msgs.min(chosen.len()));
-    let over_chars = wanted(&candidates, asker, rule).into_iter();
-    let over = over_chars.map(|index| (index, OmitReason::Chars));
-    let over = over.chain(over_msgs.into_iter().map(|index| (index, OmitReason::Msgs)));
-    let over = over.collect();
-    (chosen.into_iter().rev().zip(0..).collect(), over)
-}
+    /// The ranks of those chosen, by index, the surest one's the highest; and of those that would
+    /// be if there was room, the cap that they exceed.
+    fn chosen(
+        self,
+        spoken: &[&Arc<Message>],
+        verdicts: &[Verdict],
+    ) -> (HashMap<usize, usize>, HashMap<usize, OmitReason>) {
+        let Self {
+            us,
+            trigger,
+            limits,
+        } = self;
+        let candidates = verdicts.iter().zip(spoken);
+        let candidates: Vec<Candidate<'_>> = candidates
+            .map(|(verdict, message)| Candidate {
+                verdict: *verdict,
+                // A longer one is shortened.
+                chars: self.chars(message).min(limits.lone_max_chars / 2),
+                speaker: us.speaker(message),
+            })
+            .collect();
+        let (asker, rule) = (us.speaker(trigger), Rule::default());
+        let mut chosen = choose(&candidates, asker, limits.lone_max_chars, rule);
+        let over_msgs = chosen.split_off(limits.max_msgs.min(chosen.len()));
+        let over_chars = wanted(&candidates, asker, rule).into_iter();
+        let over = over_chars.map(|index| (index, OmitReason::Chars));
+        let over = over.chain(over_msgs.into_iter().map(|index| (index, OmitReason::Msgs)));
+        let over = over.collect();
+        (chosen.into_iter().rev().zip(0..).collect(), over)
+    }
 
-/// The ranks of the messages before the trigger, oldest first: the more surely one belongs to
-/// its conversation, the higher.
-pub(super) fn ranks(
-    us: &Us,
-    trigger: &Message,
-    spoken: &[&Arc<Message>],
-) -> HashMap<MessageId, usize> {
-    let surest_first = ranked(&verdicts(us, trigger, spoken)).into_iter();
-    let ids = surest_first.rev().map(|index| spoken[index].id);
-    ids.zip(0..).collect()
-}
+    /// The ranks of the messages before the trigger, oldest first: the more surely one belongs to
+    /// its conversation, the higher.
+    pub(super) fn ranks(self, spoken: &[&Arc<Message>]) -> HashMap<MessageId, usize> {
+        let surest_first = ranked(&self.verdicts(spoken)).into_iter();
+        let ids = surest_first.rev().map(|index| spoken[index].id);
+        ids.zip(0..).collect()
+    }
 
-/// Whether each of these messages, oldest first, belongs to the trigger's conversation.
-fn verdicts(us: &Us, trigger: &Message, spoken: &[&Arc<Message>]) -> Vec<Verdict> {
-    let ids: Vec<MessageId> = spoken.iter().map(|message| message.id).collect();
-    let texts: Vec<Cow<'_, str>> = spoken.iter().map(|message| words(us, message)).collect();
-    let asked = us.without_address(&trigger.content);
-    let before = spoken.iter().zip(&texts);
-    let before = before.map(|(message, text)| utterance(us, message, text, &ids));
-    let utterances: Vec<Utterance<'_>> = before
-        .chain([utterance(us, trigger, asked, &ids)])
-        .collect();
-    judge(&utterances)
+    /// Whether each of these messages, oldest first, belongs to the trigger's conversation.
+    fn verdicts(self, spoken: &[&Arc<Message>]) -> Vec<Verdict> {
+        let Self { us, trigger, .. } = self;
+        let ids: Vec<MessageId> = spoken.iter().map(|message| message.id).collect();
+        let texts: Vec<Cow<'_, str>> = spoken.iter().map(|message| words(us, message)).collect();
+        let asked = us.without_address(&trigger.content);
+        let before = spoken.iter().zip(&texts);
+        let before = before.map(|(message, text)| utterance(us, message, text, &ids));
+        let utterances: Vec<Utterance<'_>> = before
+            .chain([utterance(us, trigger, asked, &ids)])
+            .collect();
+        judge(&utterances)
+    }
 }
 
 /// Everybody who asks us mentions us, which says nothing about who talks with whom.
