@@ -85,11 +85,8 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         found: tail.len(),
         shown: in_tail.count(),
     };
-    let words = if bare {
-        String::new()
-    } else {
-        renderer.trigger(trigger)
-    };
+    let words = (!bare).then(|| renderer.trigger(trigger));
+    let words = words.unwrap_or_default();
     let adopted = adopted.map(|message| {
         let shown = block.items().find(|item| item.message.id == message.id);
         let max_chars = limits.max_msg_chars;
