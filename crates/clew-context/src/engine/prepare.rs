@@ -116,17 +116,15 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         words: &words,
         adopted: adopted.as_ref(),
     });
-    let has_question = !words.is_empty() || adopted.is_some() || block.items().next().is_some();
-    let facts = (profiles.user.len(), profiles.server.len());
     Prepared {
+        has_question: !words.is_empty() || adopted.is_some() || block.items().next().is_some(),
         block,
         limits: *limits,
         tail,
         prompt,
         asker,
-        has_question,
         adopted,
-        facts,
+        facts: (profiles.user.len(), profiles.server.len()),
     }
 }
 
