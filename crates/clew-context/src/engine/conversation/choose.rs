@@ -13,7 +13,7 @@ const PRECISION: f32 = 0.3;
 /// What belongs less surely is not taken.
 const LEAST: f32 = 0.09;
 /// Where nothing belongs more surely, nothing is taken: the newest begins something new.
-const FLOOR: f32 = 0.35;
+const FLOOR: f32 = 0.3;
 /// Of the characters, those of one person other than the asker, or of all other names in one
 /// app: a flood does not push out everybody else.
 const ONE_SPEAKER: f32 = 0.5;
