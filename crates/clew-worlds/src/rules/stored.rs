@@ -28,6 +28,7 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
         })
     };
     let has_learnt = evidence.told("learnt").next().is_some();
+    let cut_off = cut_off(evidence);
     let knew = shown(&["user_facts", "server_facts"]);
     let went_on = shown(&["block_msgs", "history_msgs", "recalled_msgs"]);
     let is_whole = |rows: &[&StoredMessage]| {
@@ -37,12 +38,15 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
             |row: &&StoredMessage| (row.scope, row.ordinal) == (rows[0].scope, rows[0].ordinal);
         let is_whole = matches!(&roles[..], [StoredRole::User, tools @ .., StoredRole::Assistant]
             if tools.chunks(2).all(|round| round == called));
-        let has_read = || {
+        let is_alone = || {
             let turn = rows[0].turn.0.to_string();
             let is_of_facts = has_learnt && knew.contains(&*turn);
-            read.contains(&*turn) || is_of_facts || !read.is_empty() && went_on.contains(&*turn)
+            read.contains(&*turn)
+                || is_of_facts
+                || !read.is_empty() && went_on.contains(&*turn)
+                || cut_off.contains(&rows[0].turn.0)
         };
-        (is_whole || roles == [StoredRole::User] && has_read()) && rows.iter().all(is_one)
+        (is_whole || roles == [StoredRole::User] && is_alone()) && rows.iter().all(is_one)
     };
     let found = turns.iter().find(|(_, rows)| !is_whole(rows));
     let found = found.map(|(turn, rows)| {
@@ -50,6 +54,30 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
         format!("the turn {turn} is stored as {texts:?}")
     });
     verdict(turns.len(), found)
+}
+
+/// Questions whose answers were taken back to be asked again, and no process came to the end of it.
+fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
+    let (mut answers, mut taken_back) = (BTreeMap::new(), BTreeSet::new());
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Posted {
+                message,
+                replies_to,
+                ..
+            } => {
+                answers.insert(*message, *replies_to);
+            }
+            What::TakenBack { messages } => {
+                let questions = messages.iter().filter_map(|id| *answers.get(id)?);
+                taken_back.extend(questions.map(|question| question.0));
+            }
+            _ => {}
+        }
+    }
+    let ended = evidence.asked_with(|line| line["event"] == "turn_done");
+    taken_back.retain(|question| !ended.contains(&*question.to_string()));
+    taken_back
 }
 
 /// What is stored of an answer in one message is what stands there, unless that says in small print
