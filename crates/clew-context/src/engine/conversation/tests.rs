@@ -250,7 +250,7 @@ fn below_the_floor_nothing_is_chosen() {
         tie: Tie::Answers,
     };
     let chosen = |surest| {
-        let candidates = [surest, 0.3, 0.2].map(|belongs| Candidate {
+        let candidates = [surest, 0.2, 0.1].map(|belongs| Candidate {
             verdict: verdict(belongs),
             chars: 10,
             speaker: person(BOB),
