@@ -57,9 +57,8 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let bare = us.is_bare(trigger, collected.scene == Scene::Direct);
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
     let by = Selector {
-        us,
-        trigger,
         limits,
+        ..collected.turn.selector()
     };
     let mut linked = by.links(&collected.links);
     let rest = Selector {

@@ -3,8 +3,8 @@
 use super::{Act, FaultAct, PersonAct, Plan, Restart, Right, Step};
 use crate::chance::Chance;
 
-/// Worlds from this seed on have more in them. Those before were run without it, and stay what
-/// they were: what failed among them is known by its seed. A later widening begins at a later seed.
+/// Worlds from this seed on have more in them. Of those before, all but [`WITH_ALL`] stay what they
+/// were: what failed among them is known by its seed. A later widening begins at a later seed.
 const WIDER: u64 = 100_000;
 /// From this seed on, processes are also killed while they begin, and hold less.
 const HURRIED: u64 = 200_000;

@@ -40,11 +40,12 @@ pub(super) fn named(
         named.push(addressed.iter().map(|(person, _)| *person).collect());
         let within = &text[addressed.map_or(0, |(_, end)| end)..];
         names.within(within, |word, person| {
-            let is_recent = last[person].is_some_and(|last| at - last <= RECENT);
             if person == *author {
-            } else if is_recent {
+                return;
+            }
+            if last[person].is_some_and(|last| at - last <= RECENT) {
                 uses.push((at, word.to_owned(), person));
-            } else if !words.contains(word) {
+            } else {
                 words.insert(word.to_owned());
             }
         });
