@@ -172,7 +172,7 @@ variables! {
     MEM_INCLUDE_POINTED_APPS = "true", "true|false", Context;
     /// How many messages before and after a linked message are shown with it, each at most 10; `/settings` changes it for a server.
     LINK_CONTEXT = "3,1", "before,after", Context;
-    /// What a mention with text outside threads gets of its channel: with recent its last messages, with conversation those of the last 200 that belong to the asker's conversation; `/settings` changes it for a server or a channel.
+    /// What a mention with text outside threads gets of its channel: with recent its last messages, with conversation those of the last 200 that belong to the asker's conversation, which a reply gets beside its chain; `/settings` changes it for a server or a channel.
     LONE_CONTEXT = "off", "off|recent|conversation", Context;
     /// The most of those messages.
     LONE_MAX_CHARS = "2000", "characters", Context;

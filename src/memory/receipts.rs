@@ -1,15 +1,14 @@
 //! Receipts of answers: what each was made from, kept for a while.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::history::Exchange;
 use super::unsaved::UnsavedTurn;
 use super::{Memory, Place, Result, Stores};
 use crate::telemetry::event::StoreOperation;
-use clew_context::model::{ChannelId, ContentSource, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, MessageId, UnixMillis, UserId};
 use clew_store::Record;
-use clew_store::model::StoredReceipt;
+use clew_store::model::{ReceiptPerson, StoredReceipt};
 
 impl Memory {
     /// The receipt of an answer, by one of its messages or by its trigger.
@@ -81,19 +80,20 @@ pub(super) fn receipt(
     exchange.messages.first()?;
     let prompt = &receipt.prompt;
     let shown = prompt.shown.iter().chain(&prompt.quoted);
-    let shown = shown.map(|message| (message.channel, message.id, message.author));
-    let omitted = prompt.omitted.iter();
-    let omitted = omitted.map(|message| (message.channel, message.id, message.author));
-    let mut authors = BTreeSet::new();
-    let each_once = shown
-        .chain(omitted)
-        .filter(|(.., author)| authors.insert(*author));
-    let people = each_once.map(|(channel, message, author)| ContentSource {
+    let shown = shown.map(|message| message.author);
+    let omitted = prompt.omitted.iter().map(|message| message.author);
+    let people = shown.chain(omitted).map(|author| ReceiptPerson {
         guild: place.guild,
-        channel,
-        message: Some(message),
         author: Some(author),
     });
+    let elsewhere = exchange.sources.iter().map(|source| ReceiptPerson {
+        guild: source.guild,
+        author: source.author,
+    });
+    let asker = ReceiptPerson {
+        guild: place.guild,
+        author: Some(place.asker),
+    };
     Some(StoredReceipt {
         turn: exchange.turn,
         scope: place.scope,
@@ -104,7 +104,7 @@ pub(super) fn receipt(
         trigger: exchange.trigger,
         messages: exchange.messages.clone(),
         at: now,
-        sources: exchange.sources.iter().copied().chain(people).collect(),
+        people: people.chain(elsewhere).chain([asker]).collect(),
         body: serde_json::to_string(receipt).ok()?,
     })
 }

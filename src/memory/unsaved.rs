@@ -15,7 +15,7 @@ pub(super) use self::early::EarlyRows;
 use super::reconcile::largest;
 use crate::telemetry::Ids;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
-use clew_store::model::{AgentName, ClearKey, Scope, StoredMessage, StoredReceipt};
+use clew_store::model::{AgentName, ClearKey, ReceiptPerson, Scope, StoredMessage, StoredReceipt};
 use clew_store::{Purge, Reach, TurnKey};
 
 /// The most turns that may wait.
@@ -156,7 +156,7 @@ fn bytes_of_row(row: &StoredMessage) -> usize {
 }
 
 fn bytes_of_receipt(receipt: &StoredReceipt) -> usize {
-    let lists = size_of_val(&*receipt.messages) + size_of_val(&*receipt.sources);
+    let lists = size_of_val(&*receipt.messages) + receipt.people.len() * size_of::<ReceiptPerson>();
     size_of_val(receipt) + receipt.body.len() + lists
 }
 

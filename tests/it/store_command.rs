@@ -30,7 +30,7 @@ async fn statistics_name_every_kind() {
     let (code, out, errors) = home.run(&["stats"]);
     assert_eq!((code, errors.as_str()), (0, ""), "{out}");
     let mut lines = out.lines();
-    assert_eq!(lines.next(), Some("sqlite:var/clew.db, version 6"));
+    assert_eq!(lines.next(), Some("sqlite:var/clew.db, version 7"));
     for kind in Kind::ALL {
         let line = out.lines().find(|line| line.starts_with(kind.as_str()));
         let rest = line.unwrap().strip_prefix(kind.as_str()).unwrap();
@@ -46,7 +46,7 @@ async fn statistics_name_every_kind() {
     );
     let (_, out, _) = home.run(&["stats", "--json"]);
     let read: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(read["version"], 6);
+    assert_eq!(read["version"], 7);
     assert_eq!(read["store"], "sqlite:var/clew.db");
     let kinds = read["kinds"].as_array().unwrap();
     let kinds: Vec<&str> = kinds
@@ -156,7 +156,7 @@ async fn an_export_of_a_user_is_all_of_theirs() {
 
 #[tokio::test]
 async fn migrating_says_what_it_did() {
-    for (address, version) in [("sqlite:var/clew.db", 6), ("files:context", 1)] {
+    for (address, version) in [("sqlite:var/clew.db", 7), ("files:context", 1)] {
         let home = Home::new(address);
         let check = |expected: &str| {
             let (code, out, errors) = home.run(&["migrate"]);
@@ -186,16 +186,16 @@ async fn a_database_tells_its_version_without_being_changed() {
     assert!(query(&database.admin_url, schemas).await.is_empty());
     let (code, out, _) = home.run(&["migrate"]);
     assert_eq!(code, 0);
-    assert!(out.ends_with(" was made, of version 6\n"), "{out}");
+    assert!(out.ends_with(" was made, of version 7\n"), "{out}");
     let (_, out, _) = home.run(&["migrate"]);
-    assert!(out.ends_with(" is of version 6: nothing to do\n"), "{out}");
+    assert!(out.ends_with(" is of version 7: nothing to do\n"), "{out}");
     assert_eq!(home.run(&["vacuum"]).0, 0);
     let newer = "UPDATE clew.clew_schema SET version = 99";
     query(&database.admin_url, newer).await;
     let (code, _, errors) = home.run(&["migrate"]);
     assert_eq!(code, 2);
     assert!(
-        errors.contains("is of version 99, this program knows 6"),
+        errors.contains("is of version 99, this program knows 7"),
         "{errors}"
     );
 }
@@ -272,7 +272,7 @@ async fn what_is_not_there_is_not_made() {
     let (code, _, errors) = home.run(&["stats"]);
     assert_eq!(code, 2, "{errors}");
     assert!(
-        errors.contains("is of version 99, this program knows 6"),
+        errors.contains("is of version 99, this program knows 7"),
         "{errors}"
     );
 }

@@ -127,7 +127,8 @@ pub fn reads_last_messages(turn: &TurnInput) -> bool {
     match kind.map(|kind| route::scene(turn.trigger(), Some(kind))) {
         None | Some(Scene::Thread) => true,
         Some(Scene::Lone) => turn.is_bare() || turn.limits.lone_context != LoneContext::Off,
-        Some(Scene::ReplyChain | Scene::Direct) => false,
+        Some(Scene::ReplyChain) => turn.limits.lone_context == LoneContext::Conversation,
+        Some(Scene::Direct) => false,
     }
 }
 
@@ -173,6 +174,9 @@ async fn gather<S: Source>(
         }
         Scene::Lone if turn.limits.lone_context == LoneContext::Conversation => {
             gather_conversation(turn, fetcher).await
+        }
+        Scene::ReplyChain if turn.limits.lone_context == LoneContext::Conversation => {
+            gather_chain_around(turn, fetcher).await
         }
         Scene::ReplyChain | Scene::Direct | Scene::Lone => gather_chain(turn, fetcher).await,
     }
@@ -254,6 +258,23 @@ async fn gather_chain<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> 
     messages
 }
 
+/// A reply outside a thread, with `LONE_CONTEXT=conversation`: its chain, and at the same time
+/// what may be of the conversation around it.
+async fn gather_chain_around<S: Source>(
+    turn: &TurnInput,
+    fetcher: &Fetcher<'_, S>,
+) -> SceneMessages {
+    let conversation = gather_conversation(turn, fetcher);
+    let (mut messages, conversation) = join(gather_chain(turn, fetcher), conversation).await;
+    if let (Gathered::Chain { around, .. }, Gathered::Conversation(last)) =
+        (&mut messages.gathered, conversation.gathered)
+    {
+        *around = last;
+    }
+    messages.window_update.pages = conversation.window_update.pages;
+    messages
+}
+
 /// People cannot post empty messages: if one of theirs is blank, the message
 /// content intent is missing.
 fn without_content(gathered: &Gathered) -> Option<Stage> {
@@ -264,9 +285,9 @@ fn without_content(gathered: &Gathered) -> Option<Stage> {
         | Gathered::Tail(messages)
         | Gathered::Recent(messages)
         | Gathered::Conversation(messages) => (Stage::History, messages.iter().any(is_blanked)),
-        Gathered::Chain { links, .. } => {
-            let mut messages = links.iter().filter_map(ChainLink::message);
-            (Stage::Chain, messages.any(is_blanked))
+        Gathered::Chain { .. } => {
+            let messages = gathered.messages();
+            (Stage::Chain, messages.into_iter().any(is_blanked))
         }
         Gathered::Nothing => return None,
     };
@@ -284,6 +305,7 @@ fn only_referenced(turn: &TurnInput) -> SceneMessages {
     let gathered = Gathered::Chain {
         links: links.into_iter().collect(),
         cut: None,
+        around: Vec::new(),
     };
     base(turn, gathered)
 }

@@ -2,15 +2,16 @@
 //! as cells.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use serde::Serialize;
 
 use super::table::Table;
-use super::{Cursor, Kind, KindStats, Purge, Record, RecordKey, TurnKey, json};
+use super::{Cursor, Kind, KindStats, Purge, Record, RecordKey, TurnKey, json, packed};
 use crate::model::{
-    ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, Scope, SnapshotId,
-    StoredMessage, StoredReceipt, StoredRole, Subject,
+    ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, ReceiptPerson, Scope,
+    SnapshotId, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
@@ -30,6 +31,9 @@ pub(crate) trait Columns {
 
     /// A text, unless null.
     fn text(&self, column: &'static str) -> Result<Option<&str>, Self::Fault>;
+
+    /// Something packed.
+    fn bytes(&self, column: &'static str) -> Result<&[u8], Self::Fault>;
 
     /// A time, unless null.
     fn maybe_time(&self, column: &'static str) -> Result<Option<UnixMillis>, Self::Fault>;
@@ -185,7 +189,7 @@ fn read_ids(text: &str) -> Option<Vec<MessageId>> {
 
 /// The columns of a receipt.
 pub(crate) const RECEIPT: &str = "turn_id, scope, guild_id, channel_id, owner_id, is_private, \
-     trigger_id, messages, at, sources, body";
+     trigger_id, messages, at, people, body";
 
 /// A receipt.
 pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
@@ -199,8 +203,8 @@ pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
         trigger: row.maybe_id("trigger_id", MessageId::new)?,
         messages: row.maybe_read("messages", read_ids)?.unwrap_or_default(),
         at: row.time("at")?,
-        sources: row.maybe_read("sources", read_sources)?.unwrap_or_default(),
-        body: row.whole("body")?,
+        people: row.read("people", read_people)?,
+        body: packed::unpack(row.bytes("body")?).ok_or_else(|| row.unfit("body"))?,
     })
 }
 
@@ -216,9 +220,34 @@ pub(crate) fn receipt_cells(receipt: &StoredReceipt) -> [Cell<'_>; 11] {
         Cell::maybe_id(receipt.trigger.map(MessageId::get)),
         Cell::maybe_text(write_ids(&receipt.messages)),
         Cell::Time(receipt.at),
-        Cell::maybe_text(sources(&receipt.sources)),
-        Cell::text(&receipt.body),
+        Cell::json(&people_lists(&receipt.everybody())),
+        Cell::Bytes(packed::pack(&receipt.body)),
     ]
+}
+
+/// Lists of ids: a server's and those of its people, 0 for none.
+fn people_lists(people: &BTreeSet<ReceiptPerson>) -> Vec<Vec<i64>> {
+    let mut lists = BTreeMap::<i64, Vec<i64>>::new();
+    for one in people {
+        let guild = guild_key(one.guild);
+        let list = lists.entry(guild).or_insert_with(|| vec![guild]);
+        list.push(user_key(one.author));
+    }
+    lists.into_values().collect()
+}
+
+fn read_people(text: &str) -> Option<BTreeSet<ReceiptPerson>> {
+    let known = |id: i64| (id != 0).then(|| id.cast_unsigned());
+    let lists: Vec<Vec<i64>> = serde_json::from_str(text).ok()?;
+    let mut people = BTreeSet::new();
+    for list in &lists {
+        let (guild, authors) = list.split_first()?;
+        people.extend(authors.iter().map(|author| ReceiptPerson {
+            guild: known(*guild).map(GuildId::new),
+            author: known(*author).map(UserId::new),
+        }));
+    }
+    Some(people)
 }
 
 /// The columns of a fact besides its id, its subject and its text.
@@ -382,6 +411,8 @@ pub(crate) enum Cell<'a> {
     Numbers(Vec<i64>),
     /// A text.
     Text(Cow<'a, str>),
+    /// Something packed.
+    Bytes(Vec<u8>),
     /// A time.
     Time(UnixMillis),
 }

@@ -169,7 +169,7 @@ form! {
         trigger,
         messages: whole,
         at,
-        sources: list,
+        people = "sources": list,
         body,
     }
 }

@@ -290,12 +290,15 @@ impl Purge {
             }
             Self::Edited { .. } => false,
             Self::Channel(channel) => receipt.channel == *channel,
-            Self::Guild(of) => receipt
-                .people()
-                .iter()
-                .any(|(guild, _)| *guild == Some(*of)),
+            Self::Guild(of) => {
+                let mut people = receipt.everybody().into_iter();
+                people.any(|one| one.guild == Some(*of))
+            }
             Self::Member { guild: of, user } => guild == Some(*of) && owner == *user,
-            Self::User(user) => receipt.people().iter().any(|(_, who)| *who == Some(*user)),
+            Self::User(user) => {
+                let mut people = receipt.everybody().into_iter();
+                people.any(|one| one.author == Some(*user))
+            }
             Self::Before(time) => receipt.at < *time,
         }
     }

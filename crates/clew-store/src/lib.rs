@@ -22,6 +22,7 @@ mod json;
 mod kind;
 pub mod model;
 pub mod outputs;
+mod packed;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;

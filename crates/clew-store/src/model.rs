@@ -13,7 +13,7 @@ mod stored;
 pub use address::{StoreAddress, StoreAddressError};
 pub(crate) use fact::MAX_MATCHED;
 pub use fact::{Fact, FactId, FactIdError, MAX_FACT_BYTES, Origin, Subject};
-pub use receipt::{ReceiptLimits, StoredReceipt};
+pub use receipt::{ReceiptLimits, ReceiptPerson, StoredReceipt};
 pub use scope::{ParseScopeError, Scope, ScopeKind};
 pub use settings::{Change, GuildSettings, SettingsChange};
 pub use stored::{

@@ -113,8 +113,8 @@ impl Record {
             Self::Marker(key, _) => key.user.into_iter().collect(),
             Self::Snapshot(snapshot) => vec![snapshot.info.owner],
             Self::Receipt(receipt) => {
-                let people = receipt.people().into_iter();
-                people.filter_map(|(_, user)| user).collect()
+                let people = receipt.everybody().into_iter();
+                people.filter_map(|one| one.author).collect()
             }
             Self::Fact(fact) => match fact.subject {
                 Subject::User(user) => vec![user, fact.by],

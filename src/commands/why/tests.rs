@@ -1,5 +1,7 @@
 //! What a receipt says, within Discord's limits.
 
+use std::collections::BTreeSet;
+
 use clew_context::model::{Fallback, TurnId, UnixMillis, UserId};
 use clew_store::model::Scope;
 
@@ -40,7 +42,7 @@ fn stored() -> StoredReceipt {
         trigger: Some(MessageId::new(u64::MAX)),
         messages: vec![MessageId::new(u64::MAX)],
         at: UnixMillis(0),
-        sources: Vec::new(),
+        people: BTreeSet::new(),
         body: String::new(),
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use clew_context::model::ContentSource;
 use clew_context::model::TurnId;
-use clew_store::model::StoredRole;
+use clew_store::model::{ReceiptPerson, StoredRole};
 
 fn turn(guild: u64, user: u64, turn: u64, text: &str) -> UnsavedTurn {
     let (guild, user) = (GuildId::new(guild), UserId::new(user));
@@ -203,15 +203,19 @@ fn all_that_a_turn_holds_counts() {
     check(700, &|rows| rows[1].tool_calls = Some("x".repeat(700)));
     check(64, &|rows| rows[1].tool_call_id = Some("x".repeat(64)));
 
-    let with_receipt = |sources: usize, messages: usize| {
+    let with_receipt = |people: u64, messages: usize| {
         let mut turn = turn_with_receipt(true);
         let receipt = Arc::make_mut(turn.receipt.as_mut().unwrap());
-        receipt.sources = vec![source; sources];
+        let person = |id| ReceiptPerson {
+            guild: None,
+            author: Some(UserId::new(id)),
+        };
+        receipt.people = (1..=people).map(person).collect();
         receipt.messages = vec![MessageId::new(1); messages];
         turn.bytes()
     };
     let few = with_receipt(0, 0);
-    assert!(with_receipt(1_000, 0) >= few + 1_000 * size_of::<ContentSource>());
+    assert!(with_receipt(1_000, 0) >= few + 1_000 * size_of::<ReceiptPerson>());
     assert!(with_receipt(0, 100) >= few + 800);
     assert!(few >= plain + size_of::<StoredReceipt>());
 }
@@ -388,7 +392,7 @@ fn turn_with_receipt(whole: bool) -> UnsavedTurn {
         trigger: Some(MessageId::new(10)),
         messages: vec![MessageId::new(11)],
         at: UnixMillis(0),
-        sources: Vec::new(),
+        people: BTreeSet::new(),
         body: "x".repeat(100),
     };
     let rows = if whole { rows.to_vec() } else { Vec::new() };

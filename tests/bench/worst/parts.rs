@@ -193,7 +193,15 @@ fn chain(writer: &mut Writer) -> Box<dyn FnMut()> {
     let links = links
         .map(|message| ChainLink::Message(Arc::clone(message)))
         .collect();
-    prompt(writer, &messages[40], Gathered::Chain { links, cut: None })
+    prompt(
+        writer,
+        &messages[40],
+        Gathered::Chain {
+            links,
+            cut: None,
+            around: Vec::new(),
+        },
+    )
 }
 
 /// Assembles a whole prompt from what was gathered.

@@ -9,7 +9,7 @@ use clew_context::model::{
 };
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
-    Scope, StoreAddress, StoredMessage, StoredReceipt, StoredRole, Subject,
+    ReceiptPerson, Scope, StoreAddress, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 use clew_store::outputs::{Disk, NewOutput, OutputSettings, ToolOutputs};
 use clew_store::{Cursor, Folders, Kind, Record, Store, Transcripts};
@@ -295,6 +295,10 @@ pub(super) fn snapshot() -> Record {
 }
 
 fn receipt() -> Record {
+    let asker = ReceiptPerson {
+        guild: Some(GUILD),
+        author: Some(ADA),
+    };
     Record::Receipt(StoredReceipt {
         turn: TurnId(3),
         scope: member(ADA),
@@ -305,7 +309,7 @@ fn receipt() -> Record {
         trigger: Some(MessageId::new(3)),
         messages: vec![MessageId::new(4)],
         at: at(3),
-        sources: Vec::new(),
+        people: [asker].into(),
         body: format!(r#"{{"agent":"{MARKER}"}}"#),
     })
 }

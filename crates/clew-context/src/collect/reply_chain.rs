@@ -41,7 +41,8 @@ pub(super) async fn collect<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S
         }
     }
     let (links, cut) = walk.finish();
-    Gathered::Chain { links, cut }
+    let around = Vec::new();
+    Gathered::Chain { links, cut, around }
 }
 
 impl Pool<'_> {

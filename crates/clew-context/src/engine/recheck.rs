@@ -130,7 +130,8 @@ impl Collected {
                     forget(one, gone);
                 }
             }
-            Gathered::Chain { links, .. } => {
+            Gathered::Chain { links, around, .. } => {
+                around.retain(|one| !is_gone(one));
                 let is_gone = |link: &ChainLink| link.message().is_some_and(is_gone);
                 if let Some(at) = links.iter().position(is_gone) {
                     let id = links[at].message().map(|message| message.id);

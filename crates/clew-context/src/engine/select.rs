@@ -63,6 +63,8 @@ pub enum Gathered {
         links: Vec<ChainLink>,
         /// The cap that ended the walk, if one did.
         cut: Option<OmitReason>,
+        /// With `LONE_CONTEXT=conversation`, the last messages of the channel, oldest first.
+        around: Vec<Arc<Message>>,
     },
     /// The last messages of a channel before a bare mention, oldest first.
     Tail(Vec<Arc<Message>>),
@@ -91,7 +93,10 @@ impl Gathered {
                 let found = found.filter_map(NamedMessage::message);
                 found.chain(messages).chain(target).collect()
             }
-            Self::Chain { links, .. } => links.iter().filter_map(ChainLink::message).collect(),
+            Self::Chain { links, around, .. } => {
+                let links = links.iter().filter_map(ChainLink::message);
+                links.chain(around).collect()
+            }
             Self::Tail(messages) | Self::Recent(messages) | Self::Conversation(messages) => {
                 messages.iter().collect()
             }
@@ -115,12 +120,13 @@ impl Gathered {
                 let found = named.into_iter().filter_map(NamedMessage::message_mut);
                 found.chain(messages).chain(target).collect()
             }
-            Self::Chain { links, .. } => links
+            Self::Chain { links, around, .. } => links
                 .iter_mut()
                 .filter_map(|link| match link {
                     ChainLink::Message(message) => Some(message),
                     ChainLink::Deleted(_) | ChainLink::Unavailable(_) => None,
                 })
+                .chain(around)
                 .collect(),
             Self::Tail(messages) | Self::Recent(messages) | Self::Conversation(messages) => {
                 messages.iter_mut().collect()
@@ -285,10 +291,19 @@ impl Selector<'_> {
         let limits = self.limits;
         match gathered {
             Gathered::Thread(thread) => thread::select(self, thread),
-            Gathered::Chain { links, cut } => self.chain(links, *cut),
+            Gathered::Chain { links, cut, around } => {
+                let chain = self.chain(links, *cut);
+                if around.is_empty() {
+                    return chain;
+                }
+                self.conversation(around, chain)
+            }
             Gathered::Tail(messages) => self.tail(messages, limits.tail.min(limits.max_msgs)),
             Gathered::Recent(messages) => self.recent(messages),
-            Gathered::Conversation(messages) => self.conversation(messages),
+            Gathered::Conversation(messages) => Selection {
+                max_chars: Some(limits.lone_max_chars),
+                ..self.conversation(messages, Selection::default())
+            },
             Gathered::Nothing => Selection::default(),
         }
     }

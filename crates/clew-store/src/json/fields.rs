@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::model::{AgentName, FactId, Scope, SnapshotId, StoredRole};
+use crate::model::{AgentName, FactId, ReceiptPerson, Scope, SnapshotId, StoredRole};
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, ReplyTarget, TurnId,
     UnixMillis, UserId,
@@ -156,6 +156,8 @@ plain! {
         |ids| ids, |value| Self::deserialize(value).ok();
     "a list of messages and channels": Vec<ContentSource> =
         |sources| sources, |value| Self::deserialize(value).ok();
+    "a list of servers and authors": BTreeSet<ReceiptPerson> =
+        |people| people, |value| Self::deserialize(value).ok();
     "`user`, `assistant`, `tool_use` or `tool_result`": StoredRole =
         |role| role, |value| Self::deserialize(value).ok();
     "`off`, `recent` or `conversation`": LoneContext =

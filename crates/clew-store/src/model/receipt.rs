@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use clew_context::model::{
-    ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
-};
+use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use serde::{Deserialize, Serialize};
 
 use super::Scope;
 
@@ -29,11 +28,21 @@ pub struct StoredReceipt {
     pub messages: Vec<MessageId>,
     /// When it was answered, by our clock.
     pub at: UnixMillis,
-    /// What it names in servers or of people: each of them at least once, so that
-    /// erasing them finds it.
-    pub sources: Vec<ContentSource>,
+    /// Whom it names, so that erasing them finds it. The asker is among them once it is stored.
+    pub people: BTreeSet<ReceiptPerson>,
     /// The rest, as JSON without any message's text; never looked into here.
     pub body: String,
+}
+
+/// Somebody whom a receipt names, or a server of which it names something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ReceiptPerson {
+    /// The server; `None` in direct messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guild: Option<GuildId>,
+    /// Who wrote there; `None` if only the server or a channel is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<UserId>,
 }
 
 /// Which receipts are kept.
@@ -53,9 +62,12 @@ impl StoredReceipt {
         self.trigger.iter().chain(&self.messages).copied()
     }
 
-    /// The servers and people that it names, the asker's included.
-    pub fn people(&self) -> BTreeSet<(Option<GuildId>, Option<UserId>)> {
-        let sources = self.sources.iter().map(|one| (one.guild, one.author));
-        sources.chain([(self.guild, Some(self.owner))]).collect()
+    /// Whom it names, the asker included.
+    pub fn everybody(&self) -> BTreeSet<ReceiptPerson> {
+        let asker = ReceiptPerson {
+            guild: self.guild,
+            author: Some(self.owner),
+        };
+        self.people.iter().copied().chain([asker]).collect()
     }
 }

@@ -9,7 +9,7 @@ use crate::table::Table;
 const PUT: &str = "
 WITH added AS (
     INSERT INTO receipts (turn_id, scope, guild_id, channel_id, owner_id, is_private, trigger_id,
-        messages, at, sources, body)
+        messages, at, people, body)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
     RETURNING turn_id, channel_id
 ), held AS (
@@ -28,8 +28,8 @@ pub(super) async fn put(call: &Call<'_>, receipt: &StoredReceipt) -> Outcome<()>
     call.run(&table.delete(&table.of_key()), &turn).await?;
     let ids = receipt.message_ids();
     let ids = ids.map(|id| id.get().cast_signed()).collect();
-    let named = receipt.people().into_iter();
-    let named = named.map(|(guild, user)| (guild_key(guild), user_key(user)));
+    let named = receipt.everybody().into_iter();
+    let named = named.map(|one| (guild_key(one.guild), user_key(one.author)));
     let (guilds, people): (Vec<i64>, Vec<i64>) = named.unzip();
     let mut values = columns::receipt_cells(receipt).to_vec();
     values.extend([ids, guilds, people].map(Cell::Numbers));

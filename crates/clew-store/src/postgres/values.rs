@@ -91,6 +91,10 @@ impl Columns for PostgresRow<'_> {
         self.get(column)
     }
 
+    fn bytes(&self, column: &'static str) -> Outcome<&[u8]> {
+        self.get(column)
+    }
+
     fn maybe_time(&self, column: &'static str) -> Outcome<Option<UnixMillis>> {
         Ok(self.get::<Option<Moment>>(column)?.map(|at| at.0))
     }
@@ -125,13 +129,15 @@ impl ToSql for Cell<'_> {
             Self::Number(number) => number.to_sql_checked(kind, out),
             Self::Numbers(numbers) => numbers.to_sql_checked(kind, out),
             Self::Text(value) => text(value).to_sql_checked(kind, out),
+            Self::Bytes(bytes) => bytes.to_sql_checked(kind, out),
             Self::Time(time) => Moment(*time).to_sql_checked(kind, out),
         }
     }
 
     fn accepts(kind: &Type) -> bool {
         let numbers = [Type::INT8, Type::INT8_ARRAY];
-        numbers.contains(kind) || [Type::BOOL, Type::TEXT, Type::TIMESTAMPTZ].contains(kind)
+        let others = [Type::BOOL, Type::TEXT, Type::BYTEA, Type::TIMESTAMPTZ];
+        numbers.contains(kind) || others.contains(kind)
     }
 
     to_sql_checked!();

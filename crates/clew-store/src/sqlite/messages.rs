@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::fault::Outcome;
-use super::row::{self, MESSAGE, SqliteRow, Stage, number, time_text};
+use super::row::{self, MESSAGE, SqliteRow, Stage, time_text};
 use super::session::Session;
 use super::statement::{all, at_once, first, run};
 use super::{room, texts};
@@ -49,10 +49,11 @@ fn put(
     if replaced.is_some() {
         remove_turn(session, &TurnKey::of(first), stage == Stage::Early)?;
     }
-    let ordinal = replaced.unwrap_or(state.last_ordinal + 1);
-    state.last_ordinal = state.last_ordinal.max(ordinal);
-    state.disordered |= newest.is_some_and(|(newest, _)| newest > ordinal);
-    state.keep()?;
+    let last = newest.map_or(0, |(newest, _)| newest);
+    let ordinal = replaced.unwrap_or(state.last_ordinal.max(last) + 1);
+    if newest.is_some_and(|(newest, _)| newest > ordinal) {
+        state.disorder()?;
+    }
     let newest = newest.map(|(_, time)| time);
     for (position, row) in (0..).zip(append::placed(turn, ordinal, newest, cleared)) {
         row::insert_message(connection, &row, position, stage)?;
@@ -111,10 +112,10 @@ pub(super) struct State<'a> {
     connection: &'a Connection,
     scope: String,
     agent: &'a str,
-    /// The last ordinal assigned.
-    pub(super) last_ordinal: u64,
+    /// The last ordinal of rows that are gone.
+    last_ordinal: u64,
     /// A turn was replaced, so times may not increase with ordinals.
-    pub(super) disordered: bool,
+    disordered: bool,
 }
 
 impl<'a> State<'a> {
@@ -140,14 +141,15 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Stores the state.
-    pub(super) fn keep(&self) -> Outcome<()> {
+    /// Notes that times no longer increase with ordinals.
+    pub(super) fn disorder(&mut self) -> Outcome<()> {
+        if self.disordered {
+            return Ok(());
+        }
+        self.disordered = true;
         let sql = "INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
-             VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET last_ordinal = ?3, disordered = ?4";
-        let last = number(self.last_ordinal);
-        let values = (&self.scope, self.agent, last, self.disordered);
-        run(self.connection, sql, values).map(drop)
+             VALUES (?1, ?2, 0, TRUE) ON CONFLICT DO UPDATE SET disordered = TRUE";
+        run(self.connection, sql, (&self.scope, self.agent)).map(drop)
     }
 
     /// The highest ordinal present, and the latest time.

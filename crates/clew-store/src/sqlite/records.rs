@@ -45,9 +45,10 @@ pub(super) fn insert_row(session: &Session, (message, position): Placed<'_>) -> 
     row::insert_message(connection, message, position, Stage::Confirmed)?;
     let is_next =
         newest.is_none_or(|(ordinal, time)| message.ordinal > ordinal && message.timestamp >= time);
-    state.last_ordinal = state.last_ordinal.max(message.ordinal);
-    state.disordered = state.disordered || !(is_next || is_last_turn(connection, message)?);
-    state.keep()
+    if is_next || is_last_turn(connection, message)? {
+        return Ok(());
+    }
+    state.disorder()
 }
 
 /// Whether this turn's rows are still the conversation's last, in order of

@@ -77,7 +77,7 @@ fn receipt_bytes(row: &str) -> String {
     format!(
         "CASE WHEN {row}.position = 0 THEN coalesce((
              SELECT {ROW_BYTES} + octet_length(p.body)
-                 + {SOURCE_PARTS} * coalesce(octet_length(p.sources), 0)
+                 + {SOURCE_PARTS} * coalesce(octet_length(p.people), 0)
              FROM receipts p WHERE p.turn_id = {row}.turn_id), 0) ELSE 0 END"
     )
 }

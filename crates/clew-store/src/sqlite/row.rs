@@ -80,6 +80,11 @@ impl Columns for SqliteRow<'_> {
         text.map_err(|_| self.unfit(column))
     }
 
+    fn bytes(&self, column: &'static str) -> Outcome<&[u8]> {
+        let bytes = self.value(column)?.as_blob();
+        bytes.map_err(|_| self.unfit(column))
+    }
+
     fn maybe_time(&self, column: &'static str) -> Outcome<Option<UnixMillis>> {
         self.maybe_read(column, UnixMillis::parse)
     }
@@ -114,6 +119,7 @@ impl ToSql for columns::Cell<'_> {
                 Ok(format!("[{}]", texts.join(",")).into())
             }
             Self::Text(text) => text.as_ref().to_sql(),
+            Self::Bytes(bytes) => bytes.to_sql(),
             Self::Time(time) => Ok(time_text(*time).into()),
         }
     }

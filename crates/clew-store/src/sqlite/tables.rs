@@ -13,9 +13,13 @@ use crate::table::{Sources, Table};
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS MATERIALIZED (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
-        FROM message_ids held CROSS JOIN message_rows row ON row.id = held.row_id
-        WHERE held.channel_id = ?1 AND NOT row.gone
-            AND held.message_id IN (SELECT value FROM json_each(?2))
+        FROM (SELECT row_id FROM message_ids
+                WHERE channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))
+            UNION ALL SELECT row_id FROM message_row_ids
+                WHERE early = 1 AND channel_id = ?1
+                    AND message_id IN (SELECT value FROM json_each(?2))
+        ) held CROSS JOIN message_rows row ON row.id = held.row_id
+        WHERE NOT row.gone
     )
     SELECT id FROM hits
     UNION
@@ -25,15 +29,12 @@ const ROWS_OF_MESSAGES: &str = "id IN (
     WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
         AND turn.role IN ('tool_use', 'tool_result')))";
 
-/// Agent by agent, to use the index.
-const OLD_ROWS: &str = "timestamp < ? AND agent_name IN (
-    WITH RECURSIVE agent(name) AS (
-        SELECT min(agent_name) FROM message_rows
-        UNION ALL
-        SELECT (SELECT min(agent_name) FROM message_rows WHERE agent_name > agent.name)
-            FROM agent WHERE agent.name IS NOT NULL
-    )
-    SELECT name FROM agent)";
+/// Owner by owner, to use the index.
+const OLD_ROWS: &str = "id IN (
+    SELECT own.id FROM message_owners each CROSS JOIN message_rows own
+        ON own.guild_id IS each.guild_id AND own.owner_id = each.owner_id
+        AND own.agent_name = each.agent_name
+    WHERE own.timestamp < ?)";
 
 /// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (

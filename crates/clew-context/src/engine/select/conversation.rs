@@ -2,7 +2,7 @@
 //! conversation.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{Pick, Selection, Selector};
@@ -12,25 +12,39 @@ use crate::engine::eligible::Us;
 use crate::model::{BlockPlace, Message, MessageId, OmitReason, UserId};
 
 impl Selector<'_> {
-    /// Selects of the messages before the trigger, oldest first, those that belong to its
-    /// conversation, within `LONE_MAX_CHARS` and `MEM_MAX_MSGS`.
-    pub(super) fn conversation(self, messages: &[Arc<Message>]) -> Selection {
-        let mut selection = Selection {
-            max_chars: Some(self.limits.lone_max_chars),
-            unmarked: true,
-            ..Selection::default()
-        };
-        let mut spoken: Vec<&Arc<Message>> = Vec::new();
+    /// Adds to a reply's chain, or to nothing, those of the messages before the trigger, oldest
+    /// first, that belong to its conversation, within `LONE_MAX_CHARS` and `MEM_MAX_MSGS` for all.
+    pub(super) fn conversation(
+        self,
+        messages: &[Arc<Message>],
+        mut selection: Selection,
+    ) -> Selection {
+        selection.unmarked = true;
+        let chain = std::mem::take(&mut selection.picks);
+        let mut spoken: BTreeMap<MessageId, &Arc<Message>> = BTreeMap::new();
         for message in messages.iter().filter(|one| one.id < self.trigger.id) {
             match self.us.rejects(message) {
-                Some(reason) => selection.omit(message.id, reason),
-                None => spoken.push(message),
+                Some(reason) if selection.omitted.iter().all(|one| one.id != message.id) => {
+                    selection.omit(message.id, reason);
+                }
+                Some(_) => {}
+                None => drop(spoken.insert(message.id, message)),
             }
         }
-        let spoken = &spoken[spoken.len().saturating_sub(MOST_MESSAGES - 1)..];
+        let most = (MOST_MESSAGES - 1).saturating_sub(chain.len());
+        while spoken.len() > most {
+            spoken.pop_first();
+        }
+        spoken.extend(chain.iter().map(|pick| (pick.message.id, &pick.message)));
+        let spoken: Vec<&Arc<Message>> = spoken.into_values().collect();
+        let spoken = &*spoken;
+        let shown = chain.iter().map(|pick| pick.message.id).collect();
         let verdicts = self.verdicts(spoken);
-        let (ranks, over) = self.chosen(spoken, &verdicts);
+        let (ranks, over) = self.chosen(spoken, &verdicts, &shown);
         for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
+            if shown.contains(&message.id) {
+                continue;
+            }
             if let Some(rank) = ranks.get(&index) {
                 let place = BlockPlace::Conversation(verdict.tie);
                 selection
@@ -42,32 +56,45 @@ impl Selector<'_> {
             }
         }
         selection.omitted.sort_by_key(|omitted| omitted.id);
+        // Whatever has to go, the chain goes last.
+        let rank = spoken.len();
+        let chain = chain.into_iter().map(|pick| Pick { rank, ..pick });
+        selection.picks.extend(chain);
+        selection.picks.sort_by_key(|pick| pick.message.id);
         selection
     }
 
     /// The ranks of those chosen, by index, the surest one's the highest; and of those that would
-    /// be if there was room, the cap that they exceed.
+    /// be if there was room, the cap that they exceed. What is shown already belongs for certain.
     fn chosen(
         self,
         spoken: &[&Arc<Message>],
         verdicts: &[Verdict],
+        shown: &BTreeSet<MessageId>,
     ) -> (HashMap<usize, usize>, HashMap<usize, OmitReason>) {
         let Self {
             us,
             trigger,
             limits,
         } = self;
-        let candidates = verdicts.iter().zip(spoken);
-        let candidates: Vec<Candidate<'_>> = candidates
-            .map(|(verdict, message)| Candidate {
-                verdict: *verdict,
+        let mut room = limits.lone_max_chars;
+        let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(spoken.len());
+        for (verdict, message) in verdicts.iter().zip(spoken) {
+            let (mut verdict, mut chars) = (*verdict, self.chars(message));
+            if shown.contains(&message.id) {
+                verdict.belongs = 1.0;
+                room = room.saturating_sub(chars);
+                chars = 0;
+            }
+            candidates.push(Candidate {
+                verdict,
                 // A longer one is shortened.
-                chars: self.chars(message).min(limits.lone_max_chars / 2),
+                chars: chars.min(limits.lone_max_chars / 2),
                 speaker: us.speaker(message),
-            })
-            .collect();
+            });
+        }
         let (asker, rule) = (us.speaker(trigger), Rule::default());
-        let mut chosen = choose(&candidates, asker, limits.lone_max_chars, rule);
+        let mut chosen = choose(&candidates, asker, room, rule);
         let over_msgs = chosen.split_off(limits.max_msgs.min(chosen.len()));
         let over_chars = wanted(&candidates, asker, rule).into_iter();
         let over = over_chars.map(|index| (index, OmitReason::Chars));

@@ -243,15 +243,77 @@ fn of_people_who_opted_out_nothing_is_shown() {
 }
 
 #[test]
-fn other_scenes_stay_as_they_are() {
+fn a_bare_mention_stays_as_it_is() {
     let (world, _) = world();
     let start = conversation(Limits::default());
     let default = Start::within(text_channel());
-    for trigger in [asked(500, EVE, ""), asked(500, EVE, "so?").replying(360)] {
-        let with = start.prepare(&start.collected(&world, &trigger)).prompt;
-        let without = default.prepare(&default.collected(&world, &trigger)).prompt;
-        assert_eq!(with, without);
-    }
+    let trigger = asked(500, EVE, "");
+    let with = start.prepare(&start.collected(&world, &trigger)).prompt;
+    let without = default.prepare(&default.collected(&world, &trigger)).prompt;
+    assert_eq!(with, without);
+}
+
+#[test]
+fn a_reply_gets_its_chain_and_the_conversation_around_it() {
+    let (mut world, _) = world();
+    let trigger = asked(500, EVE, "what do we tell people about it?").replying(360);
+    world.add([trigger.clone()]);
+    let start = conversation(Limits::default());
+    let calls = ["page to 360", "page to 500"];
+    let collected = start.collected(&world, &trigger);
+    assert_eq!(outline(&start.prepare(&collected).block), "60 180 p360");
+    assert!(world.calls().iter().all(|call| calls.contains(&&**call)));
+    // Only the chain without the setting.
+    let off = Start::within(text_channel());
+    let collected = off.collected(&world, &trigger);
+    assert_eq!(outline(&off.prepare(&collected).block), "p360");
+    // Nothing is fetched where all has been seen.
+    world.calls();
+    let start = conversation(Limits::default()).watching(&talk(), true);
+    let collected = start.collected(&world, &trigger);
+    assert_eq!(outline(&start.prepare(&collected).block), "60 180 p360");
+    assert_eq!(world.calls(), [""; 0]);
+}
+
+#[test]
+fn a_chain_into_another_conversation_is_shown_with_that_one() {
+    let (mut world, _) = world();
+    let trigger = asked(500, EVE, "where was that?").replying(420);
+    world.add([trigger.clone()]);
+    let start = conversation(Limits::default());
+    let block = start.prepare(&start.collected(&world, &trigger)).block;
+    let shown = outline(&block);
+    assert!(shown.starts_with("120 "), "{shown}");
+    assert!(
+        shown.contains("240 p420") || shown.contains("240 360 p420"),
+        "{shown}"
+    );
+}
+
+/// The caps are for both together, and the chain is what stays.
+#[test]
+fn a_chain_leaves_less_room_for_the_conversation() {
+    let (mut world, _) = world();
+    let trigger = asked(500, EVE, "what do we tell people about it?").replying(360);
+    world.add([trigger.clone()]);
+    let shown = |limits: Limits| {
+        let start = conversation(limits);
+        outline(&start.prepare(&start.collected(&world, &trigger)).block)
+    };
+    let with = |max_msgs, lone_max_chars| Limits {
+        max_msgs,
+        lone_max_chars,
+        ..Limits::default()
+    };
+    assert_eq!(shown(with(2, 2_000)), "60 p360");
+    assert_eq!(shown(with(1, 2_000)), "p360");
+    assert_eq!(shown(with(40, 100)), "60 p360");
+    assert_eq!(shown(with(40, 20)), "p360");
+    let tight = Limits {
+        max_chars: 120,
+        ..Limits::default()
+    };
+    assert!(shown(tight).ends_with("p360"));
 }
 
 /// One message of a flood: names, mentions, the question's own words, and replies to anybody.

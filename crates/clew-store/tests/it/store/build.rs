@@ -1,12 +1,14 @@
 //! Short constructors for stored values.
 
+use std::collections::BTreeSet;
+
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, MessageId, TurnId, UnixMillis, UserId,
 };
 use clew_store::WindowQuery;
 use clew_store::model::{
-    AgentName, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, Scope, SnapshotId,
-    StoredMessage, StoredReceipt, StoredRole, Subject,
+    AgentName, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, Origin, ReceiptPerson, Scope,
+    SnapshotId, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 
 /// 2026-05-28, where a fixture's clock starts.
@@ -177,9 +179,17 @@ pub(super) fn receipt(
             .copied()
             .collect(),
         at: when,
-        sources: sources.to_vec(),
+        people: named(sources, question),
         body: format!("{{\"number\":{number}}}"),
     }
+}
+
+/// The authors of sources, and who asked.
+fn named(sources: &[ContentSource], question: &StoredMessage) -> BTreeSet<ReceiptPerson> {
+    let of = |guild, author| ReceiptPerson { guild, author };
+    let asker = of(question.guild, Some(question.owner));
+    let named = sources.iter().map(|one| of(one.guild, one.author));
+    named.chain([asker]).collect()
 }
 
 /// The turn as expected back, with its ordinal.

@@ -9,7 +9,7 @@ use clew_context::model::{
 use clew_store::Record;
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
-    Scope, StoredMessage, StoredReceipt, StoredRole, Subject,
+    ReceiptPerson, Scope, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -137,6 +137,11 @@ pub(super) fn snapshot() -> impl Strategy<Value = ContextSnapshot> {
     })
 }
 
+fn person() -> impl Strategy<Value = ReceiptPerson> {
+    let ids = (option::of(id(GuildId::new)), option::of(id(UserId::new)));
+    ids.prop_map(|(guild, author)| ReceiptPerson { guild, author })
+}
+
 fn receipt() -> impl Strategy<Value = StoredReceipt> {
     let place = (
         scope(),
@@ -147,7 +152,7 @@ fn receipt() -> impl Strategy<Value = StoredReceipt> {
     let messages = (
         option::of(id(MessageId::new)),
         vec(id(MessageId::new), 0..3),
-        vec(source(), 0..3),
+        btree_set(person(), 0..3),
     );
     (
         any::<u64>(),
@@ -167,7 +172,7 @@ fn receipt() -> impl Strategy<Value = StoredReceipt> {
                 trigger: messages.0,
                 messages: messages.1,
                 at,
-                sources: messages.2,
+                people: messages.2,
                 body,
             },
         )

@@ -196,11 +196,15 @@ fn receipts() -> Vec<Record> {
     let is_answer = |row: &StoredMessage| row.role == StoredRole::Assistant;
     let rows = turns().into_iter();
     let rows = rows.filter(|row| is_answer(row) && !row.sources.is_empty());
-    let receipt = |row: StoredMessage| StoredReceipt {
-        owner: row.owner,
-        ..receipt(row.scope, row.turn.0, row.timestamp, &row.sources)
+    let receipt = |row: StoredMessage| {
+        let mut receipt = StoredReceipt {
+            owner: row.owner,
+            ..receipt(row.scope, row.turn.0, row.timestamp, &row.sources)
+        };
+        receipt.people = receipt.everybody();
+        Record::Receipt(receipt)
     };
-    rows.map(|row| Record::Receipt(receipt(row))).collect()
+    rows.map(receipt).collect()
 }
 
 fn user_facts(marker: &str) -> Vec<Record> {

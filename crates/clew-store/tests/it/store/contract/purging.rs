@@ -104,7 +104,7 @@ fn itself_goes(purge: &Purge, row: &StoredMessage) -> bool {
 }
 
 fn receipt_goes(purge: &Purge, receipt: &StoredReceipt) -> bool {
-    let mut sources = receipt.sources.iter();
+    let mut people = receipt.people.iter();
     match purge {
         Purge::Messages { channel, ids } => {
             // As in `itself_goes`.
@@ -115,10 +115,10 @@ fn receipt_goes(purge: &Purge, receipt: &StoredReceipt) -> bool {
         Purge::Edited { .. } => false,
         Purge::Channel(channel) => receipt.channel == *channel,
         Purge::Guild(guild) => {
-            receipt.guild == Some(*guild) || sources.any(|one| one.guild == Some(*guild))
+            receipt.guild == Some(*guild) || people.any(|one| one.guild == Some(*guild))
         }
         Purge::Member { guild, user } => receipt.guild == Some(*guild) && receipt.owner == *user,
-        Purge::User(user) => receipt.owner == *user || sources.any(|one| one.author == Some(*user)),
+        Purge::User(user) => receipt.owner == *user || people.any(|one| one.author == Some(*user)),
         Purge::Before(time) => receipt.at < *time,
     }
 }

@@ -95,7 +95,7 @@ async fn a_turn_that_is_replaced_has_one_receipt<F: Fixture>(place: &F) {
     let first = receipt(member(1, 2, 3), 10, at(0), &[source(50)]);
     let second = StoredReceipt {
         messages: vec![message(15)],
-        sources: Vec::new(),
+        people: receipt(member(1, 2, 3), 10, at(0), &[]).people,
         body: "{}".to_owned(),
         ..first.clone()
     };

@@ -85,7 +85,7 @@ async fn a_new_file_is_private_and_of_the_newest_version() {
         pragma("application_id"),
         i64::from(u32::from_be_bytes(*b"Clew"))
     );
-    assert_eq!(pragma("user_version"), 6);
+    assert_eq!(pragma("user_version"), 7);
     #[cfg(unix)]
     {
         let fresh = Place::new();
@@ -275,7 +275,7 @@ async fn a_newer_file_is_refused_and_left_unchanged() {
             error,
             Error::Newer {
                 found: 99,
-                known: 6,
+                known: 7,
                 ..
             }
         ),

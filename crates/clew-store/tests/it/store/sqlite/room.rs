@@ -111,6 +111,18 @@ async fn one_person_cannot_push_out_what_others_said_in_memory() {
     assert_eq!(of(40).await, 50, "the newest is whole");
 }
 
+/// 16 KiB that pack to half of it.
+fn unlike(seed: u64) -> String {
+    let mut number = seed;
+    let digits = std::iter::repeat_with(|| {
+        number = number
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{:x}", number >> 60)
+    });
+    digits.take(16 << 10).collect()
+}
+
 #[tokio::test]
 async fn a_receipt_in_memory_counts_and_goes_with_its_turn() {
     let store = Sqlite::in_memory_of(ROOM).unwrap();
@@ -120,7 +132,7 @@ async fn a_receipt_in_memory_counts_and_goes_with_its_turn() {
     for at in 100..=700 {
         let rows = said(Some(1), 8, 6, at);
         let mut receipt = receipt(rows[0].scope, at, rows[0].timestamp, &[]);
-        receipt.body = "x".repeat(8 << 10);
+        receipt.body = unlike(at);
         store.append(&rows).await.unwrap();
         store.write(&[Record::Receipt(receipt)]).await.unwrap();
     }

@@ -545,7 +545,6 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
         "markers",
         "fact_rows",
         "fact_texts",
-        "receipts",
         "opt_outs",
         "guild_settings",
         "departures",
@@ -553,10 +552,18 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
     copy_from_newest(&old, &tables);
     old.execute_batch(&format!(
         "INSERT INTO main.message_ids SELECT * FROM newest.message_ids WHERE message_id <> 0;
+         INSERT INTO main.receipts
+             SELECT turn_id, scope, guild_id, channel_id, owner_id, is_private, trigger_id,
+                 messages, at,
+                 (SELECT json_group_array(json_object(
+                         'guild', CAST(nullif(guild_id, 0) AS TEXT), 'channel', '1',
+                         'author', CAST(nullif(author_id, 0) AS TEXT)))
+                     FROM newest.receipt_people named WHERE named.turn_id = r.turn_id),
+                 format('{{\"number\":%d}}', turn_id)
+             FROM newest.receipts r;
          INSERT INTO receipt_ids
              SELECT id, other, turn_id FROM newest.receipt_keys WHERE kind = 0 AND other <> 0;
-         INSERT INTO receipt_people
-             SELECT turn_id, id, other FROM newest.receipt_keys WHERE kind = 1;
+         INSERT INTO receipt_people SELECT * FROM newest.receipt_people;
          DETACH newest;
          UPDATE message_texts SET parts =
              (SELECT parts FROM message_rows r WHERE r.text_id = message_texts.id);
@@ -577,7 +584,7 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
             let mut rows = rows.query([]).unwrap();
             let mut all = Vec::new();
             while let Some(row) = rows.next().unwrap() {
-                let each = (0..columns).map(|at| row.get::<_, Option<i64>>(at).unwrap());
+                let each = (0..columns).map(|at| row.get::<_, rusqlite::types::Value>(at).unwrap());
                 all.push(each.collect::<Vec<_>>());
             }
             all
