@@ -112,10 +112,15 @@ impl Stores {
     /// Each store once, with the name used for it in messages to people.
     fn all(&self) -> Vec<(&'static str, &Arc<Store>)> {
         let mut all = vec![("store", &self.lasting)];
-        if !Arc::ptr_eq(&self.lasting, &self.conversations) {
+        if !self.are_one() {
             all.push(("memory", &self.conversations));
         }
         all
+    }
+
+    /// Whether conversations are where everything else is.
+    fn are_one(&self) -> bool {
+        Arc::ptr_eq(&self.lasting, &self.conversations)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Receipts of answers: what each was made from, kept for a while.
 
-use std::sync::Arc;
-
 use super::history::Exchange;
 use super::unsaved::UnsavedTurn;
-use super::{Memory, Place, Result, Stores};
+use super::{Memory, Place, Result};
 use crate::telemetry::event::StoreOperation;
 use clew_context::model::{ChannelId, MessageId, UnixMillis, UserId};
 use clew_store::Record;
@@ -54,14 +52,9 @@ impl Memory {
         let Some(receipt) = &turn.receipt else {
             return Ok(());
         };
-        let Stores {
-            lasting,
-            conversations,
-            ..
-        } = &self.stores;
         let record = Record::Receipt(StoredReceipt::clone(receipt));
-        match lasting.write(&[record]).await {
-            Err(error) if !Arc::ptr_eq(lasting, conversations) => {
+        match self.stores.lasting.write(&[record]).await {
+            Err(error) if !self.stores.are_one() => {
                 self.failed(&turn.ids, StoreOperation::Append, &error);
                 Ok(())
             }

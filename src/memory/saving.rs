@@ -151,35 +151,20 @@ impl Memory {
                 transcripts.purge(purge).await?;
             }
         }
-        let append = async {
-            if !turn.rows.is_empty() {
-                return store.append(&turn.rows).await.map(Some);
+        match &turn.receipt {
+            Some(receipt) if !turn.rows.is_empty() && self.stores.are_one() => {
+                return store.append_with(&turn.rows, receipt).await.map(Some);
             }
-            if turn.early != EarlyRows::None {
-                store.take_back(&turn.key).await?;
-            }
-            Ok(None)
-        };
-        let receipt = self.store_receipt(turn);
-        // Together, so that a store which commits in groups commits once.
-        let (appended, receipt) = tokio::join!(self.told(turn, append), self.told(turn, receipt));
-        receipt?;
-        appended
-    }
-
-    /// Tells of a failure at once: what is stored beside it may take long.
-    async fn told<T>(
-        &self,
-        turn: &UnsavedTurn,
-        write: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        let written = write.await;
-        if let Err(error) = &written
-            && self.note_failure(&self.stores.conversations, &[Side::Write], error)
-        {
-            self.report(&turn.ids, StoreOperation::Append, error);
+            _ => {}
         }
-        written
+        let mut ordinal = None;
+        if !turn.rows.is_empty() {
+            ordinal = Some(store.append(&turn.rows).await?);
+        } else if turn.early != EarlyRows::None {
+            store.take_back(&turn.key).await?;
+        }
+        self.store_receipt(turn).await?;
+        Ok(ordinal)
     }
 
     async fn stored(&self, moving: Moving<'_>, ordinal: Option<u64>) {

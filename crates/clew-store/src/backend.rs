@@ -244,6 +244,17 @@ pub trait Backend: Send + Sync {
     /// Early rows of the turn become its rows, and keep their place and times.
     async fn append(&self, turn: &[StoredMessage]) -> Result<u64, Error>;
 
+    /// The same together with its answer's receipt.
+    async fn append_with(
+        &self,
+        turn: &[StoredMessage],
+        receipt: &StoredReceipt,
+    ) -> Result<u64, Error> {
+        let ordinal = self.append(turn).await?;
+        self.write(&[Record::Receipt(receipt.clone())]).await?;
+        Ok(ordinal)
+    }
+
     /// Puts a turn into the store before its answer is wholly posted, in place of
     /// an earlier attempt. Until [`append`](Self::append) confirms it, its rows are
     /// early: [`early`](Self::early) alone shows them, while purges, edits,

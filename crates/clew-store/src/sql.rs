@@ -77,7 +77,7 @@ pub(crate) trait Dialect {
     const HELD: &'static str;
     /// At most ?2 channels of direct messages among the newest ?1 rows, newest first.
     const RECENT_DIRECT: &'static str;
-    /// The turns of receipts with the message ?2 in the channel ?1.
+    /// The newest turn of receipts with the message ?2 in the channel ?1.
     const RECEIPTS_OF: &'static str;
     /// Receipts of the channel ?1.
     const RECEIPTS_IN: &'static str;
@@ -458,7 +458,7 @@ pub(crate) async fn receipt_of<D: Database>(
     channel: ChannelId,
     message: MessageId,
 ) -> Outcome<Option<StoredReceipt>, D> {
-    let which = format!("turn_id = (SELECT max(turn_id) FROM {})", D::RECEIPTS_OF);
+    let which = format!("turn_id = {}", D::RECEIPTS_OF);
     receipt(db, &which, [channel.get(), message.get()]).await
 }
 

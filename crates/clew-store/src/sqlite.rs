@@ -335,6 +335,8 @@ delegating! {
     grouped "see whose store it is": @at_once sql::claim(application: ApplicationId) -> ();
     grouped "try to write": records::try_writing() -> ();
     grouped "append a turn": messages::append(&turn: &[StoredMessage]) -> u64;
+    grouped "append a turn":
+        messages::append_with(&turn: &[StoredMessage], &receipt: &StoredReceipt) -> u64;
     grouped "append an early turn": messages::append_early(&turn: &[StoredMessage]) -> ();
     grouped "take a turn back": messages::take_back(&key: &TurnKey) -> u64;
     read "read early turns": @at_once sql::early(limit: usize) -> Vec<StoredMessage>;

@@ -147,6 +147,7 @@ impl Dialect for Call<'_> {
     WHERE guild_id IS NULL
     GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
 
-    const RECEIPTS_OF: &'static str = "receipt_ids WHERE channel_id = ?1 AND message_id = ?2";
+    const RECEIPTS_OF: &'static str =
+        "(SELECT max(turn_id) FROM receipt_ids WHERE channel_id = ?1 AND message_id = ?2)";
     const RECEIPTS_IN: &'static str = "channel_id = ?1";
 }

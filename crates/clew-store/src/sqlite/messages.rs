@@ -3,12 +3,13 @@
 use rusqlite::{Connection, params, params_from_iter};
 
 use super::fault::Outcome;
+use super::records::put_receipt;
 use super::row::{self, MESSAGE, SqliteRow, Stage, time_text};
 use super::session::Session;
 use super::statement::{all, at_once, first, run};
 use super::{room, texts};
 use crate::columns;
-use crate::model::{AgentName, Scope, StoredMessage};
+use crate::model::{AgentName, Scope, StoredMessage, StoredReceipt};
 use crate::sql::{self, Database as _};
 use crate::{TurnKey, WindowQuery, append};
 use clew_context::model::UnixMillis;
@@ -20,6 +21,17 @@ pub(super) fn append(session: &Session, turn: &[StoredMessage]) -> Outcome<u64> 
         Some(ordinal) => Ok(ordinal),
         None => put(session, first, turn, Stage::Confirmed),
     }
+}
+
+/// See `Backend::append_with`.
+pub(super) fn append_with(
+    session: &Session,
+    turn: &[StoredMessage],
+    receipt: &StoredReceipt,
+) -> Outcome<u64> {
+    let ordinal = append(session, turn)?;
+    put_receipt(&session.connection, receipt)?;
+    Ok(ordinal)
 }
 
 /// See `Backend::append_early`.

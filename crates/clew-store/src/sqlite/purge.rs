@@ -37,10 +37,11 @@ pub(super) fn edit_message(
     session.transact(|connection| {
         at_once(sql::edit_snapshots(session, channel, message, text))?;
         let sql = "SELECT r.id
-             FROM (SELECT row_id FROM message_ids WHERE channel_id = ?1 AND message_id = ?2
-                 UNION ALL SELECT row_id FROM message_row_ids
+             FROM (SELECT id FROM message_holders
+                     WHERE channel_id = ?1 AND message_id = ?2 AND kind = 0
+                 UNION ALL SELECT id FROM message_row_ids
                      WHERE early = 1 AND channel_id = ?1 AND message_id = ?2) h
-                 CROSS JOIN message_rows r ON r.id = h.row_id
+                 CROSS JOIN message_rows r ON r.id = h.id
                  CROSS JOIN message_texts t ON t.id = r.text_id
              WHERE NOT r.gone AND r.discord_message_id = ?2
                  AND (r.parts IS NULL OR r.role = 'user')

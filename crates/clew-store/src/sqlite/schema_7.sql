@@ -39,33 +39,7 @@ DROP TRIGGER message_rows_gone;
 DROP TRIGGER message_rows_change;
 DROP TRIGGER message_rows_changed;
 DROP VIEW message_row_ids;
-CREATE VIEW message_row_ids AS
-    SELECT thread_id AS channel_id, coalesce(discord_message_id, 0) AS message_id, id AS row_id,
-        early FROM message_rows
-    UNION ALL
-    SELECT r.thread_id, part.value, r.id, r.early
-        FROM message_rows r, json_each('[' || replace(r.parts, ' ', ',') || ']') part
-        WHERE json_valid('[' || replace(r.parts, ' ', ',') || ']');
-DELETE FROM message_ids WHERE row_id IN (SELECT id FROM message_rows WHERE early = 1);
-CREATE TRIGGER message_rows_added AFTER INSERT ON message_rows WHEN NOT new.early BEGIN
-    INSERT OR IGNORE INTO message_ids
-        SELECT channel_id, message_id, row_id FROM message_row_ids WHERE row_id = new.id;
-END;
-CREATE TRIGGER message_rows_gone BEFORE DELETE ON message_rows WHEN NOT old.early BEGIN
-    DELETE FROM message_ids WHERE (channel_id, message_id, row_id) IN
-        (SELECT channel_id, message_id, row_id FROM message_row_ids WHERE row_id = old.id);
-END;
-CREATE TRIGGER message_rows_change BEFORE UPDATE OF discord_message_id, parts, early ON message_rows
-WHEN NOT old.early BEGIN
-    DELETE FROM message_ids WHERE (channel_id, message_id, row_id) IN
-        (SELECT channel_id, message_id, row_id FROM message_row_ids WHERE row_id = old.id);
-END;
-CREATE TRIGGER message_rows_changed AFTER UPDATE OF discord_message_id, parts, early ON message_rows
-WHEN NOT new.early BEGIN
-    INSERT OR IGNORE INTO message_ids
-        SELECT channel_id, message_id, row_id FROM message_row_ids WHERE row_id = new.id;
-END;
-
+DROP TABLE message_ids;
 DROP TRIGGER receipts_added;
 DROP TRIGGER receipts_gone;
 DROP VIEW keys_of_receipts;
@@ -100,36 +74,75 @@ INSERT INTO receipts
     FROM receipts_6 r;
 DROP TABLE receipts_6;
 
--- What receipts are found by, by kind. 0: a channel and its message; the question's and the answer's,
--- or 0. 1: a server, or 0, with the people in it whom the receipt names.
-CREATE TABLE receipt_keys (
+-- What holds a message, and what a channel's rows and receipts are found by. `kind` 0: a row of a
+-- turn, 1: the receipt of a turn. Each has at least one, of message 0 if there is none. Triggers keep
+-- it. An early row has none yet: the answer's would be written in two places.
+CREATE TABLE message_holders (
+    channel_id INTEGER NOT NULL,
+    message_id INTEGER NOT NULL,
     kind INTEGER NOT NULL,
     id INTEGER NOT NULL,
-    other INTEGER NOT NULL,
-    turn_id INTEGER NOT NULL,
-    people TEXT,
-    PRIMARY KEY (kind, id, other, turn_id)
+    PRIMARY KEY (channel_id, message_id, kind, id)
 ) STRICT, WITHOUT ROWID;
-CREATE VIEW keys_of_receipts AS
-    SELECT 0 AS kind, channel_id AS id, coalesce(trigger_id, 0) AS other, turn_id, NULL AS people
-        FROM receipts
+CREATE VIEW message_row_ids AS
+    SELECT thread_id AS channel_id, coalesce(discord_message_id, 0) AS message_id, 0 AS kind, id,
+        early FROM message_rows
     UNION ALL
-    SELECT 0, r.channel_id, part.value, r.turn_id, NULL
+    SELECT r.thread_id, part.value, 0, r.id, r.early
+        FROM message_rows r, json_each('[' || replace(r.parts, ' ', ',') || ']') part
+        WHERE json_valid('[' || replace(r.parts, ' ', ',') || ']');
+CREATE VIEW receipt_ids AS
+    SELECT channel_id, coalesce(trigger_id, 0) AS message_id, 1 AS kind, turn_id AS id FROM receipts
+    UNION ALL
+    SELECT r.channel_id, part.value, 1, r.turn_id
         FROM receipts r, json_each('[' || replace(r.messages, ' ', ',') || ']') part
-        WHERE json_valid('[' || replace(r.messages, ' ', ',') || ']')
-    UNION ALL
-    SELECT 1, list.value ->> 0, 0, r.turn_id, json_remove(list.value, '$[0]')
+        WHERE json_valid('[' || replace(r.messages, ' ', ',') || ']');
+INSERT OR IGNORE INTO message_holders
+    SELECT channel_id, message_id, kind, id FROM message_row_ids WHERE NOT early
+    UNION ALL SELECT * FROM receipt_ids;
+CREATE TRIGGER message_rows_added AFTER INSERT ON message_rows WHEN NOT new.early BEGIN
+    INSERT OR IGNORE INTO message_holders
+        SELECT channel_id, message_id, kind, id FROM message_row_ids WHERE id = new.id;
+END;
+CREATE TRIGGER message_rows_gone BEFORE DELETE ON message_rows WHEN NOT old.early BEGIN
+    DELETE FROM message_holders WHERE (channel_id, message_id, kind, id) IN
+        (SELECT channel_id, message_id, kind, id FROM message_row_ids WHERE id = old.id);
+END;
+CREATE TRIGGER message_rows_change BEFORE UPDATE OF discord_message_id, parts, early ON message_rows
+WHEN NOT old.early BEGIN
+    DELETE FROM message_holders WHERE (channel_id, message_id, kind, id) IN
+        (SELECT channel_id, message_id, kind, id FROM message_row_ids WHERE id = old.id);
+END;
+CREATE TRIGGER message_rows_changed AFTER UPDATE OF discord_message_id, parts, early ON message_rows
+WHEN NOT new.early BEGIN
+    INSERT OR IGNORE INTO message_holders
+        SELECT channel_id, message_id, kind, id FROM message_row_ids WHERE id = new.id;
+END;
+
+-- Whom receipts name: a row for each server, or 0, with its people there.
+CREATE TABLE receipt_guilds (
+    guild_id INTEGER NOT NULL,
+    turn_id INTEGER NOT NULL,
+    people TEXT NOT NULL,
+    PRIMARY KEY (guild_id, turn_id)
+) STRICT, WITHOUT ROWID;
+CREATE VIEW guilds_of_receipts AS
+    SELECT list.value ->> 0 AS guild_id, r.turn_id, json_remove(list.value, '$[0]') AS people
         FROM receipts r, json_each(r.people) list;
-INSERT OR IGNORE INTO receipt_keys SELECT * FROM keys_of_receipts;
+INSERT OR IGNORE INTO receipt_guilds SELECT * FROM guilds_of_receipts;
 CREATE TRIGGER receipts_added AFTER INSERT ON receipts BEGIN
-    INSERT OR IGNORE INTO receipt_keys SELECT * FROM keys_of_receipts WHERE turn_id = new.turn_id;
+    INSERT OR IGNORE INTO message_holders SELECT * FROM receipt_ids WHERE id = new.turn_id;
+    INSERT OR IGNORE INTO receipt_guilds
+        SELECT * FROM guilds_of_receipts WHERE turn_id = new.turn_id;
 END;
 CREATE TRIGGER receipts_gone BEFORE DELETE ON receipts BEGIN
-    DELETE FROM receipt_keys WHERE (kind, id, other, turn_id) IN
-        (SELECT kind, id, other, turn_id FROM keys_of_receipts WHERE turn_id = old.turn_id);
+    DELETE FROM message_holders WHERE (channel_id, message_id, kind, id) IN
+        (SELECT * FROM receipt_ids WHERE id = old.turn_id);
+    DELETE FROM receipt_guilds WHERE (guild_id, turn_id) IN
+        (SELECT guild_id, turn_id FROM guilds_of_receipts WHERE turn_id = old.turn_id);
 END;
 
 -- The servers and people that receipts name.
 CREATE VIEW receipt_people AS
-    SELECT key.turn_id, key.id AS guild_id, person.value AS author_id
-    FROM receipt_keys key CROSS JOIN json_each(key.people) person WHERE key.kind = 1;
+    SELECT named.turn_id, named.guild_id, person.value AS author_id
+    FROM receipt_guilds named CROSS JOIN json_each(named.people) person;

@@ -13,12 +13,13 @@ use crate::table::{Sources, Table};
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS MATERIALIZED (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
-        FROM (SELECT row_id FROM message_ids
+        FROM (SELECT id FROM message_holders
                 WHERE channel_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))
-            UNION ALL SELECT row_id FROM message_row_ids
+                    AND kind = 0
+            UNION ALL SELECT id FROM message_row_ids
                 WHERE early = 1 AND channel_id = ?1
                     AND message_id IN (SELECT value FROM json_each(?2))
-        ) held CROSS JOIN message_rows row ON row.id = held.row_id
+        ) held CROSS JOIN message_rows row ON row.id = held.id
         WHERE NOT row.gone
     )
     SELECT id FROM hits
@@ -59,7 +60,7 @@ impl Dialect for Session {
                      ON own.guild_id = each.id AND own.owner_id = ?)",
         ),
         of_channel: Some(
-            "id IN (SELECT row_id FROM message_ids WHERE channel_id = ?
+            "id IN (SELECT id FROM message_holders WHERE channel_id = ? AND kind = 0
                  UNION ALL SELECT id FROM message_rows WHERE early = 1 AND thread_id = ?)",
         ),
         of_message: Some(ROWS_OF_MESSAGES),
@@ -93,15 +94,17 @@ impl Dialect for Session {
 
     const RECEIPTS: Table = Table {
         of_guild: Some(
-            "guild_id = ? AND turn_id IN
-                 (SELECT turn_id FROM receipt_keys WHERE kind = 1 AND id = ?)",
+            "guild_id = ? AND turn_id IN (SELECT turn_id FROM receipt_guilds WHERE guild_id = ?)",
         ),
         of_user: Some(
             "owner_id = ? AND turn_id IN (SELECT turn_id FROM receipt_people WHERE author_id = ?)",
         ),
-        of_channel: Some("turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?)"),
+        of_channel: Some(
+            "turn_id IN (SELECT id FROM message_holders WHERE channel_id = ? AND kind = 1)",
+        ),
         of_message: Some(
-            "turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?1 AND other {ids})",
+            "turn_id IN (SELECT id FROM message_holders
+                 WHERE channel_id = ?1 AND message_id {ids} AND kind = 1)",
         ),
         ..Table::RECEIPTS
     };
@@ -148,9 +151,9 @@ impl Dialect for Session {
                 FROM source WHERE source.id IS NOT NULL
         ),
         named(id) AS (
-            SELECT min(id) FROM receipt_keys WHERE kind = 1 AND id > 0
+            SELECT min(guild_id) FROM receipt_guilds WHERE guild_id > 0
             UNION ALL
-            SELECT (SELECT min(id) FROM receipt_keys WHERE kind = 1 AND id > named.id)
+            SELECT (SELECT min(guild_id) FROM receipt_guilds WHERE guild_id > named.id)
                 FROM named WHERE named.id IS NOT NULL
         )
         SELECT id FROM message_guilds each WHERE EXISTS
@@ -171,7 +174,7 @@ impl Dialect for Session {
         "SELECT owner_id AS id FROM message_rows WHERE guild_id = ?1 AND NOT gone
         UNION SELECT user_id FROM markers WHERE guild_id = ?1 AND user_id <> 0
         UNION SELECT owner_id FROM receipts WHERE guild_id = ?1 AND turn_id IN
-            (SELECT turn_id FROM receipt_keys WHERE kind = 1 AND id = ?1)
+            (SELECT turn_id FROM receipt_guilds WHERE guild_id = ?1)
         UNION SELECT owner_id FROM snapshot_rows WHERE guild_id = ?1
         UNION SELECT s.owner_id FROM snapshot_rows s
             JOIN snapshot_messages m ON m.snapshot = s.seq WHERE m.guild_id = ?1
@@ -184,9 +187,10 @@ impl Dialect for Session {
         UNION SELECT by_user FROM fact_rows WHERE origin_guild = ?1
         UNION SELECT by_user FROM fact_rows WHERE subject = 'server' AND subject_id = ?1";
 
-    const HELD: &'static str =
-        "SELECT h.message_id AS id FROM message_ids h CROSS JOIN message_rows r ON r.id = h.row_id
-            WHERE h.channel_id = ?1 AND h.message_id BETWEEN max(?2, 1) AND ?3 AND NOT r.gone
+    const HELD: &'static str = "SELECT h.message_id AS id
+            FROM message_holders h LEFT JOIN message_rows r ON h.kind = 0 AND r.id = h.id
+            WHERE h.channel_id = ?1 AND h.message_id BETWEEN max(?2, 1) AND ?3
+                AND (h.kind = 1 OR NOT r.gone)
         UNION SELECT message_id FROM snapshot_messages
             WHERE channel_id = ?1 AND message_id BETWEEN max(?2, 1) AND ?3
         UNION SELECT s.message_id FROM message_sources s
@@ -194,8 +198,6 @@ impl Dialect for Session {
             WHERE s.channel_id = ?1 AND s.message_id BETWEEN ?2 AND ?3 AND NOT r.gone
         UNION SELECT message_id FROM snapshot_sources
             WHERE channel_id = ?1 AND message_id BETWEEN ?2 AND ?3
-        UNION SELECT other FROM receipt_keys
-            WHERE kind = 0 AND id = ?1 AND other BETWEEN max(?2, 1) AND ?3
         UNION SELECT link_message FROM fact_rows
             WHERE link_channel = ?1 AND link_message BETWEEN ?2 AND ?3
         ORDER BY 1";
@@ -206,8 +208,8 @@ impl Dialect for Session {
         WHERE guild_id IS NULL AND NOT gone
         GROUP BY thread_id ORDER BY max(timestamp) DESC, thread_id DESC LIMIT ?2";
 
-    const RECEIPTS_OF: &'static str = "receipt_keys WHERE kind = 0 AND id = ?1 AND other = ?2";
+    const RECEIPTS_OF: &'static str = "(SELECT max(id) FROM message_holders WHERE channel_id = ?1 AND message_id = ?2 AND kind = 1)";
 
     const RECEIPTS_IN: &'static str =
-        "turn_id IN (SELECT turn_id FROM receipt_keys WHERE kind = 0 AND id = ?1)";
+        "turn_id IN (SELECT id FROM message_holders WHERE channel_id = ?1 AND kind = 1)";
 }

@@ -164,6 +164,7 @@ macro_rules! troubled {
 troubled! {
     Writes try_writing() -> ();
     Writes append(turn: &[StoredMessage]) -> u64;
+    Writes append_with(turn: &[StoredMessage], receipt: &StoredReceipt) -> u64;
     Writes append_early(turn: &[StoredMessage]) -> ();
     Writes take_back(key: &TurnKey) -> u64;
     Reads early(limit: usize) -> Vec<StoredMessage>;

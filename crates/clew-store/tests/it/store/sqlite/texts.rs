@@ -320,7 +320,7 @@ fn count_of(place: &Place, sql: &str) -> i64 {
 }
 
 const ROWS: &str = "SELECT count(*) FROM message_rows";
-const HELD: &str = "SELECT count(*) FROM message_ids";
+const HELD: &str = "SELECT count(*) FROM message_holders";
 
 #[tokio::test]
 async fn deleted_rows_are_never_returned_and_swept_when_they_are_many() {
@@ -471,7 +471,6 @@ async fn a_migrated_file_of_version_1_has_everything_and_no_deleted_byte() {
         .unwrap();
     let tables = [
         "messages",
-        "message_ids",
         "conversations",
         "agents",
         "markers",
@@ -486,7 +485,9 @@ async fn a_migrated_file_of_version_1_has_everything_and_no_deleted_byte() {
     // Add data and delete it insecurely, to be found unless the file is
     // rewritten.
     old.execute_batch(&format!(
-        "DETACH newest;
+        "INSERT INTO main.message_ids
+             SELECT channel_id, message_id, id FROM newest.message_holders WHERE kind = 0;
+         DETACH newest;
          PRAGMA secure_delete = OFF;
          CREATE TABLE passing (text TEXT);
          WITH RECURSIVE n(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 200)
@@ -551,7 +552,8 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
     ];
     copy_from_newest(&old, &tables);
     old.execute_batch(&format!(
-        "INSERT INTO main.message_ids SELECT * FROM newest.message_ids WHERE message_id <> 0;
+        "INSERT INTO main.message_ids SELECT channel_id, message_id, id
+             FROM newest.message_holders WHERE kind = 0 AND message_id <> 0;
          INSERT INTO main.receipts
              SELECT turn_id, scope, guild_id, channel_id, owner_id, is_private, trigger_id,
                  messages, at,
@@ -562,7 +564,8 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
                  format('{{\"number\":%d}}', turn_id)
              FROM newest.receipts r;
          INSERT INTO receipt_ids
-             SELECT id, other, turn_id FROM newest.receipt_keys WHERE kind = 0 AND other <> 0;
+             SELECT channel_id, message_id, id
+             FROM newest.message_holders WHERE kind = 1 AND message_id <> 0;
          INSERT INTO receipt_people SELECT * FROM newest.receipt_people;
          DETACH newest;
          UPDATE message_texts SET parts =
@@ -576,7 +579,7 @@ async fn a_migrated_file_of_version_5_is_found_by_all_that_it_was_found_by() {
     drop(old);
     let store = place.open();
     assert_eq!(everything(&store).await, expected);
-    for table in ["message_ids", "receipt_keys", "message_sources"] {
+    for table in ["message_holders", "receipt_guilds", "message_sources"] {
         let [new, old] = [&newest, &place].map(|place| {
             let beside = place.beside();
             let mut rows = beside.prepare(&format!("SELECT * FROM {table}")).unwrap();
