@@ -83,7 +83,6 @@ impl Done {
         }
     }
 
-    /// The same, as plain text.
     /// An embed of these fields.
     pub(super) fn fields(title: &str, fields: Vec<(&str, String)>) -> Self {
         let fields = fields.into_iter();
@@ -97,6 +96,7 @@ impl Done {
         Self::answer(Answer::default().with_embed(embed))
     }
 
+    /// The same, as plain text.
     pub(super) fn say(text: impl Into<String>) -> Self {
         Self::answer(Answer::for_caller(text))
     }

@@ -10,12 +10,14 @@ const DEFLATED: u8 = 1;
 /// Never changed: another dictionary needs another first byte. What is most frequent stands last.
 const WORDS: &[u8] = br#"[{"reason":"age","seen":1,"all":1},{"reason":"chars",{"reason":"app",{"reason":"bot",{"reason":"floor",{"reason":"chain","tail","starter","parent","adopted":true,"cut_by":"tokens","missing":[["tail","timeout"]],"tools":[{"name":"search_messages","took":1}],"read":[{"channel":"1","message":"1"}],"target":null,"scene":"direct","scene":"channel","scene":"forum","collectors":[{"stage":"chain","fetches":1,"took":1},{"stage":"history","fetches":2,"took":20},{"stage":"tail","fetches":1,"took":20}],{"scene":"thread","agent":"default","target":"1","adopted":false,"collected_in":0,"prompt":{"shown":{"channels":["1"],"authors":["1","1"],"words":[["starter",false],["tail",false],["history",true],["history",false]],"rows":"AAACAAEAAAEA"},"quoted":null,"tail":0,"left_out":[{"reason":"msgs","seen":100,"all":100}],"omitted":{"channels":[],"authors":[],"words":["msgs","app"],"rows":""},"block_chars":1,"user_facts":0,"server_facts":0,"history":0,"recalled":0,"dedup":0,"chars":1},"model":{"name":"gpt","server":1,"prompt_tokens":1,"completion_tokens":1,"images":{"count":0,"bytes":0},"first_words":1,"cut_by":null},"took":1}"#;
 
+/// It is looked back 4 KiB: a body is hardly longer, and the working space is for that alone.
+const WINDOW_BITS: u8 = 12;
 /// The most bytes that a body unpacks to.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Packs a text.
 pub(crate) fn pack(text: &str) -> Vec<u8> {
-    let mut deflate = Compress::new(Compression::default(), false);
+    let mut deflate = Compress::new_with_window_bits(Compression::default(), false, WINDOW_BITS);
     let mut packed = Vec::with_capacity(64 + text.len());
     packed.push(DEFLATED);
     let ready = deflate.set_dictionary(WORDS).is_ok();

@@ -14,7 +14,7 @@ use crate::model::{
 use super::frame;
 use super::render::Renderer;
 use super::sanitise;
-use super::select::{LinkedSelection, Pick, Selection};
+use super::select::{GapMarks, LinkedSelection, Pick, Selection};
 use super::shorten;
 
 /// A message shortened below this many scalars says too little: older ones are
@@ -73,7 +73,7 @@ fn section(
         mut markers,
         mut omitted,
         unseen,
-        unmarked,
+        gaps: marks,
         ..
     } = selection;
     markers.sort_by_key(|(id, _)| *id);
@@ -90,7 +90,7 @@ fn section(
     let gaps = Gaps {
         markers,
         unseen,
-        unmarked,
+        marks,
     };
     fit(&mut drafts, title.as_deref(), &gaps, &mut omitted, limits);
     let items: Vec<BlockItem> = drafts.into_iter().map(|draft| draft.item).collect();
@@ -204,8 +204,8 @@ fn hold(entries: &mut Vec<BlockEntry>, omitted: &mut Vec<Omitted>, max_chars: us
 struct Gaps {
     markers: Vec<(MessageId, Marker)>,
     unseen: Option<Unseen>,
-    /// Whether what a cap left out gets no marker.
-    unmarked: bool,
+    /// How it is marked what a cap left out.
+    marks: GapMarks,
 }
 
 impl Gaps {
@@ -215,7 +215,7 @@ impl Gaps {
         // The number of missing messages, and the newest of them with the cap that excluded it.
         let mut gaps: BTreeMap<usize, (usize, Option<(MessageId, OmitReason)>)> = BTreeMap::new();
         let capped = omitted.iter().filter(|one| is_capped(one.reason));
-        for one in capped.filter(|_| !self.unmarked) {
+        for one in capped.filter(|_| self.marks != GapMarks::None) {
             let (count, newest) = gaps.entry(before(one.id)).or_default();
             *count += 1;
             *newest = (*newest).max(Some((one.id, one.reason)));
@@ -234,13 +234,14 @@ impl Gaps {
             push(places.entry(before(*id)).or_default(), *marker);
         }
         for (place, (count, newest)) in gaps {
-            if !(has_earlier && place == 0) {
-                let cap = newest.map(|(_, cap)| cap);
-                places
-                    .entry(place)
-                    .or_default()
-                    .push(Marker::Gap(count, cap));
-            }
+            let is_between = place > 0 && place < shown.len();
+            let marker = match self.marks {
+                GapMarks::Short if is_between && count == 1 => continue,
+                GapMarks::Short if is_between => Marker::Skipped,
+                _ if has_earlier && place == 0 => continue,
+                _ => Marker::Gap(count, newest.map(|(_, cap)| cap)),
+            };
+            places.entry(place).or_default().push(marker);
         }
         places
     }

@@ -254,6 +254,7 @@ pub fn marker_line(marker: Marker) -> String {
         Marker::Gap(0, cap) => format!("... earlier messages omitted ...{}", by(cap)),
         Marker::Gap(1, cap) => format!("... 1 message omitted ...{}", by(cap)),
         Marker::Gap(count, cap) => format!("... {count} messages omitted ...{}", by(cap)),
+        Marker::Skipped => "...".to_owned(),
         Marker::EarlierChain(cap) => format!("... earlier replies omitted ...{}", by(Some(cap))),
         Marker::Deleted(_, place) => format!("({} was deleted)", what(place)),
         Marker::Ineligible(_) => "(a message of an app, not shown)".to_owned(),
@@ -340,13 +341,14 @@ mod tests {
 
     fn marker() -> impl Strategy<Value = BlockEntry> {
         let id = MessageId::new(1);
-        let marker = (0..4_usize, place(), 0..7).prop_map(move |(count, place, kind)| match kind {
+        let marker = (0..4_usize, place(), 0..8).prop_map(move |(count, place, kind)| match kind {
             0 => Marker::Gap(count, Some(OmitReason::Age)),
             1 => Marker::EarlierChain(OmitReason::Msgs),
             2 => Marker::Deleted(id, place),
             3 => Marker::Ineligible(id),
             4 => Marker::Unavailable(None, place),
             5 => Marker::ClosedLink,
+            6 => Marker::Skipped,
             _ => Marker::Withheld(count, place),
         });
         marker.prop_map(BlockEntry::Marker)

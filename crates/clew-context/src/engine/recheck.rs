@@ -98,22 +98,34 @@ impl Collected {
 
     /// The messages that may be shown or looked at; some occur twice.
     fn every_message(&mut self) -> impl Iterator<Item = &mut Arc<Message>> {
-        let linked = self.links.targets.iter_mut();
+        let Self {
+            turn,
+            gathered,
+            links,
+            target,
+            window_update,
+            scene: _,
+            fetches: _,
+            stages: _,
+            fallbacks: _,
+            asker_opted_out: _,
+        } = self;
+        let linked = links.targets.iter_mut();
         let linked = linked.flat_map(GatheredLink::messages_mut);
-        let targets = [&mut self.target.reply_to, &mut self.target.adopted];
+        let targets = [&mut target.reply_to, &mut target.adopted];
         let targets = targets.into_iter().flatten();
-        let pages = self.window_update.pages.iter_mut();
+        let pages = window_update.pages.iter_mut();
         let pages = pages.flat_map(|one| &mut one.messages);
-        let single = self.window_update.single.iter_mut();
+        let single = window_update.single.iter_mut();
         let single = single.map(|(_, message)| message);
-        self.gathered
+        gathered
             .messages_mut()
             .into_iter()
             .chain(linked)
             .chain(targets)
             .chain(pages)
             .chain(single)
-            .chain([&mut self.turn.request.trigger])
+            .chain([&mut turn.request.trigger])
     }
 
     fn leave_out(&mut self, gone: &BTreeSet<MessageId>) {

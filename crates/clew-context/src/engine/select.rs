@@ -192,8 +192,20 @@ pub struct Selection {
     pub tail: BTreeSet<MessageId>,
     /// The most Unicode scalars that they may take, if that is less than the block may.
     pub max_chars: Option<usize>,
-    /// Whether no gaps are marked, since other conversations stand between the messages anyway.
-    pub unmarked: bool,
+    /// How it is marked what a cap left out.
+    pub gaps: GapMarks,
+}
+
+/// How it is marked what a cap left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GapMarks {
+    /// By their number and the cap.
+    #[default]
+    Counted,
+    /// Between messages shortly, a single one not at all: what belongs less stands everywhere.
+    Short,
+    /// Not at all, since other conversations stand between the messages anyway.
+    None,
 }
 
 impl Selection {

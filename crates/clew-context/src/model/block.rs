@@ -131,6 +131,8 @@ pub enum Marker {
     /// This many messages were left out (0 if the number is unknown), and the cap
     /// that excluded the newest of them.
     Gap(usize, Option<OmitReason>),
+    /// Some messages between two that are shown were left out.
+    Skipped,
     /// Older links of a reply chain exceed this cap; their number is unknown.
     EarlierChain(OmitReason),
     /// A message that was deleted.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Pick, Selection, Selector};
+use super::{GapMarks, Pick, Selection, Selector};
 use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked, wanted};
 use crate::engine::conversation::{MOST_MESSAGES, Reply, Utterance, Verdict, judge};
 use crate::engine::eligible::Us;
@@ -19,7 +19,7 @@ impl Selector<'_> {
         messages: &[Arc<Message>],
         mut selection: Selection,
     ) -> Selection {
-        selection.unmarked = true;
+        selection.gaps = GapMarks::None;
         let chain = std::mem::take(&mut selection.picks);
         let mut spoken: BTreeMap<MessageId, &Arc<Message>> = BTreeMap::new();
         for message in messages.iter().filter(|one| one.id < self.trigger.id) {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{GatheredThread, NamedMessage, Pick, Selection, Selector, least};
+use super::{GapMarks, GatheredThread, NamedMessage, Pick, Selection, Selector, least};
 use crate::engine::window::CHANNEL_START;
 use crate::model::{
     BlockPlace, Marker, Message, MessageId, OmitReason, ThreadSelect, UnixMillis, Unseen,
@@ -26,7 +26,13 @@ struct ThreadSelector<'a> {
 impl<'a> ThreadSelector<'a> {
     fn select(self) -> Selection {
         let Self { by, thread } = self;
-        let mut selection = Selection::default();
+        let mut selection = Selection {
+            gaps: match by.limits.thread_select {
+                ThreadSelect::Newest => GapMarks::Counted,
+                ThreadSelect::Conversation => GapMarks::Short,
+            },
+            ..Selection::default()
+        };
         let kept = self.kept(&mut selection);
         let candidates = self.candidates(&kept, &mut selection);
         let spoken = self.spoken(&candidates);

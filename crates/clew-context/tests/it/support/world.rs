@@ -433,6 +433,7 @@ pub(crate) fn outline(block: &Block) -> String {
                 format!("{place}{}", number(item.message.id))
             }
             BlockEntry::Marker(Marker::Gap(count, _)) => format!("..{count}.."),
+            BlockEntry::Marker(Marker::Skipped) => "...".to_owned(),
             BlockEntry::Marker(Marker::EarlierChain(_)) => "earlier".to_owned(),
             BlockEntry::Marker(Marker::Deleted(..)) => "deleted".to_owned(),
             BlockEntry::Marker(Marker::Ineligible(_)) => "app".to_owned(),
