@@ -33,6 +33,12 @@ WHEN new.gone AND NOT old.gone BEGIN
         VALUES (new.scope, new.agent_name, new.ordinal, 0)
         ON CONFLICT DO UPDATE SET last_ordinal = max(last_ordinal, excluded.last_ordinal);
 END;
+-- The same in memory, where rows go at once.
+CREATE TRIGGER message_rows_dropped AFTER DELETE ON message_rows WHEN NOT old.gone BEGIN
+    INSERT INTO conversations (scope, agent_name, last_ordinal, disordered)
+        VALUES (old.scope, old.agent_name, old.ordinal, 0)
+        ON CONFLICT DO UPDATE SET last_ordinal = max(last_ordinal, excluded.last_ordinal);
+END;
 
 DROP TRIGGER message_rows_added;
 DROP TRIGGER message_rows_gone;
