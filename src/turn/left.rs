@@ -11,7 +11,6 @@ use super::deliver;
 use super::patience::{Tries, insist};
 use crate::telemetry::event::AnswerLeft;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
-use clew_context::discord::error::RestError;
 use clew_context::model::{Fallback, Message, MessageId, MessageKind};
 use clew_discord::session::Unfinished;
 
@@ -99,7 +98,7 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Option<AnswerLeft> {
         }
     } else {
         match unexplained(turn).await {
-            Ok(ours) if !ours.iter().any(|one| may_answer(one, question)) => None,
+            Some(ours) if !ours.iter().any(|one| may_answer(one, question)) => None,
             // If nobody knows: rather no answer than two.
             _ => Some(AnswerLeft::Unexplained),
         }
@@ -120,18 +119,24 @@ async fn take_back(turn: &Turn<'_>, left: &Unfinished) -> bool {
     true
 }
 
-/// The messages of ours after the question that no other question explains.
-async fn unexplained(turn: &Turn<'_>) -> Result<Vec<Message>, RestError> {
+/// The messages of ours after the question that no other question explains; `None` if nobody
+/// knows. A page without the question itself proves nothing: where we may not read the history it
+/// is empty.
+async fn unexplained(turn: &Turn<'_>) -> Option<Vec<Message>> {
     let (services, trigger) = (turn.services, turn.trigger());
     let us = services.us(turn.ids.guild).user;
-    let (after, reader) = (PageCursor::After(trigger.id), services.rest.reader());
+    let before = MessageId::new(trigger.id.get().saturating_sub(1));
+    let (after, reader) = (PageCursor::After(before), services.rest.reader());
     let page = insist(Tries::All, || {
         let deadline = Instant::now() + LOOK_TIMEOUT;
         reader.page(trigger.channel, after, PAGE_LIMIT, deadline)
     });
-    let mut ours = page.await?.messages;
+    let mut ours = page.await.ok()?.messages;
+    if turn.job.request.cause.is_posted() && ours.iter().all(|one| one.id != trigger.id) {
+        return None;
+    }
     ours.retain(|one| one.author.id == us && !services.claims.explains(one.id));
-    Ok(ours)
+    Some(ours)
 }
 
 /// Whether a message of ours may be the answer: one that replies to another question is that

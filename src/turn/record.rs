@@ -14,6 +14,7 @@ use super::{EndedTurn, Turn};
 use crate::memory::{EarlyTurn, Exchange};
 use crate::model::{ReadSource, Receipt};
 use crate::telemetry::event::Outcome;
+use clew_context::model::Fallback;
 
 pub(super) use gathered::omitted;
 pub(super) use report::TurnReport;
@@ -109,6 +110,8 @@ pub(super) async fn record(
     if outcome == Outcome::Answered && exchange.receipt.is_some() {
         offer_receipt(turn, posted).await;
     }
+    // Whose question is deleted by now is not learnt from.
+    let is_whole = is_whole && posted.reference_dropped != Some(Fallback::Deleted);
     let extraction = || Extraction::of(turn, material, background).map(Box::new);
     EndedTurn {
         outcome,

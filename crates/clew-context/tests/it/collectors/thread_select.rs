@@ -69,11 +69,7 @@ fn the_askers_conversation_stays_when_the_caps_drop_others() {
     check(limits, all, all);
     let max_msgs = 5;
     let limits = Limits { max_msgs, ..limits };
-    check(
-        limits,
-        "s0 ..4.. 300 360 420 480",
-        "s0 60 180 300 ... 480",
-    );
+    check(limits, "s0 ..4.. 300 360 420 480", "s0 60 180 300 ... 480");
     // Of the first message of the conversation about the migration: at how small a cap it stays.
     let needed = |thread_select| {
         let shows = |max_chars: &usize| {
