@@ -33,11 +33,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::config::MemoryConfig;
 use crate::model::Agent;
 use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
 use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
-use clew_store::model::{AgentName, GuildSettings, Scope, ScopeKind, SettingsChange};
+use clew_store::model::{AgentName, GuildSettings, Scope, SettingsChange};
 use clew_store::outputs::ToolOutputs;
 use clew_store::{Store, Transcripts};
 
@@ -56,39 +57,11 @@ pub use snapshots::{RestoreError, Restored, SaveError};
 /// What a store gave, or its error.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// How much is remembered, and how: the operator's settings.
+/// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// `CONTEXT_SCOPE`.
-    pub scope: ScopeKind,
-    /// `CONTEXT_ROLLING_WINDOW_S`.
-    pub rolling_window: Duration,
-    /// `MAX_CONTEXT_MESSAGES`.
-    pub max_messages: usize,
-    /// `MAX_CONTEXT_CHARS`.
-    pub max_chars: usize,
-    /// `LOAD_PAST_CONVERSATIONS`.
-    pub load_past: usize,
-    /// `RECALL_MESSAGES`.
-    pub recall: usize,
-    /// `IN_MEMORY_CONTEXT_ONLY`: no conversation reaches a disk.
-    pub in_memory_only: bool,
-    /// Whether the store of conversations keeps calls of tools.
-    pub keeps_tools: bool,
-    /// `MAX_USER_MEMORY`.
-    pub max_user_facts: usize,
-    /// `MAX_SERVER_MEMORY`.
-    pub max_server_facts: usize,
-    /// `MEMORY_SAVE_INTERVAL`.
-    pub save_interval: Duration,
-    /// `MEMORY_LEARN`.
-    pub learn: bool,
-    /// `RETENTION_DAYS`; without it, data is kept indefinitely.
-    pub retention: Option<Duration>,
-    /// `RECEIPT_DAYS`; without it no receipts are kept.
-    pub receipts: Option<Duration>,
-    /// `GUILD_RETENTION_DAYS`.
-    pub guild_retention: Duration,
+    /// How much is remembered, and how.
+    pub memory: MemoryConfig,
     /// `ANSWER_MAX_MESSAGES`: by it an answer is known again on Discord.
     pub answer_messages: usize,
     /// `MEM_FETCH_TIMEOUT_S`: how long a turn waits for a store that hangs.
@@ -131,7 +104,11 @@ const STORED_SOON_AFTER: i64 = 5_000;
 /// What is remembered. There is one per process.
 pub struct Memory {
     stores: Stores,
-    settings: Settings,
+    settings: MemoryConfig,
+    /// `ANSWER_MAX_MESSAGES`.
+    answer_messages: usize,
+    /// `MEM_FETCH_TIMEOUT_S`.
+    patience: Duration,
     clock: Clock,
     /// The latest time that was read or heard of, in Unix milliseconds.
     latest: AtomicI64,
@@ -209,7 +186,9 @@ impl Memory {
         let memory = Self {
             started: clock(),
             stores,
-            settings,
+            settings: settings.memory,
+            answer_messages: settings.answer_messages,
+            patience: settings.patience,
             clock,
             latest: AtomicI64::new(i64::MIN),
             telemetry,
@@ -278,7 +257,7 @@ impl Memory {
     }
 
     /// The settings in effect.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &MemoryConfig {
         &self.settings
     }
 

@@ -31,7 +31,6 @@ use clew_discord::gateway::GatewaySettings;
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
 use clew_discord::session::{Claims, ShardSession};
-use clew_store::model::StoreAddress;
 use clew_store::outputs::{Disk, FileSystem, InMemory, OutputLimits, OutputSettings, ToolOutputs};
 use clew_store::{Folders, Store, Transcripts};
 
@@ -120,7 +119,12 @@ async fn remembered(
 ) -> Result<Memory, clew_store::Error> {
     let stores = stores(config, outside).await?;
     let (opt_outs, clock) = (Arc::clone(opt_outs), Arc::clone(&outside.clock));
-    Memory::open(stores, memory(config), opt_outs, clock, telemetry.clone()).await
+    let settings = memory::Settings {
+        memory: config.memory.clone(),
+        answer_messages: config.answers.max_messages,
+        patience: config.limits.fetch_timeout,
+    };
+    Memory::open(stores, settings, opt_outs, clock, telemetry.clone()).await
 }
 
 /// Opens what `CONTEXT_STORE` names. Conversations that must not reach a disk get a
@@ -194,37 +198,6 @@ pub fn folders(config: &MemoryConfig) -> Folders {
         users: config.user_profile_dir.clone(),
         servers: config.server_profile_dir.clone(),
     }
-}
-
-fn memory(config: &Config) -> memory::Settings {
-    let patience = config.limits.fetch_timeout;
-    let answer_messages = config.answers.max_messages;
-    let config = &config.memory;
-    memory::Settings {
-        patience,
-        answer_messages,
-        scope: config.scope,
-        rolling_window: config.rolling_window,
-        max_messages: config.max_context_messages,
-        max_chars: config.max_context_chars,
-        load_past: config.load_past,
-        recall: config.recall,
-        in_memory_only: config.in_memory_only,
-        keeps_tools: config.in_memory_only || !matches!(config.store, StoreAddress::Files(_)),
-        max_user_facts: config.max_user_facts,
-        max_server_facts: config.max_server_facts,
-        save_interval: config.save_interval,
-        learn: config.learn,
-        retention: config.retention,
-        receipts: receipts(config),
-        guild_retention: config.guild_retention,
-    }
-}
-
-/// `RECEIPT_DAYS`; files keep none.
-fn receipts(config: &MemoryConfig) -> Option<Duration> {
-    let is_database = !matches!(config.store, StoreAddress::Files(_));
-    config.receipts.filter(|_| is_database)
 }
 
 /// Counts the model's tokens, if any are limited.

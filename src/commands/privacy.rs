@@ -7,7 +7,7 @@ use super::call::{Call, Work, run};
 use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Effect, Stop};
 use super::{CommandServices, confirm, words};
-use crate::memory::Settings;
+use crate::config::MemoryConfig;
 use crate::telemetry::Telemetry;
 use clew_store::{Kind, Purged};
 
@@ -133,7 +133,7 @@ fn recorded(telemetry: &Telemetry) -> String {
     )
 }
 
-fn retention(settings: &Settings) -> String {
+fn retention(settings: &MemoryConfig) -> String {
     let mut text = match settings.retention {
         Some(retention) => format!("Texts go after {}.", words::span(retention)),
         None => "Until you or somebody else deletes them.".to_owned(),

@@ -41,7 +41,7 @@ pub struct MemoryConfig {
     /// `RETENTION_DAYS`; if none, stored text is kept indefinitely.
     pub retention: Option<Duration>,
     /// `RECEIPT_DAYS`: how long what answers were made from is kept; if none, not at
-    /// all.
+    /// all. Always none with files.
     pub receipts: Option<Duration>,
     /// `GUILD_RETENTION_DAYS`: how long after we leave a server what is stored of
     /// it is kept; may be zero.
@@ -68,8 +68,16 @@ pub struct MemoryConfig {
     pub max_log_bytes: Option<u64>,
 }
 
+impl MemoryConfig {
+    /// Whether the store of conversations keeps calls of tools.
+    pub fn keeps_tools(&self) -> bool {
+        self.in_memory_only || !matches!(self.store, StoreAddress::Files(_))
+    }
+}
+
 pub(super) fn read(check: &mut Checker) -> MemoryConfig {
     let (store, scope) = store::read(check);
+    let is_files = matches!(store, StoreAddress::Files(_));
     check.optional_path(&var::TTS_PREFS_FILE);
     let memory = MemoryConfig {
         store,
@@ -83,7 +91,7 @@ pub(super) fn read(check: &mut Checker) -> MemoryConfig {
         recall: check.number(&var::RECALL_MESSAGES, 0..=MOST_RECALLED),
         in_memory_only: check.switch(&var::IN_MEMORY_CONTEXT_ONLY),
         retention: store::days(check, &var::RETENTION_DAYS),
-        receipts: store::days(check, &var::RECEIPT_DAYS),
+        receipts: store::days(check, &var::RECEIPT_DAYS).filter(|_| !is_files),
         guild_retention: store::days(check, &var::GUILD_RETENTION_DAYS).unwrap_or_default(),
         agents_dir: check.path(&var::AGENTS_DIR),
         default_agent: check.switch(&var::DEFAULT_AGENT),

@@ -190,7 +190,7 @@ impl Memory {
         &self,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T, Trouble> {
-        match tokio::time::timeout(self.settings.patience, work).await {
+        match tokio::time::timeout(self.patience, work).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.trouble_of(error)),
             Err(_) => Err(Trouble::Hung),
@@ -304,7 +304,7 @@ impl Memory {
             Trouble::Refused(error) => self.failed(ids, operation, error),
             Trouble::Gone(error) if changed.is_some() => self.failed(ids, operation, error),
             Trouble::Hung if changed.is_some() => {
-                let seconds = self.settings.patience.as_secs_f64();
+                let seconds = self.patience.as_secs_f64();
                 tracing::warn!(
                     seconds,
                     operation = operation.as_str(),

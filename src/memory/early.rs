@@ -306,7 +306,7 @@ impl Memory {
         let readable = deliver::readable(answer, true);
         let found = [Overflow::Attached, Overflow::Cut].into_iter();
         found.into_iter().find_map(|overflow| {
-            let most = self.settings.answer_messages;
+            let most = self.answer_messages;
             let delivery = deliver::split(&readable.text, most, overflow);
             let mut left = ours.iter();
             let mut is_first = true;

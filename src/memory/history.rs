@@ -106,7 +106,7 @@ impl Memory {
     /// none if it does not say in time.
     pub async fn recent_direct(&self, limit: usize) -> Option<Vec<ChannelId>> {
         let listing = self.stores.conversations.recent_direct(limit);
-        let listed = timeout(self.settings.patience, listing).await.ok()?;
+        let listed = timeout(self.patience, listing).await.ok()?;
         let listed = self.done(StoreOperation::Read, listed)?;
         let mut recent = self.unsaved.direct();
         recent.extend(listed);
@@ -121,7 +121,7 @@ impl Memory {
     /// fails; none if the asker opted out. Rows that this turn left before its trigger
     /// was edited are not included.
     pub async fn earlier(&self, ids: &Ids, place: &Place, turn: TurnId, question: &str) -> Earlier {
-        if self.settings.max_messages == 0 || self.opted_out(place.asker) {
+        if self.settings.max_context_messages == 0 || self.opted_out(place.asker) {
             return Earlier::default();
         }
         let store = &self.stores.conversations;
@@ -346,8 +346,8 @@ impl Memory {
 
     pub(super) const fn limits(&self) -> HistoryLimits {
         HistoryLimits {
-            max_messages: self.settings.max_messages,
-            max_chars: self.settings.max_chars,
+            max_messages: self.settings.max_context_messages,
+            max_chars: self.settings.max_context_chars,
             load_past: self.settings.load_past,
             started: self.started,
         }

@@ -75,7 +75,7 @@ impl Memory {
         } else {
             rows(place, exchange, self.limits())
         };
-        if !self.settings.keeps_tools {
+        if !self.settings.keeps_tools() {
             rows.retain(|row| row.role.is_spoken());
         }
         let now = self.now();

@@ -1,13 +1,14 @@
 //! Memory on its own, over stores in memory and a clock set by hand.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
 use crate::memory::unsaved::UnsavedTurn;
 use crate::telemetry::{Lines, event::CircuitState};
 use clew_context::model::{MessageId, TurnId};
-use clew_store::model::{Fact, FactId, Origin, StoredMessage, Subject};
+use clew_store::model::{Fact, FactId, Origin, ScopeKind, StoreAddress, StoredMessage, Subject};
 use clew_store::{Kind, Purge};
 use futures_util::FutureExt;
 
@@ -27,26 +28,30 @@ pub(super) struct Scene {
     time: Arc<AtomicI64>,
 }
 
-pub(super) fn settings() -> Settings {
+pub(super) fn settings() -> MemoryConfig {
     let day = Duration::from_hours(24);
-    Settings {
+    MemoryConfig {
+        store: StoreAddress::Sqlite(PathBuf::from("clew.db")),
         scope: ScopeKind::Member,
         rolling_window: day,
-        max_messages: 30,
-        max_chars: 16_000,
+        max_context_messages: 30,
+        max_context_chars: 16_000,
         load_past: 30,
         recall: 4,
         in_memory_only: false,
-        keeps_tools: true,
-        max_user_facts: 2,
-        max_server_facts: 100,
-        save_interval: day,
-        learn: true,
         retention: None,
         receipts: None,
         guild_retention: day,
-        answer_messages: 4,
-        patience: Duration::from_secs(5),
+        agents_dir: PathBuf::new(),
+        default_agent: true,
+        learn: true,
+        max_user_facts: 2,
+        max_server_facts: 100,
+        save_interval: day,
+        user_profile_dir: PathBuf::new(),
+        server_profile_dir: PathBuf::new(),
+        dm_logs_dir: None,
+        max_log_bytes: None,
     }
 }
 
@@ -55,7 +60,7 @@ pub(super) async fn scene() -> Scene {
     scene_with(settings()).await
 }
 
-pub(super) async fn scene_with(settings: Settings) -> Scene {
+pub(super) async fn scene_with(settings: MemoryConfig) -> Scene {
     let time = Arc::new(AtomicI64::new(1_000_000_000_000));
     let clock: Clock = {
         let time = Arc::clone(&time);
@@ -70,6 +75,11 @@ pub(super) async fn scene_with(settings: Settings) -> Scene {
     };
     let opt_outs = Arc::new(OptOuts::default());
     let shared = Arc::clone(&opt_outs);
+    let settings = Settings {
+        memory: settings,
+        answer_messages: 4,
+        patience: Duration::from_secs(5),
+    };
     let memory = Memory::open(stores, settings, shared, clock, telemetry).await;
     Scene {
         memory: memory.unwrap(),
@@ -184,8 +194,8 @@ async fn what_is_purged_is_told_and_what_is_not_is_not() {
 #[tokio::test]
 async fn nothing_is_said_of_before_if_no_rows_are_wanted_or_the_asker_opted_out() {
     let here = place(GUILD, HERE, ADA);
-    let s = scene_with(Settings {
-        max_messages: 0,
+    let s = scene_with(MemoryConfig {
+        max_context_messages: 0,
         ..settings()
     });
     let s = s.await;

@@ -9,7 +9,7 @@ use clew_simulator::{ChannelKind, Fault, Id, Simulator, World};
 use futures_util::FutureExt;
 
 use super::*;
-use crate::memory::Settings;
+use crate::config::MemoryConfig;
 use crate::memory::tests::{ADA, GUILD, HERE, Scene, place, scene, scene_with, settings};
 
 /// A channel on the simulator, with messages in it.
@@ -547,7 +547,7 @@ async fn what_the_window_shows_is_not_asked_for() {
 #[tokio::test]
 async fn an_answer_alone_is_shown_once_its_question_is_confirmed() {
     let load_past = 1;
-    let s = scene_with(Settings {
+    let s = scene_with(MemoryConfig {
         load_past,
         ..settings()
     })

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
+use crate::config::MemoryConfig;
 use crate::memory::tests::{ADA, GUILD, HERE, place, settings};
 use crate::memory::{DiscordChange, Settings, Stores};
 use crate::telemetry::{Lines, Telemetry};
@@ -39,7 +40,7 @@ impl Process {
         Self::with(store, settings()).await
     }
 
-    async fn with(store: &Arc<Store>, settings: Settings) -> Self {
+    async fn with(store: &Arc<Store>, settings: MemoryConfig) -> Self {
         let time = Arc::new(AtomicI64::new(NOW));
         let clock: Clock = {
             let time = Arc::clone(&time);
@@ -54,6 +55,11 @@ impl Process {
         };
         let opt_outs = Arc::new(OptOuts::default());
         let shared = Arc::clone(&opt_outs);
+        let settings = Settings {
+            memory: settings,
+            answer_messages: 4,
+            patience: Duration::from_secs(5),
+        };
         let memory = Memory::open(stores, settings, shared, clock, telemetry).await;
         Self {
             memory: memory.unwrap(),

@@ -67,12 +67,12 @@ async fn what_matches_is_recalled_however_old() {
 #[tokio::test]
 async fn nothing_is_recalled_where_it_is_off() {
     for off in [
-        Settings {
+        MemoryConfig {
             recall: 0,
             ..settings()
         },
-        Settings {
-            max_messages: 0,
+        MemoryConfig {
+            max_context_messages: 0,
             ..settings()
         },
     ] {
@@ -92,7 +92,7 @@ async fn what_is_cleared_or_from_before_the_process_is_not_recalled() {
     s.memory.clear(&here, false).await.unwrap();
     assert_eq!(recalled(&s, &here, QUESTION).await, [""; 0]);
 
-    let s = scene_with(Settings {
+    let s = scene_with(MemoryConfig {
         load_past: 0,
         ..settings()
     })

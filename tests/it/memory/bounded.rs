@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use clew::memory::{self, Exchange, Memory, Place, Stores};
+use clew::memory::{Exchange, Memory, Place, Stores};
 use clew::telemetry::{Ids, Telemetry};
 use clew_context::model::{
     ChannelId, Clock, GuildId, MessageId, OptOuts, TurnId, UnixMillis, UserId,
@@ -61,15 +61,11 @@ async fn what_no_window_reaches_is_removed_from_memory() {
         transcripts: None,
         outputs: None,
     };
-    let settings = memory::Settings {
-        rolling_window: HOURS,
-        in_memory_only: true,
-        keeps_tools: true,
-        save_interval: HOURS,
-        receipts: None,
-        guild_retention: HOURS,
-        ..settings()
-    };
+    let mut settings = settings();
+    settings.memory.rolling_window = HOURS;
+    settings.memory.in_memory_only = true;
+    settings.memory.save_interval = HOURS;
+    settings.memory.guild_retention = HOURS;
     let opt_outs = Arc::new(OptOuts::default());
     let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;
     let memory = memory.unwrap();

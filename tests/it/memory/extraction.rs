@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clew::llm;
 use clew::memory::{
-    self, DiscordChange, Edit, Exchange, ExtractionInput, Fetched, Memory, Place, Stores,
+    DiscordChange, Edit, Exchange, ExtractionInput, Fetched, Memory, Place, Stores,
 };
 use clew::model::Vision;
 use clew::telemetry::{Ids, Telemetry};
@@ -53,12 +53,9 @@ async fn scene() -> Scene {
         transcripts: None,
         outputs: None,
     };
-    let settings = memory::Settings {
-        in_memory_only: true,
-        keeps_tools: true,
-        learn: true,
-        ..settings()
-    };
+    let mut settings = settings();
+    settings.memory.in_memory_only = true;
+    settings.memory.learn = true;
     let opt_outs = Arc::new(OptOuts::default());
     let clock = fixed_clock(START);
     let memory = Memory::open(stores, settings, opt_outs, clock, telemetry).await;

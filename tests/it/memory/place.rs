@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use clew::config::MemoryConfig;
 use clew::memory;
 use clew_context::model::{Clock, UnixMillis};
 use clew_simulator::{ChannelKind, Draft, Id, User, World};
-use clew_store::model::ScopeKind;
+use clew_store::model::{ScopeKind, StoreAddress};
 use clew_store::{Folders, Store};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -32,23 +33,32 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Settings for a memory without a bot.
 pub(super) fn settings() -> memory::Settings {
     let day = Duration::from_hours(24);
-    memory::Settings {
-        answer_messages: 4,
+    let config = MemoryConfig {
+        store: StoreAddress::Sqlite(PathBuf::from("clew.db")),
         scope: ScopeKind::Member,
         rolling_window: day,
-        max_messages: 30,
-        max_chars: 16_000,
+        max_context_messages: 30,
+        max_context_chars: 16_000,
         load_past: 30,
         recall: 4,
         in_memory_only: false,
-        keeps_tools: true,
-        max_user_facts: 5,
-        max_server_facts: 100,
-        save_interval: day,
-        learn: false,
         retention: None,
         receipts: None,
         guild_retention: day,
+        agents_dir: PathBuf::new(),
+        default_agent: true,
+        learn: false,
+        max_user_facts: 5,
+        max_server_facts: 100,
+        save_interval: day,
+        user_profile_dir: PathBuf::new(),
+        server_profile_dir: PathBuf::new(),
+        dm_logs_dir: None,
+        max_log_bytes: None,
+    };
+    memory::Settings {
+        memory: config,
+        answer_messages: 4,
         patience: Duration::from_secs(5),
     }
 }

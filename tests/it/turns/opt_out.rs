@@ -2,10 +2,12 @@
 //! messages contain a mark that is searched for.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clew::agents::Agents;
+use clew::config::MemoryConfig;
 use clew::llm;
 use clew::memory::{self, Memory, Stores};
 use clew::model::{RunBounds, Vision};
@@ -24,7 +26,7 @@ use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 use clew_simulator::{Draft, File, Id};
 use clew_store::Store;
-use clew_store::model::ScopeKind;
+use clew_store::model::{ScopeKind, StoreAddress};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -104,24 +106,34 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         transcripts: None,
         outputs: None,
     };
-    let settings = memory::Settings {
-        answer_messages: 4,
+    let day = Duration::from_hours(24);
+    let config = MemoryConfig {
+        store: StoreAddress::Sqlite(PathBuf::from("clew.db")),
         scope: ScopeKind::Member,
-        rolling_window: Duration::from_hours(24),
-        max_messages: 30,
-        max_chars: 16_000,
+        rolling_window: day,
+        max_context_messages: 30,
+        max_context_chars: 16_000,
         load_past: 30,
         recall: 4,
         in_memory_only: true,
-        keeps_tools: true,
-        max_user_facts: 5,
-        max_server_facts: 100,
-        patience: Duration::from_secs(5),
-        save_interval: Duration::from_secs(30),
-        learn: false,
         retention: None,
         receipts: None,
-        guild_retention: Duration::from_hours(24),
+        guild_retention: day,
+        agents_dir: PathBuf::new(),
+        default_agent: true,
+        learn: false,
+        max_user_facts: 5,
+        max_server_facts: 100,
+        save_interval: Duration::from_secs(30),
+        user_profile_dir: PathBuf::new(),
+        server_profile_dir: PathBuf::new(),
+        dm_logs_dir: None,
+        max_log_bytes: None,
+    };
+    let settings = memory::Settings {
+        memory: config,
+        answer_messages: 4,
+        patience: Duration::from_secs(5),
     };
     Memory::open(stores, settings, opt_outs, fixed_clock(START), telemetry)
         .await
