@@ -41,6 +41,7 @@ pub use self::estimate::{IMAGE_TOKENS, estimated, tokens};
 pub use self::meter::TokenMeter;
 use self::redact::Redactor;
 pub use self::servers::{ModelServers, ServerAttempts};
+pub use crate::model::FinishReason;
 
 /// The longest time to wait for a connection.
 const MAX_CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -121,25 +122,6 @@ pub struct AnswerEnd {
     pub usage: Option<Usage>,
     /// The model that answered, as the server names it: often more exact than what was asked for.
     pub model: Option<String>,
-}
-
-/// Why a model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FinishReason {
-    /// It was done.
-    Stop,
-    /// It reached its limit of tokens, or the end of its window; the last tool call may
-    /// be incomplete.
-    Length,
-    /// The provider's filter cut it off.
-    ContentFilter,
-    /// It waits for the results of the tools that it called.
-    ToolCalls,
-    /// We stopped reading: it was longer than [`ModelSettings::max_answer_bytes`],
-    /// or the stream did not end.
-    CutOff,
-    /// Anything else that a server may say.
-    Other,
 }
 
 /// Tokens as the server counted them.

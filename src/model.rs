@@ -11,6 +11,7 @@
 
 mod agent;
 mod agent_run;
+mod end;
 mod key;
 mod noted;
 mod price;
@@ -22,6 +23,7 @@ mod vision;
 
 pub use agent::{Agent, AgentChannels};
 pub use agent_run::{RUN_FETCHES, RUN_ROUNDS, RUNS_PER_GUILD, RUNS_PER_USER, RunBounds, STOP_RUN};
+pub use end::{FinishReason, LlmFailure};
 pub use key::{begins_as_key, without_keys};
 pub use noted::Noted;
 pub use price::{Cost, ModelPrice, Price, Prices};

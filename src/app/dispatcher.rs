@@ -261,7 +261,6 @@ impl Dispatcher {
         let now = self.services.memory.now();
         self.connected.remove(&shard);
         self.progress().disconnected(shard, now);
-        let reason = wiring::lost_by(reason);
         self.emit(ShardDisconnected {
             shard,
             reason,

@@ -21,12 +21,11 @@ use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::turn::{Services, TurnSettings};
 use crate::{app, llm};
 use clew_context::collect::NegativeCache;
-use clew_context::engine::admission::Denied;
 use clew_context::engine::route::Rules;
 use clew_context::engine::window::Window;
 use clew_context::model::{Clock, OptOuts};
 use clew_context::outside::Transport;
-use clew_discord::event::{DisconnectReason, FatalReason};
+use clew_discord::event::FatalReason;
 use clew_discord::gateway::GatewaySettings;
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
@@ -307,25 +306,6 @@ pub(super) fn started(config: &Config) -> Started {
         },
         model: config.llm.as_ref().map(|llm| llm.model.clone()),
         caps: Capped::from(&config.limits),
-    }
-}
-
-pub(super) fn list(denied: Denied) -> event::List {
-    match denied {
-        Denied::DirectMessages => event::List::DirectMessages,
-        Denied::Guild => event::List::Guilds,
-        Denied::Channel => event::List::Channels,
-        Denied::User => event::List::People,
-    }
-}
-
-pub(super) fn lost_by(reason: DisconnectReason) -> event::LostBy {
-    match reason {
-        DisconnectReason::Network => event::LostBy::Network,
-        DisconnectReason::Heartbeat => event::LostBy::Heartbeat,
-        DisconnectReason::Reconnect => event::LostBy::Reconnect,
-        DisconnectReason::InvalidSession => event::LostBy::InvalidSession,
-        DisconnectReason::Closed => event::LostBy::Closed,
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::FinishReason;
 use super::redact::Redactor;
+use crate::model::LlmFailure;
 use clew_context::outside::SendError;
 
 /// The cause of an error, for the log.
@@ -113,21 +114,20 @@ pub enum SetupError {
 }
 
 impl Error {
-    /// In one word.
-    #[cfg(feature = "test-util")]
-    pub fn reason(&self) -> &'static str {
+    /// The same without its details.
+    pub const fn reason(&self) -> LlmFailure {
         match self {
-            Self::Unauthorized { .. } => "unauthorized",
-            Self::RateLimited { .. } => "rate_limited",
-            Self::ContextTooLong { .. } => "context_too_long",
-            Self::Unavailable { .. } => "unavailable",
-            Self::ModelNotFound { .. } => "not_found",
-            Self::Rejected { .. } => "rejected",
-            Self::Malformed { .. } => "malformed",
-            Self::ImagesRefused { .. } => "images_refused",
-            Self::Timeout => "timeout",
-            Self::Empty { .. } => "empty",
-            Self::Truncated { .. } => "truncated",
+            Self::Unauthorized { .. } => LlmFailure::Unauthorized,
+            Self::RateLimited { .. } => LlmFailure::RateLimited,
+            Self::ContextTooLong { .. } => LlmFailure::ContextTooLong,
+            Self::Unavailable { .. } => LlmFailure::Unavailable,
+            Self::ModelNotFound { .. } => LlmFailure::NotFound,
+            Self::Rejected { .. } => LlmFailure::Rejected,
+            Self::Malformed { .. } => LlmFailure::Malformed,
+            Self::ImagesRefused { .. } => LlmFailure::ImagesRefused,
+            Self::Timeout => LlmFailure::Timeout,
+            Self::Empty { .. } => LlmFailure::Empty,
+            Self::Truncated { .. } => LlmFailure::Truncated,
         }
     }
 

@@ -242,7 +242,7 @@ mod tests {
     #[track_caller]
     fn check(status: u16, body: &str, reason: &str) {
         let error = classify(Some(status), None, wire::server_error(body));
-        assert_eq!(error.reason(), reason, "{status} {body}");
+        assert_eq!(error.reason().as_str(), reason, "{status} {body}");
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                of_event(wire::server_error(body)).reason(),
+                of_event(wire::server_error(body)).reason().as_str(),
                 reason,
                 "{body}"
             );

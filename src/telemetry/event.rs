@@ -16,6 +16,9 @@ mod words;
 
 use serde::Serialize;
 
+pub use crate::model::{FinishReason as Finish, LlmFailure};
+pub use clew_context::engine::admission::Denied as List;
+pub use clew_discord::event::DisconnectReason as LostBy;
 #[cfg(feature = "test-util")]
 pub use detail::StageCalls;
 pub use detail::{
@@ -28,8 +31,8 @@ pub use detail::{
 };
 pub use words::{
     AnswerLeft, Answers, Cap, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
-    FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal,
-    RunEnd, SendStage, SourceWord, StoreOperation, Subsys, ToolOutcome,
+    FatalReason, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, SourceWord,
+    StoreOperation, Subsys, ToolOutcome,
 };
 
 macro_rules! events {

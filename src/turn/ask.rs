@@ -224,7 +224,7 @@ impl Asking<'_> {
             };
             let (attempt, tools) = (&mut self.attempt, &self.tools);
             let may_repeat = |error: &llm::Error, took| {
-                let reason = failure(error);
+                let reason = error.reason();
                 turn.report.request_failed(reason, took, *attempt, true);
                 *attempt += 1;
                 material.stands(turn) && tools.stands()
@@ -294,12 +294,12 @@ impl Asking<'_> {
             && let Some(again) = self.again(tried, error, images)
         {
             let (report, took) = (&self.turn.report, times.asked.elapsed());
-            report.request_failed(failure(error), took, self.attempt, true);
+            report.request_failed(error.reason(), took, self.attempt, true);
             self.attempt += 1;
             return Ok(again);
         }
         tracing::warn!(error = %with_sources(error), "the model gave no answer");
-        let reason = failure(error);
+        let reason = error.reason();
         self.gave_up(reason, times);
         self.note(said);
         let alone = line::model_failed(reason).into();
@@ -378,21 +378,5 @@ impl Asking<'_> {
             }
             _ => None,
         }
-    }
-}
-
-fn failure(error: &llm::Error) -> LlmFailure {
-    match error {
-        llm::Error::Unauthorized { .. } => LlmFailure::Unauthorized,
-        llm::Error::RateLimited { .. } => LlmFailure::RateLimited,
-        llm::Error::ContextTooLong { .. } => LlmFailure::ContextTooLong,
-        llm::Error::Unavailable { .. } => LlmFailure::Unavailable,
-        llm::Error::ModelNotFound { .. } => LlmFailure::NotFound,
-        llm::Error::Rejected { .. } => LlmFailure::Rejected,
-        llm::Error::Malformed { .. } => LlmFailure::Malformed,
-        llm::Error::ImagesRefused { .. } => LlmFailure::ImagesRefused,
-        llm::Error::Timeout => LlmFailure::Timeout,
-        llm::Error::Empty { .. } => LlmFailure::Empty,
-        llm::Error::Truncated { .. } => LlmFailure::Truncated,
     }
 }

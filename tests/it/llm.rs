@@ -136,7 +136,7 @@ async fn check_error_within(
     let (outcome, came, made) = outcome(script, timeout).await;
     let error = outcome.unwrap_err();
     assert_eq!(
-        (error.reason(), came.as_str(), made),
+        (error.reason().as_str(), came.as_str(), made),
         (reason, partial, requests),
         "{error:?}"
     );
@@ -257,7 +257,10 @@ async fn a_retry_is_a_step() {
     else {
         panic!("{steps:?}");
     };
-    assert_eq!((error.reason(), text.as_str()), ("rate_limited", "ok"));
+    assert_eq!(
+        (error.reason().as_str(), text.as_str()),
+        ("rate_limited", "ok")
+    );
 }
 
 #[tokio::test]
@@ -574,7 +577,7 @@ async fn a_prompt_that_is_too_long_is_reported_to_the_caller() {
     server.script(Behaviour::context_too_long());
     let client = alone(settings(server.url(), PATIENT)).unwrap();
     assert_eq!(
-        ask(&client).await.0.unwrap_err().reason(),
+        ask(&client).await.0.unwrap_err().reason().as_str(),
         "context_too_long"
     );
     assert_eq!(ask(&client).await.0.unwrap().text, "ok");
@@ -600,7 +603,10 @@ async fn rejected_parameters_are_renamed_or_left_out() {
         );
     }
     server.script(Behaviour::status(400, tokens));
-    assert_eq!(ask(&client).await.0.unwrap_err().reason(), "rejected");
+    assert_eq!(
+        ask(&client).await.0.unwrap_err().reason().as_str(),
+        "rejected"
+    );
 }
 
 #[test]

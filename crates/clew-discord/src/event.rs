@@ -9,6 +9,7 @@ use clew_context::discord::convert::Incoming;
 use clew_context::model::{
     ApplicationId, Author, ChannelId, ChannelKind, GuildId, Interaction, MessageId, RoleId, UserId,
 };
+use clew_context::words;
 
 /// One event, with its position in its shard's session.
 ///
@@ -176,19 +177,20 @@ pub struct Disconnect {
     pub code: Option<u16>,
 }
 
-/// Why a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DisconnectReason {
-    /// It broke, or could not be established.
-    Network,
-    /// A heartbeat went unanswered.
-    Heartbeat,
-    /// Discord asked us to reconnect (opcode 7).
-    Reconnect,
-    /// Discord invalidated the session (opcode 9).
-    InvalidSession,
-    /// Discord closed the connection.
-    Closed,
+words! {
+    /// Why a connection ended.
+    DisconnectReason {
+        /// It broke, or could not be established.
+        Network = "network",
+        /// A heartbeat went unanswered.
+        Heartbeat = "heartbeat",
+        /// Discord asked us to reconnect (opcode 7).
+        Reconnect = "reconnect",
+        /// Discord invalidated the session (opcode 9).
+        InvalidSession = "invalid_session",
+        /// Discord closed the connection.
+        Closed = "closed",
+    }
 }
 
 /// The parts of READY we use.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::wiring;
 use super::{CHANNELS_REMEMBERED, Dispatcher};
 use crate::model::Spender;
 use crate::telemetry::Ids;
@@ -102,7 +101,7 @@ impl Dispatcher {
         let thread = thread.filter(|(kind, _)| kind.is_thread());
         let refused = TriggerRefused {
             reason,
-            list: denied.map(wiring::list),
+            list: denied,
             parent_channel_id: thread.and_then(|(_, parent)| parent),
         };
         self.services.telemetry.emit(ids, refused);

@@ -12,9 +12,10 @@ use serde::Serialize;
 
 use super::words::{
     AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
-    FatalReason, Finish, List, LlmFailure, LostBy, Outcome, PurgeCause, ReadFailure, Refusal,
-    RunEnd, SendStage, StoreOperation, ToolOutcome,
+    FatalReason, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, StoreOperation,
+    ToolOutcome,
 };
+use super::{Finish, List, LlmFailure, LostBy};
 use crate::telemetry::Ms;
 use clew_context::model::{ChannelId, Fallback, MessageId, Scene};
 

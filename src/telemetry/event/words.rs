@@ -192,18 +192,6 @@ words! {
         Unexplained = "unexplained",
     }
 
-    /// Which of the operator's lists forbids it.
-    List {
-        /// `direct` in `DENIED`.
-        DirectMessages = "direct_messages",
-        /// `ALLOWED` or `DENIED`, by the server.
-        Guilds = "guilds",
-        /// `ALLOWED` or `DENIED`, by the channel.
-        Channels = "channels",
-        /// `ALLOWED` or `DENIED`, by the user or a role.
-        People = "people",
-    }
-
     /// How a turn ended.
     Outcome {
         /// With an answer.
@@ -214,22 +202,6 @@ words! {
         Cancelled = "cancelled",
         /// With an error.
         Failed = "failed",
-    }
-
-    /// Why the model stopped.
-    Finish {
-        /// It was done.
-        Stop = "stop",
-        /// It reached its limit of tokens.
-        Length = "length",
-        /// The provider's filter cut it off.
-        ContentFilter = "content_filter",
-        /// It was longer than can be posted, so we stopped reading.
-        CutOff = "cut_off",
-        /// It called tools.
-        ToolCalls = "tool_calls",
-        /// Anything else that a server may say.
-        Other = "other",
     }
 
     /// What came of a tool's call.
@@ -250,49 +222,6 @@ words! {
         Timeout = "timeout",
         /// Discord or a store failed.
         Failed = "failed",
-    }
-
-    /// Why the model gave no answer.
-    LlmFailure {
-        /// It refuses the key, or the account (401, 402, 403).
-        Unauthorized = "unauthorized",
-        /// It limits our rate, or a quota is used up.
-        RateLimited = "rate_limited",
-        /// The prompt does not fit its window.
-        ContextTooLong = "context_too_long",
-        /// It is down, unreachable or broken.
-        Unavailable = "unavailable",
-        /// No such model or endpoint.
-        NotFound = "not_found",
-        /// It refuses the request for another reason, as it would again.
-        Rejected = "rejected",
-        /// We could not read its answer.
-        Malformed = "malformed",
-        /// It does not take the images.
-        ImagesRefused = "images_refused",
-        /// It fell silent, or took too long.
-        Timeout = "timeout",
-        /// The answer has no text.
-        Empty = "empty",
-        /// The answer broke off.
-        Truncated = "truncated",
-        /// We cancelled: the question was edited or deleted, the process
-        /// ended, or Discord accepts no answer there.
-        Cancelled = "cancelled",
-    }
-
-    /// How a shard lost its connection.
-    LostBy {
-        /// The network failed, or the connection could not be made.
-        Network = "network",
-        /// A heartbeat went unanswered.
-        Heartbeat = "heartbeat",
-        /// Discord asked for a reconnect.
-        Reconnect = "reconnect",
-        /// Discord no longer knows the session.
-        InvalidSession = "invalid_session",
-        /// Discord closed it, with a code.
-        Closed = "closed",
     }
 
     /// How questions were found that were asked while nobody listened.

@@ -10,7 +10,7 @@ use crate::llm::{self, AnswerEnd};
 use crate::model::{CutBy, ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
 use crate::runs::Doing;
 use crate::telemetry::event::{
-    AnswerLeft, AnswerSent, Finish, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
+    AnswerLeft, AnswerSent, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
     SendFallback, SendStage, TailFallback, ToolCalled, TurnDone,
 };
 use crate::telemetry::{Event, Ids, Ms, Stopwatch, Telemetry, TurnStage};
@@ -137,7 +137,7 @@ impl<'a> TurnReport<'a> {
             cached_tokens: end.usage.and_then(|usage| usage.cached_tokens),
             completion_tokens: end.usage.map(|usage| usage.completion_tokens),
             reasoning_tokens: end.usage.and_then(|usage| usage.reasoning_tokens),
-            finish: finish(end.finish_reason),
+            finish: end.finish_reason,
             attempt,
             server: asked.server,
             model: asked.name,
@@ -306,16 +306,5 @@ const fn cut_by(reason: llm::FinishReason) -> Option<CutBy> {
         llm::FinishReason::ContentFilter => Some(CutBy::Filter),
         llm::FinishReason::CutOff => Some(CutBy::Length),
         llm::FinishReason::Stop | llm::FinishReason::ToolCalls | llm::FinishReason::Other => None,
-    }
-}
-
-fn finish(reason: llm::FinishReason) -> Finish {
-    match reason {
-        llm::FinishReason::Stop => Finish::Stop,
-        llm::FinishReason::Length => Finish::Length,
-        llm::FinishReason::ContentFilter => Finish::ContentFilter,
-        llm::FinishReason::CutOff => Finish::CutOff,
-        llm::FinishReason::ToolCalls => Finish::ToolCalls,
-        llm::FinishReason::Other => Finish::Other,
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use clew::llm::{Error, ModelServers, ModelSettings};
+use clew::llm::{ModelServers, ModelSettings};
 use clew::model::Payer;
 use clew_context::engine::echo::Echo;
 use clew_context::model::{Secret, UserId};
@@ -52,7 +52,11 @@ impl Pair {
         let before = self.requests();
         let outcome = whole(&self.servers).await;
         let outcome = outcome.as_ref().map(|done| done.text.as_str());
-        assert_eq!(outcome.map_err(Error::reason), expected, "{what}");
+        assert_eq!(
+            outcome.map_err(|error| error.reason().as_str()),
+            expected,
+            "{what}"
+        );
         let (first, second) = self.requests();
         assert_eq!((first - before.0, second - before.1), requests, "{what}");
     }
@@ -91,7 +95,10 @@ async fn a_server_that_is_not_there_is_passed() {
     drop(gone);
     let second = FakeModel::start().await;
     let servers = in_order(&url, &second.url(), PATIENT);
-    assert_eq!(ask(&servers).await.0.unwrap_err().reason(), "unavailable");
+    assert_eq!(
+        ask(&servers).await.0.unwrap_err().reason().as_str(),
+        "unavailable"
+    );
     assert_eq!(whole(&servers).await.unwrap().text, "ok");
     assert_eq!(second.requests().len(), 1);
 }
@@ -210,7 +217,7 @@ async fn further_servers_get_no_more_time() {
     let first = all.next().unwrap();
     let chain = ModelServers::new(first, all.collect(), 0).unwrap();
     let error = whole(&chain).await.unwrap_err();
-    assert_eq!(error.reason(), "timeout");
+    assert_eq!(error.reason().as_str(), "timeout");
     let asked = servers
         .iter()
         .filter(|server| !server.requests().is_empty());

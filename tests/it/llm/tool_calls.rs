@@ -220,7 +220,7 @@ async fn check(body: Behaviour, expected_text: &[&str], expected: &[ToolCall], e
             Ok(AnswerStep::ToolCall(call)) => calls.push(call),
             Ok(AnswerStep::End(end)) => ends.push(format!("{:?}", end.finish_reason)),
             Ok(AnswerStep::Retry(error, _)) => panic!("{error:?}"),
-            Err(error) => ends.push(error.reason().to_owned()),
+            Err(error) => ends.push(error.reason().to_string()),
         }
     }
     assert_eq!(pieces, expected_text);
@@ -319,7 +319,7 @@ async fn who_offers_no_tools_gets_no_answer() {
     server.script(events(&[delta(&calls, Some("tool_calls"))]));
     let client = alone(settings(server.url(), PATIENT)).unwrap();
     let error = whole(&client).await.unwrap_err();
-    assert_eq!(error.reason(), "empty");
+    assert_eq!(error.reason().as_str(), "empty");
     let completion = whole(&client).await.unwrap();
     assert_eq!(completion.text, "ok");
     assert_eq!(completion.end.finish_reason, FinishReason::Stop);

@@ -274,7 +274,7 @@ pub(super) fn trigger(scene: Scene) -> Trigger {
 fn refused(reason: Refusal) -> TriggerRefused {
     TriggerRefused {
         reason,
-        list: (reason == Refusal::NotAllowed).then_some(List::People),
+        list: (reason == Refusal::NotAllowed).then_some(List::User),
         parent_channel_id: None,
     }
 }

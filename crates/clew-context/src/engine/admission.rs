@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::{AccessRules, AllowList, ChannelId, GuildId, IdList, RoleId, UserId};
+use crate::words;
 
 /// Who asks and where: the data that is checked against the lists.
 #[derive(Debug, Clone, Copy)]
@@ -19,17 +20,18 @@ pub struct Admission<'a> {
     pub roles: Option<&'a [RoleId]>,
 }
 
-/// Which list refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denied {
-    /// Direct messages are not answered.
-    DirectMessages,
-    /// The lists of servers.
-    Guild,
-    /// The lists of channels.
-    Channel,
-    /// The lists of users, or those of roles.
-    User,
+words! {
+    /// Which list refused.
+    Denied {
+        /// Direct messages are not answered.
+        DirectMessages = "direct_messages",
+        /// The lists of servers.
+        Guild = "guilds",
+        /// The lists of channels.
+        Channel = "channels",
+        /// The lists of users, or those of roles.
+        User = "people",
+    }
 }
 
 /// Checks one asker against the lists.
