@@ -11,7 +11,7 @@ mod restore;
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use line::{add, lines_of, read_line, to_line};
 
@@ -59,8 +59,21 @@ impl Transcripts {
     /// The file cannot be written.
     pub async fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
         let turn = turn.to_vec();
-        self.run("log a turn", move |folder| folder.append(&turn))
-            .await
+        self.run("log a turn", move |folder, users| {
+            let spoken = |row: &&StoredMessage| {
+                row.role.is_spoken() && row.guild.is_none() && row.sources.is_empty()
+            };
+            let rows: Vec<&StoredMessage> = turn.iter().filter(spoken).collect();
+            let Some(first) = rows.first() else {
+                return Ok(());
+            };
+            let text: String = rows.iter().map(|row| to_line(row)).collect();
+            folder.add(first.owner, &text)?;
+            disk::sync_folder(&folder.dir)?;
+            users.insert(first.channel, first.owner);
+            Ok(())
+        })
+        .await
     }
 
     /// Removes lines just as the purge removes rows from a store. Purges of
@@ -71,8 +84,19 @@ impl Transcripts {
     /// A file cannot be read or written; others may have been purged.
     pub async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
         let purge = purge.clone();
-        self.run("purge the logs", move |folder| folder.purge(&purge))
-            .await
+        self.run("purge the logs", move |folder, users| {
+            let mut gone = 0;
+            for user in folder.reached(users, &purge)? {
+                gone += match purge {
+                    Purge::User(_) | Purge::Channel(_) => folder.remove(user)?,
+                    _ => folder.strip(user, &purge)?,
+                };
+            }
+            let mut purged = Purged::default();
+            purged.add(Kind::Transcripts, gone);
+            Ok(purged)
+        })
+        .await
     }
 
     /// How many lines an erasure would remove.
@@ -82,8 +106,12 @@ impl Transcripts {
     /// A file cannot be read.
     pub async fn would_go(&self, erasure: Erasure) -> Result<u64, Error> {
         let purge = erasure.purge();
-        self.run("look into the logs", move |folder| folder.would_go(&purge))
-            .await
+        self.run("look into the logs", move |folder, users| {
+            let reached = folder.reached(users, &purge)?.into_iter();
+            let names = |row: &StoredMessage| purge.names(row);
+            reached.map(|user| folder.count(user, &names)).sum()
+        })
+        .await
     }
 
     /// Users with log lines, sorted.
@@ -92,7 +120,7 @@ impl Transcripts {
     ///
     /// The folder cannot be read.
     pub async fn users(&self) -> Result<Vec<UserId>, Error> {
-        self.run("list the logs", LogFolder::known).await
+        self.run("list the logs", |folder, _| folder.known()).await
     }
 
     /// Gives an edited message its new text. Returns how many lines matched.
@@ -107,8 +135,22 @@ impl Transcripts {
         text: &str,
     ) -> Result<u64, Error> {
         let text = text.to_owned();
-        self.run("edit the logs", move |folder| {
-            folder.edit(channel, message, &text)
+        self.run("edit the logs", move |folder, users| {
+            let Some(user) = users.get(&channel) else {
+                return Ok(0);
+            };
+            let is_it =
+                |row: &StoredMessage| row.is_text_of(channel, message) && row.content != text;
+            let edited = folder.count(*user, &is_it)?;
+            if edited > 0 {
+                folder.rewrite(*user, &mut |row| {
+                    if is_it(row) {
+                        text.clone_into(&mut row.content);
+                    }
+                    true
+                })?;
+            }
+            Ok(edited)
         })
         .await
     }
@@ -125,8 +167,17 @@ impl Transcripts {
         from: MessageId,
         to: MessageId,
     ) -> Result<Vec<MessageId>, Error> {
-        self.run("look into the logs", move |folder| {
-            folder.held(channel, from, to)
+        self.run("look into the logs", move |folder, users| {
+            let mut held = Vec::new();
+            if let Some(user) = users.get(&channel) {
+                folder.each_line(*user, &mut |row, _| {
+                    let ids = row.made_of().map(|(_, id)| id);
+                    held.extend(ids.filter(|id| (from..=to).contains(id)));
+                    true
+                })?;
+            }
+            held.sort_unstable();
+            Ok(held)
         })
         .await
     }
@@ -137,8 +188,15 @@ impl Transcripts {
     ///
     /// A file cannot be read.
     pub async fn lines(&self, user: UserId) -> Result<Vec<String>, Error> {
-        self.run("read the logs", move |folder| folder.lines(user))
-            .await
+        self.run("read the logs", move |folder, _| {
+            let mut lines = Vec::new();
+            folder.each_line(user, &mut |_, text| {
+                lines.push(text.to_owned());
+                true
+            })?;
+            Ok(lines)
+        })
+        .await
     }
 
     /// Checks a line of an export and returns whose it is.
@@ -158,8 +216,10 @@ impl Transcripts {
     ///
     /// A file cannot be read or written.
     pub async fn restore(&self, user: UserId, lines: Vec<String>) -> Result<Restored, Error> {
-        self.run("restore a log", move |folder| folder.restore(user, &lines))
-            .await
+        self.run("restore a log", move |folder, users| {
+            folder.restore(users, user, &lines)
+        })
+        .await
     }
 
     /// How much is logged.
@@ -168,20 +228,35 @@ impl Transcripts {
     ///
     /// A file cannot be read.
     pub async fn stats(&self) -> Result<KindStats, Error> {
-        self.run("count the logs", LogFolder::stats).await
+        self.run("count the logs", move |folder, _| {
+            let mut stats = KindStats::none(Kind::Transcripts);
+            for user in folder.known()? {
+                folder.each_line(user, &mut |row, _| {
+                    stats.count(row.content.len(), Some(row.timestamp));
+                    true
+                })?;
+            }
+            Ok(stats)
+        })
+        .await
     }
 
     async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&LogFolder) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&LogFolder, &mut Users) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let folder = Arc::clone(&self.0);
-        disk::blocking(operation, move || work(&folder)).await
+        let alone = move || {
+            let users = folder.users.lock();
+            let mut users = users.unwrap_or_else(PoisonError::into_inner);
+            work(&folder, &mut users)
+        };
+        disk::blocking(operation, alone).await
     }
 }
 
-/// The folder. Its files may only be used while the map is locked.
+/// The folder. Its files may only be used while the map is locked, as `run` does.
 struct LogFolder {
     dir: PathBuf,
     max_bytes: Option<u64>,
@@ -204,6 +279,7 @@ impl LogFolder {
             max_bytes,
             users: Mutex::default(),
         };
+        let mut users = Users::new();
         for user in folder.known()? {
             let mut first = None;
             // A user has only one channel with us, so the first line suffices.
@@ -211,29 +287,10 @@ impl LogFolder {
                 first = Some(row.channel);
                 false
             })?;
-            folder.alone().extend(first.map(|channel| (channel, user)));
+            users.extend(first.map(|channel| (channel, user)));
         }
-        Ok(folder)
-    }
-
-    fn alone(&self) -> MutexGuard<'_, Users> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn append(&self, turn: &[StoredMessage]) -> Result<(), Error> {
-        let spoken = |row: &&StoredMessage| {
-            row.role.is_spoken() && row.guild.is_none() && row.sources.is_empty()
-        };
-        let rows: Vec<&StoredMessage> = turn.iter().filter(spoken).collect();
-        let Some(first) = rows.first() else {
-            return Ok(());
-        };
-        let text: String = rows.iter().map(|row| to_line(row)).collect();
-        let mut users = self.alone();
-        self.add(first.owner, &text)?;
-        disk::sync_folder(&self.dir)?;
-        users.insert(first.channel, first.owner);
-        Ok(())
+        let users = Mutex::new(users);
+        Ok(Self { users, ..folder })
     }
 
     /// Appends to the current file, rotating it first if it would be too long. An
@@ -246,20 +303,6 @@ impl LogFolder {
             fs::rename(&path, &old).map_err(Error::io("rotate", &path))?;
         }
         add(&path, text).map_err(Error::io("write", &path))
-    }
-
-    fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
-        let users = self.alone();
-        let mut gone = 0;
-        for user in self.reached(&users, purge)? {
-            gone += match purge {
-                Purge::User(_) | Purge::Channel(_) => self.remove(user)?,
-                _ => self.strip(user, purge)?,
-            };
-        }
-        let mut purged = Purged::default();
-        purged.add(Kind::Transcripts, gone);
-        Ok(purged)
     }
 
     /// Whose logs may hold what a purge takes.
@@ -305,13 +348,6 @@ impl LogFolder {
         Ok(gone)
     }
 
-    fn would_go(&self, purge: &Purge) -> Result<u64, Error> {
-        let users = self.alone();
-        let reached = self.reached(&users, purge)?.into_iter();
-        let names = |row: &StoredMessage| purge.names(row);
-        reached.map(|user| self.count(user, &names)).sum()
-    }
-
     fn count(&self, user: UserId, is_meant: &dyn Fn(&StoredMessage) -> bool) -> Result<u64, Error> {
         let mut lines = 0;
         self.each_line(user, &mut |row, _| {
@@ -319,65 +355,6 @@ impl LogFolder {
             true
         })?;
         Ok(lines)
-    }
-
-    fn edit(&self, channel: ChannelId, message: MessageId, text: &str) -> Result<u64, Error> {
-        let users = self.alone();
-        let Some(user) = users.get(&channel) else {
-            return Ok(0);
-        };
-        let is_it = |row: &StoredMessage| row.is_text_of(channel, message) && row.content != text;
-        let edited = self.count(*user, &is_it)?;
-        if edited > 0 {
-            self.rewrite(*user, &mut |row| {
-                if is_it(row) {
-                    text.clone_into(&mut row.content);
-                }
-                true
-            })?;
-        }
-        Ok(edited)
-    }
-
-    fn held(
-        &self,
-        channel: ChannelId,
-        from: MessageId,
-        to: MessageId,
-    ) -> Result<Vec<MessageId>, Error> {
-        let users = self.alone();
-        let mut held = Vec::new();
-        if let Some(user) = users.get(&channel) {
-            self.each_line(*user, &mut |row, _| {
-                let ids = row.made_of().map(|(_, id)| id);
-                held.extend(ids.filter(|id| (from..=to).contains(id)));
-                true
-            })?;
-        }
-        held.sort_unstable();
-        Ok(held)
-    }
-
-    fn lines(&self, user: UserId) -> Result<Vec<String>, Error> {
-        let _alone = self.alone();
-        let mut lines = Vec::new();
-        self.each_line(user, &mut |_, text| {
-            lines.push(text.to_owned());
-            true
-        })?;
-        Ok(lines)
-    }
-
-    fn stats(&self) -> Result<KindStats, Error> {
-        let _alone = self.alone();
-        let mut stats = KindStats::none(Kind::Transcripts);
-        for user in self.known()? {
-            self.each_line(user, &mut |row, _| {
-                stats.count(row.content.len(), Some(row.timestamp));
-                true
-            })?;
-        }
-        Ok(stats)
     }
 
     /// The rotated file and the current one.

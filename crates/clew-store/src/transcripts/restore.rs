@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::line::{lines_of, read_line, to_line};
-use super::{LogFolder, disk};
+use super::{LogFolder, Users, disk};
 use crate::Error;
 use crate::model::StoredMessage;
 use clew_context::model::{TurnId, UnixMillis, UserId};
@@ -40,8 +40,12 @@ impl LogFolder {
     /// Merges lines of an export into a user's files. Both together take as many of
     /// the newest as they have room for; none that is there makes room. Torn lines,
     /// which nobody can read, go.
-    pub(super) fn restore(&self, user: UserId, lines: &[String]) -> Result<Restored, Error> {
-        let mut users = self.alone();
+    pub(super) fn restore(
+        &self,
+        users: &mut Users,
+        user: UserId,
+        lines: &[String],
+    ) -> Result<Restored, Error> {
         let hasher = RandomState::new();
         let mut known = HashSet::new();
         let mut there = Vec::new();
