@@ -16,7 +16,6 @@ mod stages;
 mod traces;
 mod writer;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -295,20 +294,5 @@ impl Telemetry {
             #[cfg(feature = "otel")]
             traces: None,
         }
-    }
-}
-
-impl fmt::Debug for Telemetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sink = match self.sink {
-            #[cfg(feature = "test-util")]
-            Sink::Off => "off",
-            #[cfg(feature = "test-util")]
-            Sink::Memory(_) => "memory",
-            Sink::Files(_) => "files",
-        };
-        f.debug_struct("Telemetry")
-            .field("sink", &sink)
-            .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,6 @@ mod gauges;
 mod process;
 mod series;
 
-use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::encoding::text;
@@ -181,12 +180,6 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = text::encode(&mut rendered, &self.registry);
         format.of(rendered)
-    }
-}
-
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").finish_non_exhaustive()
     }
 }
 

@@ -79,12 +79,6 @@ impl Drop for Guard {
     }
 }
 
-impl std::fmt::Debug for Guard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Guard").finish_non_exhaustive()
-    }
-}
-
 impl LineQueue {
     /// Queues a line; `None` (a line that could not be made) is counted.
     pub(super) fn push(&self, line: Option<String>) {
