@@ -54,6 +54,12 @@ struct SceneMessages {
     window_update: WindowUpdate,
 }
 
+/// A turn, and what fetches for it.
+struct Collector<'a, S> {
+    turn: &'a TurnInput,
+    fetcher: &'a Fetcher<'a, S>,
+}
+
 /// Collects for one trigger. Never fails: what could not be fetched is listed in `fallbacks`.
 pub async fn collect<S: Source>(
     source: &S,
@@ -75,7 +81,11 @@ pub async fn collect<S: Source>(
         turn.asker_access = Access::FULL;
     }
     let scene = route::scene(turn.trigger(), kind);
-    let (asker_access, messages) = judged(&turn, &fetcher, scene).await;
+    let by = Collector {
+        turn: &turn,
+        fetcher: &fetcher,
+    };
+    let (asker_access, messages) = judged(&by, scene).await;
     if !asker_access.may_read() {
         fetcher.fail(Stage::Asker, Fallback::Forbidden);
     }
@@ -134,124 +144,112 @@ pub fn reads_last_messages(turn: &TurnInput) -> bool {
 
 /// Gathers what the asker may read there. If the asker's rights are unknown, they
 /// are looked up at the same time.
-async fn judged<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    scene: Scene,
-) -> (Access, SceneMessages) {
-    if !turn.wants_context() {
+async fn judged<S: Source>(by: &Collector<'_, S>, scene: Scene) -> (Access, SceneMessages) {
+    if !by.turn.wants_context() {
         let nothing = SceneMessages {
             channel: None,
-            ..base(turn, Gathered::Nothing)
+            ..base(by.turn, Gathered::Nothing)
         };
-        return (access::of_asker(turn, fetcher).await, nothing);
+        return (access::of_asker(by).await, nothing);
     }
-    if turn.asker_access.forbids(|rights| rights.read_history) {
-        return (turn.asker_access, only_referenced(turn));
+    if by.turn.asker_access.forbids(|rights| rights.read_history) {
+        return (by.turn.asker_access, only_referenced(by.turn));
     }
-    let access = access::of_asker(turn, fetcher);
-    let (asker, messages) = join(access, gather(turn, fetcher, scene)).await;
+    let access = access::of_asker(by);
+    let (asker, messages) = join(access, gather(by, scene)).await;
     if asker.may_read() {
         return (asker, messages);
     }
     let hidden = SceneMessages {
         window_update: messages.window_update,
-        ..only_referenced(turn)
+        ..only_referenced(by.turn)
     };
     (asker, hidden)
 }
 
-async fn gather<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    scene: Scene,
-) -> SceneMessages {
+async fn gather<S: Source>(by: &Collector<'_, S>, scene: Scene) -> SceneMessages {
     match scene {
-        Scene::Thread => gather_thread(turn, fetcher).await,
-        Scene::Lone if turn.is_bare() => gather_tail(turn, fetcher).await,
-        Scene::Lone if turn.limits.lone_context == LoneContext::Recent => {
-            gather_recent(turn, fetcher).await
+        Scene::Thread => gather_thread(by).await,
+        Scene::Lone if by.turn.is_bare() => gather_tail(by).await,
+        Scene::Lone if by.turn.limits.lone_context == LoneContext::Recent => {
+            gather_recent(by).await
         }
-        Scene::Lone if turn.limits.lone_context == LoneContext::Conversation => {
-            gather_conversation(turn, fetcher).await
+        Scene::Lone if by.turn.limits.lone_context == LoneContext::Conversation => {
+            gather_conversation(by).await
         }
-        Scene::ReplyChain if turn.limits.lone_context == LoneContext::Conversation => {
-            gather_chain_around(turn, fetcher).await
+        Scene::ReplyChain if by.turn.limits.lone_context == LoneContext::Conversation => {
+            gather_chain_around(by).await
         }
-        Scene::ReplyChain | Scene::Direct | Scene::Lone => gather_chain(turn, fetcher).await,
+        Scene::ReplyChain | Scene::Direct | Scene::Lone => gather_chain(by).await,
     }
 }
 
-async fn gather_thread<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
-    let thread = thread::collect(turn, fetcher).await;
+async fn gather_thread<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
+    let thread = thread::collect(by).await;
     let named = [&thread.gathered.starter, &thread.gathered.pointed_at];
     let named = named.into_iter().filter_map(NamedMessage::message);
     let window_update = WindowUpdate {
-        pages: thread.history.fetched_range(turn),
+        pages: thread.history.fetched_range(by.turn),
         single: named.map(|one| (one.channel, Arc::clone(one))).collect(),
     };
     SceneMessages {
         channel: thread.channel,
         target: thread.target,
         window_update,
-        ..base(turn, Gathered::Thread(thread.gathered))
+        ..base(by.turn, Gathered::Thread(thread.gathered))
     }
 }
 
 /// A bare mention outside a thread: the last messages of the channel.
-async fn gather_tail<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
-    if turn.limits.tail == 0 {
-        return base(turn, Gathered::Tail(Vec::new()));
+async fn gather_tail<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
+    if by.turn.limits.tail == 0 {
+        return base(by.turn, Gathered::Tail(Vec::new()));
     }
-    let more = |older: &[Arc<Message>]| turn.selector().tail_wants_more(older);
-    gather_last(turn, fetcher, more, Gathered::Tail).await
+    let more = |older: &[Arc<Message>]| by.turn.selector().tail_wants_more(older);
+    gather_last(by, more, Gathered::Tail).await
 }
 
 /// A mention with text outside a thread, with `LONE_CONTEXT=recent`: the last messages
 /// of the channel.
-async fn gather_recent<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
-    let more = |older: &[Arc<Message>]| turn.selector().recent_wants_more(older);
-    gather_last(turn, fetcher, more, Gathered::Recent).await
+async fn gather_recent<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
+    let more = |older: &[Arc<Message>]| by.turn.selector().recent_wants_more(older);
+    gather_last(by, more, Gathered::Recent).await
 }
 
 /// A mention with text outside a thread, with `LONE_CONTEXT=conversation`: what the window
 /// holds of the channel, or where that is less than a page, one page.
-async fn gather_conversation<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-) -> SceneMessages {
+async fn gather_conversation<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
     // Where nothing is held, a page is fetched before anybody is asked.
-    let may_fetch = AtomicBool::new(turn.view.whole_from.is_some());
+    let may_fetch = AtomicBool::new(by.turn.view.whole_from.is_some());
     let more = |older: &[Arc<Message>]| {
         older.len() < PAGE_LIMIT && may_fetch.swap(false, Ordering::Relaxed)
     };
-    gather_last(turn, fetcher, more, Gathered::Conversation).await
+    gather_last(by, more, Gathered::Conversation).await
 }
 
 /// The last messages of a channel, while more of those before the trigger are wanted.
 async fn gather_last<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
+    by: &Collector<'_, S>,
     wants_more: impl Fn(&[Arc<Message>]) -> bool,
     gathered: impl Fn(Vec<Arc<Message>>) -> Gathered,
 ) -> SceneMessages {
-    let trigger = turn.trigger();
+    let trigger = by.turn.trigger();
     let more = |messages: &[Arc<Message>]| {
         let before = messages.partition_point(|message| message.id < trigger.id);
         wants_more(&messages[..before])
     };
-    let history = history::collect(turn, fetcher, more).await;
-    let pages = history.fetched_range(turn);
-    let mut messages = base(turn, gathered(history.messages));
+    let history = history::collect(by, more).await;
+    let pages = history.fetched_range(by.turn);
+    let mut messages = base(by.turn, gathered(history.messages));
     messages.window_update.pages = pages;
     messages
 }
 
-async fn gather_chain<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> SceneMessages {
-    if turn.trigger().replies_to().is_none() {
-        return base(turn, Gathered::Nothing);
+async fn gather_chain<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
+    if by.turn.trigger().replies_to().is_none() {
+        return base(by.turn, Gathered::Nothing);
     }
-    let mut messages = base(turn, reply_chain::collect(turn, fetcher).await);
+    let mut messages = base(by.turn, reply_chain::collect(by).await);
     let walked = messages.gathered.messages().into_iter();
     let single = walked.map(|one| (one.channel, Arc::clone(one)));
     messages.window_update.single.extend(single);
@@ -260,12 +258,9 @@ async fn gather_chain<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> 
 
 /// A reply outside a thread, with `LONE_CONTEXT=conversation`: its chain, and at the same time
 /// what may be of the conversation around it.
-async fn gather_chain_around<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-) -> SceneMessages {
-    let conversation = gather_conversation(turn, fetcher);
-    let (mut messages, conversation) = join(gather_chain(turn, fetcher), conversation).await;
+async fn gather_chain_around<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
+    let conversation = gather_conversation(by);
+    let (mut messages, conversation) = join(gather_chain(by), conversation).await;
     if let (Gathered::Chain { around, .. }, Gathered::Conversation(last)) =
         (&mut messages.gathered, conversation.gathered)
     {

@@ -4,28 +4,28 @@
 use futures_util::future::join3;
 
 use crate::engine::access::judge;
-use crate::engine::turn::TurnInput;
 use crate::model::{Access, Channel, Missing};
 
+use super::Collector;
 use super::fetch::Fetcher;
 use super::source::Source;
 use super::thread;
 
 /// The result is never unknown: what cannot be found out counts as denied.
-pub(super) async fn of_asker<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Access {
-    let found = match turn.asker_access {
-        Access::Unknown(Missing::Facts) => asked(turn, fetcher).await,
+pub(super) async fn of_asker<S: Source>(by: &Collector<'_, S>) -> Access {
+    let found = match by.turn.asker_access {
+        Access::Unknown(Missing::Facts) => asked(by).await,
         known => Some(known),
     };
-    let found = if turn.us.proxy_of(turn.trigger()).is_some() {
+    let found = if by.turn.us.proxy_of(by.turn.trigger()).is_some() {
         found.map(Access::as_stranger)
     } else {
         found
     };
     match found {
         Some(Access::Unknown(Missing::Membership(rights))) => {
-            let (thread, asker) = (turn.channel_id(), turn.request.asker());
-            match fetcher.is_thread_member(thread, asker).await {
+            let (thread, asker) = (by.turn.channel_id(), by.turn.request.asker());
+            match by.fetcher.is_thread_member(thread, asker).await {
                 Some(true) => Access::Allowed(rights),
                 Some(false) | None => Access::Denied,
             }
@@ -37,23 +37,24 @@ pub(super) async fn of_asker<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, 
 
 /// Computed from the channel (a thread's parent), the server's roles, and the
 /// asker's roles if the trigger did not include them.
-async fn asked<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Option<Access> {
-    let asker = turn.request.asker();
-    let here = thread::channel(turn, fetcher).await?;
+async fn asked<S: Source>(by: &Collector<'_, S>) -> Option<Access> {
+    let asker = by.turn.request.asker();
+    let here = thread::channel(by).await?;
     if here.kind.is_direct() {
         return Some(Access::FULL);
     }
-    let id = here.guild.or(turn.trigger().guild)?;
+    let id = here.guild.or(by.turn.trigger().guild)?;
     let roles = async {
-        match &turn.request.asker_roles {
+        match &by.turn.request.asker_roles {
             Some(roles) => Some(roles.clone()),
-            None => fetcher.member_roles(id, asker).await,
+            None => by.fetcher.member_roles(id, asker).await,
         }
     };
-    let (guild, roles, judged) = join3(fetcher.guild(id), roles, judged(&here, fetcher)).await;
+    let (guild, roles, judged) =
+        join3(by.fetcher.guild(id), roles, judged(&here, by.fetcher)).await;
     let access = judge(&guild?, asker, &roles?, &here, &judged?);
     // Somebody who writes in a private thread is a member of it.
-    Some(if turn.asker_wrote_here() {
+    Some(if by.turn.asker_wrote_here() {
         access.as_member()
     } else {
         access

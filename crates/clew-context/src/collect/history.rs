@@ -8,7 +8,7 @@ use crate::engine::turn::{MessageRange, TurnInput};
 use crate::engine::window::CHANNEL_START;
 use crate::model::{Fallback, Message, MessageId, Stage};
 
-use super::fetch::Fetcher;
+use super::Collector;
 use super::source::{MessagePage, PAGE_LIMIT, PageCursor, Source};
 
 /// All messages of a channel from one id up to the turn's start.
@@ -38,12 +38,11 @@ impl History {
 
 /// Starts with what the window holds and fetches while `wants_more` is true.
 pub(super) async fn collect<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
+    by: &Collector<'_, S>,
     wants_more: impl Fn(&[Arc<Message>]) -> bool,
 ) -> History {
-    let view = &turn.view;
-    let horizon = turn.horizon();
+    let view = &by.turn.view;
+    let horizon = by.turn.horizon();
     let mut known: BTreeMap<MessageId, Arc<Message>> = BTreeMap::new();
     known.extend(held(view.recent.iter(), horizon));
     let mut history = History {
@@ -56,18 +55,19 @@ pub(super) async fn collect<S: Source>(
             Some(from) => PageCursor::Before(from),
             None => PageCursor::Before(first_end(&history.messages, horizon).next()),
         };
-        let channel = turn.channel_id();
-        let Some(page) = fetcher
+        let channel = by.turn.channel_id();
+        let Some(page) = by
+            .fetcher
             .page(Stage::History, channel, cursor, PAGE_LIMIT)
             .await
         else {
             break;
         };
-        if !history.fetched && is_hidden(turn, &page) {
-            fetcher.refused(Stage::History, channel);
+        if !history.fetched && is_hidden(by.turn, &page) {
+            by.fetcher.refused(Stage::History, channel);
             break;
         }
-        take(turn, fetcher, page, &mut known, &mut history);
+        take(by, page, &mut known, &mut history);
     }
     history
 }
@@ -91,8 +91,7 @@ fn is_hidden(turn: &TurnInput, page: &MessagePage) -> bool {
 }
 
 fn take<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
+    by: &Collector<'_, S>,
     page: MessagePage,
     known: &mut BTreeMap<MessageId, Arc<Message>>,
     history: &mut History,
@@ -101,10 +100,10 @@ fn take<S: Source>(
     let lowest = page.messages.first().map(|message| message.id);
     let lowest = [unread, lowest].into_iter().flatten().min();
     if unread.is_some() {
-        fetcher.fail(Stage::History, Fallback::Malformed);
+        by.fetcher.fail(Stage::History, Fallback::Malformed);
         history.unread = history.unread.max(page.unreadable.iter().copied().max());
     }
-    let deleted = &turn.view.deleted;
+    let deleted = &by.turn.view.deleted;
     for message in page
         .messages
         .into_iter()

@@ -14,6 +14,7 @@ use crate::model::{
     Channel, ChannelId, Fallback, GuildId, Message, MessageId, MessageKind, Readers, Stage,
 };
 
+use super::Collector;
 use super::fetch::Fetcher;
 use super::negative_cache::NoStarter;
 use super::source::{OtherChannels, PageCursor, Source};
@@ -89,14 +90,17 @@ pub(super) async fn collect<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut
 }
 
 async fn follow<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected, links: Vec<Link>) {
-    let turn = &collected.turn;
+    let by = Collector {
+        turn: &collected.turn,
+        fetcher,
+    };
     let mut targets = Vec::new();
     let mut closed = 0;
     for link in links {
         if targets.len() + closed == MOST_TARGETS {
             break;
         }
-        match judge(turn, fetcher, link).await {
+        match judge(&by, link).await {
             Judged::Open(target) => targets.push(target),
             Judged::Closed => closed += 1,
             Judged::Nothing => {}
@@ -106,9 +110,7 @@ async fn follow<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected, 
     if closed {
         fetcher.fail(Stage::Link, Fallback::Forbidden);
     }
-    let targets = targets
-        .into_iter()
-        .map(|target| gathered(turn, fetcher, target));
+    let targets = targets.into_iter().map(|target| gathered(&by, target));
     let targets = join_all(targets).await;
     for link in &targets {
         let main = link.main.message();
@@ -160,27 +162,27 @@ const fn brings(link: Link, channel: &Channel) -> bool {
 
 /// Whether a link's target may be read by everybody who will read the answer. No
 /// request is made for a link that names another server.
-async fn judge<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>, link: Link) -> Judged {
-    let others = fetcher.other_channels();
-    let lead = lead(link, turn.guild(), turn.channel_id(), others);
+async fn judge<S: Source>(by: &Collector<'_, S>, link: Link) -> Judged {
+    let others = by.fetcher.other_channels();
+    let lead = lead(link, by.turn.guild(), by.turn.channel_id(), others);
     let is_known = matches!(lead, Lead::Known(_));
     let channel = match lead {
-        Lead::Own => return own_channel(turn, link),
+        Lead::Own => return own_channel(by.turn, link),
         Lead::Known(known) => Some(*known),
         Lead::Unknown => {
-            let found = fetcher.look_up(link.channel).await;
+            let found = by.fetcher.look_up(link.channel).await;
             found.filter(|channel| channel.kind.is_thread())
         }
         Lead::Closed => None,
     };
     let readers = |channel: &Channel| others.map(|others| others.readers(channel));
     let is_open = |channel: &Channel| {
-        channel.guild == turn.guild() && readers(channel) == Some(Readers::Everybody)
+        channel.guild == by.turn.guild() && readers(channel) == Some(Readers::Everybody)
     };
     let (Some(channel), Some(others)) = (channel.filter(is_open), others) else {
         if is_known && link.place != LinkPlace::Mention {
             // As for what the gateway did not tell of: calls and time do not tell which.
-            fetcher.look_up(link.channel).await;
+            by.fetcher.look_up(link.channel).await;
         }
         return closed(link);
     };
@@ -190,7 +192,7 @@ async fn judge<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>, link: Link
     let home = starter::home(&channel);
     for id in [Some(channel.id), home].into_iter().flatten() {
         if others.may_surely_not_read(id) {
-            fetcher.bar(id);
+            by.fetcher.bar(id);
         }
     }
     Judged::Open(Box::new(Target {
@@ -226,30 +228,25 @@ fn own_channel(turn: &TurnInput, link: Link) -> Judged {
     }))
 }
 
-async fn gathered<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    target: Box<Target>,
-) -> GatheredLink {
+async fn gathered<S: Source>(by: &Collector<'_, S>, target: Box<Target>) -> GatheredLink {
     match target.message {
-        Some(id) => linked_message(turn, fetcher, *target, id).await,
-        None => linked_thread(turn, fetcher, *target).await,
+        Some(id) => linked_message(by, *target, id).await,
+        None => linked_thread(by, *target).await,
     }
 }
 
 /// A message, and those around it.
 async fn linked_message<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
+    by: &Collector<'_, S>,
     target: Target,
     id: MessageId,
 ) -> GatheredLink {
     let (main, others) = if target.view.deleted.contains(&id) {
         (NamedMessage::Deleted(id), Vec::new())
-    } else if let Some(held) = held_around(turn, &target.view, id) {
+    } else if let Some(held) = held_around(by.turn, &target.view, id) {
         held
     } else {
-        fetched_around(turn, fetcher, &target, id).await
+        fetched_around(by, &target, id).await
     };
     GatheredLink {
         channel: target.channel,
@@ -280,15 +277,14 @@ fn held_around(
 }
 
 async fn fetched_around<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
+    by: &Collector<'_, S>,
     target: &Target,
     id: MessageId,
 ) -> (NamedMessage, Vec<Arc<Message>>) {
-    let context = turn.limits.link_context;
+    let context = by.turn.limits.link_context;
     let limit = 2 * (context.before.max(context.after) + SPARE) + 1;
     let cursor = PageCursor::Around(id);
-    let page = fetcher.page(Stage::Link, target.id, cursor, limit);
+    let page = by.fetcher.page(Stage::Link, target.id, cursor, limit);
     let held = target.view.get(id).cloned();
     let Some(page) = page.await else {
         let main = held.map_or(NamedMessage::Unavailable(Some(id)), NamedMessage::Known);
@@ -296,7 +292,7 @@ async fn fetched_around<S: Source>(
     };
     if page.messages.is_empty() && page.unreadable.is_empty() {
         // Without Read Message History Discord sends an empty list.
-        fetcher.fail(Stage::Link, Fallback::Forbidden);
+        by.fetcher.fail(Stage::Link, Fallback::Forbidden);
         return (NamedMessage::Unavailable(Some(id)), Vec::new());
     }
     let is_unreadable = page.unreadable.contains(&id);
@@ -306,7 +302,7 @@ async fn fetched_around<S: Source>(
     let main = match main.into_iter().next() {
         Some(found) => NamedMessage::Known(found),
         None if is_unreadable => {
-            fetcher.fail(Stage::Link, Fallback::Malformed);
+            by.fetcher.fail(Stage::Link, Fallback::Malformed);
             return (NamedMessage::Unavailable(Some(id)), Vec::new());
         }
         None => return (NamedMessage::Deleted(id), Vec::new()),
@@ -316,20 +312,16 @@ async fn fetched_around<S: Source>(
 }
 
 /// A thread: its newest messages and its starter.
-async fn linked_thread<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    target: Target,
-) -> GatheredLink {
-    let newest = newest(turn, fetcher, &target);
-    let starter = first_look(fetcher, &target);
+async fn linked_thread<S: Source>(by: &Collector<'_, S>, target: Target) -> GatheredLink {
+    let newest = newest(by, &target);
+    let starter = first_look(by.fetcher, &target);
     let ((others, reaches_start), starter) = join(newest, starter).await;
     let main = match starter {
         FirstLook::Found(starter) => starter,
-        FirstLook::InThread => first_message(fetcher, &target, &others, reaches_start).await,
+        FirstLook::InThread => first_message(by.fetcher, &target, &others, reaches_start).await,
         FirstLook::Failed(id, reason) => {
             let shown = starter::among(&others, reaches_start, target.channel.as_ref(), id);
-            shown.unwrap_or_else(|| fetcher.no_starter(Stage::Link, id, reason))
+            shown.unwrap_or_else(|| by.fetcher.no_starter(Stage::Link, id, reason))
         }
     };
     GatheredLink {
@@ -343,21 +335,17 @@ async fn linked_thread<S: Source>(
 }
 
 /// The newest messages, oldest first, and whether they are all there are.
-async fn newest<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    target: &Target,
-) -> (Vec<Arc<Message>>, bool) {
-    let (view, trigger) = (&target.view, turn.trigger().id);
+async fn newest<S: Source>(by: &Collector<'_, S>, target: &Target) -> (Vec<Arc<Message>>, bool) {
+    let (view, trigger) = (&target.view, by.turn.trigger().id);
     let is_whole = view.whole_from == Some(CHANNEL_START);
     let seen = view.recent.partition_point(|one| one.id < trigger);
     let seen = &view.recent[..seen];
-    if is_whole || turn.selector().are_enough(seen, turn.limits.tail) {
+    if is_whole || by.turn.selector().are_enough(seen, by.turn.limits.tail) {
         return (seen.to_vec(), is_whole);
     }
     let cursor = PageCursor::Before(trigger);
-    let limit = turn.limits.tail + SPARE;
-    let page = fetcher.page(Stage::Link, target.id, cursor, limit);
+    let limit = by.turn.limits.tail + SPARE;
+    let page = by.fetcher.page(Stage::Link, target.id, cursor, limit);
     let Some(page) = page.await else {
         return (seen.to_vec(), false);
     };

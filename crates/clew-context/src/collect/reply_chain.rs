@@ -10,6 +10,7 @@ use crate::engine::turn::TurnInput;
 use crate::engine::window::CHANNEL_START;
 use crate::model::{Fallback, Message, MessageId, Referenced, Stage};
 
+use super::Collector;
 use super::fetch::Fetcher;
 use super::source::{MessagePage, PAGE_LIMIT, PageCursor, Source};
 
@@ -24,19 +25,21 @@ struct Pool<'a> {
 
 /// Walks from the trigger up to the root, a cap or a missing link. Returns the
 /// links.
-pub(super) async fn collect<S: Source>(turn: &TurnInput, fetcher: &Fetcher<'_, S>) -> Gathered {
+pub(super) async fn collect<S: Source>(by: &Collector<'_, S>) -> Gathered {
     let mut pool = Pool {
-        turn,
+        turn: by.turn,
         fetched: HashMap::new(),
         whole: Vec::new(),
     };
-    pool.note_referenced(turn.trigger());
-    let mut walk = ChainWalk::new(turn.trigger(), &turn.limits);
-    while let ChainStep::Need(id) = walk.advance(&turn.us, |id| pool.lookup(id)) {
+    pool.note_referenced(by.turn.trigger());
+    let mut walk = ChainWalk::new(by.turn.trigger(), &by.turn.limits);
+    while let ChainStep::Need(id) = walk.advance(&by.turn.us, |id| pool.lookup(id)) {
         let cursor = PageCursor::Before(id.next());
-        let page = fetcher.page(Stage::Chain, turn.channel_id(), cursor, PAGE_LIMIT);
+        let page = by
+            .fetcher
+            .page(Stage::Chain, by.turn.channel_id(), cursor, PAGE_LIMIT);
         match page.await {
-            Some(page) => pool.add(fetcher, id, page),
+            Some(page) => pool.add(by.fetcher, id, page),
             None => pool.put(id, ChainLookup::Unavailable),
         }
     }

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use crate::engine::select::NamedMessage;
-use crate::engine::turn::TurnInput;
 use crate::model::{
     Channel, ChannelId, ChannelKind, Fallback, Message, MessageId, MessageKind, Referenced, Stage,
 };
 
+use super::Collector;
 use super::fetch::Fetcher;
 use super::history::History;
 use super::negative_cache::NoStarter;
@@ -46,36 +46,32 @@ impl FirstLook {
 }
 
 /// The first look, at the same time as the first page.
-pub(super) async fn look<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    channel: Option<&Channel>,
-) -> FirstLook {
+pub(super) async fn look<S: Source>(by: &Collector<'_, S>, channel: Option<&Channel>) -> FirstLook {
     let Some((channel, home)) = channel.and_then(|one| Some((one, home(one)?))) else {
         return FirstLook::InThread;
     };
-    if let Some(known) = turn.known_starter(home) {
+    if let Some(known) = by.turn.known_starter(home) {
         return FirstLook::Found(NamedMessage::Known(known));
     }
     let id = channel.id.starter();
-    if home == channel.id && turn.view.deleted.contains(&id) {
+    if home == channel.id && by.turn.view.deleted.contains(&id) {
         return FirstLook::Found(NamedMessage::Deleted(id));
     }
-    let first = turn.view.recent.first();
+    let first = by.turn.view.recent.first();
     if let Some(referenced) = first.and_then(|first| included_in(first, Some(channel))) {
         return FirstLook::Found(referenced);
     }
-    let cache = fetcher.negative_cache();
+    let cache = by.fetcher.negative_cache();
     match cache.no_starter(channel.id) {
         Some(NoStarter::Deleted) => return FirstLook::Found(NamedMessage::Deleted(id)),
-        Some(NoStarter::FirstMessage(first)) => return first_message(turn, fetcher, first).await,
+        Some(NoStarter::FirstMessage(first)) => return first_message(by, first).await,
         None => {}
     }
     // A thread inherits its parent's permissions, so what we computed here holds there.
-    if turn.may_surely_not_read() {
-        fetcher.bar(home);
+    if by.turn.may_surely_not_read() {
+        by.fetcher.bar(home);
     }
-    let found = FirstLook::fetched(fetcher, Stage::Starter, channel.id, home).await;
+    let found = FirstLook::fetched(by.fetcher, Stage::Starter, channel.id, home).await;
     if matches!(found, FirstLook::Found(NamedMessage::Deleted(_))) {
         cache.remember_no_starter(channel.id, NoStarter::Deleted);
     }
@@ -92,16 +88,15 @@ pub(super) fn home(channel: &Channel) -> Option<ChannelId> {
     }
 }
 
-async fn first_message<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    first: MessageId,
-) -> FirstLook {
-    if let Some(known) = turn.view.get(first) {
+async fn first_message<S: Source>(by: &Collector<'_, S>, first: MessageId) -> FirstLook {
+    if let Some(known) = by.turn.view.get(first) {
         return FirstLook::Found(NamedMessage::Known(Arc::clone(known)));
     }
-    let thread = turn.channel_id();
-    let message = fetcher.message_unnoted(Stage::Starter, thread, first).await;
+    let thread = by.turn.channel_id();
+    let message = by
+        .fetcher
+        .message_unnoted(Stage::Starter, thread, first)
+        .await;
     message.map_or(FirstLook::InThread, |message| {
         FirstLook::Found(NamedMessage::Known(Arc::new(message)))
     })
@@ -110,22 +105,23 @@ async fn first_message<S: Source>(
 /// The second look, at the thread's first message. That a thread was not started from a message is
 /// not a failure.
 pub(super) async fn from_first_message<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
+    by: &Collector<'_, S>,
     channel: Option<&Channel>,
     history: &History,
 ) -> NamedMessage {
-    let thread = turn.channel_id();
+    let thread = by.turn.channel_id();
     if history.reaches_start() {
         return history
             .messages
             .first()
-            .map_or(NamedMessage::None, |first| judge(fetcher, channel, first));
+            .map_or(NamedMessage::None, |first| {
+                judge(by.fetcher, channel, first)
+            });
     }
     let cursor = PageCursor::After(thread.starter());
-    match fetcher.page(Stage::Starter, thread, cursor, 1).await {
+    match by.fetcher.page(Stage::Starter, thread, cursor, 1).await {
         Some(page) => match page.messages.into_iter().next() {
-            Some(first) => judge(fetcher, channel, &Arc::new(first)),
+            Some(first) => judge(by.fetcher, channel, &Arc::new(first)),
             None => NamedMessage::None,
         },
         None => NamedMessage::Unavailable(None),

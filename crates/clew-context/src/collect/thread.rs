@@ -10,7 +10,7 @@ use crate::engine::target::Target;
 use crate::engine::turn::TurnInput;
 use crate::model::{Channel, Fallback, Message, Referenced, Stage};
 
-use super::fetch::Fetcher;
+use super::Collector;
 use super::history::{self, History};
 use super::source::Source;
 use super::starter::{self, FirstLook};
@@ -24,31 +24,27 @@ pub(super) struct CollectedThread {
 }
 
 /// Fetches pages and starter at the same time, then what only the pages can tell.
-pub(super) async fn collect<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-) -> CollectedThread {
-    let more = |messages: &[Arc<Message>]| wants(turn, messages);
+pub(super) async fn collect<S: Source>(by: &Collector<'_, S>) -> CollectedThread {
+    let more = |messages: &[Arc<Message>]| wants(by.turn, messages);
     let first_look = async {
-        let channel = channel(turn, fetcher).await;
-        let starter = starter::look(turn, fetcher, channel.as_ref()).await;
+        let channel = channel(by).await;
+        let starter = starter::look(by, channel.as_ref()).await;
         (channel, starter)
     };
-    let (history, (channel, starter)) =
-        join(history::collect(turn, fetcher, more), first_look).await;
+    let (history, (channel, starter)) = join(history::collect(by, more), first_look).await;
     let starter = match starter {
         FirstLook::Found(found) => found,
-        FirstLook::InThread => {
-            starter::from_first_message(turn, fetcher, channel.as_ref(), &history).await
-        }
+        FirstLook::InThread => starter::from_first_message(by, channel.as_ref(), &history).await,
         FirstLook::Failed(id, reason) => {
             let (messages, reaches_start) = (&history.messages, history.reaches_start());
             let shown = starter::among(messages, reaches_start, channel.as_ref(), id);
-            shown.unwrap_or_else(|| fetcher.no_starter(Stage::Starter, id, reason))
+            shown.unwrap_or_else(|| by.fetcher.no_starter(Stage::Starter, id, reason))
         }
     };
-    let pointed_at = pointed_at(turn, fetcher, &history).await;
-    let target = turn.target(pointed_at.message(), Some(&history.messages));
+    let pointed_at = pointed_at(by, &history).await;
+    let target = by
+        .turn
+        .target(pointed_at.message(), Some(&history.messages));
     let gathered = GatheredThread {
         messages: history.messages.clone(),
         reaches_start: history.reaches_start(),
@@ -56,7 +52,7 @@ pub(super) async fn collect<S: Source>(
         starter,
         pointed_at,
         target: target.reply_to.clone(),
-        history: turn.wants_history(),
+        history: by.turn.wants_history(),
     };
     CollectedThread {
         gathered,
@@ -86,13 +82,10 @@ fn wants(turn: &TurnInput, messages: &[Arc<Message>]) -> bool {
 }
 
 /// The channel if the caller knows it, else one fetch.
-pub(super) async fn channel<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-) -> Option<Channel> {
-    match &turn.channel {
+pub(super) async fn channel<S: Source>(by: &Collector<'_, S>) -> Option<Channel> {
+    match &by.turn.channel {
         Some(channel) => Some(channel.clone()),
-        None => fetcher.channel(turn.channel_id()).await,
+        None => by.fetcher.channel(by.turn.channel_id()).await,
     }
 }
 
@@ -116,12 +109,8 @@ pub(super) fn known_pointed_at(turn: &TurnInput) -> NamedMessage {
 }
 
 /// The message the trigger replies to: included, held, on a page, or fetched.
-async fn pointed_at<S: Source>(
-    turn: &TurnInput,
-    fetcher: &Fetcher<'_, S>,
-    history: &History,
-) -> NamedMessage {
-    let found = known_pointed_at(turn);
+async fn pointed_at<S: Source>(by: &Collector<'_, S>, history: &History) -> NamedMessage {
+    let found = known_pointed_at(by.turn);
     let NamedMessage::Unavailable(Some(id)) = found else {
         return found;
     };
@@ -131,8 +120,9 @@ async fn pointed_at<S: Source>(
     if history.shows_deleted(id) {
         return NamedMessage::Deleted(id);
     }
-    match fetcher
-        .message(Stage::PointedAt, turn.channel_id(), id)
+    match by
+        .fetcher
+        .message(Stage::PointedAt, by.turn.channel_id(), id)
         .await
     {
         Ok(message) => NamedMessage::Known(Arc::new(message)),
