@@ -188,8 +188,13 @@ async fn a_scrape_is_in_the_format_that_is_asked_for() {
     let p = Place::new(&[]).await;
     let bot = p.stage.start().await;
     p.ask(p.help, "hello").await;
-    let recorded = |scrape: &Scrape| scrape.count("clew_turns_recorded_total", &[]) == 1;
-    let scrape = p.scraped(recorded).await;
+    // Nothing more is counted between the two scrapes.
+    let is_over = |scrape: &Scrape| {
+        scrape.count("clew_turns_recorded_total", &[]) == 1
+            && scrape.count("clew_turns_total", &[]) == 1
+            && scrape.count("clew_turns_running", &[]) == 0
+    };
+    let scrape = p.scraped(is_over).await;
     let answer = p.get("/metrics").await;
     bot.stop().await;
     let kind = "content-type: text/plain; version=0.0.4; charset=utf-8";
