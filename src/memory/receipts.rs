@@ -83,10 +83,6 @@ pub(super) fn receipt(
         guild: source.guild,
         author: source.author,
     });
-    let asker = ReceiptPerson {
-        guild: place.guild,
-        author: Some(place.asker),
-    };
     Some(StoredReceipt {
         turn: exchange.turn,
         scope: place.scope,
@@ -97,7 +93,7 @@ pub(super) fn receipt(
         trigger: exchange.trigger,
         messages: exchange.messages.clone(),
         at: now,
-        people: people.chain(elsewhere).chain([asker]).collect(),
+        people: people.chain(elsewhere).collect(),
         body: serde_json::to_string(receipt).ok()?,
     })
 }

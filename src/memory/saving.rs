@@ -151,11 +151,11 @@ impl Memory {
                 transcripts.purge(purge).await?;
             }
         }
-        match &turn.receipt {
-            Some(receipt) if !turn.rows.is_empty() && self.stores.are_one() => {
-                return store.append_with(&turn.rows, receipt).await.map(Some);
-            }
-            _ => {}
+        if let Some(receipt) = &turn.receipt
+            && !turn.rows.is_empty()
+            && self.stores.are_one()
+        {
+            return store.append_with(&turn.rows, receipt).await.map(Some);
         }
         let mut ordinal = None;
         if !turn.rows.is_empty() {

@@ -1,13 +1,12 @@
 //! Upkeep: saving, reconciling and sweeping in the background.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{DiscordChange, EditOf, Memory, Result, Stores};
+use super::{DiscordChange, EditOf, Memory, Result};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
@@ -149,14 +148,10 @@ impl Memory {
     /// are older than the operator's window and the longest window of a server or
     /// agent used so far.
     async fn forget_beyond_windows(&self, now: UnixMillis) {
-        let Stores {
-            lasting,
-            conversations,
-            ..
-        } = &self.stores;
-        if Arc::ptr_eq(lasting, conversations) {
+        if self.stores.are_one() {
             return;
         }
+        let conversations = &self.stores.conversations;
         let longest = self.longest_window.load(Ordering::Relaxed);
         let longest = Duration::from_millis(longest.max(0).cast_unsigned());
         let old = Purge::Before(now.before(longest.max(self.settings.rolling_window)));

@@ -20,7 +20,7 @@ mod mishaps;
 #[cfg(feature = "postgres")]
 mod outage;
 mod owner;
-mod place;
+pub(crate) mod place;
 mod races;
 mod recalled;
 mod recalling;

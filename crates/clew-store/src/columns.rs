@@ -237,14 +237,13 @@ fn people_lists(people: &BTreeSet<ReceiptPerson>) -> Vec<Vec<i64>> {
 }
 
 fn read_people(text: &str) -> Option<BTreeSet<ReceiptPerson>> {
-    let known = |id: i64| (id != 0).then(|| id.cast_unsigned());
     let lists: Vec<Vec<i64>> = serde_json::from_str(text).ok()?;
     let mut people = BTreeSet::new();
     for list in &lists {
         let (guild, authors) = list.split_first()?;
         people.extend(authors.iter().map(|author| ReceiptPerson {
-            guild: known(*guild).map(GuildId::new),
-            author: known(*author).map(UserId::new),
+            guild: somebody(guild.cast_unsigned()).map(GuildId::new),
+            author: somebody(author.cast_unsigned()).map(UserId::new),
         }));
     }
     Some(people)
@@ -348,11 +347,10 @@ pub(crate) fn record<C: Columns>(kind: Kind, row: &C) -> Result<Option<Record>, 
     Ok(Some(match kind {
         Kind::Messages => Record::Message(message(row)?),
         Kind::Markers => {
-            let present = |id: u64| (id != NOBODY).then_some(id);
             let key = ClearKey {
                 agent: row.read("agent_name", parsed)?,
-                guild: row.id("guild_id", present)?.map(GuildId::new),
-                user: row.id("user_id", present)?.map(UserId::new),
+                guild: row.id("guild_id", somebody)?.map(GuildId::new),
+                user: row.id("user_id", somebody)?.map(UserId::new),
             };
             Record::Marker(key, row.time("at")?)
         }
@@ -462,6 +460,11 @@ impl<'a> Cell<'a> {
 /// A server's id in a key.
 pub(crate) fn guild_key(guild: Option<GuildId>) -> i64 {
     guild.map_or(NOBODY, GuildId::get).cast_signed()
+}
+
+/// The id that a key has, unless it stands for none.
+fn somebody(id: u64) -> Option<u64> {
+    (id != NOBODY).then_some(id)
 }
 
 /// A user's id in a key.

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Settings for a memory without a bot.
-pub(super) fn settings() -> memory::Settings {
+pub(crate) fn settings() -> memory::Settings {
     let day = Duration::from_hours(24);
     let config = MemoryConfig {
         store: StoreAddress::Sqlite(PathBuf::from("clew.db")),

@@ -2,14 +2,12 @@
 //! messages contain a mark that is searched for.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clew::agents::Agents;
-use clew::config::MemoryConfig;
 use clew::llm;
-use clew::memory::{self, Memory, Stores};
+use clew::memory::{Memory, Stores};
 use clew::model::{RunBounds, Vision};
 use clew::runs::{OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
@@ -26,11 +24,11 @@ use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 use clew_simulator::{Draft, File, Id};
 use clew_store::Store;
-use clew_store::model::{ScopeKind, StoreAddress};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{Place, assert_in_order, place, place_with};
+use crate::memory::place::settings;
 use crate::support::START;
 
 /// In every message of Boris that is not a question.
@@ -106,35 +104,9 @@ async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
         transcripts: None,
         outputs: None,
     };
-    let day = Duration::from_hours(24);
-    let config = MemoryConfig {
-        store: StoreAddress::Sqlite(PathBuf::from("clew.db")),
-        scope: ScopeKind::Member,
-        rolling_window: day,
-        max_context_messages: 30,
-        max_context_chars: 16_000,
-        load_past: 30,
-        recall: 4,
-        in_memory_only: true,
-        retention: None,
-        receipts: None,
-        guild_retention: day,
-        agents_dir: PathBuf::new(),
-        default_agent: true,
-        learn: false,
-        max_user_facts: 5,
-        max_server_facts: 100,
-        save_interval: Duration::from_secs(30),
-        user_profile_dir: PathBuf::new(),
-        server_profile_dir: PathBuf::new(),
-        dm_logs_dir: None,
-        max_log_bytes: None,
-    };
-    let settings = memory::Settings {
-        memory: config,
-        answer_messages: 4,
-        patience: Duration::from_secs(5),
-    };
+    let mut settings = settings();
+    settings.memory.in_memory_only = true;
+    settings.memory.save_interval = Duration::from_secs(30);
     Memory::open(stores, settings, opt_outs, fixed_clock(START), telemetry)
         .await
         .unwrap()

@@ -21,13 +21,12 @@ impl Selector<'_> {
     ) -> Selection {
         selection.gaps = GapMarks::None;
         let chain = std::mem::take(&mut selection.picks);
+        let told: BTreeSet<MessageId> = selection.omitted.iter().map(|one| one.id).collect();
         let mut spoken: BTreeMap<MessageId, &Arc<Message>> = BTreeMap::new();
         for message in messages.iter().filter(|one| one.id < self.trigger.id) {
             match self.us.rejects(message) {
-                Some(reason) if selection.omitted.iter().all(|one| one.id != message.id) => {
-                    selection.omit(message.id, reason);
-                }
-                Some(_) => {}
+                Some(_) if told.contains(&message.id) => {}
+                Some(reason) => selection.omit(message.id, reason),
                 None => drop(spoken.insert(message.id, message)),
             }
         }
