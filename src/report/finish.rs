@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::hash::Hash;
 
 use super::summary::{
-    Cap, Capped, CappedChannel, CountRow, DayRow, Fallback, Filter, LimitedPerson, Limits, Report,
-    Stage, TimedRow, Truncation, Turns, UsageList, UsageLists, UsageRow, VERSION, id,
+    Cap, Capped, CappedChannel, CountRow, DayRow, Fallback, Filter, LimitedPerson, Limits,
+    MsgsFirst, Report, Stage, TimedRow, Truncation, Turns, UsageList, UsageLists, UsageRow,
+    VERSION, id,
 };
 use super::tally::{self, FALLBACKS, Stages, Tally, Timed, Truncated, Words};
 use super::top::{Count, Row, Top};
@@ -43,7 +44,12 @@ pub(super) fn report(mut tally: Tally, options: &Options) -> Report {
             runs: counts(tally.runs),
         },
         fallbacks: fallbacks(tally.fallbacks, began),
-        truncation: truncation(tally.blocks, tally.caps, tally.channels, top),
+        truncation: truncation(
+            (tally.blocks, tally.msgs_first),
+            tally.caps,
+            tally.channels,
+            top,
+        ),
         stages: stages(&tally.stages),
         usage: UsageLists {
             priced: options.prices.is_known(),
@@ -119,7 +125,7 @@ fn fallbacks(lists: [Words<tally::Fallbacks>; FALLBACKS.len()], began: u64) -> V
 }
 
 fn truncation<const CAPS: usize, const CHANNELS: usize>(
-    blocks: u64,
+    (blocks, msgs_first): (u64, MsgsFirst),
     caps: Top<(String, Option<&'static str>), Truncated, CAPS>,
     channels: Top<(Option<u64>, Option<u64>), Capped, CHANNELS>,
     top: usize,
@@ -144,6 +150,7 @@ fn truncation<const CAPS: usize, const CHANNELS: usize>(
     };
     Truncation {
         blocks,
+        msgs_first,
         caps: caps.into_iter().chain(other_caps).map(cap).collect(),
         channels: channels.into_iter().map(channel).collect(),
         other_channels,

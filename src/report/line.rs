@@ -57,6 +57,26 @@ pub(super) struct Detail<'a> {
     pub(super) shortened: Option<Number>,
     pub(super) fetches: Option<Number>,
     pub(super) count: Option<Number>,
+    pub(super) msgs: Option<Number>,
+    pub(super) chars: Option<Number>,
+    pub(super) omitted: Option<Omitted>,
+    pub(super) caps: Option<Caps>,
+}
+
+/// Messages that caps left out of a block.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Omitted {
+    pub(super) msgs: Option<Number>,
+    pub(super) chars: Option<Number>,
+}
+
+/// The caps on a block's characters.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Caps {
+    pub(super) mem_max_chars: Option<Number>,
+    pub(super) lone_max_chars: Option<Number>,
 }
 
 /// A string as it can be shown: see [`printable`]. (serde borrows a `Cow` only where it

@@ -130,6 +130,7 @@ pub(super) struct Fallback {
 pub(super) struct Truncation {
     /// Blocks that were collected.
     pub(super) blocks: u64,
+    pub(super) msgs_first: MsgsFirst,
     pub(super) caps: Vec<Cap>,
     pub(super) channels: Vec<CappedChannel>,
     pub(super) other_channels: Option<Others<Capped>>,
@@ -167,6 +168,15 @@ counts! {
     msgs, chars, msg_chars, age,
     /// Messages left out, by all caps.
     dropped,
+}
+
+counts! {
+    /// Blocks from which `MEM_MAX_MSGS` left out messages for which their characters had room.
+    #[derive(Serialize)]
+    MsgsFirst by |row| [row.blocks, row.messages];
+    blocks,
+    /// About how many more would have been shown, and for how many tokens.
+    messages, tokens,
 }
 
 counts! {

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::Options;
-use super::line::{Line, Number, always, maybe};
-use super::summary::{Capped, Input, LimitCounts, SlowTurn};
+use super::line::{Detail, Line, Number, always, maybe};
+use super::summary::{Capped, Input, LimitCounts, MsgsFirst, SlowTurn};
 use super::times::Times;
 use super::top::{Count, Row, Top, add_fields, counts};
 use super::turns::OpenTurns;
 use super::usage::Usage;
+use crate::llm;
 use clew_context::model::{OmitReason, Scene, UnixMillis};
 
 /// The most days; of more, the oldest are added together.
@@ -37,6 +38,7 @@ pub(super) struct Tally {
     /// By their order in [`FALLBACKS`].
     pub(super) fallbacks: [Words<Fallbacks>; FALLBACKS.len()],
     pub(super) blocks: u64,
+    pub(super) msgs_first: MsgsFirst,
     /// By cap and setting: none for a cap of another version, and if it goes by a scene
     /// that is not known.
     pub(super) caps: Top<(String, Option<&'static str>), Truncated, 32>,
@@ -182,6 +184,8 @@ impl Tally {
 
     fn collected(&mut self, line: &Line<'_>, took: Option<u64>) {
         self.blocks += 1;
+        self.msgs_first
+            .add(&msgs_first(&line.detail).unwrap_or_default());
         self.stages.collect.record(took);
         if let Some(turn) = self.open.get(line.turn_id) {
             turn.collect = took;
@@ -299,6 +303,29 @@ impl Tally {
             self.people.at(&user).add(&limits);
         }
     }
+}
+
+/// What characters alone would have shown of what the count left out, if each message is as long as
+/// the mean of those shown; none if there was no room for one more.
+fn msgs_first(detail: &Detail<'_>) -> Option<MsgsFirst> {
+    let (omitted, caps) = (detail.omitted.as_ref()?, detail.caps.as_ref()?);
+    let most = match maybe(detail.case.as_ref()) {
+        Some(case) if case == Scene::Lone.as_str() => caps.lone_max_chars,
+        _ => caps.mem_max_chars,
+    };
+    let (shown, chars) = (whole(detail.msgs), whole(detail.chars));
+    let room = whole(most).saturating_sub(chars);
+    let fitting = room.saturating_mul(shown).checked_div(chars)?;
+    let messages = whole(omitted.msgs).min(fitting);
+    if messages == 0 || whole(omitted.chars) > 0 {
+        return None;
+    }
+    let more = chars.saturating_mul(messages) / shown;
+    Some(MsgsFirst {
+        blocks: 1,
+        messages,
+        tokens: llm::estimated(usize::try_from(more).ok()?) as u64,
+    })
 }
 
 fn scene<'a>(line: &'a Line<'_>) -> Option<&'a str> {

@@ -131,6 +131,53 @@ fn an_age_is_capped_by_the_setting_of_its_scene() {
     assert_eq!(caps(rest), expected);
 }
 
+/// Each row: scene, messages and characters shown, left out by count and by characters; what more
+/// would have been shown, for how many tokens.
+#[test]
+fn a_count_that_was_full_before_the_characters_is_told_with_what_more_would_cost() {
+    let block = |case: &str, msgs: u64, chars: u64, left_out: [u64; 2]| {
+        let [over_count, over_chars] = left_out;
+        let detail = json!({
+            "case": case, "msgs": msgs, "chars": chars,
+            "omitted": {"msgs": over_count, "chars": over_chars},
+            "caps": {"mem_max_chars": 8_000, "lone_max_chars": 3_300},
+        });
+        format!(
+            "{{\"ts\":\"2026-01-02T03:04:05.678Z\",\"event\":\"collect_ok\",\"detail\":{detail}}}\n"
+        )
+    };
+    let first = |lines: &str| {
+        let report = report_of(lines, &options());
+        let first = fields(
+            &report["truncation"]["msgs_first"],
+            &["blocks", "messages", "tokens"],
+        );
+        serde_json::from_value::<[u64; 3]>(json!([
+            first["blocks"],
+            first["messages"],
+            first["tokens"]
+        ]))
+        .unwrap()
+    };
+    // 80 characters a message: there is room for 60 more.
+    let all_of_it = block("thread", 40, 3_200, [12, 0]);
+    let some_of_it = block("reply_chain", 40, 3_200, [500, 0]);
+    assert_eq!(first(&all_of_it), [1, 12, 320]);
+    assert_eq!(first(&some_of_it), [1, 60, 1_600]);
+    assert_eq!(first(&block("lone", 40, 3_200, [500, 0])), [1, 1, 27]);
+    for without in [
+        block("thread", 40, 3_200, [0, 0]),
+        block("thread", 40, 3_200, [12, 3]),
+        block("thread", 40, 7_990, [12, 0]),
+        block("thread", 0, 0, [12, 0]),
+        block("lone", 40, 3_300, [12, 0]),
+    ] {
+        assert_eq!(first(&without), [0, 0, 0], "{without}");
+    }
+    let lines = all_of_it + &some_of_it + &block("thread", 5, 300, [0, 0]);
+    assert_eq!(first(&lines), [2, 72, 1_920]);
+}
+
 #[test]
 fn the_slowest_turns_say_where_their_time_went() {
     let slow = [

@@ -159,7 +159,27 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
         channels.chain(others),
     );
     let figure = Part::Bars(plots::caps(report));
-    section("Truncation", vec![figure, by_cap, Part::Table(by_channel)])
+    let mut parts = vec![figure, by_cap];
+    parts.extend(msgs_first(report).map(Part::Text));
+    parts.push(Part::Table(by_channel));
+    section("Truncation", parts)
+}
+
+/// What a higher count would show and cost.
+#[expect(clippy::cast_precision_loss, reason = "means are rounded")]
+fn msgs_first(report: &Report) -> Option<String> {
+    let first = &report.truncation.msgs_first;
+    let of_each = |count: u64| count as f64 / first.blocks as f64;
+    (first.blocks > 0).then(|| {
+        format!(
+            "In {} of {} MEM_MAX_MSGS left out messages for which the characters had room: without it about {:.1} \
+             more a block, for about {:.0} tokens more a turn.",
+            grouped(first.blocks),
+            many(report.truncation.blocks, "block"),
+            of_each(first.messages),
+            of_each(first.tokens),
+        )
+    })
 }
 
 pub(super) fn usage(report: &Report, medium: Medium) -> Option<Section> {

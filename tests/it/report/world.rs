@@ -11,8 +11,8 @@ use clew::telemetry::event::{
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
-    ChannelId, Fallback, GuildId, Limits, MessageId, Scene, Stage, TurnId, UnixMillis, UserId,
-    fixed_clock,
+    ChannelId, Fallback, GuildId, Limits, MessageId, OmitReason, Scene, Stage, TurnId, UnixMillis,
+    UserId, fixed_clock,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -178,11 +178,11 @@ fn collecting(turn: &Turn, scene: Scene) -> Vec<Event> {
     events.push(Event::from(CollectOk {
         case: scene,
         msgs: 40,
-        chars: 7_900,
+        chars: 3_200,
         ms: ms(turn.collect),
         fetches: 2,
         source: SourceWord::Mixed,
-        omitted: OmitCounts::default(),
+        omitted: OmitCounts(turn.caps.iter().filter_map(|cap| omitted(*cap)).collect()),
         links: None,
         age_s: None,
         stages: StageCounts::default(),
@@ -197,6 +197,15 @@ fn collecting(turn: &Turn, scene: Scene) -> Vec<Event> {
         }));
     }
     events
+}
+
+const fn omitted(cap: Cap) -> Option<(OmitReason, usize)> {
+    match cap {
+        Cap::Msgs => Some((OmitReason::Msgs, 7)),
+        Cap::Chars => Some((OmitReason::Chars, 7)),
+        Cap::Age => Some((OmitReason::Age, 7)),
+        Cap::MsgChars => None,
+    }
 }
 
 fn request(turn: &Turn) -> RequestOk {
