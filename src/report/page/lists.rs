@@ -172,8 +172,8 @@ fn msgs_first(report: &Report) -> Option<String> {
     let of_each = |count: u64| count as f64 / first.blocks as f64;
     (first.blocks > 0).then(|| {
         format!(
-            "In {} of {} MEM_MAX_MSGS left out messages for which the characters had room: without it about {:.1} \
-             more a block, for about {:.0} tokens more a turn.",
+            "In {} of {} MEM_MAX_MSGS left out messages for which the characters had room: a higher count would show about \
+             {:.1} more in each, for about {:.0} tokens more.",
             grouped(first.blocks),
             many(report.truncation.blocks, "block"),
             of_each(first.messages),
