@@ -5,7 +5,7 @@
 //! accept, is the configuration's to say; how a block is made, the replay's.
 //!
 //! Invariant: `tune` knows no setting by its effect: a new cap can be swept without a
-//! change here.
+//! change here. Texts alone name `MEM_MAX_MSGS` and `MEM_MAX_CHARS`.
 
 mod choose;
 mod env;

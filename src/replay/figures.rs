@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::turn::{ReplayOutcome, framed};
 use crate::llm;
-use clew_context::model::{MessageId, OmitReason, Scene};
+use clew_context::model::{MessageId, OmitReason, Scene, TextCap};
 
 /// The reasons that are caps.
 pub(super) const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
@@ -39,6 +39,8 @@ pub struct Figures {
     pub dropped: ByCap,
     /// Triggers whose block lost messages to each cap.
     pub truncated: ByCap,
+    /// Triggers whose block lost messages to `MEM_MAX_MSGS`, and nothing to its characters.
+    pub msgs_first: u64,
     /// Triggers for which a message was shortened.
     pub shortened: u64,
     /// Triggers for which something could not be fetched.
@@ -108,6 +110,8 @@ impl Tally {
         let block = &outcome.block;
         let fetches = outcome.fetches as u64;
         let dropped = CAPS.map(|cap| block.dropped_for(cap) as u64);
+        let [msgs, chars, _] = dropped;
+        let is_full = chars > 0 || block.items().any(|item| item.cut == Some(TextCap::Block));
         let labels = belonging.map(|ids| {
             let shown = block.items().map(|item| item.message.id);
             let found = shown.filter(|id| ids.binary_search(id).is_ok());
@@ -127,6 +131,7 @@ impl Tally {
                 most_fetches: fetches,
                 dropped: ByCap::of(dropped),
                 truncated: ByCap::of(dropped.map(|dropped| u64::from(dropped > 0))),
+                msgs_first: u64::from(msgs > 0 && !is_full),
                 shortened: u64::from(block.items().any(|item| item.cut.is_some())),
                 fallbacks: u64::from(!outcome.fallbacks.is_empty()),
                 labels,
@@ -190,6 +195,7 @@ impl Figures {
         self.most_fetches = self.most_fetches.max(other.most_fetches);
         self.dropped = self.dropped.plus(other.dropped);
         self.truncated = self.truncated.plus(other.truncated);
+        self.msgs_first += other.msgs_first;
         self.shortened += other.shortened;
         self.fallbacks += other.fallbacks;
         self.labels = match (self.labels, other.labels) {

@@ -16,7 +16,7 @@ const VALUE: &str = "a value of --sweep is not accepted (where values have comma
 /// The age of reply chains is named because it would follow `MEM_MAX_AGE_MIN` otherwise;
 /// `LONE_CONTEXT` because without it nothing makes a difference to plain mentions.
 const DEFAULT: [(&str, &[&str]); 6] = [
-    ("MEM_MAX_MSGS", &["10", "20", "40", "80"]),
+    ("MEM_MAX_MSGS", &["10", "20", "40", "80", "200"]),
     ("MEM_MAX_CHARS", &["2000", "4000", "8000", "16000"]),
     ("MEM_MAX_AGE_MIN", &["60", "240", "1440"]),
     ("MEM_CHAIN_MAX_AGE_MIN", &["1440", "10080"]),

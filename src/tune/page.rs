@@ -25,6 +25,7 @@ pub fn page(tuned: &Tuned) -> Page {
 
 fn suggestion(tuned: &Tuned) -> Section {
     let mut parts = vec![Part::Text(reason(tuned))];
+    parts.extend(totals::msgs_first(tuned).map(Part::Text));
     let rows = totals::rows(tuned);
     if !rows.is_empty() {
         let caption = "All questions together, and one of them";

@@ -173,6 +173,7 @@ pub(super) fn listed(tuned: &Tuned) -> Vec<usize> {
 
 fn suggestion(tuned: &Tuned) -> String {
     let mut text = paragraph(&reason(tuned));
+    text.extend(totals::msgs_first(tuned).map(|told| paragraph(&told)));
     text.push_str(&compared(tuned));
     let suggestions = env::suggestions(tuned);
     if !suggestions.is_empty() {

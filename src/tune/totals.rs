@@ -78,6 +78,33 @@ pub(super) fn rows(tuned: &Tuned) -> Vec<[String; 5]> {
     .collect()
 }
 
+/// In how many blocks the count was full before the characters, as set now, and what the highest
+/// value tried would show and cost; none if it was in none.
+pub(super) fn msgs_first(tuned: &Tuned) -> Option<String> {
+    let (grid, now) = (&tuned.grid, tuned.now());
+    let mut text = format!(
+        "As set now, in {} of {} blocks MEM_MAX_MSGS left out messages while the characters had room",
+        now.msgs_first, now.triggers
+    );
+    let mut axes = grid.axes.iter();
+    let axis = axes.position(|axis| axis.variable.name == "MEM_MAX_MSGS");
+    let most = axis.and_then(|axis| {
+        let value = |point: usize| grid.values(point)[axis];
+        let along = grid.along(axis, grid.now).into_iter();
+        let most = along.max_by_key(|point| value(*point).parse::<u64>().ok())?;
+        (most != grid.now).then(|| (value(most), &tuned.swept.figures[most].all))
+    });
+    if let Some((value, most)) = most {
+        let more = |most: u64, now_all: u64| share(most.saturating_sub(now_all), now.triggers);
+        text.push_str(&format!(
+            "; {value} would show {:.1} more messages a question, for {:.0} more tokens",
+            more(most.messages, now.messages),
+            more(most.tokens.total, now.tokens.total),
+        ));
+    }
+    (now.msgs_first > 0).then(|| text + ".")
+}
+
 /// What the costs are, or how to see them.
 pub(super) const fn about_cost(tuned: &Tuned) -> &'static str {
     if tuned.price.is_some() {

@@ -34,7 +34,7 @@ fn the_text_fits_a_terminal_and_says_what_its_columns_mean() {
         assert!(line.chars().count() < 80, "{line}");
     }
     for part in [
-        "17 questions to Clew (900); 576 settings tried on each.\n",
+        "17 questions to Clew (900); 720 settings tried on each.\n",
         "\nThreads ",
         "\nReply chains ",
         "\nMEM_MAX_MSGS\n",
@@ -81,6 +81,32 @@ fn the_json_holds_every_combination() {
     );
 }
 
+/// In the thread 40 short messages leave the characters room.
+#[test]
+fn a_count_that_is_full_before_the_characters_is_told_with_what_more_shows_and_costs() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = harbour(folder.path());
+    let flags = "--sweep MEM_MAX_MSGS=10,40,200 --sweep MEM_MAX_CHARS=1000,20000";
+    let check = |environment: &[(&str, &str)], flags: &str| {
+        let settings = super::settings(&files, flags);
+        let now = super::config(environment);
+        let tuned = clew::tune::tune(settings, &now, &|_, _, _| ()).unwrap();
+        let told = text(&tuned).replace('\n', " ");
+        let (_, told) = told.split_once("As set now, ")?;
+        Some(told.split(". ").next().unwrap().to_owned())
+    };
+    let roomy = ("MEM_MAX_CHARS", "20000");
+    let bound = "in 9 of 17 blocks MEM_MAX_MSGS left out messages while the characters had room";
+    let more = "; 200 would show 29.6 more messages a question, for 1128 more tokens";
+    assert_eq!(check(&[roomy], flags), Some(format!("{bound}{more}")));
+    let narrow = ("MEM_MAX_CHARS", "1000");
+    assert_eq!(check(&[narrow], flags), None);
+    // What no value beside was tried for is not compared.
+    let other = "--sweep MEM_MAX_CHARS=1000,20000";
+    assert_eq!(check(&[roomy], other).as_deref(), Some(bound));
+    assert_eq!(check(&[roomy, ("MEM_MAX_MSGS", "200")], flags), None);
+}
+
 /// Names are text on the page, not markup.
 #[test]
 fn the_page_has_a_plot_for_each_scene_and_the_lines_to_use() {
@@ -122,7 +148,7 @@ fn the_page_has_a_plot_for_each_scene_and_the_lines_to_use() {
 fn without_a_bot_replies_stand_for_questions() {
     let files = fixtures(&["archive/forum_post.json"]);
     let told = |files: &[PathBuf], flags| text(&tuned(files, flags).unwrap()).replace('\n', " ");
-    let expected = "2 messages by people, each taken for a question to a bot to come; 576 settings";
+    let expected = "2 messages by people, each taken for a question to a bot to come; 720 settings";
     let found = told(&files, "");
     assert!(found.starts_with(expected), "{found}");
     let chain = fixtures(&["replay/chain.json"]);
