@@ -30,6 +30,9 @@ const BACKUP: &str = ".env.bak";
 /// The most models that are listed.
 const MAX_OFFERED: usize = 50;
 
+/// As many short messages as fit `MEM_MAX_CHARS`, about.
+const SHORT_MESSAGES: usize = 200;
+
 /// What is set; what is missing is asked for on a terminal.
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -51,6 +54,9 @@ pub(super) struct InitArgs {
     /// What the model sees with a plain mention outside threads: `off`, `recent` or `conversation`
     #[arg(long, value_name = "WHICH")]
     lone_context: Option<String>,
+    /// The most messages of a thread that the model sees; 200 suits short ones
+    #[arg(long, value_name = "COUNT")]
+    max_msgs: Option<String>,
     /// Replace `.env`; the old one is kept as `.env.bak`
     #[arg(long)]
     force: bool,
@@ -122,6 +128,7 @@ impl Setup {
         self.model().await?;
         self.store().await?;
         self.lone_context()?;
+        self.max_msgs()?;
         write(&self.chosen).map_err(Error::Write)?;
         let program = Config::program_of_process();
         let mut out = io::stdout();
@@ -280,6 +287,18 @@ impl Setup {
                  last messages too) or conversation (those it belongs with; Enter for off): ",
             )
         })?;
+        Ok(())
+    }
+
+    /// Takes how many messages are shown at most.
+    fn max_msgs(&mut self) -> Result<(), Error> {
+        let usual = self.config()?.limits.max_msgs;
+        let question = format!(
+            "Most messages of a thread that the model sees (short ones reach {usual} before \
+             MEM_MAX_CHARS: {SHORT_MESSAGES} shows more, for more tokens; Enter for {usual}): "
+        );
+        let given = self.given(self.args.max_msgs.as_ref());
+        self.take("MEM_MAX_MSGS", given.as_deref(), || ask::line(&question))?;
         Ok(())
     }
 

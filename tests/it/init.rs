@@ -113,6 +113,9 @@ async fn flags_are_tried_and_written_for_the_owner_alone() {
     assert_eq!(model.base_url.to_string(), p.model.url());
     assert_eq!(model.api_key.unwrap().expose(), "k-secret");
     assert_eq!(config.memory.store.to_string(), "sqlite:kept.db");
+    // Unasked the default stays, and is not in the file.
+    assert_eq!(config.limits.max_msgs, 40);
+    assert!(!fs::read_to_string(p.dotenv()).unwrap().contains("MEM_MAX"));
     // It is never replaced unasked, and then kept.
     let before = fs::read(p.dotenv()).unwrap();
     let output = p.init(&flags, &format!("{token}\n")).await;
@@ -168,6 +171,7 @@ async fn what_does_not_work_is_not_written() {
     for (flag, value, setting) in [
         ("--store", "redis:x", "CONTEXT_STORE"),
         ("--lone-context", "perhaps", "LONE_CONTEXT"),
+        ("--max-msgs", "0", "MEM_MAX_MSGS"),
         ("--model-url", "hush", "LLM_BASE_URL"),
     ] {
         let odd = ["--token-file", "-", flag, value];
@@ -227,6 +231,11 @@ async fn a_person_is_asked_again_and_secrets_are_not_shown() {
             ("Store", ""),
             ("With a plain mention", "perhaps"),
             ("With a plain mention", "recent"),
+            (
+                "short ones reach 40 before MEM_MAX_CHARS: 200 shows more",
+                "many",
+            ),
+            ("Most messages of a thread", "200"),
         ];
         typed(command.spawn().unwrap(), &dialogue)
     };
@@ -245,6 +254,7 @@ async fn a_person_is_asked_again_and_secrets_are_not_shown() {
         "FAIL  store",
         "ok    store",
         "LONE_CONTEXT is \"perhaps\"",
+        "MEM_MAX_MSGS is \"many\"",
         "Invite the bot",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
@@ -257,6 +267,7 @@ async fn a_person_is_asked_again_and_secrets_are_not_shown() {
     }
     let config = written(&p.dotenv());
     assert_eq!(config.limits.lone_context, LoneContext::Recent);
+    assert_eq!(config.limits.max_msgs, 200);
     assert_eq!(config.memory.store.to_string(), "sqlite:var/clew.db");
     let model = config.llm.unwrap();
     assert_eq!(
