@@ -2,7 +2,7 @@
 //!
 //! [`route`] decides whether a message is for us, [`target`] which message is
 //! answered, [`chain`], [`links`], [`conversation`] and [`select`] which messages belong to it,
-//! [`recall`] which earlier exchanges match it. [`prepare`]
+//! [`recall`] which earlier exchanges match it, [`docs`] which passages of documents. [`prepare`]
 //! makes the prompt of what was collected: [`render`] and [`block`] turn messages
 //! into text within the caps, [`assemble`] puts it together. [`status`] describes
 //! our other turns, [`recheck`] judges what was collected once more, [`images`] puts
@@ -21,6 +21,7 @@ pub mod chain;
 mod charset;
 pub mod cluster;
 pub mod conversation;
+pub mod docs;
 pub mod echo;
 pub mod eligible;
 pub mod frame;

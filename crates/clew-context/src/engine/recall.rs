@@ -133,28 +133,49 @@ impl RecallIndex {
         shown: &BTreeSet<TurnId>,
         most: usize,
     ) -> Vec<TurnId> {
-        let terms = stem::terms_of(question, QUESTION);
-        if terms.is_empty() || most == 0 {
+        if most == 0 {
             return Vec::new();
         }
-        let (scores, full) = self.scores(&terms);
-        let exchanges = self.segments.iter().flat_map(Segment::exchanges);
-        let matches = scores.into_iter().zip(exchanges).enumerate();
-        let matches = matches.map(|(at, (score, one))| (score, at, one));
-        let is_match = |(score, _, one): &(f32, usize, &Exchange)| {
-            *score > 0.0 && *score >= LEAST * full && one.at > since
-        };
-        let mut matches: Vec<(f32, usize, &Exchange)> = matches.filter(is_match).collect();
-        matches.sort_unstable_by(|(one, at, _), (other, of, _)| {
-            other.total_cmp(one).then_with(|| of.cmp(at))
-        });
+        let matches = self.matches(&[(question, 1.0)]);
         let exchanges = self.segments.iter().flat_map(Segment::exchanges);
         let shown = exchanges.filter(|one| shown.contains(&one.turn));
         let mut said: BTreeSet<u64> = shown.map(|one| one.words).collect();
         let fresh = matches
             .into_iter()
-            .filter(|(.., one)| said.insert(one.words));
-        fresh.take(most).map(|(.., one)| one.turn).collect()
+            .filter(|one| one.at > since && said.insert(one.words));
+        fresh.take(most).map(|one| one.turn).collect()
+    }
+
+    /// All exchanges that match texts, best first. What one scores for each text, as a part
+    /// of what a text with all its words would, counts by the text's weight.
+    pub fn ranked(&self, texts: &[(&str, f32)]) -> Vec<TurnId> {
+        let matches = self.matches(texts);
+        matches.into_iter().map(|one| one.turn).collect()
+    }
+
+    fn matches(&self, texts: &[(&str, f32)]) -> Vec<&Exchange> {
+        let mut sums = vec![0.0; self.len()];
+        for (text, weight) in texts {
+            let terms = stem::terms_of(text, QUESTION);
+            if terms.is_empty() {
+                continue;
+            }
+            let (scores, full) = self.scores(&terms);
+            if full > 0.0 {
+                let parts = scores.into_iter().map(|score| weight * score / full);
+                sums.iter_mut()
+                    .zip(parts)
+                    .for_each(|(sum, part)| *sum += part);
+            }
+        }
+        let exchanges = self.segments.iter().flat_map(Segment::exchanges);
+        let matches = sums.into_iter().zip(exchanges).enumerate();
+        let matches = matches.filter(|(_, (score, _))| *score >= LEAST);
+        let mut matches: Vec<(usize, (f32, &Exchange))> = matches.collect();
+        matches.sort_unstable_by(|(at, (one, _)), (of, (other, _))| {
+            other.total_cmp(one).then_with(|| of.cmp(at))
+        });
+        matches.into_iter().map(|(_, (_, one))| one).collect()
     }
 
     /// The score of each exchange in order of time, and that of a text of average length

@@ -1,0 +1,234 @@
+//! Where documents are cut, and what of them goes into a prompt.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn doc(name: &str, text: &str) -> AgentDoc {
+    AgentDoc {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+/// Titles and texts of the passages.
+fn cut(text: &str) -> Vec<(String, String)> {
+    let docs = [doc("a.md", text)];
+    let all = passages(&docs);
+    let all = all.iter();
+    all.map(|one| (one.title(&docs), one.text(&docs).to_owned()))
+        .collect()
+}
+
+fn titles(text: &str) -> Vec<String> {
+    cut(text).into_iter().map(|(title, _)| title).collect()
+}
+
+/// So many words of one letter.
+fn words(letter: &str, count: usize) -> String {
+    vec![letter; count].join(" ")
+}
+
+const MANUAL: &str = "Read it all.
+
+# Pumps
+
+Pumps move water.
+
+## Leaks
+
+A leaking pump wants a new gasket.
+
+## Noise
+
+A noisy pump wants oil.
+
+# Boilers
+
+Boilers heat water.";
+
+#[test]
+fn headings_cut_and_stand_above_what_follows() {
+    let expected = [
+        "a.md",
+        "a.md > Pumps",
+        "a.md > Pumps > Leaks",
+        "a.md > Pumps > Noise",
+        "a.md > Boilers",
+    ];
+    assert_eq!(titles(MANUAL), expected);
+    assert_eq!(cut(MANUAL)[2].1, "A leaking pump wants a new gasket.");
+    // A heading without a text of its own is no passage.
+    assert_eq!(titles("# A\n## B ##\ntext\n# C"), ["a.md > A > B"]);
+    assert_eq!(titles("#no heading\n####### none either"), ["a.md"]);
+}
+
+#[test]
+fn a_long_section_is_cut_at_blank_lines() {
+    let (first, second) = (words("a", 400), words("b", 400));
+    let text = format!("# A\n\n{first}\n\nshort\n\n{second}\n");
+    let expected = [format!("{first}\n\nshort"), second];
+    let passages = cut(&text);
+    assert_eq!(
+        passages.iter().map(|(_, text)| text).collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
+    assert!(passages.iter().all(|(title, _)| title == "a.md > A"));
+}
+
+#[test]
+fn a_block_of_code_stays_whole_unless_it_is_too_long() {
+    let code = |lines: usize| format!("```sh\n{}```", "# a line\n\n".repeat(lines));
+    let text = format!("{}\n{}\nafter", words("a", 300), code(80));
+    let passages = cut(&text);
+    assert_eq!(passages.len(), 2, "{passages:?}");
+    assert!(passages[1].1.starts_with(&code(80)), "{passages:?}");
+    assert!(
+        passages.iter().all(|(title, _)| title == "a.md"),
+        "`#` is no heading in it"
+    );
+    let long = cut(&code(300));
+    assert!(long.len() > 2, "{long:?}");
+    let lines = long.iter().flat_map(|(_, text)| text.lines());
+    assert!(
+        lines
+            .clone()
+            .all(|line| ["```sh", "# a line", "", "```"].contains(&line))
+    );
+    assert_eq!(lines.filter(|line| !line.is_empty()).count(), 302);
+    // One that nothing ends goes to the end.
+    assert_eq!(titles("~~~\n# A\n```\n# B"), ["a.md"]);
+}
+
+#[test]
+fn documents_within_the_budget_go_in_whole() {
+    let all = vec![doc("a.md", MANUAL), doc("b.md", "text")];
+    let chars = MANUAL.chars().count() + 4;
+    let docs = Docs::new(all.clone(), chars);
+    assert!(!docs.are_cut());
+    let given = docs.for_prompt("pumps", "", 3);
+    assert_eq!((given.docs.as_ref(), given.passages), (&*all, Vec::new()));
+    assert!(Docs::new(all, chars - 1).are_cut());
+}
+
+#[test]
+fn of_longer_ones_titles_and_what_matches_go_in() {
+    let docs = Docs::new(vec![doc("a.md", MANUAL), doc("b.md", "Cats purr.")], 120);
+    let given = docs.for_prompt("My pump leaks!", "", 0);
+    let names: Vec<&str> = given.docs.iter().map(|doc| doc.name.as_str()).collect();
+    assert_eq!(names, ["Documents", "a.md > Pumps", "a.md > Pumps > Leaks"]);
+    assert_eq!(
+        given.docs[0].text,
+        "- a.md: Pumps, Leaks, Noise, Boilers\n- b.md"
+    );
+    assert_eq!(given.passages, names[1..]);
+    // Less room, less of it: what matches best stays.
+    let given = docs.for_prompt("My pump leaks!", "", 1);
+    assert_eq!(given.passages, ["a.md > Pumps > Leaks"]);
+    // Without anything that matches the titles are all there is.
+    assert_eq!(docs.for_prompt("Hello?", "", 0).docs.len(), 1);
+    assert_eq!(docs.for_prompt("", "", 40).docs.len(), 1);
+}
+
+#[test]
+fn messages_around_the_question_count_less_than_it() {
+    let docs = Docs::new(vec![doc("a.md", MANUAL)], 60);
+    let first = |question, around| {
+        docs.best(question, around)
+            .first()
+            .map(|one| one.title.clone())
+    };
+    let title = |heading: &str| Some(format!("a.md > {heading}"));
+    assert_eq!(
+        first("and then?", "my pump is noisy"),
+        title("Pumps > Noise")
+    );
+    assert_eq!(
+        first("what of leaks?", "my pump is noisy"),
+        title("Pumps > Leaks")
+    );
+}
+
+#[test]
+fn passages_below_one_heading_stand_together() {
+    let many = ["one pump", "two cats", "three pump", "four pump"];
+    let filled = many.map(|text| format!("{text} {}", words("x", 500)));
+    let docs = Docs::new(vec![doc("a.md", &filled.join("\n\n"))], 3_200);
+    let given = docs.for_prompt("pump", "", 0);
+    assert_eq!(given.passages, ["a.md"]);
+    let text = &given.docs[1].text;
+    assert!(text.starts_with("one pump"), "{text}");
+    assert!(text.contains("x\n\n[...]\n\nthree pump"), "{text}");
+    assert!(text.contains("x\n\nfour pump"), "{text}");
+    assert!(!text.contains("cats"), "{text}");
+}
+
+#[test]
+fn a_section_is_found_by_name_and_heading() {
+    let docs = Docs::new(vec![doc("A.md", MANUAL)], 100);
+    let found = |name: &str, heading: Option<&str>| {
+        let section = docs.section(name, heading);
+        section.map(|one| (one.title, one.text))
+    };
+    let whole = Some(("A.md".to_owned(), MANUAL));
+    assert_eq!(found("a.md", None), whole);
+    assert_eq!(found(" A ", Some("")), whole);
+    let leaks = Some((
+        "A.md > Pumps > Leaks".to_owned(),
+        "A leaking pump wants a new gasket.",
+    ));
+    for heading in ["Leaks", "## leaks", "Pumps > Leaks", "leak"] {
+        assert_eq!(found("a.md", Some(heading)), leaks, "{heading}");
+    }
+    assert_eq!(found("A.md > Pumps > Leaks", None), leaks);
+    let (title, text) = found("a", Some("pumps")).unwrap();
+    assert_eq!(title, "A.md > Pumps");
+    assert!(
+        text.starts_with("Pumps move") && text.ends_with("wants oil."),
+        "{text}"
+    );
+    assert_eq!(found("b.md", None), None);
+    assert_eq!(found("a.md", Some("Pipes")), None);
+}
+
+#[test]
+fn the_list_of_titles_is_bounded() {
+    let name = |at: usize| format!("a-document-with-a-name-{at}.md");
+    let all = (0..256).map(|at| doc(&name(at), "# One\ntext\n# Two\ntext"));
+    let docs = Docs::new(all.collect(), 100);
+    let list = &docs.for_prompt("", "", 0).docs[0].text;
+    assert!(list.chars().count() <= TITLES_CHARS + 20, "{list}");
+    assert!(list.contains("name-0.md"), "{list}");
+    assert!(list.ends_with(" more"), "{list}");
+}
+
+proptest! {
+    /// No text is lost but headings and blank lines, and no passage is too long.
+    #[test]
+    fn passages_hold_all_that_is_said(lines in prop::collection::vec("(# |## |```|~~~|)[ab]{0,9}( x{0,1500})?", 0..30)) {
+        let text = lines.join("\n");
+        let passages = cut(&text);
+        for (_, text) in &passages {
+            prop_assert!(text.chars().count() <= 1_200 && !text.trim().is_empty());
+        }
+        let count = |text: &str| text.matches('x').count();
+        let in_headings = lines.iter().filter(|line| line.starts_with('#'));
+        let most = count(&text);
+        let least = most - in_headings.map(|line| count(line)).sum::<usize>();
+        let found: usize = passages.iter().map(|(_, text)| count(text)).sum();
+        prop_assert!((least..=most).contains(&found));
+    }
+
+    /// Whatever is asked, the budget holds.
+    #[test]
+    fn the_budget_is_never_exceeded(budget in 0..3_000_usize, halvings in 0..4_u32, question in "[a-e ]{0,12}") {
+        let text = ["a b", "# c\na d\n\ne e", "## d\nb", "# e\na a a b"].join("\n\n").repeat(80);
+        let docs = Docs::new(vec![doc("a.md", &text)], budget);
+        prop_assume!(docs.are_cut());
+        let given = docs.for_prompt(&question, "b", halvings);
+        let passages = given.docs.iter().skip(1);
+        let chars: usize = passages.map(|doc| doc.name.chars().count() + doc.text.chars().count()).sum();
+        // What stands for left out text is beyond it, and shorter than the title that it saves.
+        prop_assert!(chars <= (budget >> halvings) + BETWEEN.len());
+    }
+}
