@@ -14,9 +14,11 @@
 //! - `tools`: a list of names of tools; without the field all
 //! - `channels`: a list of ids; threads count as their parent. Without the
 //!   field, or with `"*"`: everywhere. An empty list: only when called by name
+//! - `docs_chars`: what of its docs goes into a prompt, in Unicode scalars; 8,000
 //!
-//! `docs/*.md` all go into each prompt, sorted by name. Limits: 64 agents, 64 KiB
-//! for `agent.json` and for the prompt file, 256 KiB of docs per agent. A folder
+//! `docs/*.md` go into each prompt, sorted by name; if they are longer than
+//! `docs_chars`, the passages that match do. Limits: 64 agents, 64 KiB for
+//! `agent.json` and for the prompt file, 256 KiB of docs per agent. A folder
 //! `default` replaces the built-in agent.
 
 mod fields;
@@ -34,6 +36,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::model::{Agent, AgentChannels};
+use clew_context::engine::docs::Docs;
 use clew_context::model::ChannelId;
 use clew_context::outside::blocking;
 use clew_store::model::AgentName;
@@ -233,7 +236,7 @@ fn builtin(prompt: String) -> Agent {
     Agent {
         name: AgentName::default_agent(),
         system: prompt,
-        docs: Vec::new(),
+        docs: Docs::default(),
         model: None,
         rolling_window: None,
         scope: None,

@@ -13,6 +13,7 @@ mod forget;
 mod get_message;
 mod kept;
 mod list_thread;
+mod read_doc;
 mod read_output;
 mod reading;
 mod remember;
@@ -29,7 +30,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::model::{Agent, ToolDefinition};
+use crate::model::{Agent, ToolDefinition, ToolName};
 use crate::telemetry::event::ToolOutcome;
 
 pub use asker::{Asker, MAX_FETCHES};
@@ -57,7 +58,7 @@ macro_rules! run {
 use run;
 
 /// Every tool, in the order in which models are told of them.
-const TOOLS: [Tool; 7] = [
+const TOOLS: [Tool; 8] = [
     get_message::GET_MESSAGE,
     list_thread::LIST_THREAD,
     search_messages::SEARCH_MESSAGES,
@@ -65,6 +66,7 @@ const TOOLS: [Tool; 7] = [
     forget::FORGET,
     search_outputs::SEARCH_OUTPUTS,
     read_output::READ_OUTPUT,
+    read_doc::READ_DOC,
 ];
 
 /// The arguments of a call: a JSON object.
@@ -99,12 +101,14 @@ impl Arguments {
     }
 }
 
-/// The tools that an agent is offered.
+/// The tools that an agent is offered. It reads its documents only if prompts do not have
+/// all of them.
 pub fn offered(agent: &Agent) -> Vec<ToolDefinition> {
     let definitions = TOOLS.iter().map(|tool| tool.definition);
     let is_named = |tool: &ToolDefinition| {
         let names = agent.tools.as_ref();
-        names.is_none_or(|names| names.contains(&tool.name))
+        let has_use = tool.name != ToolName::ReadDoc || agent.docs.are_cut();
+        has_use && names.is_none_or(|names| names.contains(&tool.name))
     };
     definitions.filter(is_named).collect()
 }

@@ -9,13 +9,14 @@ use serde_json::{Map, Value};
 
 use crate::model::cut;
 use crate::model::{Agent, AgentChannels, ToolName};
+use clew_context::engine::docs::Docs;
 use clew_context::model::ChannelId;
 use clew_store::model::{AgentName, ScopeKind};
 
 use super::problem::{AgentProblem, SHOWN_CHARS};
 
 /// All fields, for [`suggestion`].
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 8] = [
     "system_prompt",
     "system_prompt_file",
     "model",
@@ -23,11 +24,17 @@ const FIELDS: [&str; 7] = [
     "scope",
     "channels",
     "tools",
+    "docs_chars",
 ];
 /// The longest rolling window, in seconds: a year, to catch milliseconds.
 const LONGEST_WINDOW_S: u64 = 366 * 24 * 60 * 60;
 /// The longest name of a model, in bytes.
 const LONGEST_MODEL: usize = 256;
+/// The most that an agent's docs may take together, in bytes: they are held in memory.
+pub(super) const LARGEST_DOCS: u64 = 256 * 1024;
+/// How much of its docs a prompt gets if it does not say, in Unicode scalars: some 2,000
+/// tokens.
+const DOCS_CHARS: usize = 8_000;
 /// The most channels that an agent may name: as many as a server can have.
 const MOST_CHANNELS: usize = 500;
 /// Stands for every channel in `channels`.
@@ -71,7 +78,7 @@ pub(super) fn parse(
     let agent = Agent {
         name: name.clone(),
         system: String::new(),
-        docs: Vec::new(),
+        docs: Docs::new(Vec::new(), reader.docs_chars().unwrap_or(DOCS_CHARS)),
         model: reader.model(),
         rolling_window: reader.rolling_window(),
         scope: reader.scope(),
@@ -186,6 +193,14 @@ impl Reader<'_> {
             "thread" => Some(ScopeKind::Thread),
             "user" => Some(ScopeKind::User),
             _ => None,
+        })
+    }
+
+    fn docs_chars(&mut self) -> Option<usize> {
+        let accepted = format!("a whole number from 0 to {LARGEST_DOCS}");
+        self.read("docs_chars", &accepted, |value| {
+            let chars = value.as_u64().filter(|chars| *chars <= LARGEST_DOCS)?;
+            usize::try_from(chars).ok()
         })
     }
 
@@ -320,7 +335,7 @@ mod tests {
             Agent {
                 name: AgentName::default_agent(),
                 system: String::new(),
-                docs: Vec::new(),
+                docs: Docs::new(Vec::new(), 8_000),
                 model: None,
                 rolling_window: None,
                 scope: None,
@@ -331,7 +346,7 @@ mod tests {
         let (prompt, agent) = accepts(
             r#"{"system_prompt_file": "texts/prompt.md", "model": "big", "rolling_window_s": 60,
                 "scope": "thread", "channels": ["7", 1234567890123456789],
-                "tools": ["forget", "remember"]}"#,
+                "tools": ["forget", "remember"], "docs_chars": 20000}"#,
         );
         let ids = [7, 1_234_567_890_123_456_789].map(ChannelId::new);
         assert_eq!(prompt, PromptField::File("texts/prompt.md".into()));
@@ -343,6 +358,7 @@ mod tests {
                 scope: Some(ScopeKind::Thread),
                 channels: AgentChannels::Only(ids.into()),
                 tools: Some([ToolName::Remember, ToolName::Forget].into()),
+                docs: Docs::new(Vec::new(), 20_000),
                 ..plain
             }
         );
@@ -392,6 +408,14 @@ mod tests {
         refuses(
             r#"{"system_prompt": "x", "channels": "general"}"#,
             &["field \"channels\" is \"general\"; accepted"],
+        );
+        refuses(
+            r#"{"system_prompt": "x", "docs_chars": -1}"#,
+            &["field \"docs_chars\" is -1; accepted: a whole number from 0 to 262144"],
+        );
+        refuses(
+            r#"{"system_prompt": "x", "docs_chars": 262145}"#,
+            &["field \"docs_chars\" is 262145; accepted"],
         );
         refuses(
             r#"{"system_prompt": "x", "tools": "all"}"#,

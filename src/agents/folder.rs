@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::model::Agent;
+use clew_context::engine::docs::Docs;
 use clew_context::model::AgentDoc;
 use clew_store::model::AgentName;
 
-use super::fields::{PromptField, parse};
+use super::fields::{LARGEST_DOCS, PromptField, parse};
 use super::problem::AgentProblem;
 
 /// The file that makes a folder an agent.
@@ -25,8 +26,6 @@ const DOC_EXTENSION: &str = "md";
 const SNAPSHOTS: &str = "sessions";
 /// The largest `agent.json` or prompt file, in bytes.
 const LARGEST_FILE: u64 = 64 * 1024;
-/// The most that an agent's docs may take together, in bytes: each prompt has them.
-const LARGEST_DOCS: u64 = 256 * 1024;
 /// The most docs of an agent.
 const MOST_DOCS: usize = 256;
 /// The most entries that are looked at; a folder with more is surely the wrong one.
@@ -36,7 +35,7 @@ pub(super) const MOST_ENTRIES: usize = 4_096;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Seen {
     files: BTreeMap<PathBuf, Stamp>,
-    docs: Docs,
+    docs: DocFiles,
     /// There is no agent here: the folder only holds snapshots.
     pub(super) is_kept_for_snapshots: bool,
 }
@@ -71,7 +70,7 @@ impl Stamp {
 
 /// The contents of `docs`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-enum Docs {
+enum DocFiles {
     /// There is no such folder.
     #[default]
     None,
@@ -87,7 +86,7 @@ pub(super) fn look(folder: &Path, prompt_file: Option<&Path>) -> Seen {
     let docs = list_docs(&folder.join(DOCS));
     let mut paths = vec![folder.join(AGENT_FILE)];
     paths.extend(prompt_file.map(|file| folder.join(file)));
-    if let Docs::Files(files) = &docs {
+    if let DocFiles::Files(files) = &docs {
         paths.extend_from_slice(files);
     }
     let stamps = paths.into_iter().map(|path| {
@@ -99,18 +98,18 @@ pub(super) fn look(folder: &Path, prompt_file: Option<&Path>) -> Seen {
         files.get(&folder.join(AGENT_FILE)) == Some(&Stamp::Not(ErrorKind::NotFound));
     Seen {
         is_kept_for_snapshots: has_no_agent_file
-            && docs == Docs::None
+            && docs == DocFiles::None
             && folder.join(SNAPSHOTS).is_dir(),
         files,
         docs,
     }
 }
 
-fn list_docs(folder: &Path) -> Docs {
+fn list_docs(folder: &Path) -> DocFiles {
     let entries = match list(folder) {
         Ok(entries) => entries,
-        Err(ListError::None) => return Docs::None,
-        Err(problem) => return Docs::Bad(problem.what("a folder of .md files")),
+        Err(ListError::None) => return DocFiles::None,
+        Err(problem) => return DocFiles::Bad(problem.what("a folder of .md files")),
     };
     let is_doc = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
@@ -118,12 +117,12 @@ fn list_docs(folder: &Path) -> Docs {
     };
     let files: Vec<PathBuf> = entries.into_iter().filter(is_doc).collect();
     if files.len() > MOST_DOCS {
-        return Docs::Bad(format!(
+        return DocFiles::Bad(format!(
             "has {} docs; accepted: at most {MOST_DOCS}",
             files.len()
         ));
     }
-    Docs::Files(files)
+    DocFiles::Files(files)
 }
 
 /// Why a folder could not be listed.
@@ -207,7 +206,7 @@ pub(super) fn read(folder: &Path, name: &AgentName) -> Reading {
         };
         Ok(Agent {
             system,
-            docs,
+            docs: Docs::new(docs, agent.docs.budget()),
             ..agent
         })
     });
@@ -251,12 +250,12 @@ fn prompt_text(folder: &Path, file: &Path) -> Result<String, AgentProblem> {
     }
 }
 
-fn read_docs(folder: &Path, docs: &Docs) -> Result<Vec<AgentDoc>, AgentProblem> {
+fn read_docs(folder: &Path, docs: &DocFiles) -> Result<Vec<AgentDoc>, AgentProblem> {
     let folder = folder.join(DOCS);
     let files = match docs {
-        Docs::None => return Ok(Vec::new()),
-        Docs::Bad(what) => return Err(AgentProblem::of(&folder, what.clone())),
-        Docs::Files(files) => files,
+        DocFiles::None => return Ok(Vec::new()),
+        DocFiles::Bad(what) => return Err(AgentProblem::of(&folder, what.clone())),
+        DocFiles::Files(files) => files,
     };
     let mut left = LARGEST_DOCS;
     let mut docs = Vec::new();

@@ -8,7 +8,9 @@ use super::call::{Call, run};
 use super::definition::Button;
 use super::done::{Done, Stop};
 use super::{CommandServices, readable, words};
-use crate::model::{CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage};
+use crate::model::{
+    CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage, shortened,
+};
 use clew_context::model::{
     BlockPlace, ChannelId, GuildId, MessageId, OmitReason, Readers, Scene, Stage, Tie,
 };
@@ -31,6 +33,8 @@ pub(super) const BUTTON: Button = Button {
 const LINKS_CHARS: usize = 2_500;
 const READ_CHARS: usize = 800;
 const LEFT_OUT_CHARS: usize = 1_000;
+/// The most characters for the titles of passages.
+const DOCUMENTS_CHARS: usize = 500;
 /// The most links to what was left out.
 const LEFT_OUT_LINKS: usize = 10;
 /// Of an answer that has no receipt, or whose receipt is not for the caller: it reads the
@@ -145,6 +149,7 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
         ("Calls to Discord", calls(receipt, hidden)),
         ("Tools", tools(receipt)),
         ("Remembered", remembered(prompt)),
+        ("Documents", documents(prompt)),
         ("Model", model(receipt)),
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
@@ -374,6 +379,16 @@ fn remembered(prompt: &PromptReceipt) -> String {
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
     let lines = counted.map(|(count, what, of)| words::count(count, what) + of);
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The passages of the agent's docs; those beyond the room are counted.
+fn documents(prompt: &PromptReceipt) -> String {
+    let titles = prompt.passages.iter();
+    let mut lines: Vec<String> = titles.map(|title| shortened(title, 100)).collect();
+    let rest = lines.len() - fitting(DOCUMENTS_CHARS, &lines);
+    lines.truncate(lines.len() - rest);
+    lines.extend((rest > 0).then(|| format!("and {rest} more")));
+    lines.join("\n")
 }
 
 fn model(receipt: &Receipt) -> String {

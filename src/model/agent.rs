@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::ToolName;
-use clew_context::model::{AgentDoc, ChannelId};
+use clew_context::engine::docs::Docs;
+use clew_context::model::ChannelId;
 use clew_store::model::{AgentName, ScopeKind};
 
 /// A persona: what the model is told, and where it answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Agent {
     /// Its name, which is also that of its folder.
     pub name: AgentName,
     /// The system prompt that the operator wrote for it, trimmed.
     pub system: String,
-    /// Further documents that it knows, sorted by name; part of every prompt.
-    pub docs: Vec<AgentDoc>,
+    /// Further documents that it knows, sorted by name; each prompt has them, or what of them
+    /// matches.
+    pub docs: Docs,
     /// The model to use instead of `LLM_MODEL`.
     pub model: Option<String>,
     /// How far back it remembers, instead of `CONTEXT_ROLLING_WINDOW_S`.

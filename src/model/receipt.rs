@@ -110,6 +110,10 @@ pub struct PromptReceipt {
     pub recalled: usize,
     /// Stored messages left out because the block shows them.
     pub dedup: usize,
+    /// The titles of passages of the agent's docs, if it has not all of them: document and
+    /// headings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passages: Vec<String>,
     /// Unicode scalars of the whole prompt.
     pub chars: usize,
 }

@@ -19,14 +19,16 @@ words! {
         SearchOutputs = "search_outputs",
         /// Reads it.
         ReadOutput = "read_output",
+        /// Reads a document of the agent's.
+        ReadDoc = "read_doc",
     }
 }
 
 impl ToolName {
-    /// Whether it reads messages, and nothing that is kept.
-    pub const fn reads_messages(self) -> bool {
+    /// Whether it only reads, and nothing that is kept.
+    pub const fn only_reads(self) -> bool {
         match self {
-            Self::GetMessage | Self::ListThread | Self::SearchMessages => true,
+            Self::GetMessage | Self::ListThread | Self::SearchMessages | Self::ReadDoc => true,
             Self::Remember | Self::Forget | Self::SearchOutputs | Self::ReadOutput => false,
         }
     }

@@ -11,6 +11,7 @@ use crate::memory::{ContextPointer, ExtractionInput, Memory, Place};
 use crate::telemetry::Ids;
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
+use clew_context::engine::docs::Docs;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::links::{Link, LinkPlace};
 use clew_context::engine::render::Directory;
@@ -29,6 +30,8 @@ pub struct Asker<'a> {
     pub ids: Ids,
     /// The conversation, and who asks.
     pub place: &'a Place,
+    /// The documents of the agent that answers.
+    pub docs: &'a Docs,
     /// The agent run that the turn does, if it does one.
     pub task: Option<u64>,
     /// Whether they ask through an app: nothing that is kept is theirs, and nothing is kept

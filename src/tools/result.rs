@@ -50,6 +50,9 @@ pub enum ToolError {
     /// There is no such output of this conversation, or no longer.
     #[error("There is no such output any more.")]
     NoOutput,
+    /// The agent has no such document, or the document no such heading.
+    #[error("There is no such document or heading.")]
+    NoDoc,
     /// It was called with the same arguments before.
     #[error("You called this tool with the same arguments before; its result is above.")]
     Repeated,
@@ -82,7 +85,7 @@ impl ToolError {
     const fn outcome(&self) -> ToolOutcome {
         match self {
             Self::Unknown => ToolOutcome::Unknown,
-            Self::Arguments | Self::Argument(_) => ToolOutcome::Invalid,
+            Self::Arguments | Self::Argument(_) | Self::NoDoc => ToolOutcome::Invalid,
             Self::NotForEverybody | Self::SourceRemoved | Self::NoOutput => ToolOutcome::Refused,
             Self::Repeated => ToolOutcome::Repeated,
             Self::TooMany | Self::TooMuch => ToolOutcome::TooMany,

@@ -215,7 +215,7 @@ impl Asking<'_> {
             turn.tell(|| TurnNews::Asks(SentMessage::all(&messages)));
             let collected = &material.collected;
             turn.report
-                .asks_model(client.model(), server, prepared, collected, images);
+                .asks_model(client.model(), server, prompt, collected, images);
             let request = TurnRequest {
                 messages: &messages,
                 tools: self.tools.offered(),

@@ -8,6 +8,7 @@ mod names;
 pub(super) mod prompt;
 mod recheck;
 mod remember;
+mod words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

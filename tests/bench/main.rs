@@ -16,6 +16,7 @@
 
 mod bot;
 mod chats;
+mod docs;
 mod events;
 mod export;
 mod hot;
@@ -46,7 +47,7 @@ static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();
 
 /// The figures, by the word that chooses each. `windowed` comes first: it measures the growth of this
 /// process, which must not have freed memory to reuse.
-const FIGURES: [(&str, fn()); 11] = [
+const FIGURES: [(&str, fn()); 12] = [
     ("windowed", windowed::print),
     ("latency", latency::print),
     ("load", load::print),
@@ -54,6 +55,7 @@ const FIGURES: [(&str, fn()); 11] = [
     ("export", export::print),
     ("quality", quality::print),
     ("recall", recall::print),
+    ("docs", docs::print),
     ("report", report::print),
     ("playground", playground::print),
     ("store", store::print),

@@ -132,6 +132,7 @@ async fn a_folder_is_an_agent() {
     let agent = start.agent("support").unwrap();
     let docs: Vec<(&str, &str)> = agent
         .docs
+        .all()
         .iter()
         .map(|doc| (doc.name.as_str(), doc.text.as_str()))
         .collect();
@@ -214,10 +215,10 @@ async fn changes_are_seen_while_the_bot_runs() {
 
     start.write("a/docs/x.md", "a doc");
     start.refresh().await;
-    assert_eq!(start.agent("a").unwrap().docs[0].text, "a doc");
+    assert_eq!(start.agent("a").unwrap().docs.all()[0].text, "a doc");
     fs::remove_file(start.folder.path().join("a/docs/x.md")).unwrap();
     start.refresh().await;
-    assert!(start.agent("a").unwrap().docs.is_empty());
+    assert!(start.agent("a").unwrap().docs.all().is_empty());
 
     start.write("b/agent.json", r#"{"system_prompt_file": "p"}"#);
     start.write("b/p", "from a file");
@@ -308,11 +309,11 @@ async fn exceeding_a_limit_is_an_error_that_names_it() {
     start.write("a/docs/1.md", &kib(200));
     start.write("a/docs/2.md", &kib(56));
     start.refresh().await;
-    assert_eq!(start.agent("a").unwrap().docs.len(), 2);
+    assert_eq!(start.agent("a").unwrap().docs.all().len(), 2);
     start.write("a/docs/3.md", "x");
     start.refresh().await;
     start.check_problem(&["a/docs: docs hold more than 262144 bytes"]);
-    assert_eq!(start.agent("a").unwrap().docs.len(), 2);
+    assert_eq!(start.agent("a").unwrap().docs.all().len(), 2);
     fs::remove_dir_all(start.folder.path().join("a/docs")).unwrap();
 
     for n in 0..64 {

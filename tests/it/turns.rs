@@ -6,6 +6,7 @@ mod answers;
 mod called;
 mod collected;
 mod conversation;
+mod docs;
 mod echo;
 mod edits;
 mod images;

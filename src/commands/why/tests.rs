@@ -79,6 +79,7 @@ fn receipt(shown: Vec<ShownMessage>) -> Receipt {
             shown,
             left_out: every.map(left_out).to_vec(),
             omitted: vec![OMITTED; 100],
+            passages: vec!["d".repeat(300); 40],
             ..PromptReceipt::default()
         },
         model: Some(ModelReceipt {
@@ -164,6 +165,20 @@ fn images_are_counted_and_older_receipts_have_none() {
     json["model"].as_object_mut().unwrap().remove("images");
     let older: Receipt = serde_json::from_value(json).unwrap();
     assert!(!model(&older).contains("image"));
+}
+
+#[test]
+fn passages_of_documents_are_named_and_older_receipts_have_none() {
+    let mut receipt = receipt(Vec::new());
+    let told = documents(&receipt.prompt);
+    assert_eq!(told.lines().count(), 5, "{told}");
+    assert!(told.ends_with("…\nand 36 more"), "{told}");
+    receipt.prompt.passages = vec!["a.md".to_owned(), "b.md > C".to_owned()];
+    assert_eq!(documents(&receipt.prompt), "a.md\nb.md > C");
+    let mut json = serde_json::to_value(&receipt).unwrap();
+    json["prompt"].as_object_mut().unwrap().remove("passages");
+    let older: Receipt = serde_json::from_value(json).unwrap();
+    assert_eq!(documents(&older.prompt), "");
 }
 
 #[test]

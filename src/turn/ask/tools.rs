@@ -298,6 +298,7 @@ impl<'a> ToolLoop<'a> {
         let asker = Asker {
             ids: turn.ids,
             place: &background.place,
+            docs: &background.agent.docs,
             task: turn.job.run.as_ref().map(|slot| slot.run().id.get()),
             owns_nothing: is_proxied,
             trigger: turn.trigger().id,
@@ -360,11 +361,11 @@ fn unless_too_much(known: &BTreeSet<ContentSource>, result: ToolResult) -> ToolR
     }
 }
 
-/// The tools for who asks: through an app only those that read messages.
+/// The tools for who asks: through an app only those that read, and nothing that is kept.
 fn offered(turn: &Turn<'_>, agent: &Agent) -> Vec<ToolDefinition> {
     let mut offered = tools::offered(agent);
     if turn.proxy().is_some() {
-        offered.retain(|tool| tool.name.reads_messages());
+        offered.retain(|tool| tool.name.only_reads());
     }
     offered
 }

@@ -1,12 +1,17 @@
 //! The prompt, shortened until it fits the model.
 
+use std::borrow::Cow;
+
 use super::TurnMaterial;
 use super::names::TurnNames;
+use super::words;
 use crate::llm;
+use crate::model::Agent;
 use crate::turn::Turn;
 use crate::turn::background::Background;
 use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
 use clew_context::engine::turn::Collected;
+use clew_context::model::AgentDoc;
 
 /// How often a turn's context may be halved: an eighth is left then.
 const MAX_HALVINGS: u32 = 3;
@@ -15,6 +20,8 @@ const MAX_HALVINGS: u32 = 3;
 #[derive(Clone)]
 pub(in crate::turn) struct FittedPrompt {
     pub(in crate::turn) prepared: Prepared,
+    /// The titles of the passages of the agent's docs in it.
+    pub(in crate::turn) passages: Vec<String>,
     halvings: u32,
 }
 
@@ -97,22 +104,22 @@ fn halved(
 ) -> FittedPrompt {
     let services = turn.services;
     let secret = &services.settings.secret;
-    let prepared = match background {
+    let (prepared, passages) = match background {
         None => {
             let input = PromptInput {
                 directory,
                 halvings,
                 ..PromptInput::new("", secret, "")
             };
-            prepare(collected, &input)
+            (prepare(collected, &input), Vec::new())
         }
         Some(background) => {
             let (agent, scope) = (&background.agent, background.place.scope.to_string());
             let (recalled, history) = background.newest(halvings);
-            let memory = &services.memory;
+            let (memory, docs) = (&services.memory, docs(turn, collected, agent, halvings));
             let input = PromptInput {
                 directory,
-                docs: &agent.docs,
+                docs: &docs,
                 status: &background.status,
                 profiles: &background.shown_facts.profiles,
                 history: &memory.messages(history),
@@ -121,8 +128,30 @@ fn halved(
                 halvings,
                 ..PromptInput::new(&agent.system, secret, &scope)
             };
-            prepare(collected, &input)
+            // The first is the list of titles.
+            let passages = docs.iter().skip(1).filter(|_| agent.docs.are_cut());
+            let titles = passages.map(|doc| doc.name.clone()).collect();
+            (prepare(collected, &input), titles)
         }
     };
-    FittedPrompt { prepared, halvings }
+    FittedPrompt {
+        prepared,
+        passages,
+        halvings,
+    }
+}
+
+/// The agent's docs, or what of them matches the question and the messages around it.
+fn docs<'a>(
+    turn: &Turn<'_>,
+    collected: &Collected,
+    agent: &'a Agent,
+    halvings: u32,
+) -> Cow<'a, [AgentDoc]> {
+    let (mut question, mut around) = (String::new(), String::new());
+    if agent.docs.are_cut() {
+        question = words::question(turn);
+        around = words::around(collected);
+    }
+    agent.docs.for_prompt(&question, &around, halvings)
 }

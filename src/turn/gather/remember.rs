@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::names::{TurnNames, access_to};
 use super::recheck::Judged;
+use super::words;
 use crate::engine::sources::{Inherited, elsewhere, place_of, retain_readable};
 use crate::memory::{Memory, PromptFacts, Words};
 use crate::model::{Agent, ToolName};
@@ -20,10 +21,6 @@ use clew_store::model::StoredMessage;
 
 /// How many results of earlier turns that match the question a prompt names, a line each.
 const MAX_OFFERS: usize = 8;
-
-/// How much of a question and of the newest messages around it is used to
-/// match facts, in bytes. Matching looks at a few hundred words at most.
-const MATCHED_BYTES: usize = 8_000;
 
 impl Background {
     /// Leaves out what was said before and may not be shown any more, whole turns. Returns
@@ -100,7 +97,7 @@ pub(super) async fn remembered(
     if run.is_some() || turn.proxy().is_some() {
         return Some(Background::new(agent, place));
     }
-    let question = question(turn);
+    let question = words::question(turn);
     let noted = memory.noted().stored_revision();
     let said = async {
         let turn_id = request.turn();
@@ -140,33 +137,14 @@ fn leave_out_unreadable(rows: &mut Vec<StoredMessage>, turn: &Turn<'_>) {
     );
 }
 
-/// The words by which earlier exchanges are recalled: the asker's own, or without any those
-/// of the message that is replied to.
-fn question(turn: &Turn<'_>) -> String {
-    let (services, trigger) = (turn.services, turn.trigger());
-    let words = services.own_words(turn.ids.guild, trigger);
-    if !words.trim().is_empty() {
-        return words;
-    }
-    let referenced = trigger.referenced_message();
-    let referenced = referenced.filter(|one| !services.memory.opted_out(one.author.id));
-    referenced.map_or(words, |message| message.content.to_string())
-}
-
 /// Adds the facts that match what was asked and collected.
 async fn add_profiles(turn: &Turn<'_>, background: &mut Background, collected: &Collected) {
     let Some(facts) = background.facts else {
         return;
     };
     let mut words = turn.trigger().content.to_string();
-    for message in collected.gathered.messages().into_iter().rev() {
-        if words.len() >= MATCHED_BYTES {
-            break;
-        }
-        words.push('\n');
-        words.push_str(&message.content);
-    }
-    words.truncate(words.floor_char_boundary(MATCHED_BYTES));
+    words.push_str(&words::around(collected));
+    words.truncate(words.floor_char_boundary(words::MATCHED_BYTES));
     let memory = &turn.services.memory;
     let place = &background.place;
     background.shown_facts = memory.profiles(&turn.ids, place, facts, &words).await;

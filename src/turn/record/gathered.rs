@@ -14,7 +14,7 @@ use crate::telemetry::event::{
 };
 use crate::turn::Turn;
 use crate::turn::gather::TurnMaterial;
-use clew_context::engine::prepare::Prepared;
+use crate::turn::gather::prompt::FittedPrompt;
 use clew_context::engine::select::Gathered;
 use clew_context::engine::turn::Collected;
 use clew_context::engine::window::View;
@@ -22,6 +22,8 @@ use clew_context::model::{Block, Message, MessageId, OmitReason, Scene, Stage};
 
 /// The most messages left out that a receipt names.
 const MAX_OMITTED: usize = 100;
+/// The most passages of docs that it names.
+const MAX_PASSAGES: usize = 40;
 
 /// The receipt before the model is asked.
 pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
@@ -44,7 +46,7 @@ pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
         missing: material.fallbacks.clone(),
         tools: Vec::new(),
         read: Vec::new(),
-        prompt: prompt(&material.prompt.prepared, collected),
+        prompt: prompt(&material.prompt, collected),
         model: model.map(|model| ModelReceipt {
             name: model.model().to_owned(),
             ..ModelReceipt::default()
@@ -54,7 +56,8 @@ pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
 }
 
 /// What a prompt was made of.
-pub(super) fn prompt(prepared: &Prepared, collected: &Collected) -> PromptReceipt {
+pub(super) fn prompt(prompt: &FittedPrompt, collected: &Collected) -> PromptReceipt {
+    let prepared = &prompt.prepared;
     let block = PromptReceipt::of_block(&prepared.block);
     let is_shown = |id| block.shown.iter().any(|message| message.id == id);
     let quoted = prepared.adopted.as_ref().map(ShownMessage::from);
@@ -69,6 +72,7 @@ pub(super) fn prompt(prepared: &Prepared, collected: &Collected) -> PromptReceip
         dedup: prepared.prompt.dedup,
         chars: prepared.prompt.chars,
         omitted: omitted(&prepared.block, collected),
+        passages: prompt.passages.iter().take(MAX_PASSAGES).cloned().collect(),
         ..block
     }
 }

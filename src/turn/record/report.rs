@@ -19,7 +19,7 @@ use crate::turn::Turn;
 use crate::turn::ask::AnswerTimes;
 use crate::turn::deliver::PostedAnswer;
 use crate::turn::gather::TurnMaterial;
-use clew_context::engine::prepare::Prepared;
+use crate::turn::gather::prompt::FittedPrompt;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{Fallback, Scene};
 use clew_store::model::Scope;
@@ -83,7 +83,7 @@ impl<'a> TurnReport<'a> {
         &self,
         model: &str,
         server: usize,
-        asked: &Prepared,
+        asked: &FittedPrompt,
         collected: &Collected,
         images: ImagesSent,
     ) {

@@ -134,7 +134,7 @@ async fn an_answer_that_the_model_did_not_end_says_so() {
 
 impl Place {
     /// What `/context why` says of an answer, once it is recorded.
-    async fn why(&self, answer: Id) -> String {
+    pub(super) async fn why(&self, answer: Id) -> String {
         let discord = &self.stage.discord;
         let answer = json!({"answer": answer.to_string()});
         for _ in 0..1_000 {

@@ -7,6 +7,7 @@
 mod split;
 
 use std::borrow::Cow;
+use std::iter;
 
 use super::recall::{RecallEntry, RecallIndex};
 use crate::model::{AgentDoc, TurnId, UnixMillis};
@@ -15,16 +16,30 @@ use self::split::{Passage, passages};
 
 /// What the messages around a question count, beside the question's 1.
 const AROUND: f32 = 0.25;
+/// How often a passage's title counts.
+const TITLE: usize = 3;
+/// How much longer passages are held back: BM25's b. They are alike in length, unless little
+/// stands below a heading.
+const LENGTH: f32 = 0.75;
+/// A passage that scores less than this part of one with all words of the question is none.
+const LEAST: f32 = 0.05;
+/// Words with which people ask, and which few documents use: their rarity says nothing.
+const ASKING: &str = " able also any anybody anything but can't come don't each else ever every \
+    find get give goes got happens help here i'd i'll i'm i've into isn't keep know let like look \
+    made make makes many mean might much must need never nothing now off one only other out \
+    possible put same see some somebody something somehow start still take than them then these \
+    thing things those tried try up us use used using very want wants way while without won't \
+    work works ";
 /// The longest list of titles, in Unicode scalars.
 const TITLES_CHARS: usize = 2_000;
+/// Of that, the most for one of many documents.
+const TITLE_CHARS: usize = 40;
 /// What stands around a title and a text in a prompt: `# ` and line breaks.
 const FRAME_CHARS: usize = 6;
 /// Between a document and its headings.
 pub(super) const BELOW: &str = " > ";
 /// The head of the list of titles.
 const LIST: &str = "Documents";
-/// What stands for the text between two passages below the same heading.
-const BETWEEN: &str = "\n\n[...]\n\n";
 /// Between the times at which two passages count as said: a day.
 const APART_MS: i64 = 86_400_000;
 
@@ -43,24 +58,6 @@ struct CutDocs {
     /// By the passages' places.
     index: RecallIndex,
     titles: AgentDoc,
-}
-
-/// What goes into a prompt.
-#[derive(Debug)]
-pub struct PromptDocs<'a> {
-    /// Whole documents; or a list of titles, then passages in their order.
-    pub docs: Cow<'a, [AgentDoc]>,
-    /// The titles of the passages: document and headings.
-    pub passages: Vec<String>,
-}
-
-/// A document, or what stands below one of its headings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DocSection<'a> {
-    /// Document and headings.
-    pub title: String,
-    /// Its text.
-    pub text: &'a str,
 }
 
 /// Equal texts within an equal budget are cut alike.
@@ -95,93 +92,71 @@ impl Docs {
         self.cut.is_some()
     }
 
-    /// What a prompt gets for a question and the words around it; the budget of passages is
-    /// halved so often.
-    pub fn for_prompt(&self, question: &str, around: &str, halvings: u32) -> PromptDocs<'_> {
+    /// What a prompt gets for a question and the words around it: whole documents; or the
+    /// list of titles, then passages in their order, within the budget halved so often.
+    pub fn for_prompt(&self, question: &str, around: &str, halvings: u32) -> Cow<'_, [AgentDoc]> {
         let Some(cut) = &self.cut else {
-            return PromptDocs {
-                docs: Cow::Borrowed(&self.all),
-                passages: Vec::new(),
-            };
+            return Cow::Borrowed(&self.all);
         };
         let mut room = self.budget.checked_shr(halvings).unwrap_or_default();
-        let ranked = cut.ranked(question, around);
-        let fits = |at: &usize| {
-            let passage = &cut.passages[*at];
-            let title = passage.title(&self.all).chars().count();
-            let left = room.checked_sub(title + passage.chars + FRAME_CHARS);
+        let mut chosen = self.best(question, around);
+        chosen.retain(|(_, doc)| {
+            let chars = doc.name.chars().count() + doc.text.chars().count() + FRAME_CHARS;
+            let left = room.checked_sub(chars);
             room = left.unwrap_or(room);
             left.is_some()
-        };
-        let mut chosen: Vec<usize> = ranked.filter(fits).collect();
-        chosen.sort_unstable();
-        let mut docs = vec![cut.titles.clone()];
-        let mut before = None;
-        for at in chosen {
-            let passage = &cut.passages[at];
-            let (name, text) = (passage.title(&self.all), passage.text(&self.all));
-            match docs.last_mut() {
-                Some(last) if before.is_some() && last.name == name => {
-                    let is_next = before == at.checked_sub(1);
-                    last.text.push_str(if is_next { "\n\n" } else { BETWEEN });
-                    last.text.push_str(text);
-                }
-                _ => docs.push(AgentDoc {
-                    name,
-                    text: text.to_owned(),
-                }),
-            }
-            before = Some(at);
-        }
-        PromptDocs {
-            passages: docs.iter().skip(1).map(|doc| doc.name.clone()).collect(),
-            docs: Cow::Owned(docs),
-        }
+        });
+        chosen.sort_by_key(|(place, _)| *place);
+        let passages = chosen.into_iter().map(|(_, doc)| doc);
+        Cow::Owned([cut.titles.clone()].into_iter().chain(passages).collect())
     }
 
-    /// The titles of the best passages for a question, best first, with their texts.
-    pub fn best(&self, question: &str, around: &str) -> Vec<DocSection<'_>> {
-        let ranked = self.cut.iter().flat_map(|cut| {
-            let places = cut.ranked(question, around);
-            places.map(|at| &cut.passages[at])
+    /// The passages that match a question and the words around it, best first, with their
+    /// places; each is named after its document and headings.
+    pub fn best(&self, question: &str, around: &str) -> Vec<(usize, AgentDoc)> {
+        let question = asked_for(question);
+        let texts = [(question.as_str(), 1.0), (around, AROUND)];
+        let matches = self.cut.iter().flat_map(|cut| {
+            let matches = cut.index.ranked(&texts, LENGTH, LEAST).into_iter();
+            let places = matches.filter_map(|one| usize::try_from(one.0).ok());
+            places.map(|place| (place, cut.passages[place].titled(&self.all)))
         });
-        let sections = ranked.map(|passage| DocSection {
-            title: passage.title(&self.all),
-            text: passage.text(&self.all),
-        });
-        sections.collect()
+        matches.collect()
     }
 
     /// A document by its name, case and `.md` aside, or what stands below one of its
     /// headings. The name may be a title, as prompts show it.
-    pub fn section(&self, name: &str, heading: Option<&str>) -> Option<DocSection<'_>> {
+    pub fn section(&self, name: &str, heading: Option<&str>) -> Option<AgentDoc> {
         let (name, below) = name.split_once(BELOW).unwrap_or((name, ""));
         let wanted = heading.unwrap_or(below).trim_matches([' ', '#']);
+        let wanted = wanted.to_lowercase();
+        let bare = |name: &str| {
+            name.trim()
+                .to_lowercase()
+                .trim_end_matches(".md")
+                .to_owned()
+        };
         let mut docs = self.all.iter();
-        let place = docs.position(|doc| bare_name(&doc.name) == bare_name(name))?;
+        let place = docs.position(|doc| bare(&doc.name) == bare(name))?;
         let doc = &self.all[place];
         if wanted.is_empty() {
-            return Some(DocSection {
-                title: doc.name.clone(),
-                text: &doc.text,
-            });
+            return Some(doc.clone());
         }
         let of_doc = self.cut.iter().flat_map(|cut| &cut.passages);
         let of_doc = of_doc.filter(|passage| passage.doc == place);
-        let wanted = wanted.to_lowercase();
-        let is_named = |path: &str| path == wanted || path.ends_with(&format!("{BELOW}{wanted}"));
-        let find = |is_it: &dyn Fn(&str) -> bool| {
-            let mut paths = of_doc.clone().flat_map(|passage| paths(&passage.headings));
-            paths.find(|path| is_it(&path.to_lowercase()))
-        };
-        let path = find(&is_named).or_else(|| find(&|path| path.contains(&wanted)))?;
+        let all = of_doc.clone().flat_map(|passage| paths(&passage.headings));
+        let named = all.filter(|path| path.to_lowercase().contains(&wanted));
+        // The shortest has the fewest other words.
+        let path = named.min_by_key(|path| path.len())?;
         let is_within = |passage: &&Passage| paths(&passage.headings).any(|one| one == path);
         let mut within = of_doc.skip_while(|passage| !is_within(passage));
         let first = within.next()?;
         let last = within.take_while(is_within).last().unwrap_or(first);
-        Some(DocSection {
-            title: format!("{}{BELOW}{path}", doc.name),
-            text: doc.text[first.range.start..last.range.end].trim(),
+        Some(AgentDoc {
+            name: format!("{}{BELOW}{path}", doc.name),
+            text: doc.text[first.range.start..last.range.end]
+                .trim()
+                .to_owned(),
         })
     }
 }
@@ -189,15 +164,13 @@ impl Docs {
 impl CutDocs {
     fn new(docs: &[AgentDoc]) -> Self {
         let passages = passages(docs);
-        let titles: Vec<String> = passages.iter().map(|one| one.title(docs)).collect();
-        let entries = (0..).zip(&passages).zip(&titles);
-        let entries = entries.map(|((place, passage), title)| RecallEntry {
+        let titled: Vec<AgentDoc> = passages.iter().map(|one| one.titled(docs)).collect();
+        let entries = (0..).zip(&titled).map(|(place, doc)| RecallEntry {
             turn: TurnId(place),
             // Too far apart to give each other a part of their scores.
             at: UnixMillis(place.cast_signed().saturating_mul(APART_MS)),
-            texts: [title.as_str()]
-                .into_iter()
-                .chain(passage.text(docs).lines())
+            texts: iter::repeat_n(doc.name.as_str(), TITLE)
+                .chain(doc.text.lines())
                 .collect(),
         });
         let entries: Vec<RecallEntry<'_>> = entries.collect();
@@ -213,49 +186,35 @@ impl CutDocs {
             titles,
         }
     }
-
-    /// The places of the passages that match, best first.
-    fn ranked(&self, question: &str, around: &str) -> impl Iterator<Item = usize> {
-        let ranked = self.index.ranked(&[(question, 1.0), (around, AROUND)]);
-        let places = ranked.into_iter();
-        places.filter_map(|place| usize::try_from(place.0).ok())
-    }
 }
 
-/// The titles of the documents, each with some of its headings.
+/// The words of a question that say what it is about.
+fn asked_for(question: &str) -> String {
+    let words = question.split_whitespace().filter(|word| {
+        let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        !ASKING.contains(&format!(" {} ", word.to_lowercase().replace('’', "'")))
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The names of the documents, each with as many of its headings as there is room for.
 fn list(docs: &[AgentDoc], passages: &[Passage]) -> String {
-    let mut room = TITLES_CHARS;
-    let fits = |doc: &&AgentDoc| {
-        let left = room.checked_sub(doc.name.chars().count() + FRAME_CHARS);
-        room = left.unwrap_or(room);
-        left.is_some()
-    };
-    let shown = docs.iter().take_while(fits).count();
-    let share = room.checked_div(shown).unwrap_or_default();
-    let mut lines = Vec::new();
-    for (place, doc) in docs[..shown].iter().enumerate() {
+    let share = (TITLES_CHARS / docs.len().max(1)).max(TITLE_CHARS);
+    let line = |(place, doc): (usize, &AgentDoc)| {
         let of_doc = passages.iter().filter(|passage| passage.doc == place);
-        let mut headings: Vec<&str> = Vec::new();
-        let mut room = share;
-        for passage in of_doc {
-            // The highest is often the document's title.
-            let mut parts = passage.headings.split(BELOW);
-            let highest = parts.next().unwrap_or_default();
-            let heading = parts.next().unwrap_or(highest);
-            if heading.is_empty() || headings.contains(&heading) {
-                continue;
-            }
-            let Some(left) = room.checked_sub(heading.chars().count() + 2) else {
-                break;
-            };
-            room = left;
-            headings.push(heading);
-        }
-        let colon = if headings.is_empty() { "" } else { ": " };
-        lines.push(format!("- {}{colon}{}", doc.name, headings.join(", ")));
-    }
-    if shown < docs.len() {
-        lines.push(format!("and {} more", docs.len() - shown));
+        // The highest heading is often the document's title.
+        let headings =
+            of_doc.filter_map(|passage| passage.headings.splitn(3, BELOW).take(2).last());
+        let mut headings: Vec<&str> = headings.filter(|one| !one.is_empty()).collect();
+        headings.dedup();
+        let line = format!("- {}: {}", doc.name, headings.join(", "));
+        let line = line.trim_end_matches(": ");
+        line.chars().take(share - 1).collect::<String>()
+    };
+    let mut lines: Vec<String> = docs.iter().enumerate().map(line).collect();
+    lines.truncate(TITLES_CHARS / share);
+    if lines.len() < docs.len() {
+        lines.push(format!("and {} more", docs.len() - lines.len()));
     }
     lines.join("\n")
 }
@@ -264,11 +223,6 @@ fn list(docs: &[AgentDoc], passages: &[Passage]) -> String {
 fn paths(headings: &str) -> impl Iterator<Item = &str> {
     let ends = headings.match_indices(BELOW).map(|(end, _)| end);
     ends.chain([headings.len()]).map(|end| &headings[..end])
-}
-
-fn bare_name(name: &str) -> String {
-    let name = name.trim().to_lowercase();
-    name.strip_suffix(".md").unwrap_or(&name).to_owned()
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ impl RecallIndex {
         if most == 0 {
             return Vec::new();
         }
-        let matches = self.matches(&[(question, 1.0)]);
+        let matches = self.matches(&[(question, 1.0)], LENGTH, LEAST);
         let exchanges = self.segments.iter().flat_map(Segment::exchanges);
         let shown = exchanges.filter(|one| shown.contains(&one.turn));
         let mut said: BTreeSet<u64> = shown.map(|one| one.words).collect();
@@ -146,41 +146,36 @@ impl RecallIndex {
         fresh.take(most).map(|one| one.turn).collect()
     }
 
-    /// All exchanges that match texts, best first. What one scores for each text, as a part
-    /// of what a text with all its words would, counts by the text's weight.
-    pub fn ranked(&self, texts: &[(&str, f32)]) -> Vec<TurnId> {
-        let matches = self.matches(texts);
+    /// All that match texts, best first. What one scores for each text, as a part of what a
+    /// text with all its words would, counts by the text's weight; no sum below `least` does.
+    /// `length` is how much long ones are held back.
+    pub(super) fn ranked(&self, texts: &[(&str, f32)], length: f32, least: f32) -> Vec<TurnId> {
+        let matches = self.matches(texts, length, least);
         matches.into_iter().map(|one| one.turn).collect()
     }
 
-    fn matches(&self, texts: &[(&str, f32)]) -> Vec<&Exchange> {
+    fn matches(&self, texts: &[(&str, f32)], length: f32, least: f32) -> Vec<&Exchange> {
         let mut sums = vec![0.0; self.len()];
         for (text, weight) in texts {
-            let terms = stem::terms_of(text, QUESTION);
-            if terms.is_empty() {
-                continue;
-            }
-            let (scores, full) = self.scores(&terms);
-            if full > 0.0 {
-                let parts = scores.into_iter().map(|score| weight * score / full);
-                sums.iter_mut()
-                    .zip(parts)
-                    .for_each(|(sum, part)| *sum += part);
+            let (scores, full) = self.scores(&stem::terms_of(text, QUESTION), length);
+            for (sum, score) in sums.iter_mut().zip(scores) {
+                *sum += weight * score / full.max(f32::MIN_POSITIVE);
             }
         }
         let exchanges = self.segments.iter().flat_map(Segment::exchanges);
         let matches = sums.into_iter().zip(exchanges).enumerate();
-        let matches = matches.filter(|(_, (score, _))| *score >= LEAST);
-        let mut matches: Vec<(usize, (f32, &Exchange))> = matches.collect();
-        matches.sort_unstable_by(|(at, (one, _)), (of, (other, _))| {
+        let matches = matches.map(|(at, (score, one))| (score, at, one));
+        let matches = matches.filter(|(score, ..)| *score >= least);
+        let mut matches: Vec<(f32, usize, &Exchange)> = matches.collect();
+        matches.sort_unstable_by(|(one, at, _), (other, of, _)| {
             other.total_cmp(one).then_with(|| of.cmp(at))
         });
-        matches.into_iter().map(|(_, (_, one))| one).collect()
+        matches.into_iter().map(|(.., one)| one).collect()
     }
 
     /// The score of each exchange in order of time, and that of a text of average length
     /// with each of the question's words once.
-    fn scores(&self, terms: &[u32]) -> (Vec<f32>, f32) {
+    fn scores(&self, terms: &[u32], held_back: f32) -> (Vec<f32>, f32) {
         let count = self.len();
         let words: usize = self.segments.iter().map(Segment::words).sum();
         let average = (float(words) / float(count)).max(1.0);
@@ -205,7 +200,7 @@ impl RecallIndex {
                     let at = usize::from(posting.exchange);
                     let length = f32::from(segment.exchanges()[at].length) / average;
                     let times = f32::from(posting.times);
-                    let held_back = SATURATION * (1.0 - LENGTH + LENGTH * length);
+                    let held_back = SATURATION * (1.0 - held_back + held_back * length);
                     scores[first + at] += weight * times * (SATURATION + 1.0) / (times + held_back);
                 }
                 first += segment.len();

@@ -22,22 +22,21 @@ pub(super) struct Passage {
     pub(super) headings: String,
     /// Its bytes in the document.
     pub(super) range: Range<usize>,
-    /// Its length in Unicode scalars.
-    pub(super) chars: usize,
 }
 
 impl Passage {
-    /// Document and headings.
-    pub(super) fn title(&self, docs: &[AgentDoc]) -> String {
-        let name = &docs[self.doc].name;
-        match self.headings.as_str() {
-            "" => name.clone(),
-            headings => format!("{name}{BELOW}{headings}"),
+    /// Its text, named after document and headings.
+    pub(super) fn titled(&self, docs: &[AgentDoc]) -> AgentDoc {
+        let AgentDoc { name, text } = &docs[self.doc];
+        let mut name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !self.headings.is_empty() {
+            name.push_str(BELOW);
+            name.push_str(&self.headings);
         }
-    }
-
-    pub(super) fn text<'a>(&self, docs: &'a [AgentDoc]) -> &'a str {
-        bare(&docs[self.doc].text[self.range.clone()])
+        AgentDoc {
+            name,
+            text: bare(&text[self.range.clone()]).to_owned(),
+        }
     }
 }
 
@@ -120,7 +119,7 @@ impl Splitter<'_> {
             self.passage = block.start..block.start;
         }
         let both = self.passage.start..block.end;
-        if chars(&self.text[both.clone()]) <= LONGEST {
+        if bare(&self.text[both.clone()]).chars().count() <= LONGEST {
             self.passage = both;
             return;
         }
@@ -147,8 +146,7 @@ impl Splitter<'_> {
 
     fn push(&mut self) {
         let range = std::mem::take(&mut self.passage);
-        let chars = chars(&self.text[range.clone()]);
-        if chars == 0 {
+        if bare(&self.text[range.clone()]).is_empty() {
             return;
         }
         let headings = self.headings.iter().map(|(_, title)| *title);
@@ -158,7 +156,6 @@ impl Splitter<'_> {
             doc: self.doc,
             headings: headings.chars().take(HEADINGS_CHARS).collect(),
             range,
-            chars,
         });
     }
 }
@@ -166,10 +163,6 @@ impl Splitter<'_> {
 /// Without blank lines around it.
 fn bare(text: &str) -> &str {
     text.trim_end().trim_start_matches(['\r', '\n'])
-}
-
-fn chars(text: &str) -> usize {
-    bare(text).chars().count()
 }
 
 /// A heading's level and words.

@@ -1,0 +1,47 @@
+//! `read_doc`: the agent's own documents, page by page.
+
+use super::asker::Asker;
+use super::read_output::{PAGE, page, page_of};
+use super::result::{ToolError, ToolOutput};
+use super::{Arguments, Tool, run};
+use crate::model::{ToolDefinition, ToolName, ToolParameter};
+
+pub(super) const READ_DOC: Tool = Tool {
+    definition: ToolDefinition {
+        name: ToolName::ReadDoc,
+        about: "Reads one of your own documents, which your operator wrote. Your instructions \
+                list them and show only the passages that match the question.",
+        parameters: &[
+            ToolParameter {
+                name: DOC,
+                about: "The document's name, as listed.",
+                is_required: true,
+            },
+            ToolParameter {
+                name: HEADING,
+                about: "A heading in it, to read only what stands below; all if left out.",
+                is_required: false,
+            },
+            ToolParameter {
+                name: PAGE,
+                about: "Which page, from 1, which is the default.",
+                is_required: false,
+            },
+        ],
+    },
+    run: run!(read_doc),
+    is_kept: false,
+};
+
+const DOC: &str = "doc";
+const HEADING: &str = "heading";
+
+async fn read_doc(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let (name, heading) = (arguments.required(DOC)?, arguments.text(HEADING));
+    let page = page(arguments)?;
+    let section = asker.docs.section(&name, heading.as_deref());
+    let section = section.ok_or(ToolError::NoDoc)?;
+    let (title, text) = (section.name, page_of(&section.text, page));
+    let text = format!("Your operator's document {title}:\n{text}");
+    Ok(ToolOutput::line(&text))
+}
