@@ -33,8 +33,8 @@ pub(super) const BUTTON: Button = Button {
 const LINKS_CHARS: usize = 2_500;
 const READ_CHARS: usize = 800;
 const LEFT_OUT_CHARS: usize = 1_000;
-/// The most characters for the titles of passages.
-const DOCUMENTS_CHARS: usize = 500;
+/// The most passages of docs that are named.
+const PASSAGES: usize = 6;
 /// The most links to what was left out.
 const LEFT_OUT_LINKS: usize = 10;
 /// Of an answer that has no receipt, or whose receipt is not for the caller: it reads the
@@ -383,10 +383,9 @@ fn remembered(prompt: &PromptReceipt) -> String {
 
 /// The passages of the agent's docs; those beyond the room are counted.
 fn documents(prompt: &PromptReceipt) -> String {
-    let titles = prompt.passages.iter();
-    let mut lines: Vec<String> = titles.map(|title| shortened(title, 100)).collect();
-    let rest = lines.len() - fitting(DOCUMENTS_CHARS, &lines);
-    lines.truncate(lines.len() - rest);
+    let titles = prompt.passages.iter().take(PASSAGES);
+    let mut lines: Vec<String> = titles.map(|title| shortened(title, 80)).collect();
+    let rest = prompt.passages.len() - lines.len();
     lines.extend((rest > 0).then(|| format!("and {rest} more")));
     lines.join("\n")
 }

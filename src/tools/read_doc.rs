@@ -14,13 +14,8 @@ pub(super) const READ_DOC: Tool = Tool {
         parameters: &[
             ToolParameter {
                 name: DOC,
-                about: "The document's name, as listed.",
+                about: "Its name as listed; with ` > ` and a heading, what stands below that.",
                 is_required: true,
-            },
-            ToolParameter {
-                name: HEADING,
-                about: "A heading in it, to read only what stands below; all if left out.",
-                is_required: false,
             },
             ToolParameter {
                 name: PAGE,
@@ -34,13 +29,10 @@ pub(super) const READ_DOC: Tool = Tool {
 };
 
 const DOC: &str = "doc";
-const HEADING: &str = "heading";
 
 async fn read_doc(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
-    let (name, heading) = (arguments.required(DOC)?, arguments.text(HEADING));
-    let page = page(arguments)?;
-    let section = asker.docs.section(&name, heading.as_deref());
-    let section = section.ok_or(ToolError::NoDoc)?;
+    let (title, page) = (arguments.required(DOC)?, page(arguments)?);
+    let section = asker.docs.section(&title).ok_or(ToolError::NoDoc)?;
     let (title, text) = (section.name, page_of(&section.text, page));
     let text = format!("Your operator's document {title}:\n{text}");
     Ok(ToolOutput::line(&text))

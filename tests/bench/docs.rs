@@ -351,11 +351,11 @@ fn print_manual(manual: &Manual) {
         let best = docs.best(question, "");
         let place = best.iter().position(|(_, doc)| answers(&doc.text));
         let is_given = |docs: &Docs| {
-            let given = docs.for_prompt(question, "", 0);
+            let given = docs.for_prompt(0, || ((*question).to_owned(), String::new()));
             given.iter().any(|doc| answers(&doc.text))
         };
         let chars = |doc: &AgentDoc| doc.name.chars().count() + doc.text.chars().count();
-        let given = docs.for_prompt(question, "", 0);
+        let given = docs.for_prompt(0, || ((*question).to_owned(), String::new()));
         sizes.push(given.iter().map(chars).sum::<usize>());
         let counted = [
             true,
@@ -375,7 +375,7 @@ fn print_manual(manual: &Manual) {
     }
     let began = Instant::now();
     for (question, _) in manual.questions {
-        divan::black_box(docs.for_prompt(question, "", 0));
+        divan::black_box(docs.for_prompt(0, || ((*question).to_owned(), String::new())));
     }
     let took = milliseconds(began.elapsed()) / manual.questions.len() as f64;
     let [chosen, others] = found;

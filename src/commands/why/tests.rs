@@ -171,8 +171,8 @@ fn images_are_counted_and_older_receipts_have_none() {
 fn passages_of_documents_are_named_and_older_receipts_have_none() {
     let mut receipt = receipt(Vec::new());
     let told = documents(&receipt.prompt);
-    assert_eq!(told.lines().count(), 5, "{told}");
-    assert!(told.ends_with("…\nand 36 more"), "{told}");
+    assert!(told.chars().count() < 500, "{told}");
+    assert!(told.ends_with("…\nand 34 more"), "{told}");
     receipt.prompt.passages = vec!["a.md".to_owned(), "b.md > C".to_owned()];
     assert_eq!(documents(&receipt.prompt), "a.md\nb.md > C");
     let mut json = serde_json::to_value(&receipt).unwrap();

@@ -1,17 +1,13 @@
 //! The prompt, shortened until it fits the model.
 
-use std::borrow::Cow;
-
 use super::TurnMaterial;
 use super::names::TurnNames;
 use super::words;
 use crate::llm;
-use crate::model::Agent;
 use crate::turn::Turn;
 use crate::turn::background::Background;
 use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
 use clew_context::engine::turn::Collected;
-use clew_context::model::AgentDoc;
 
 /// How often a turn's context may be halved: an eighth is left then.
 const MAX_HALVINGS: u32 = 3;
@@ -116,7 +112,9 @@ fn halved(
         Some(background) => {
             let (agent, scope) = (&background.agent, background.place.scope.to_string());
             let (recalled, history) = background.newest(halvings);
-            let (memory, docs) = (&services.memory, docs(turn, collected, agent, halvings));
+            let memory = &services.memory;
+            let words = || (words::question(turn), words::around(collected));
+            let docs = agent.docs.for_prompt(halvings, words);
             let input = PromptInput {
                 directory,
                 docs: &docs,
@@ -139,19 +137,4 @@ fn halved(
         passages,
         halvings,
     }
-}
-
-/// The agent's docs, or what of them matches the question and the messages around it.
-fn docs<'a>(
-    turn: &Turn<'_>,
-    collected: &Collected,
-    agent: &'a Agent,
-    halvings: u32,
-) -> Cow<'a, [AgentDoc]> {
-    let (mut question, mut around) = (String::new(), String::new());
-    if agent.docs.are_cut() {
-        question = words::question(turn);
-        around = words::around(collected);
-    }
-    agent.docs.for_prompt(&question, &around, halvings)
 }

@@ -105,12 +105,12 @@ async fn a_tool_reads_more_of_them_by_heading_and_page() {
     let p = place(&[]).await;
     write_agent(&p, &json!({}), &manual(100));
     let bot = p.start().await;
-    let read = p
-        .tool("read_doc", &json!({"doc": "manual", "heading": "leaks"}))
-        .await;
+    let read = p.tool("read_doc", &json!({"doc": "manual > leaks"})).await;
     let head = "Your operator's document manual.md > Pumps > Leaks:\n(page 1 of 1)\n";
     assert!(
-        read.contains(&format!("{head}{LEAKS}\n</tool-result ")),
+        read.contains(&format!(
+            "{head}# manual.md > Pumps > Leaks\n\n{LEAKS}\n</tool-result "
+        )),
         "{read}"
     );
     let read = p
@@ -120,7 +120,7 @@ async fn a_tool_reads_more_of_them_by_heading_and_page() {
     assert!(read.chars().count() < 8_200, "{}", read.len());
     for wrong in [
         json!({"doc": "prices.md"}),
-        json!({"doc": "manual.md", "heading": "Boilers"}),
+        json!({"doc": "manual.md > Boilers"}),
     ] {
         let read = p.tool("read_doc", &wrong).await;
         assert!(

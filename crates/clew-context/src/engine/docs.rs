@@ -12,7 +12,7 @@ use std::iter;
 use super::recall::{RecallEntry, RecallIndex};
 use crate::model::{AgentDoc, TurnId, UnixMillis};
 
-use self::split::{Passage, passages};
+use self::split::passages;
 
 /// What the messages around a question count, beside the question's 1.
 const AROUND: f32 = 0.25;
@@ -38,8 +38,6 @@ const TITLE_CHARS: usize = 40;
 const FRAME_CHARS: usize = 6;
 /// Between a document and its headings.
 pub(super) const BELOW: &str = " > ";
-/// The head of the list of titles.
-const LIST: &str = "Documents";
 /// Between the times at which two passages count as said: a day.
 const APART_MS: i64 = 86_400_000;
 
@@ -54,7 +52,8 @@ pub struct Docs {
 
 #[derive(Debug)]
 struct CutDocs {
-    passages: Vec<Passage>,
+    /// Named after document and headings.
+    passages: Vec<AgentDoc>,
     /// By the passages' places.
     index: RecallIndex,
     titles: AgentDoc,
@@ -92,71 +91,70 @@ impl Docs {
         self.cut.is_some()
     }
 
-    /// What a prompt gets for a question and the words around it: whole documents; or the
-    /// list of titles, then passages in their order, within the budget halved so often.
-    pub fn for_prompt(&self, question: &str, around: &str, halvings: u32) -> Cow<'_, [AgentDoc]> {
+    /// What a prompt gets: whole documents; or the list of titles, then passages in their
+    /// order, within the budget halved so often. `words` are the question and what stands
+    /// around it.
+    pub fn for_prompt(
+        &self,
+        halvings: u32,
+        words: impl FnOnce() -> (String, String),
+    ) -> Cow<'_, [AgentDoc]> {
         let Some(cut) = &self.cut else {
             return Cow::Borrowed(&self.all);
         };
+        let (question, around) = words();
         let mut room = self.budget.checked_shr(halvings).unwrap_or_default();
-        let mut chosen = self.best(question, around);
+        let mut chosen = self.best(&question, &around);
         chosen.retain(|(_, doc)| {
             let chars = doc.name.chars().count() + doc.text.chars().count() + FRAME_CHARS;
             let left = room.checked_sub(chars);
             room = left.unwrap_or(room);
             left.is_some()
         });
-        chosen.sort_by_key(|(place, _)| *place);
+        chosen.sort_unstable_by_key(|(place, _)| *place);
         let passages = chosen.into_iter().map(|(_, doc)| doc);
-        Cow::Owned([cut.titles.clone()].into_iter().chain(passages).collect())
+        let given = [&cut.titles].into_iter().chain(passages);
+        Cow::Owned(given.cloned().collect())
     }
 
     /// The passages that match a question and the words around it, best first, with their
     /// places; each is named after its document and headings.
-    pub fn best(&self, question: &str, around: &str) -> Vec<(usize, AgentDoc)> {
+    pub fn best(&self, question: &str, around: &str) -> Vec<(usize, &AgentDoc)> {
         let question = asked_for(question);
         let texts = [(question.as_str(), 1.0), (around, AROUND)];
         let matches = self.cut.iter().flat_map(|cut| {
-            let matches = cut.index.ranked(&texts, LENGTH, LEAST).into_iter();
-            let places = matches.filter_map(|one| usize::try_from(one.0).ok());
-            places.map(|place| (place, cut.passages[place].titled(&self.all)))
+            let ranked = cut.index.ranked(&texts, LENGTH, LEAST).into_iter();
+            let places = ranked.filter_map(|one| usize::try_from(one.0).ok());
+            places.map(|place| (place, &cut.passages[place]))
         });
         matches.collect()
     }
 
-    /// A document by its name, case and `.md` aside, or what stands below one of its
-    /// headings. The name may be a title, as prompts show it.
-    pub fn section(&self, name: &str, heading: Option<&str>) -> Option<AgentDoc> {
-        let (name, below) = name.split_once(BELOW).unwrap_or((name, ""));
-        let wanted = heading.unwrap_or(below).trim_matches([' ', '#']);
-        let wanted = wanted.to_lowercase();
-        let bare = |name: &str| {
-            name.trim()
-                .to_lowercase()
-                .trim_end_matches(".md")
-                .to_owned()
-        };
+    /// A document by its name, case and `.md` aside, or behind ` > ` what stands below one of
+    /// its headings.
+    pub fn section(&self, title: &str) -> Option<AgentDoc> {
+        let title = title.to_lowercase();
+        let (name, heading) = title.split_once(BELOW).unwrap_or((&title, ""));
+        let bare = |name: &str| name.trim().trim_end_matches(".md").to_owned();
         let mut docs = self.all.iter();
-        let place = docs.position(|doc| bare(&doc.name) == bare(name))?;
-        let doc = &self.all[place];
-        if wanted.is_empty() {
+        let doc = docs.find(|doc| bare(&doc.name.to_lowercase()) == bare(name))?;
+        let heading = heading.trim();
+        if heading.is_empty() {
             return Some(doc.clone());
         }
-        let of_doc = self.cut.iter().flat_map(|cut| &cut.passages);
-        let of_doc = of_doc.filter(|passage| passage.doc == place);
-        let all = of_doc.clone().flat_map(|passage| paths(&passage.headings));
-        let named = all.filter(|path| path.to_lowercase().contains(&wanted));
+        let passages = || self.cut.iter().flat_map(|cut| &cut.passages);
+        let all = passages().flat_map(|passage| paths(&passage.name));
+        let below = all.filter(|path| {
+            let path = path.strip_prefix(doc.name.as_str()).unwrap_or_default();
+            path.to_lowercase().contains(heading)
+        });
         // The shortest has the fewest other words.
-        let path = named.min_by_key(|path| path.len())?;
-        let is_within = |passage: &&Passage| paths(&passage.headings).any(|one| one == path);
-        let mut within = of_doc.skip_while(|passage| !is_within(passage));
-        let first = within.next()?;
-        let last = within.take_while(is_within).last().unwrap_or(first);
+        let path = below.min_by_key(|path| path.len())?;
+        let within = passages().filter(|passage| paths(&passage.name).any(|one| one == path));
+        let texts = within.map(|passage| format!("# {}\n\n{}", passage.name, passage.text));
         Some(AgentDoc {
-            name: format!("{}{BELOW}{path}", doc.name),
-            text: doc.text[first.range.start..last.range.end]
-                .trim()
-                .to_owned(),
+            name: path.to_owned(),
+            text: texts.collect::<Vec<_>>().join("\n\n"),
         })
     }
 }
@@ -164,8 +162,7 @@ impl Docs {
 impl CutDocs {
     fn new(docs: &[AgentDoc]) -> Self {
         let passages = passages(docs);
-        let titled: Vec<AgentDoc> = passages.iter().map(|one| one.titled(docs)).collect();
-        let entries = (0..).zip(&titled).map(|(place, doc)| RecallEntry {
+        let entries = (0..).zip(&passages).map(|(place, doc)| RecallEntry {
             turn: TurnId(place),
             // Too far apart to give each other a part of their scores.
             at: UnixMillis(place.cast_signed().saturating_mul(APART_MS)),
@@ -173,11 +170,10 @@ impl CutDocs {
                 .chain(doc.text.lines())
                 .collect(),
         });
-        let entries: Vec<RecallEntry<'_>> = entries.collect();
         let mut index = RecallIndex::default();
-        index.add_newer(&entries);
+        index.add_newer(&entries.collect::<Vec<_>>());
         let titles = AgentDoc {
-            name: LIST.to_owned(),
+            name: "Documents".to_owned(),
             text: list(docs, &passages),
         };
         Self {
@@ -198,31 +194,31 @@ fn asked_for(question: &str) -> String {
 }
 
 /// The names of the documents, each with as many of its headings as there is room for.
-fn list(docs: &[AgentDoc], passages: &[Passage]) -> String {
+fn list(docs: &[AgentDoc], passages: &[AgentDoc]) -> String {
     let share = (TITLES_CHARS / docs.len().max(1)).max(TITLE_CHARS);
-    let line = |(place, doc): (usize, &AgentDoc)| {
-        let of_doc = passages.iter().filter(|passage| passage.doc == place);
-        // The highest heading is often the document's title.
-        let headings =
-            of_doc.filter_map(|passage| passage.headings.splitn(3, BELOW).take(2).last());
-        let mut headings: Vec<&str> = headings.filter(|one| !one.is_empty()).collect();
+    let shown = docs.len().min(TITLES_CHARS / share);
+    let lines = docs[..shown].iter().map(|doc| {
+        let titles = passages.iter().filter_map(|one| one.name.split_once(BELOW));
+        let of_doc = titles.filter(|(name, _)| *name == doc.name);
+        // The highest is often the document's title.
+        let headings = of_doc.filter_map(|(_, path)| path.splitn(3, BELOW).take(2).last());
+        let mut headings: Vec<&str> = headings.collect();
         headings.dedup();
         let line = format!("- {}: {}", doc.name, headings.join(", "));
-        let line = line.trim_end_matches(": ");
-        line.chars().take(share - 1).collect::<String>()
-    };
-    let mut lines: Vec<String> = docs.iter().enumerate().map(line).collect();
-    lines.truncate(TITLES_CHARS / share);
-    if lines.len() < docs.len() {
-        lines.push(format!("and {} more", docs.len() - lines.len()));
+        let line = line.trim_end_matches(": ").chars();
+        line.take(share - 1).collect::<String>()
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if shown < docs.len() {
+        lines.push(format!("and {} more", docs.len() - shown));
     }
     lines.join("\n")
 }
 
-/// A path of headings, and those that lead to it, the highest first.
-fn paths(headings: &str) -> impl Iterator<Item = &str> {
-    let ends = headings.match_indices(BELOW).map(|(end, _)| end);
-    ends.chain([headings.len()]).map(|end| &headings[..end])
+/// A title, and those that lead to it, the document first.
+fn paths(title: &str) -> impl Iterator<Item = &str> {
+    let ends = title.match_indices(BELOW).map(|(end, _)| end);
+    ends.chain([title.len()]).map(|end| &title[..end])
 }
 
 #[cfg(test)]

@@ -8,45 +8,17 @@ use crate::model::AgentDoc;
 
 /// The longest passage, in Unicode scalars: some hundred words, about one thing.
 const LONGEST: usize = 1_200;
-/// The longest path of headings, in Unicode scalars.
-const HEADINGS_CHARS: usize = 200;
+/// The longest heading, in Unicode scalars.
+const HEADING_CHARS: usize = 100;
 /// From so many passages on headings cut no more, which bounds what they take in memory.
 const MOST_BY_HEADING: usize = 4_096;
 
-/// A part of a document.
-#[derive(Debug)]
-pub(super) struct Passage {
-    /// The document's place.
-    pub(super) doc: usize,
-    /// The headings above it, the highest first.
-    pub(super) headings: String,
-    /// Its bytes in the document.
-    pub(super) range: Range<usize>,
-}
-
-impl Passage {
-    /// Its text, named after document and headings.
-    pub(super) fn titled(&self, docs: &[AgentDoc]) -> AgentDoc {
-        let AgentDoc { name, text } = &docs[self.doc];
-        let mut name = name.split_whitespace().collect::<Vec<_>>().join(" ");
-        if !self.headings.is_empty() {
-            name.push_str(BELOW);
-            name.push_str(&self.headings);
-        }
-        AgentDoc {
-            name,
-            text: bare(&text[self.range.clone()]).to_owned(),
-        }
-    }
-}
-
-/// The passages of documents, in their order.
-pub(super) fn passages(docs: &[AgentDoc]) -> Vec<Passage> {
+/// The passages of documents, in their order, each named after its document and headings.
+pub(super) fn passages(docs: &[AgentDoc]) -> Vec<AgentDoc> {
     let mut all = Vec::new();
-    for (doc, AgentDoc { text, .. }) in docs.iter().enumerate() {
+    for doc in docs {
         let mut splitter = Splitter {
             doc,
-            text,
             headings: Vec::new(),
             block: 0..0,
             passage: 0..0,
@@ -59,52 +31,48 @@ pub(super) fn passages(docs: &[AgentDoc]) -> Vec<Passage> {
 
 /// A document that is being cut.
 struct Splitter<'a> {
-    doc: usize,
-    text: &'a str,
+    doc: &'a AgentDoc,
     /// Those above, with their levels.
     headings: Vec<(usize, &'a str)>,
-    /// The paragraph or block of code so far.
+    /// The bytes of the paragraph or block of code so far.
     block: Range<usize>,
-    /// The passage so far, without it.
+    /// Those of the passage so far, without it.
     passage: Range<usize>,
-    passages: &'a mut Vec<Passage>,
+    passages: &'a mut Vec<AgentDoc>,
 }
 
 impl Splitter<'_> {
     fn split(&mut self) {
-        let text = self.text;
-        let mut fence = None;
+        // What began the block of code, in one.
+        let mut fence: Option<&str> = None;
         let mut end = 0;
-        for line in text.split_inclusive('\n') {
+        for line in self.doc.text.split_inclusive('\n') {
             let start = end;
             end += line.len();
-            let is_code = fence.is_some();
-            if let Some(open) = fence {
-                fence = (!closes(line, open)).then_some(open);
-            } else if let Some((level, title)) = heading(line)
-                && self.passages.len() < MOST_BY_HEADING
-            {
+            let begins = fence_of(line).filter(|_| fence.is_none());
+            let is_heading = fence.is_none() && self.passages.len() < MOST_BY_HEADING;
+            if let Some((level, title)) = heading(line).filter(|_| is_heading) {
                 self.end_passage();
                 self.headings.retain(|(above, _)| *above < level);
                 self.headings.push((level, title));
                 continue;
-            } else {
-                fence = fence_of(line);
             }
-            let is_blank = line.trim().is_empty();
-            if !is_code && (fence.is_some() || is_blank) {
+            let is_blank = fence.is_none() && line.trim().is_empty();
+            if begins.is_some() || is_blank {
                 self.end_block();
-                if is_blank {
-                    continue;
-                }
+            }
+            if is_blank {
+                continue;
             }
             if self.block.is_empty() {
                 self.block.start = start;
             }
             self.block.end = end;
-            if is_code && fence.is_none() {
+            if fence.is_some_and(|fence| closes(line, fence)) {
                 self.end_block();
+                fence = None;
             }
+            fence = fence.or(begins);
         }
         self.end_passage();
     }
@@ -119,15 +87,15 @@ impl Splitter<'_> {
             self.passage = block.start..block.start;
         }
         let both = self.passage.start..block.end;
-        if bare(&self.text[both.clone()]).chars().count() <= LONGEST {
+        if self.text(&both).chars().count() <= LONGEST {
             self.passage = both;
             return;
         }
-        let text = self.text[block.clone()].trim_end();
+        let text = self.doc.text[block.clone()].trim_end();
         let mut rest = block.start..block.start + text.len();
         while !rest.is_empty() {
             self.push();
-            let text = &self.text[rest.clone()];
+            let text = &self.doc.text[rest.clone()];
             let most = text.char_indices().nth(LONGEST);
             let end = most.map_or(text.len(), |(most, _)| {
                 let at_line = text[..most].rfind('\n');
@@ -146,23 +114,22 @@ impl Splitter<'_> {
 
     fn push(&mut self) {
         let range = std::mem::take(&mut self.passage);
-        if bare(&self.text[range.clone()]).is_empty() {
-            return;
+        let text = self.text(&range).to_owned();
+        if !text.is_empty() {
+            let mut name = self.doc.name.clone();
+            for (_, heading) in &self.headings {
+                name.push_str(BELOW);
+                name.extend(heading.chars().take(HEADING_CHARS));
+            }
+            self.passages.push(AgentDoc { name, text });
         }
-        let headings = self.headings.iter().map(|(_, title)| *title);
-        let headings: Vec<&str> = headings.filter(|title| !title.is_empty()).collect();
-        let headings = headings.join(BELOW);
-        self.passages.push(Passage {
-            doc: self.doc,
-            headings: headings.chars().take(HEADINGS_CHARS).collect(),
-            range,
-        });
     }
-}
 
-/// Without blank lines around it.
-fn bare(text: &str) -> &str {
-    text.trim_end().trim_start_matches(['\r', '\n'])
+    /// Without blank lines around it.
+    fn text(&self, range: &Range<usize>) -> &str {
+        let text = self.doc.text[range.clone()].trim_end();
+        text.trim_start_matches(['\r', '\n'])
+    }
 }
 
 /// A heading's level and words.
@@ -170,19 +137,20 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     let title = line.trim_start_matches('#');
     let level = line.len() - title.len();
     let is_heading = (1..=6).contains(&level) && title.starts_with([' ', '\t', '\r', '\n']);
-    is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
+    let title = title.trim().trim_end_matches('#').trim_end();
+    (is_heading && !title.is_empty()).then_some((level, title))
 }
 
-/// What a block of code begins with, and how often.
-fn fence_of(line: &str) -> Option<(char, usize)> {
+/// What a block of code begins with.
+fn fence_of(line: &str) -> Option<&str> {
     let line = line.trim();
-    let mark = line.chars().next().filter(|mark| "`~".contains(*mark))?;
-    let rest = line.trim_start_matches(mark);
+    let rest = line.trim_start_matches(['`', '~']);
     let length = line.len() - rest.len();
-    (length >= 3 && !rest.contains('`')).then_some((mark, length))
+    (length >= 3 && !rest.contains('`')).then_some(&line[..length])
 }
 
-fn closes(line: &str, (mark, length): (char, usize)) -> bool {
-    let line = line.trim();
-    line.len() >= length && line.chars().all(|one| one == mark)
+/// Whether a line ends it: with as many marks or more, and nothing else.
+fn closes(line: &str, fence: &str) -> bool {
+    let rest = line.trim().strip_prefix(fence);
+    rest.is_some_and(|rest| rest.trim_matches(['`', '~']).is_empty())
 }
