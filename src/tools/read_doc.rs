@@ -14,7 +14,8 @@ pub(super) const READ_DOC: Tool = Tool {
         parameters: &[
             ToolParameter {
                 name: DOC,
-                about: "Its name as listed; with ` > ` and a heading, what stands below that.",
+                about: "Its name as listed; with ` > ` and a heading, what stands below that; or \
+                        words to find in all of them, as the documents would say it.",
                 is_required: true,
             },
             ToolParameter {
@@ -32,8 +33,8 @@ const DOC: &str = "doc";
 
 async fn read_doc(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
     let (title, page) = (arguments.required(DOC)?, page(arguments)?);
-    let section = asker.docs.section(&title).ok_or(ToolError::NoDoc)?;
+    let section = asker.docs.read(&title).ok_or(ToolError::NoDoc)?;
     let (title, text) = (section.name, page_of(&section.text, page));
-    let text = format!("Your operator's document {title}:\n{text}");
+    let text = format!("From your operator's documents, {title}:\n{text}");
     Ok(ToolOutput::line(&text))
 }

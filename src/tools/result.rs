@@ -50,8 +50,8 @@ pub enum ToolError {
     /// There is no such output of this conversation, or no longer.
     #[error("There is no such output any more.")]
     NoOutput,
-    /// The agent has no such document, or the document no such heading.
-    #[error("There is no such document or heading.")]
+    /// The agent has no such document, and none has a passage with these words.
+    #[error("There is no such document or heading, and no passage with these words.")]
     NoDoc,
     /// It was called with the same arguments before.
     #[error("You called this tool with the same arguments before; its result is above.")]

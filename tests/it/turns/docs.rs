@@ -106,7 +106,7 @@ async fn a_tool_reads_more_of_them_by_heading_and_page() {
     write_agent(&p, &json!({}), &manual(100));
     let bot = p.start().await;
     let read = p.tool("read_doc", &json!({"doc": "manual > leaks"})).await;
-    let head = "Your operator's document manual.md > Pumps > Leaks:\n(page 1 of 1)\n";
+    let head = "From your operator's documents, manual.md > Pumps > Leaks:\n(page 1 of 1)\n";
     assert!(
         read.contains(&format!(
             "{head}# manual.md > Pumps > Leaks\n\n{LEAKS}\n</tool-result "
@@ -124,10 +124,15 @@ async fn a_tool_reads_more_of_them_by_heading_and_page() {
     ] {
         let read = p.tool("read_doc", &wrong).await;
         assert!(
-            read.contains("There is no such document or heading."),
+            read.contains("There is no such document or heading, and no passage"),
             "{read}"
         );
     }
+    let found = p.tool("read_doc", &json!({"doc": "gasket size"})).await;
+    assert!(
+        found.contains(LEAKS) && !found.contains("valve1"),
+        "{found}"
+    );
     let beyond = p
         .tool("read_doc", &json!({"doc": "manual.md", "page": 0}))
         .await;

@@ -130,33 +130,41 @@ impl Docs {
         matches.collect()
     }
 
-    /// A document by its name, case and `.md` aside, or behind ` > ` what stands below one of
-    /// its headings.
-    pub fn section(&self, title: &str) -> Option<AgentDoc> {
-        let title = title.to_lowercase();
+    /// A document by its name, case and `.md` aside; with ` > ` and a heading what stands below
+    /// that; else the passages that match these words.
+    pub fn read(&self, asked: &str) -> Option<AgentDoc> {
+        let title = asked.to_lowercase();
         let (name, heading) = title.split_once(BELOW).unwrap_or((&title, ""));
         let bare = |name: &str| name.trim().trim_end_matches(".md").to_owned();
         let mut docs = self.all.iter();
-        let doc = docs.find(|doc| bare(&doc.name.to_lowercase()) == bare(name))?;
-        let heading = heading.trim();
-        if heading.is_empty() {
+        let doc = docs.find(|doc| bare(&doc.name.to_lowercase()) == bare(name));
+        if let Some(doc) = doc.filter(|_| heading.is_empty()) {
             return Some(doc.clone());
         }
         let passages = || self.cut.iter().flat_map(|cut| &cut.passages);
         let all = passages().flat_map(|passage| paths(&passage.name));
-        let below = all.filter(|path| {
-            let path = path.strip_prefix(doc.name.as_str()).unwrap_or_default();
-            path.to_lowercase().contains(heading)
+        let named = all.filter(|path| {
+            let path = doc.and_then(|doc| path.strip_prefix(doc.name.as_str()));
+            path.is_some_and(|path| path.to_lowercase().contains(heading))
         });
         // The shortest has the fewest other words.
-        let path = below.min_by_key(|path| path.len())?;
-        let within = passages().filter(|passage| paths(&passage.name).any(|one| one == path));
-        let texts = within.map(|passage| format!("# {}\n\n{}", passage.name, passage.text));
-        Some(AgentDoc {
-            name: path.to_owned(),
-            text: texts.collect::<Vec<_>>().join("\n\n"),
+        let path = named.min_by_key(|path| path.len());
+        let is_below = |one: &&AgentDoc| paths(&one.name).any(|name| Some(name) == path);
+        let found = || self.for_prompt(0, || (asked.to_owned(), String::new()));
+        let texts: Vec<String> = match path {
+            Some(_) => passages().filter(is_below).map(shown).collect(),
+            None => found().iter().skip(1).map(shown).collect(),
+        };
+        (!texts.is_empty()).then(|| AgentDoc {
+            name: path.unwrap_or(asked).to_owned(),
+            text: texts.join("\n\n"),
         })
     }
+}
+
+/// A passage as prompts show it.
+fn shown(passage: &AgentDoc) -> String {
+    format!("# {}\n\n{}", passage.name, passage.text)
 }
 
 impl CutDocs {

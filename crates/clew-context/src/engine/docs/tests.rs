@@ -161,9 +161,9 @@ fn words_with_which_people_ask_are_passed_over() {
 }
 
 #[test]
-fn a_section_is_found_by_name_and_heading() {
+fn documents_are_read_by_name_by_heading_and_by_words() {
     let docs = Docs::new(vec![doc("A.md", MANUAL)], 100);
-    let found = |title: &str| docs.section(title).map(|one| (one.name, one.text));
+    let found = |title: &str| docs.read(title).map(|one| (one.name, one.text));
     let whole = Some(("A.md".to_owned(), MANUAL.to_owned()));
     for title in ["a.md", " A ", "A > "] {
         assert_eq!(found(title), whole, "{title}");
@@ -180,7 +180,10 @@ fn a_section_is_found_by_name_and_heading() {
         "{text}"
     );
     assert!(text.ends_with("A noisy pump wants oil."), "{text}");
-    for title in ["b.md", "a.md > Pipes", "a.md > A.md", ""] {
+    // Neither a document nor a heading.
+    let leaks = leaks.map(|(_, text)| ("gaskets for leaks".to_owned(), text));
+    assert_eq!(found("gaskets for leaks"), leaks);
+    for title in ["b.md", "a.md > Pipes", ""] {
         assert_eq!(found(title), None, "{title}");
     }
 }
