@@ -128,7 +128,8 @@ fn halved(
             };
             // The first is the list of titles.
             let passages = docs.iter().skip(1).filter(|_| agent.docs.are_cut());
-            let titles = passages.map(|doc| doc.name.clone()).collect();
+            let mut titles: Vec<String> = passages.map(|doc| doc.name.clone()).collect();
+            titles.dedup();
             (prepare(collected, &input), titles)
         }
     };
