@@ -45,6 +45,8 @@ pub(crate) struct Message {
     pub(crate) answers: Option<Vec<usize>>,
     /// Whether it is annotated to begin a conversation.
     pub(crate) begins: bool,
+    /// The number of its line; joins and the like have lines as well.
+    pub(crate) line: usize,
 }
 
 /// A message of which is known what belongs to its conversation.
@@ -58,6 +60,12 @@ pub(crate) struct Query {
 }
 
 impl Chat {
+    /// The first of the messages in so many lines before a message's.
+    pub(crate) fn before(&self, message: usize, lines: usize) -> usize {
+        let from = self.messages[message].line.saturating_sub(lines);
+        self.messages.partition_point(|said| said.line < from)
+    }
+
     /// The message with as many before it as a window holds.
     pub(crate) fn window(&self, message: usize, most: usize) -> Vec<Utterance<'_>> {
         let first = message.saturating_sub(most);
@@ -104,6 +112,11 @@ impl Chat {
 }
 
 impl Message {
+    /// Where in its text the first name of somebody stands.
+    pub(crate) fn first_name_at(&self) -> Option<usize> {
+        self.named_at.first().map(|place| place.start)
+    }
+
     fn utterance(&self) -> Utterance<'_> {
         Utterance {
             speaker: Speaker::User(self.author),
@@ -141,17 +154,6 @@ pub(crate) fn files(ending: &str) -> Option<Vec<PathBuf>> {
 pub(crate) fn load() -> Option<Vec<Chat>> {
     let files = files(".ascii.txt")?;
     Some(files.iter().map(|file| read(file)).collect())
-}
-
-/// Whether a chat is kept aside: a third of them, by their names and a fixed seed.
-pub(crate) fn is_kept_aside(name: &str) -> bool {
-    const SEED: u64 = 13;
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325 ^ SEED, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    (hash >> 17).is_multiple_of(3)
 }
 
 fn find(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) {
@@ -213,6 +215,7 @@ fn read(file: &Path) -> Chat {
                 known.filter(|answered| *answered != index).collect()
             }),
             begins: marked.is_some_and(|marked| marked.contains(&number)),
+            line: number,
         });
     }
     for message in &mut messages {
@@ -324,8 +327,50 @@ impl Chat {
                     *answered = moved[answered];
                 }
                 moved.insert(*member, messages.len());
+                message.line = messages.len();
                 messages.push(message);
             }
+        }
+        Self {
+            name: self.name.clone(),
+            messages,
+        }
+    }
+
+    /// The same with all pauses so many times as long.
+    pub(crate) fn slower(&self, times: i64) -> Self {
+        let mut messages = self.messages.clone();
+        let (mut at, mut last) = (0, self.messages.first().map_or(0, |first| first.at.0));
+        for message in &mut messages {
+            at += (message.at.0 - last).max(0) * times;
+            last = message.at.0;
+            message.at = UnixMillis(at);
+        }
+        Self {
+            name: self.name.clone(),
+            messages,
+        }
+    }
+
+    /// The same with fewer people: about half of them are somebody else.
+    pub(crate) fn of_fewer_people(&self) -> Self {
+        const HALF: u64 = 60;
+        let mut names: HashMap<UserId, String> = HashMap::new();
+        for message in &self.messages {
+            names
+                .entry(message.author)
+                .or_insert_with(|| message.name.clone());
+        }
+        let instead = |author: UserId| {
+            let hash = author.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+            let other = UserId::new(hash / 100 % names.len() as u64);
+            let is_other = hash % 100 < HALF && names.contains_key(&other);
+            if is_other { other } else { author }
+        };
+        let mut messages = self.messages.clone();
+        for message in &mut messages {
+            message.author = instead(message.author);
+            message.name.clone_from(&names[&message.author]);
         }
         Self {
             name: self.name.clone(),

@@ -1,23 +1,27 @@
 //! Learns the weights of `engine/conversation` from annotated chats and writes them:
-//! `CLEW_CHATS=folder cargo bench -- learn`. Chats that `quality` keeps aside are not looked at.
+//! `CLEW_CHATS=folder cargo bench -- learn`.
+
+mod net;
 
 use std::fs;
 
 use clew_context::engine::conversation::features::{
-    BEGIN, BELONG, BELONG_NAMES, PAIR, PAIR_NAMES, REACH,
+    BEGIN, BELONG, BELONG_NAMES, PAIR, PAIR_NAMES, PICK, REACH,
 };
 use clew_context::engine::conversation::sample;
-use clew_context::engine::conversation::weights::Weights;
+use clew_context::engine::conversation::weights::{Net, UNITS, Weights};
 
 use super::chats::{self, Chat, WINDOW};
 use super::quality::each;
 
-/// Features of a pick: of a pair, then of a beginning.
-const PICK: usize = PAIR + BEGIN;
+/// Features that say nothing alone, since all pairs of a message have the same.
+const SAME: [usize; 3] = [23, 28, 29];
 /// Features that hold what weights learnt before say; the first round has none.
-const SHARED: std::ops::Range<usize> = 17..PAIR;
+const SHARED: std::ops::Range<usize> = 17..22;
 /// Rounds after the first.
 const ROUNDS: usize = 1;
+/// Rounds of the net, each with what the picks before it say.
+const NET_ROUNDS: usize = 2;
 /// Of the annotated messages, every so manieth is learnt from: for the picks...
 const PICK_STEP: usize = 2;
 /// ...and for what belongs.
@@ -45,20 +49,20 @@ pub(crate) fn print() {
     let Some(chats) = chats::load() else {
         return;
     };
-    let chats: Vec<&Chat> = chats
-        .iter()
-        .filter(|chat| !chats::is_kept_aside(&chat.name))
-        .collect();
+    let texts: Vec<Chat> = chats.iter().map(Chat::without_mentions).collect();
+    let texts: Vec<&Chat> = texts.iter().collect();
     let mut weights = Weights {
         pair: [0.0; PAIR],
         begin: [0.0; BEGIN],
+        net: Net {
+            inputs: [0.0; PICK * UNITS],
+            bias: [0.0; UNITS],
+            outputs: [0.0; UNITS],
+        },
         belong: [0.0; BELONG],
     };
     for round in 0..=ROUNDS {
-        let samples: Vec<Picked> = each(&chats, |chat| picks(chat, &weights, round))
-            .into_iter()
-            .flatten()
-            .collect();
+        let samples = all_picks(&texts, &weights, round, PICK_STEP);
         let (learnt, likelihood) = fit_picks(&samples, &weights);
         weights = learnt;
         println!(
@@ -66,13 +70,22 @@ pub(crate) fn print() {
             samples.len()
         );
     }
-    // Channels unlike these, too: where nobody talks across others, and where few are named.
-    let alone = chats.iter().map(|chat| chat.one_at_a_time().naming(20));
-    let unnamed = chats.iter().step_by(3).map(|chat| chat.naming(40));
-    let unlike: Vec<Chat> = alone.chain(unnamed).collect();
-    let all: Vec<&Chat> = chats.iter().copied().chain(&unlike).collect();
-    let samples = each(&all, |chat| members(chat, &weights));
-    let samples: Vec<Member> = samples.into_iter().flatten().collect();
+    let (alone, unlike) = (alone(&chats), unlike(&chats));
+    let alone: Vec<&Chat> = alone.iter().collect();
+    let unlike: Vec<&Chat> = unlike.iter().chain(alone.iter().copied()).collect();
+    for round in 0..NET_ROUNDS {
+        let mut samples = all_picks(&texts, &weights, 1, PICK_STEP);
+        samples.extend(all_picks(&unlike, &weights, 1, 2 * PICK_STEP));
+        let (learnt, likelihood) = net::fit(&samples, &weights);
+        weights.net = learnt;
+        println!(
+            "  net {round}: {} messages, log likelihood {likelihood:.4}",
+            samples.len()
+        );
+    }
+    let samples = each(&texts, |chat| members(chat, &weights, MEMBER_STEP));
+    let more = each(&alone, |chat| members(chat, &weights, 2 * MEMBER_STEP));
+    let samples: Vec<Member> = samples.into_iter().chain(more).flatten().collect();
     let belong = fit_members(&samples);
     for (weight, learnt) in weights.belong.iter_mut().zip(belong) {
         *weight = rounded(learnt);
@@ -93,9 +106,47 @@ pub(crate) fn print() {
     println!("  written to {FILE}");
 }
 
-fn picks(chat: &Chat, weights: &Weights, round: usize) -> Vec<Picked> {
+/// Channels unlike these: where nobody talks across others, at several paces.
+fn alone(chats: &[Chat]) -> Vec<Chat> {
+    let mut alone = Vec::new();
+    for (number, chat) in chats.iter().enumerate() {
+        let chat = chat.one_at_a_time();
+        alone.push(chat.naming(20).without_mentions());
+        alone.push(if number % 2 == 0 {
+            chat.naming(40).slower(4).without_mentions()
+        } else {
+            chat.naming(60).without_mentions()
+        });
+    }
+    alone
+}
+
+/// Channels where few are named, where people are slow or few, and where names are mentions.
+fn unlike(chats: &[Chat]) -> Vec<Chat> {
+    let mut unlike = Vec::new();
+    for (number, chat) in chats.iter().enumerate() {
+        unlike.push(if number % 2 == 0 {
+            chat.naming(40).slower(6).without_mentions()
+        } else {
+            chat.naming(10).without_mentions()
+        });
+        match number % 3 {
+            0 => unlike.push(chat.naming(100)),
+            1 => unlike.push(chat.naming(60).of_fewer_people().without_mentions()),
+            _ => {}
+        }
+    }
+    unlike
+}
+
+fn all_picks(chats: &[&Chat], weights: &Weights, round: usize, step: usize) -> Vec<Picked> {
+    let picks = each(chats, |chat| picks(chat, weights, round, step));
+    picks.into_iter().flatten().collect()
+}
+
+fn picks(chat: &Chat, weights: &Weights, round: usize, step: usize) -> Vec<Picked> {
     let mut picks = Vec::new();
-    for (index, message) in chat.messages.iter().enumerate().step_by(PICK_STEP) {
+    for (index, message) in chat.messages.iter().enumerate().step_by(step) {
         let Some(answers) = &message.answers else {
             continue;
         };
@@ -181,6 +232,7 @@ fn pick_sums(samples: &[Picked], weights: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
             row.iter_mut()
                 .zip(pair)
                 .for_each(|(row, value)| *row = f64::from(*value));
+            SAME.iter().for_each(|at| row[*at] = 0.0);
             row
         });
         let mut begin = [0.0; PICK];
@@ -224,12 +276,12 @@ fn pick_sums(samples: &[Picked], weights: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
 /// The features of two messages, and whether they belong together.
 type Member = ([f32; BELONG], bool);
 
-fn members(chat: &Chat, weights: &Weights) -> Vec<Member> {
+fn members(chat: &Chat, weights: &Weights, step: usize) -> Vec<Member> {
     let mut members = Vec::new();
     for query in chat
         .queries()
         .iter()
-        .step_by(MEMBER_STEP)
+        .step_by(step)
         .filter(|query| !query.conversation.is_empty())
     {
         let Some(sample) = sample(&chat.window(query.message, WINDOW), weights) else {
@@ -354,10 +406,14 @@ fn file(before: &str, weights: &Weights) -> String {
         let lines = values.iter().map(|value| format!("        {value:?},\n"));
         lines.collect::<String>()
     };
+    let net = &weights.net;
     format!(
-        "{head}{NUMBERS}    pair: [\n{}    ],\n    begin: [\n{}    ],\n    belong: [\n{}    ],\n}};\n",
+        "{head}{NUMBERS}pair: [{}],\nbegin: [{}],\nnet: Net {{ inputs: [{}],\nbias: [{}],\noutputs: [{}] }},\nbelong: [{}] }};\n",
         list(&weights.pair),
         list(&weights.begin),
+        list(&net.inputs),
+        list(&net.bias),
+        list(&net.outputs),
         list(&weights.belong)
     )
 }

@@ -24,6 +24,7 @@ mod kill;
 mod killed;
 mod latency;
 mod learn;
+mod links;
 mod load;
 mod missed;
 mod model;

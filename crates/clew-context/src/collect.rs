@@ -23,7 +23,7 @@ mod starter;
 mod thread;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join;
 
@@ -217,12 +217,15 @@ async fn gather_recent<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
 }
 
 /// A mention with text outside a thread, with `LONE_CONTEXT=conversation`: what the window
-/// holds of the channel, or where that is less than a page, one page.
+/// holds of the channel, or where that is less than a page, one page, and a second one if the
+/// conversation reaches the first one's end.
 async fn gather_conversation<S: Source>(by: &Collector<'_, S>) -> SceneMessages {
     // Where nothing is held, a page is fetched before anybody is asked.
-    let may_fetch = AtomicBool::new(by.turn.view.whole_from.is_some());
-    let more = |older: &[Arc<Message>]| {
-        older.len() < PAGE_LIMIT && may_fetch.swap(false, Ordering::Relaxed)
+    let pages = AtomicUsize::new(usize::from(by.turn.view.whole_from.is_none()));
+    let more = |older: &[Arc<Message>]| match pages.fetch_add(1, Ordering::Relaxed) {
+        0 => older.len() < PAGE_LIMIT,
+        1 => by.turn.selector().conversation_wants_more(older),
+        _ => false,
     };
     gather_last(by, more, Gathered::Conversation).await
 }

@@ -109,6 +109,8 @@ pub struct Sample {
     pub pairs: Vec<[f32; PAIR]>,
     /// Of the message as one that begins something new.
     pub begin: [f32; BEGIN],
+    /// The indexes of the messages that it may answer, with how probably it does.
+    pub picks: Vec<(usize, f32)>,
     /// With each message before it, oldest first.
     pub belong: Vec<[f32; BELONG]>,
 }
@@ -125,6 +127,7 @@ pub fn sample(utterances: &[Utterance<'_>], weights: &Weights) -> Option<Sample>
     Some(Sample {
         pairs: window.pairs(newest, &answers),
         begin: window.begin(newest),
+        picks: answers.picks(newest).collect(),
         belong: window.belong(&answers),
     })
 }

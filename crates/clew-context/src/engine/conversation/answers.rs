@@ -2,7 +2,7 @@
 //! conversation.
 
 use super::features::{NAMING, PAIR, RARE_WORDS, TOPICAL, Window};
-use super::weights::Weights;
+use super::weights::{UNLIKELY, Weights};
 use super::{Reply, dot};
 use crate::model::Tie;
 
@@ -54,6 +54,12 @@ impl Answers {
         self.shares[one * self.count + other]
     }
 
+    /// What a message may answer, with how probably it does.
+    pub(super) fn picks(&self, message: usize) -> impl Iterator<Item = (usize, f32)> {
+        let picks = self.picks[message].iter();
+        picks.map(|pick| (pick.earlier, pick.probability))
+    }
+
     fn answered(&self, window: &Window, message: usize, weights: &Weights) -> Vec<Pick> {
         match window.reply(message) {
             Reply::To(earlier) => vec![Pick {
@@ -68,8 +74,18 @@ impl Answers {
 
     fn likely(&self, window: &Window, message: usize, weights: &Weights) -> Vec<Pick> {
         let pairs = window.pairs(message, self);
-        let begin = dot(&window.begin(message), &weights.begin);
-        let scores: Vec<f32> = pairs.iter().map(|pair| dot(pair, &weights.pair)).collect();
+        let begins = window.begin(message);
+        let mut begin = dot(&begins, &weights.begin);
+        let mut scores: Vec<f32> = pairs.iter().map(|pair| dot(pair, &weights.pair)).collect();
+        let likely = scores.iter().copied().fold(begin, f32::max) - UNLIKELY;
+        begin += weights.net.score(PAIR, &begins);
+        for (score, pair) in scores.iter_mut().zip(&pairs) {
+            *score = if *score < likely {
+                f32::NEG_INFINITY
+            } else {
+                *score + weights.net.score(0, pair)
+            };
+        }
         let most = scores.iter().copied().fold(begin, f32::max);
         let odds = |score: f32| match SHARPNESS * (score - most) {
             exponent if exponent < NOTHING => 0.0,

@@ -9,11 +9,11 @@ use crate::model::Speaker;
 /// A longer message is taken a little later than a shorter one that belongs as surely.
 const COST_POWER: f32 = 0.1;
 /// How much it counts that what is taken belongs, against that all that belongs is taken.
-const PRECISION: f32 = 0.3;
+const PRECISION: f32 = 0.35;
 /// What belongs less surely is not taken.
-const LEAST: f32 = 0.09;
+const LEAST: f32 = 0.05;
 /// Where nothing belongs more surely, nothing is taken: the newest begins something new.
-const FLOOR: f32 = 0.3;
+const FLOOR: f32 = 0.4;
 /// Of the characters, those of one person other than the asker, or of all other names in one
 /// app: a flood does not push out everybody else.
 const ONE_SPEAKER: f32 = 0.5;

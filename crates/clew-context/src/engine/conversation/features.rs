@@ -11,9 +11,11 @@ use crate::model::Speaker;
 /// How many messages before it a message may answer.
 pub const REACH: usize = 100;
 /// Features of a message and one that it may answer; [`PAIR_NAMES`] names them.
-pub const PAIR: usize = 22;
+pub const PAIR: usize = 30;
 /// Features of a message that may begin something new.
 pub const BEGIN: usize = 6;
+/// Features of what a message picks: of a pair, then of a beginning; the others are 0.
+pub const PICK: usize = PAIR + BEGIN;
 /// Features of the newest message and one that may belong to its conversation.
 pub const BELONG: usize = 22;
 
@@ -55,6 +57,14 @@ pub const PAIR_NAMES: [&str; PAIR] = [
     "shared with the latest of whom it names",
     "the author's latest and whom it names",
     "shared with the author's latest, naming nobody",
+    "ln of its words",
+    "ln of the words of this one",
+    "rare words shared, by the words of both",
+    "ln of how often both addressed each other",
+    "by the author, times ln of minutes between",
+    "ln of minutes of the longest pause between",
+    "this one begins by addressing somebody",
+    "this one is a question",
 ];
 
 /// Those of them by which one names the other's author, or both name the same person.
@@ -103,6 +113,11 @@ fn ln(count: usize) -> f32 {
     known.unwrap_or_else(|| number(count + 1).ln())
 }
 
+/// How rare shared words are, by the sum of theirs: from 0 to 3.
+fn rare(overlap: f32) -> f32 {
+    overlap.min(MOST_OVERLAP) / 5.0
+}
+
 /// 1 or 0.
 fn is(condition: bool) -> f32 {
     f32::from(u8::from(condition))
@@ -117,6 +132,8 @@ struct Said {
     /// Whom it names or replies to, the first one first.
     named: Vec<usize>,
     question: bool,
+    /// Whether it begins by addressing somebody, perhaps a stranger.
+    addresses: bool,
     reply: Reply,
     /// The author's message before it.
     before: Option<usize>,
@@ -132,8 +149,11 @@ pub(super) struct Window {
     overlaps: Overlaps,
     /// How many people write or are named.
     people: usize,
-    /// How often one person addressed the other, in either direction.
-    affinity: HashMap<(usize, usize), usize>,
+    /// How many people write; their numbers are the lowest.
+    authors: usize,
+    /// How often one author addressed the other, in either direction, by `one * authors +
+    /// other`.
+    affinity: Vec<u16>,
 }
 
 impl Window {
@@ -149,7 +169,8 @@ impl Window {
         let mut said: Vec<Said> = Vec::with_capacity(utterances.len());
         let mut last: HashMap<usize, usize> = HashMap::new();
         let mut last_to: HashMap<usize, usize> = HashMap::new();
-        let mut affinity = HashMap::new();
+        let writers = people.0.len();
+        let mut affinity = vec![0; writers * writers];
         for (index, (utterance, names)) in utterances.iter().zip(names).enumerate() {
             let author = authors[index];
             let reply = match utterance.reply {
@@ -170,6 +191,7 @@ impl Window {
                 author,
                 minutes: usize::try_from(millis / 60_000).unwrap_or(0),
                 question: utterance.text.contains(['?', '？', '؟']),
+                addresses: names::addresses(utterance.text),
                 reply,
                 before: last.get(&author).copied(),
                 to_author: last_to.get(&author).copied(),
@@ -179,13 +201,17 @@ impl Window {
             last.insert(author, index);
             if let Some(other) = addressed {
                 last_to.insert(other, index);
-                *affinity.entry(both(author, other)).or_default() += 1;
+                if other < writers {
+                    affinity[author * writers + other] += 1;
+                    affinity[other * writers + author] += 1;
+                }
             }
         }
         Self {
             said,
             people: people.0.len(),
             overlaps: Overlaps::new(utterances.iter().map(|utterance| utterance.text)),
+            authors: writers,
             affinity,
         }
     }
@@ -205,11 +231,14 @@ impl Window {
         let one = &self.said[message];
         let shared = Shared::new(one, answers);
         let last_addressed = self.last_addressed(message);
-        let mut own = 0;
+        let (mut own, mut pause) = (0, 0);
         let mut features = Vec::with_capacity(message.min(REACH));
         for distance in 0..message.min(REACH) {
             let earlier = message - 1 - distance;
+            let [before, after] = [earlier, earlier + 1].map(|at| self.said[at].minutes);
+            pause = pause.max(after.saturating_sub(before));
             let mut pair = self.pair(message, distance, own);
+            pair[27] = ln(pause);
             let last = last_addressed[self.said[earlier].author];
             pair[8] = is(last == Some(one.author));
             shared.add(&mut pair, earlier);
@@ -233,7 +262,8 @@ impl Window {
         pair[0] = ln(distance.saturating_sub(1));
         pair[1] = ln(minutes);
         pair[2] = ln(own);
-        pair[RARE_WORDS] = self.shared_words(message, distance);
+        let overlap = self.overlaps.at(message, distance);
+        pair[RARE_WORDS] = rare(overlap);
         pair[4] = is(one.before == Some(earlier));
         pair[5] = is(names);
         pair[6] = is(to_author && one.named.is_empty());
@@ -246,17 +276,27 @@ impl Window {
         pair[14] = is(to_author && own == 0);
         pair[15] = is(is_own && names_addressed);
         pair[16] = is(!one.named.is_empty() && !is_own && !names);
+        let words = [earlier, message].map(|at| usize::from(self.overlaps.words[at]));
+        pair[22] = ln(words[0]);
+        pair[23] = ln(words[1]);
+        if overlap > 0.0 {
+            pair[24] = overlap / number(words[0] * words[1]).sqrt();
+        }
+        pair[25] = ln(self.affinity(one, other));
+        pair[26] = is(is_own) * ln(minutes);
+        pair[28] = is(one.addresses);
+        pair[29] = is(one.question);
         pair
     }
 
-    /// How rare the words are that a message shares with one before it, from 0 to 3.
-    fn shared_words(&self, message: usize, distance: usize) -> f32 {
-        self.overlaps.at(message, distance).min(MOST_OVERLAP) / 5.0
+    /// How often the authors of two messages addressed each other.
+    fn affinity(&self, one: &Said, other: &Said) -> usize {
+        usize::from(self.affinity[one.author * self.authors + other.author])
     }
 
     /// Whether the newest message shares rare words with this one.
     pub(super) fn is_on_topic(&self, message: usize) -> bool {
-        self.shared_words(self.len() - 1, self.len() - 2 - message) > TOPICAL
+        rare(self.overlaps.with_newest(message)) > TOPICAL
     }
 
     /// Whom each person addressed last before this message.
@@ -316,7 +356,6 @@ impl Window {
         let features = |index: usize| {
             let other = &self.said[index];
             let is_own = is(other.author == one.author);
-            let affinity = self.affinity.get(&both(one.author, other.author));
             [
                 direct[index],
                 own[index],
@@ -334,12 +373,12 @@ impl Window {
                 best.get(&other.author).copied().unwrap_or(0.0),
                 is(one.named.is_empty()),
                 is_own * direct[index],
-                ln(affinity.copied().unwrap_or(0)),
+                ln(self.affinity(one, other)),
                 crowd,
                 crowd * ln(newest - 1 - index),
                 naming,
                 naming * ln(newest - 1 - index),
-                self.shared_words(newest, newest - 1 - index),
+                rare(self.overlaps.with_newest(index)),
             ]
         };
         (0..newest).map(features).collect()
@@ -427,10 +466,6 @@ impl<'a> People<'a> {
         }
         named
     }
-}
-
-fn both(one: usize, other: usize) -> (usize, usize) {
-    (one.min(other), one.max(other))
 }
 
 fn logit(probability: f32) -> f32 {

@@ -16,6 +16,12 @@ const MOST_WORDS: usize = 60;
 /// Whoever is named within a text wrote one of so many messages before it.
 const RECENT: usize = 40;
 
+/// Whether a text begins with a name, known or not: `ann: hello`, `@ann hello`.
+pub(super) fn addresses(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    first.ends_with([':', ',']) || first.starts_with(['@', '<'])
+}
+
 /// The people whom each message names, by their numbers: who stands at its beginning, then who
 /// stands within it. `authors` are the numbers of those who wrote, below `people`.
 ///

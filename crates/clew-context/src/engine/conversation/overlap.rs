@@ -19,6 +19,8 @@ const FEW: usize = 40;
 /// words of the logarithm of how rare the word is.
 pub(super) struct Overlaps {
     sums: Vec<[f32; REACH]>,
+    /// The same of the newest message with each, oldest first, however far back.
+    newest: Vec<f32>,
     /// How many different words each message has.
     pub(super) words: Vec<u16>,
 }
@@ -34,6 +36,7 @@ impl Overlaps {
         places.sort_unstable();
         places.dedup();
         let mut sums = vec![[0.0; REACH]; count];
+        let mut newest = vec![0.0; count];
         let mut words = vec![0; count];
         for word in places.chunk_by(|(one, _), (other, _)| one == other) {
             for (_, index) in word {
@@ -44,6 +47,9 @@ impl Overlaps {
                 continue;
             }
             let rare = (number(count + 1) / number(word.len())).ln();
+            if word.last().is_some_and(|(_, last)| last + 1 == count) {
+                word.iter().for_each(|(_, index)| newest[*index] += rare);
+            }
             for (at, (_, later)) in word.iter().enumerate() {
                 let near = word[..at].iter().rev();
                 let near = near.map(|(_, earlier)| later - earlier - 1);
@@ -52,7 +58,16 @@ impl Overlaps {
                 }
             }
         }
-        Self { sums, words }
+        Self {
+            sums,
+            newest,
+            words,
+        }
+    }
+
+    /// Of the newest message and another.
+    pub(super) fn with_newest(&self, message: usize) -> f32 {
+        self.newest[message]
     }
 
     /// Of a message and the one `distance + 1` before it; 0 beyond [`REACH`].

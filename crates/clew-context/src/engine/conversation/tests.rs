@@ -224,6 +224,40 @@ fn rare_words_of_any_script_tie() {
 }
 
 #[test]
+fn rare_words_tie_the_newest_to_what_was_said_over_a_hundred_messages_ago() {
+    let others: Vec<String> = (0..120)
+        .map(|number| format!("w{number} x{number}"))
+        .collect();
+    let mut lines = vec![(ANN, "the gauge of the barometer sticks")];
+    lines.extend(others.iter().map(|text| (BOB, text.as_str())));
+    lines.push((ANN, "does the barometer stick again?"));
+    let window = Window::new(&talk(&lines), 0);
+    assert!(window.is_on_topic(0), "the barometer");
+    assert!(!window.is_on_topic(1), "nothing in common");
+}
+
+#[test]
+fn a_net_adds_what_features_say_together() {
+    let mut net = LEARNT.net.clone();
+    net.inputs.fill(0.0);
+    net.bias.fill(0.0);
+    net.outputs.fill(0.0);
+    // Both features are needed, each 1: 2 * max(0, 1 + 1 - 1).
+    net.inputs[3 * weights::UNITS] = 1.0;
+    net.inputs[4 * weights::UNITS] = 1.0;
+    (net.bias[0], net.outputs[0]) = (-1.0, 2.0);
+    let score = |features: [f32; 2]| net.score(3, &features);
+    assert_eq!([score([1.0, 1.0]), score([1.0, 0.0])], [2.0, 0.0]);
+}
+
+#[test]
+fn who_begins_with_a_name_addresses_somebody() {
+    let texts = ["zoe: hi", "@zoe hi", "<@1> hi", "well, no", "hi zoe:", ""];
+    let addresses = texts.map(names::addresses);
+    assert_eq!(addresses, [true, true, true, true, false, false]);
+}
+
+#[test]
 fn replies_are_certain() {
     let mut lines = talk(&MIXED);
     lines[7].reply = Reply::To(0);

@@ -63,6 +63,16 @@ impl Selector<'_> {
         selection
     }
 
+    /// Whether an older page is worth its call: the conversation reaches the oldest tenth of what
+    /// there is before the trigger.
+    pub fn conversation_wants_more(self, messages: &[Arc<Message>]) -> bool {
+        let newest_first = self.eligible(messages).take(MOST_MESSAGES - 1);
+        let mut spoken: Vec<&Arc<Message>> = newest_first.collect();
+        spoken.reverse();
+        let (ranks, _) = self.chosen(&spoken, &self.verdicts(&spoken), &BTreeSet::new());
+        ranks.keys().any(|index| index * 10 < spoken.len())
+    }
+
     /// The ranks of those chosen, by index, the surest one's the highest; and of those that would
     /// be if there was room, the cap that they exceed. What is shown already belongs for certain.
     fn chosen(

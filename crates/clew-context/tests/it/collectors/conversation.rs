@@ -1,5 +1,5 @@
 //! `LONE_CONTEXT=conversation`: of a channel's last messages a mention with text gets those
-//! of its asker's conversation, for at most one call.
+//! of its asker's conversation, for one call, or two if it reaches the first page's end.
 
 use clew_context::model::{
     BlockPlace, Limits, LoneContext, Message, OmitReason, OptedOut, Snapshot, Tie,
@@ -72,7 +72,7 @@ fn it_gets_what_belongs_to_its_askers_conversation_and_why() {
 }
 
 #[test]
-fn it_costs_one_page_at_most() {
+fn it_costs_one_page_where_it_does_not_reach_its_end() {
     let (world, trigger) = world();
     let start = conversation(Limits::default());
     check(&start, &world, &trigger, "60 180 360", &["page to 500"]);
@@ -92,6 +92,30 @@ fn it_costs_one_page_at_most() {
     check(&start, &world, &trigger, "", &[]);
     // Nothing has been seen, and a page is neither all there is nor all readable.
     world.unreadable.insert(id(149));
+    let start = conversation(Limits::default());
+    check(&start, &world, &trigger, "", &["page to 300"]);
+}
+
+#[test]
+fn a_second_page_is_fetched_where_the_conversation_reaches_the_firsts_end() {
+    // Every tenth message is about a migration, the others are somebody's log.
+    let talk = (1..=260).map(|number| match number % 20 {
+        0 => said(
+            number,
+            ADA,
+            "<@13> another table of the migration is through",
+        ),
+        10 => said(number, EVE, "<@11> good, next table of the migration"),
+        _ => said(number, BOB, &format!("entry {number}")),
+    });
+    let mut world = World::of(talk);
+    let trigger = asked(300, EVE, "<@11> which table of the migration is next?");
+    world.add([trigger.clone()]);
+    conversation(Limits::default()).collected(&world, &trigger);
+    assert_eq!(world.calls(), ["page to 300", "page before 162"]);
+    let mut world = World::of((1..=260).map(|number| said(number, DICE, "tick")));
+    let trigger = asked(300, EVE, "so?");
+    world.add([trigger.clone()]);
     let start = conversation(Limits::default());
     check(&start, &world, &trigger, "", &["page to 300"]);
 }
