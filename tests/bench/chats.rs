@@ -55,8 +55,6 @@ pub(crate) struct Query {
     pub(crate) message: usize,
     /// The messages before it that are connected with it by answers known then.
     pub(crate) conversation: BTreeSet<usize>,
-    /// What it answers, directly or further back.
-    pub(crate) ancestors: BTreeSet<usize>,
 }
 
 impl Chat {
@@ -75,7 +73,6 @@ impl Chat {
 
     /// The annotated messages, oldest first.
     pub(crate) fn queries(&self) -> Vec<Query> {
-        let mut ancestors: Vec<BTreeSet<usize>> = Vec::new();
         // Which conversation a message is in, and the messages of each.
         let mut of: Vec<usize> = Vec::new();
         let mut conversations: Vec<BTreeSet<usize>> = Vec::new();
@@ -83,10 +80,7 @@ impl Chat {
         for (index, message) in self.messages.iter().enumerate() {
             of.push(index);
             conversations.push(BTreeSet::from([index]));
-            let mut further = BTreeSet::new();
             for answered in message.answers.iter().flatten() {
-                further.insert(*answered);
-                further.extend(&ancestors[*answered]);
                 let (joined, into) = (of[index], of[*answered]);
                 if joined != into {
                     let members = std::mem::take(&mut conversations[joined]);
@@ -102,10 +96,8 @@ impl Chat {
                 queries.push(Query {
                     message: index,
                     conversation,
-                    ancestors: further.clone(),
                 });
             }
-            ancestors.push(further);
         }
         queries
     }

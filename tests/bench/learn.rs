@@ -103,7 +103,7 @@ pub(crate) fn print() {
     }
     let before = fs::read_to_string(FILE).unwrap();
     fs::write(FILE, file(&before, &weights)).unwrap();
-    println!("  written to {FILE}");
+    println!("  written to {FILE}, which `cargo fmt` lays out");
 }
 
 /// Channels unlike these: where nobody talks across others, at several paces.
@@ -232,7 +232,9 @@ fn pick_sums(samples: &[Picked], weights: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
             row.iter_mut()
                 .zip(pair)
                 .for_each(|(row, value)| *row = f64::from(*value));
-            SAME.iter().for_each(|at| row[*at] = 0.0);
+            for at in SAME {
+                row[at] = 0.0;
+            }
             row
         });
         let mut begin = [0.0; PICK];

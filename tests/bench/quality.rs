@@ -19,7 +19,7 @@ use clew_context::engine::frame;
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::engine::select::{Gathered, GatheredThread, LinkedSelection, Selector};
 use clew_context::model::{
-    Author, BlockEntry, ChannelId, Limits, Message, MessageFlags, MessageId, MessageKind,
+    Author, BlockEntry, ChannelId, Limits, Message, MessageFlags, MessageId, MessageKind, Proxies,
     Reference, ReferenceKind, Referenced, RoleId, ThreadSelect, UserId,
 };
 
@@ -146,7 +146,7 @@ impl<'a> Room<'a> {
             user: UserId::new(OURS),
             name: "Clew".to_owned(),
             roles: Vec::new(),
-            proxies: Default::default(),
+            proxies: Proxies::default(),
         };
         let messages = (0..).zip(&chat.messages);
         let messages = messages.map(|(index, said)| {
@@ -502,7 +502,9 @@ pub(crate) fn print() {
     let mut all = Measured::default();
     for (name, chats) in &groups {
         let mut sums = Measured::default();
-        each(chats, measure).iter().for_each(|one| sums.join(one));
+        for one in each(chats, measure) {
+            sums.join(&one);
+        }
         sums.print(name);
         if !name.contains(',') {
             all.join(&sums);

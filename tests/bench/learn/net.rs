@@ -1,6 +1,11 @@
 //! Learns the net that is added to the scores of the likeliest picks: steps after Adam (Kingma
 //! and Ba, 2015) on batches of messages, against the softmax over the candidates of each.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "sums are wider than the weights that come of them"
+)]
+
 use clew_context::engine::conversation::features::{PAIR, PICK};
 use clew_context::engine::conversation::weights::{Net, UNITS, UNLIKELY, Weights};
 

@@ -48,7 +48,9 @@ impl Overlaps {
             }
             let rare = (number(count + 1) / number(word.len())).ln();
             if word.last().is_some_and(|(_, last)| last + 1 == count) {
-                word.iter().for_each(|(_, index)| newest[*index] += rare);
+                for (_, index) in word {
+                    newest[*index] += rare;
+                }
             }
             for (at, (_, later)) in word.iter().enumerate() {
                 let near = word[..at].iter().rev();

@@ -51,6 +51,10 @@ impl Net {
 }
 
 /// What was learnt.
+#[expect(
+    clippy::approx_constant,
+    reason = "some come near a constant by chance"
+)]
 pub const LEARNT: Weights = Weights {
     pair: [
         -0.636, -0.993, -1.357, 0.431, 0.838, 4.541, 0.583, -1.303, 0.398, 0.257, -0.047, 0.403,
