@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::context::{self, millis};
 use crate::model::ModelReceipt;
-use crate::telemetry::TappedLine;
+use crate::telemetry::{TappedLine, TurnStage};
 use crate::turn::TurnOver;
 use crate::turn::{GatheredTurn, SentMessage, TurnNews};
 use clew_context::model::{ChannelId, HistoryMessage, MessageId, UserId};
@@ -208,24 +208,25 @@ impl KeptTurn {
     /// How long the stages took, in milliseconds.
     fn timings(&self) -> Value {
         let mut timings = Vec::new();
-        let mut add = |stage: &str, took: Duration| {
-            timings.push(json!({"stage": stage, "ms": millis(took)}));
+        let mut add = |stage: TurnStage, of: &str, took: Duration| {
+            let text = stage.text().to_owned() + of;
+            timings.push(json!({"stage": stage, "text": text, "ms": millis(took)}));
         };
         if let Some(gathered) = &self.gathered {
-            add("queued", gathered.queued);
-            add("collected", gathered.collected_in);
+            add(TurnStage::Queue, "", gathered.queued);
+            add(TurnStage::Collect, "", gathered.collected_in);
         }
         if let Some(ended) = &self.ended {
             let receipt = ended.receipt.as_ref();
             for tool in receipt.iter().flat_map(|receipt| &receipt.tools) {
                 let name = tool.name.as_deref().unwrap_or("unknown");
-                add(&format!("tool {name}"), tool.took);
+                add(TurnStage::Tool, &format!(": {name}"), tool.took);
             }
             let model = receipt.and_then(|receipt| receipt.model.as_ref());
             if let Some(first) = model.and_then(|model| model.first_words) {
-                add("trigger to first words", first);
+                add(TurnStage::ToFirstWords, "", first);
             }
-            add("total", ended.took);
+            add(TurnStage::Turn, "", ended.took);
         }
         timings.into()
     }

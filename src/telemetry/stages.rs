@@ -6,7 +6,8 @@ use clew_context::words;
 use tokio::time::Instant;
 
 words! {
-    /// A part of a turn. One follows the other; a question that is edited begins anew.
+    /// A part of a turn, in the words of metrics, traces, report and playground. Up to the
+    /// last one follows the other, and a question that is edited begins anew; then parts of these.
     TurnStage {
         /// It waits for other turns.
         Queue = "queue",
@@ -18,6 +19,40 @@ words! {
         Deliver = "deliver",
         /// The turn is stored.
         Record = "record",
+        /// What stands around the question is collected.
+        Collect = "collect",
+        /// From the question to the first request to a model.
+        ToModel = "to_model",
+        /// From a request to its first words.
+        FirstWords = "first_words",
+        /// From the question to the first words.
+        ToFirstWords = "to_first_words",
+        /// From a request to its end.
+        Request = "request",
+        /// A tool is called.
+        Tool = "tool",
+        /// All of it.
+        Turn = "turn",
+    }
+}
+
+impl TurnStage {
+    /// The words shown to people.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Queue => "waiting for other turns",
+            Self::Gather => "gathering",
+            Self::Ask => "asking the model",
+            Self::Deliver => "posting the rest",
+            Self::Record => "storing the turn",
+            Self::Collect => "collecting",
+            Self::ToModel => "question to first request",
+            Self::FirstWords => "request to first words",
+            Self::ToFirstWords => "question to first words",
+            Self::Request => "request to the model",
+            Self::Tool => "call of a tool",
+            Self::Turn => "whole turn",
+        }
     }
 }
 

@@ -168,7 +168,8 @@ impl Traces {
         let ends = wall.nanos;
         let took: Duration = stages.iter().map(|stage| stage.took).sum();
         let begins = ends.saturating_sub(nanos(took));
-        let mut turn = Span::new(Uuid::new_v4().into_bytes(), "turn", begins, ends);
+        let (trace, name) = (Uuid::new_v4().into_bytes(), TurnStage::Turn.as_str());
+        let mut turn = Span::new(trace, name, begins, ends);
         turn.attributes = of_turn(ids, done);
         turn.is_error = done.outcome == Outcome::Failed;
         let conversation = ids.conversation.map(|scope| scope.to_string());

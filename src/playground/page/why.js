@@ -89,7 +89,7 @@ function heading(turn) {
 }
 
 function figures(turn) {
-  const total = turn.timings.find((each) => each.stage === 'total')?.ms;
+  const total = turn.timings.find((each) => each.stage === 'turn')?.ms;
   const sent = turn.tokens?.in;
   const items = [
     [count(turn.included.length), 'messages'],
@@ -193,10 +193,10 @@ function fetches(turn) {
 
 function timings(turn) {
   const longest = Math.max(1, ...turn.timings.map((each) => each.ms));
-  const row = ({ stage, ms }) => {
+  const row = ({ text, ms }) => {
     const bar = el('span', { class: 'bar' });
     bar.style.width = `${Math.max(1, (ms / longest) * 100)}%`;
-    return el('tr', {}, el('th', { scope: 'row', text: partName(stage) }), el('td', { class: 'bars', 'aria-hidden': 'true' }, bar),
+    return el('tr', {}, el('th', { scope: 'row', text }), el('td', { class: 'bars', 'aria-hidden': 'true' }, bar),
       el('td', { class: 'amount', text: `${count(Math.round(ms * 10) / 10)} ms` }));
   };
   return table('Timings', { class: 'timings' }, el('tbody', {}, turn.timings.map(row)));

@@ -101,7 +101,7 @@ fn is_explained(turn: &Value) {
         "{turn}"
     );
     let stages = turn["timings"].as_array().unwrap().iter();
-    assert!(stages.clone().any(|one| one["stage"] == "total"));
+    assert!(stages.clone().any(|one| one["stage"] == "turn"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

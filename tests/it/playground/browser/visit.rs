@@ -98,7 +98,7 @@ async fn sees_why(chrome: &Chrome) {
         "collect_ok",
         "/messages",
         "system",
-        "total",
+        "whole turn",
     ] {
         chrome
             .until(&format!(
