@@ -204,7 +204,6 @@ async fn play_on(
     options: &DemoOptions,
     page: &mut DemoPage<'_>,
 ) -> Result<usize, Error> {
-    let limits = sandbox.config.limits;
     let judged = Judged {
         figures: !options.has_own_caps(script) && options.ask.is_none(),
         words: !options.has_model(),
@@ -215,9 +214,9 @@ async fn play_on(
             let played = stage::play(sandbox, number, scene, &script.cast).await?;
             let complaints = expect::complaints(&scene.expect, &played, judged);
             let shown = if options.is_verbose {
-                page.scene(number, scene, &played, &limits, &complaints)
+                page.scene(number, scene, &played, &complaints)
             } else {
-                page.short(number, scene, &played, &limits, options, &complaints)
+                page.short(number, scene, &played, options, &complaints)
             };
             shown.map_err(Error::Output)?;
             complaints

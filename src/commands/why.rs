@@ -11,9 +11,7 @@ use super::{CommandServices, readable, words};
 use crate::model::{
     CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage, shortened,
 };
-use clew_context::model::{
-    BlockPlace, ChannelId, GuildId, MessageId, OmitReason, Readers, Scene, Stage, Tie,
-};
+use clew_context::model::{BlockPlace, ChannelId, GuildId, MessageId, Readers, Scene, Stage, Tie};
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::StoredReceipt;
@@ -248,8 +246,10 @@ const fn title(place: BlockPlace) -> &'static str {
 
 /// How many for each reason, and links to the newest.
 fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> String {
-    let in_chain = scene == Scene::ReplyChain;
-    let line = |one: &LeftOut| format!("{} {}", one.all, why_left_out(one.reason, in_chain));
+    let line = |one: &LeftOut| {
+        let reason = one.reason.in_scene(Some(scene));
+        format!("{} {}", one.all, reason.text())
+    };
     let mut lines: Vec<String> = prompt.left_out.iter().map(line).collect();
     let cut = prompt.shown.iter().filter(|message| message.cut).count();
     let cut = (cut > 0).then(|| format!("{cut} shortened (`MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`)"));
@@ -299,25 +299,6 @@ fn fitting<'a>(mut room: usize, links: impl IntoIterator<Item = &'a String>) -> 
         fits
     };
     links.into_iter().take_while(fits).count()
-}
-
-fn why_left_out(reason: OmitReason, in_chain: bool) -> String {
-    if let Some(setting) = reason.setting(in_chain) {
-        return format!("over `{setting}`");
-    }
-    let why = match reason {
-        OmitReason::App => "of apps",
-        OmitReason::System => "system messages",
-        OmitReason::Empty => "without anything to show",
-        OmitReason::Note => "notes of mine",
-        OmitReason::Newer => "newer than the question",
-        OmitReason::Deleted => "deleted",
-        OmitReason::Malformed => "unreadable",
-        OmitReason::OptedOut => "kept private by their authors",
-        OmitReason::OtherConversation => "of other conversations",
-        OmitReason::Msgs | OmitReason::Chars | OmitReason::Age => "over a limit",
-    };
-    why.to_owned()
 }
 
 fn missing(receipt: &Receipt) -> String {

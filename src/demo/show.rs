@@ -12,7 +12,7 @@ use super::DemoOptions;
 use super::line::DemoLine;
 use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
 use clew_context::engine::sanitise;
-use clew_context::model::{Limits, OmitReason, Scene};
+use clew_context::model::OmitReason;
 
 /// The most columns of a line.
 const WIDTH: usize = 80;
@@ -69,14 +69,13 @@ impl<'a> DemoPage<'a> {
         number: usize,
         scene: &DemoScene,
         played: &Played,
-        limits: &Limits,
         complaints: &[String],
     ) -> io::Result<()> {
         self.heading(number, &scene.title)?;
         self.paragraph(MARGIN, &scene.setting)?;
         self.line(Style::Plain, "")?;
         self.asked(played)?;
-        self.collected(scene, played, limits)?;
+        self.collected(scene, played)?;
         self.tools(played)?;
         self.gets(played)?;
         self.answers(played)?;
@@ -167,12 +166,12 @@ impl<'a> DemoPage<'a> {
         self.labelled("question", &played.text)
     }
 
-    fn collected(&mut self, scene: &DemoScene, played: &Played, limits: &Limits) -> io::Result<()> {
+    fn collected(&mut self, scene: &DemoScene, played: &Played) -> io::Result<()> {
         self.labelled("scene", &scene_words(played.detail("trigger")))?;
         self.labelled("rule", &scene.rule)?;
         if let Some(ok) = played.detail("collect_ok") {
             self.labelled("collected", &collected_words(ok, played.detail("tail_ok")))?;
-            self.labelled("left out", &left_out(ok, limits))?;
+            self.labelled("left out", &left_out(ok))?;
         }
         for fallback in played.details("collect_fallback") {
             let (stage, reason) = (&fallback["stage"], &fallback["reason"]);
@@ -290,41 +289,25 @@ fn collected_words(ok: &Value, tail: Option<&Value>) -> String {
 }
 
 /// What was seen but left out, and by which rule.
-fn left_out(ok: &Value, limits: &Limits) -> String {
-    let scene = ok["case"].as_str().unwrap_or_default();
+fn left_out(ok: &Value) -> String {
     let counts = ok["omitted"].as_object().into_iter().flatten();
     let words: Vec<String> = counts
-        .map(|(reason, count)| {
-            let why = match reason.as_str() {
-                "msgs" => format!("over MEM_MAX_MSGS={}", limits.max_msgs),
-                "chars" => format!("over MEM_MAX_CHARS={}", limits.max_chars),
-                "age" => {
-                    let in_chain = scene != Scene::Thread.as_str();
-                    let name = OmitReason::Age.setting(in_chain).unwrap_or_default();
-                    let age = if in_chain {
-                        limits.max_chain_age
-                    } else {
-                        limits.max_age
-                    };
-                    format!(
-                        "older than {name}={}",
-                        age.map_or(0, |age| age.as_secs() / 60)
-                    )
-                }
-                "app" => "written by apps".to_owned(),
-                "system" => "notices of Discord".to_owned(),
-                "opted_out" => "kept private by their authors".to_owned(),
-                "note" => "notes of the bot".to_owned(),
-                "other_conversation" => "of other conversations".to_owned(),
-                other => other.to_owned(),
-            };
-            format!("{count} {why}")
-        })
+        .map(|(reason, count)| format!("{count} {}", why(reason, ok)))
         .collect();
     if words.is_empty() {
         return "nothing of what was looked at".to_owned();
     }
     words.join(", ")
+}
+
+/// A reason in words, a cap with its value.
+fn why(reason: &str, ok: &Value) -> String {
+    let Some(known) = OmitReason::from_word(reason) else {
+        return reason.to_owned();
+    };
+    let value = known.setting().map(|name| &ok["caps"][name.to_lowercase()]);
+    let value = value.map_or_else(String::new, |value| format!("={value}"));
+    known.text().to_owned() + &value
 }
 
 /// A JSON value without quotation marks.

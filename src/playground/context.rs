@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::model::OmittedMessage;
 use crate::turn::TurnContext;
 use clew_context::discord::ReadCall;
-use clew_context::model::{BlockItem, OmitReason, Scene};
+use clew_context::model::BlockItem;
 
 /// The status of a call that did not fail.
 const OK: u16 = 200;
@@ -15,9 +15,7 @@ const OK: u16 = 200;
 /// What was collected, what was left out, and the calls for it.
 pub(super) fn shown(context: &TurnContext, calls: &[ReadCall]) -> Value {
     let block = &context.block;
-    let in_chain = context.scene != Scene::Thread;
-    let omitted = context.omitted.iter();
-    let omitted = omitted.map(|message| left_out(message, in_chain));
+    let omitted = context.omitted.iter().map(left_out);
     let missing = context.missing.iter();
     let missing =
         missing.map(|(stage, reason)| json!({"stage": stage.as_str(), "reason": reason.as_str()}));
@@ -46,13 +44,13 @@ fn included(item: &BlockItem) -> Value {
     })
 }
 
-fn left_out(message: &OmittedMessage, in_chain: bool) -> Value {
-    let setting = message.reason.setting(in_chain);
+fn left_out(message: &OmittedMessage) -> Value {
+    let reason = message.reason;
     json!({
         "id": message.id.to_string(),
         "channel": message.channel.to_string(),
-        "cap": setting.unwrap_or_else(|| message.reason.as_str()),
-        "why": why(message.reason),
+        "cap": reason.setting().unwrap_or(reason.as_str()),
+        "why": reason.text(),
     })
 }
 
@@ -65,26 +63,6 @@ fn fetch(call: &ReadCall) -> Value {
         "reason": call.error.map(|error| error.reason.as_str()),
         "ms": millis(call.took),
     })
-}
-
-/// Why a message is not in the block, in a sentence.
-const fn why(reason: OmitReason) -> &'static str {
-    match reason {
-        OmitReason::Msgs => "There is room for so many messages, and others come first.",
-        OmitReason::Chars => "There is room for so many characters, and other messages come first.",
-        OmitReason::Age => "It is older than the conversation reaches back.",
-        OmitReason::App => "An app or a webhook wrote it, and nobody points at it.",
-        OmitReason::System => "Discord wrote it: somebody joined, pinned or opened a thread.",
-        OmitReason::Empty => "It has nothing that can be shown as text.",
-        OmitReason::Note => "It is a note of the bot's own, not an answer.",
-        OmitReason::Newer => "It came after the question.",
-        OmitReason::Deleted => "It was deleted.",
-        OmitReason::Malformed => "It could not be read.",
-        OmitReason::OptedOut => "Its author opted out.",
-        OmitReason::OtherConversation => {
-            "It seems to belong to another conversation, or others belong more surely to this one."
-        }
-    }
 }
 
 /// With one decimal.

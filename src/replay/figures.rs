@@ -1,15 +1,22 @@
 //! Figures of replayed triggers: of all, and by scene.
 
+use std::array;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::turn::{ReplayOutcome, framed};
 use crate::llm;
-use clew_context::model::{MessageId, OmitReason, Scene, TextCap};
+use clew_context::model::{MessageId, OmitReason, Scene};
 
-/// The reasons that are caps.
-pub(super) const CAPS: [OmitReason; 3] = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
+/// The caps that leave messages out.
+pub(super) const CAPS: [OmitReason; 5] = [
+    OmitReason::Msgs,
+    OmitReason::Chars,
+    OmitReason::LoneChars,
+    OmitReason::Age,
+    OmitReason::ChainAge,
+];
 
 /// The figures of all triggers, and of each scene that occurred.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,16 +70,9 @@ pub struct Spread {
     pub most: u32,
 }
 
-/// A count for each cap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct ByCap {
-    /// Over `MEM_MAX_MSGS`.
-    pub msgs: u64,
-    /// Over `MEM_MAX_CHARS`.
-    pub chars: u64,
-    /// Over `MEM_MAX_AGE_MIN` or `MEM_CHAIN_MAX_AGE_MIN`.
-    pub age: u64,
-}
+/// A count for each cap that leaves messages out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ByCap([u64; CAPS.len()]);
 
 /// How blocks agree with labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -110,8 +110,10 @@ impl Tally {
         let block = &outcome.block;
         let fetches = outcome.fetches as u64;
         let dropped = CAPS.map(|cap| block.dropped_for(cap) as u64);
-        let [msgs, chars, _] = dropped;
-        let is_full = chars > 0 || block.items().any(|item| item.cut == Some(TextCap::Block));
+        let [msgs, chars, lone_chars, ..] = dropped;
+        let full = [OmitReason::Chars, OmitReason::LoneChars];
+        let is_cut = |cut: Option<OmitReason>| cut.is_some_and(|cut| full.contains(&cut));
+        let is_full = chars + lone_chars > 0 || block.items().any(|item| is_cut(item.cut));
         let labels = belonging.map(|ids| {
             let shown = block.items().map(|item| item.message.id);
             let found = shown.filter(|id| ids.binary_search(id).is_ok());
@@ -129,8 +131,8 @@ impl Tally {
                 messages: block.items().count() as u64,
                 fetches,
                 most_fetches: fetches,
-                dropped: ByCap::of(dropped),
-                truncated: ByCap::of(dropped.map(|dropped| u64::from(dropped > 0))),
+                dropped: ByCap(dropped),
+                truncated: ByCap(dropped.map(|dropped| u64::from(dropped > 0))),
                 msgs_first: u64::from(msgs > 0 && !is_full),
                 shortened: u64::from(block.items().any(|item| item.cut.is_some())),
                 fallbacks: u64::from(!outcome.fallbacks.is_empty()),
@@ -209,16 +211,25 @@ impl Figures {
 }
 
 impl ByCap {
-    fn of([msgs, chars, age]: [u64; 3]) -> Self {
-        Self { msgs, chars, age }
+    /// Each cap with its count.
+    pub fn each(self) -> impl Iterator<Item = (OmitReason, u64)> {
+        CAPS.into_iter().zip(self.0)
+    }
+
+    /// The counts of these caps together.
+    pub fn of(self, caps: &[OmitReason]) -> u64 {
+        let each = self.each().filter(|(cap, _)| caps.contains(cap));
+        each.map(|(_, count)| count).sum()
     }
 
     fn plus(self, other: Self) -> Self {
-        Self {
-            msgs: self.msgs + other.msgs,
-            chars: self.chars + other.chars,
-            age: self.age + other.age,
-        }
+        Self(array::from_fn(|at| self.0[at] + other.0[at]))
+    }
+}
+
+impl Serialize for ByCap {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.each())
     }
 }
 

@@ -6,14 +6,14 @@ use std::{fmt, iter};
 
 use serde::Serialize;
 
-use super::figures::{self, ByCap, Counter, Figures, FiguresByScene, Spread, Tally};
+use super::figures::{self, Counter, Figures, FiguresByScene, Spread, Tally};
 use super::turn::{ReplayOutcome, framed};
 use super::{Format, ReplaySettings, Report, table};
 use crate::model::count;
 use crate::telemetry::Ms;
 use crate::telemetry::event::LinkCounts;
 use clew_context::engine::sanitise;
-use clew_context::model::{BlockPlace, MessageId, Omitted, Scene, Tie};
+use clew_context::model::{BlockPlace, MessageId, OmitReason, Omitted, Scene, Tie};
 
 /// A trigger in JSON Lines, with the keys in this order. Ids are strings.
 #[derive(Debug, Serialize)]
@@ -213,8 +213,7 @@ fn caps(outcome: &ReplayOutcome) -> Vec<&'static str> {
     let hit = figures::CAPS
         .into_iter()
         .filter(|cap| block.dropped_for(*cap) > 0);
-    hit.filter_map(|cap| cap.setting(outcome.scene != Scene::Thread))
-        .collect()
+    hit.filter_map(OmitReason::setting).collect()
 }
 
 /// The figures of a scene in JSON Lines.
@@ -254,12 +253,13 @@ impl fmt::Display for Summary {
         writeln!(f, "{triggers} among {messages}, the bot is {}", self.bot)?;
         let Spread { p50, p95, .. } = all.chars;
         writeln!(f, "  characters: p50 {p50}, p95 {p95}")?;
-        let ByCap { msgs, chars, age } = all.truncated;
+        let by = |(cap, count)| format!("{count} by {cap}");
+        let truncated = all.truncated.each().map(by).collect::<Vec<_>>().join(", ");
         let (shortened, fallbacks) = (all.shortened, all.fallbacks);
         let (fetches, most_fetches) = (all.fetches, all.most_fetches);
         writeln!(
             f,
-            "  truncated: {msgs} by msgs, {chars} by chars, {age} by age; {shortened} with shortened messages",
+            "  truncated: {truncated}; {shortened} with shortened messages",
         )?;
         writeln!(
             f,

@@ -1,7 +1,7 @@
 //! Figures as rows of a table, at most 79 columns wide.
 
 use super::{Figures, FiguresByScene};
-use clew_context::model::Scene;
+use clew_context::model::{OmitReason, Scene};
 
 /// What the columns mean, for who reads them for the first time.
 pub const LEGEND: &str = "\
@@ -9,9 +9,8 @@ msgs, chars, tokens: messages, characters and estimated tokens that a model
 gets to read with a question, on average; p95: nineteen of twenty questions
 need no more tokens; GETs: calls to Discord, on average (a bot that has just
 started, or with --warm one that has seen the channel); many, long, old: for
-how many questions something was left out because it was too many messages
-(MEM_MAX_MSGS), too long (MEM_MAX_CHARS) or too old (MEM_MAX_AGE_MIN, in reply
-chains MEM_CHAIN_MAX_AGE_MIN)
+how many questions something was left out over MEM_MAX_MSGS, over MEM_MAX_CHARS
+or LONE_MAX_CHARS, over MEM_MAX_AGE_MIN or MEM_CHAIN_MAX_AGE_MIN
 ";
 /// What the columns mean that only labels fill.
 pub const LABELS_LEGEND: &str = "\
@@ -45,16 +44,16 @@ pub fn heads(figures: &Figures) -> impl Iterator<Item = &'static str> {
 /// Under each head what these figures say.
 pub fn cells(figures: &Figures) -> Vec<String> {
     let mean = |total: u64| share(total, figures.triggers);
-    let part = |count: u64| percent(count, figures.triggers);
+    let over = |caps: &[OmitReason]| percent(figures.truncated.of(caps), figures.triggers);
     let mut cells = vec![
         format!("{:.1}", mean(figures.messages)),
         format!("{:.0}", mean(figures.chars.total)),
         format!("{:.0}", mean(figures.tokens.total)),
         figures.tokens.p95.to_string(),
         format!("{:.1}", mean(figures.fetches)),
-        part(figures.truncated.msgs),
-        part(figures.truncated.chars),
-        part(figures.truncated.age),
+        over(&[OmitReason::Msgs]),
+        over(&[OmitReason::Chars, OmitReason::LoneChars]),
+        over(&[OmitReason::Age, OmitReason::ChainAge]),
     ];
     if let Some(labels) = figures.labels {
         cells.push(percent(labels.found, labels.belonging));

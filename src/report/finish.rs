@@ -1,6 +1,7 @@
 //! What was counted becomes the report.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use super::summary::{
@@ -8,16 +9,30 @@ use super::summary::{
     MsgsFirst, Report, Stage, TimedRow, Truncation, Turns, UsageList, UsageLists, UsageRow,
     VERSION, id,
 };
-use super::tally::{self, FALLBACKS, Stages, Tally, Timed, Truncated, Words};
+use super::tally::{self, FALLBACKS, Tally, Timed, Truncated, Words};
+use super::times::Times;
 use super::top::{Count, Row, Top};
 use super::usage::Usage;
 use super::{Guild, Options};
-use clew_context::model::UnixMillis;
+use crate::telemetry::TurnStage;
+use clew_context::model::{OmitReason, UnixMillis};
 
 /// The name of what the names that are not listed have together.
 const OTHERS: &str = "others";
 /// More than there are words of one kind.
 const ALL: usize = usize::MAX;
+
+/// The stages that events tell.
+const STAGES: [TurnStage; 8] = [
+    TurnStage::Queue,
+    TurnStage::Collect,
+    TurnStage::ToModel,
+    TurnStage::FirstWords,
+    TurnStage::Request,
+    TurnStage::Tool,
+    TurnStage::Record,
+    TurnStage::Turn,
+];
 
 /// Makes the report of what was counted.
 pub(super) fn report(mut tally: Tally, options: &Options) -> Report {
@@ -50,7 +65,7 @@ pub(super) fn report(mut tally: Tally, options: &Options) -> Report {
             tally.channels,
             top,
         ),
-        stages: stages(&tally.stages),
+        stages: stages(tally.stages),
         usage: UsageLists {
             priced: options.prices.is_known(),
             total: tally.all,
@@ -124,18 +139,16 @@ fn fallbacks(lists: [Words<tally::Fallbacks>; FALLBACKS.len()], began: u64) -> V
     all
 }
 
-fn truncation<const CAPS: usize, const CHANNELS: usize>(
+fn truncation<const CHANNELS: usize>(
     (blocks, msgs_first): (u64, MsgsFirst),
-    caps: Top<(String, Option<&'static str>), Truncated, CAPS>,
+    caps: Words<Truncated>,
     channels: Top<(Option<u64>, Option<u64>), Capped, CHANNELS>,
     top: usize,
 ) -> Truncation {
-    let (caps, other_caps) = caps.first(ALL);
-    let other_caps = other_caps.map(|others| ((OTHERS.to_owned(), None), others.row));
     let mean = |count, counted: &Truncated| share(count, counted.blocks).unwrap_or(0.0);
-    let cap = |((name, setting), counted): (_, Truncated)| Cap {
+    let cap = |(name, counted): (String, Truncated)| Cap {
+        setting: OmitReason::from_word(&name).and_then(OmitReason::setting),
         name,
-        setting,
         blocks: counted.blocks,
         rate: share(counted.blocks, blocks),
         kept: mean(counted.kept, &counted),
@@ -151,31 +164,22 @@ fn truncation<const CAPS: usize, const CHANNELS: usize>(
     Truncation {
         blocks,
         msgs_first,
-        caps: caps.into_iter().chain(other_caps).map(cap).collect(),
+        caps: rows(caps).map(cap).collect(),
         channels: channels.into_iter().map(channel).collect(),
         other_channels,
     }
 }
 
-fn stages(stages: &Stages) -> Vec<Stage> {
-    [
-        ("queued", "waiting for other turns", &stages.queued),
-        ("collect", "collecting", &stages.collect),
-        ("to_model", "event to first request", &stages.to_model),
-        ("first_words", "request to first words", &stages.first_words),
-        ("request", "request to the model", &stages.request),
-        ("tool", "call of a tool", &stages.tool),
-        ("store", "storing a turn", &stages.store),
-        ("turn", "whole turn", &stages.turn),
-    ]
-    .into_iter()
-    .map(|(name, words, times)| Stage {
-        name,
-        words,
-        count: times.count(),
-        ms: times.percentiles(),
-    })
-    .collect()
+fn stages(mut stages: BTreeMap<TurnStage, Times<3>>) -> Vec<Stage> {
+    let stage = |name: TurnStage| {
+        let times = stages.remove(&name).unwrap_or_default();
+        Stage {
+            name,
+            count: times.count(),
+            ms: times.percentiles(),
+        }
+    };
+    STAGES.map(stage).into()
 }
 
 fn day_row((number, day): (i64, tally::Day)) -> DayRow {

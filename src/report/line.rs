@@ -69,6 +69,7 @@ pub(super) struct Detail<'a> {
 pub(super) struct Omitted {
     pub(super) msgs: Option<Number>,
     pub(super) chars: Option<Number>,
+    pub(super) lone_chars: Option<Number>,
 }
 
 /// The caps on a block's characters.

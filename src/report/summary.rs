@@ -8,7 +8,8 @@ use super::times::{Percentiles, millis};
 use super::top::{Others, Row, add_fields, counts};
 use super::turns::OpenTurn;
 use super::usage::Usage;
-use clew_context::model::UnixMillis;
+use crate::telemetry::TurnStage;
+use clew_context::model::{OmitReason, UnixMillis};
 
 /// The version of the keys.
 pub(super) const VERSION: u32 = 1;
@@ -140,7 +141,7 @@ pub(super) struct Truncation {
 pub(super) struct Cap {
     #[serde(rename = "cap")]
     pub(super) name: String,
-    /// The setting; none for a cap of another version, and for an age in an unknown scene.
+    /// The setting; none for a cap of another version.
     pub(super) setting: Option<&'static str>,
     pub(super) blocks: u64,
     /// Of all blocks.
@@ -161,11 +162,10 @@ pub(super) struct CappedChannel {
 }
 
 counts! {
-    /// How often caps left something out in a channel, or shortened it: by `MEM_MAX_MSGS`,
-    /// `MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`, and either setting of an age.
+    /// How often each cap left something out in a channel, or shortened it.
     #[derive(Serialize)]
-    Capped by |row| [row.msgs + row.chars + row.msg_chars + row.age, row.dropped];
-    msgs, chars, msg_chars, age,
+    Capped by |row| [row.columns()[..6].iter().map(|(_, count)| count).sum(), row.dropped];
+    msgs, chars, lone_chars, msg_chars, age, chain_age,
     /// Messages left out, by all caps.
     dropped,
 }
@@ -192,10 +192,7 @@ counts! {
 #[derive(Debug, Serialize)]
 pub(super) struct Stage {
     #[serde(rename = "stage")]
-    pub(super) name: &'static str,
-    /// What it is, for people.
-    #[serde(skip)]
-    pub(super) words: &'static str,
+    pub(super) name: TurnStage,
     pub(super) count: u64,
     #[serde(flatten)]
     pub(super) ms: Percentiles,
@@ -331,14 +328,29 @@ impl SlowTurn {
     /// Where its time went, the most first.
     pub(super) fn parts(&self) -> Vec<(&'static str, f64)> {
         let mut parts = vec![
-            ("queued", self.queued_ms.unwrap_or(0.0)),
-            ("collect", self.collect_ms.unwrap_or(0.0)),
-            ("model", self.model_ms),
-            ("tools", self.tools_ms),
+            (TurnStage::Queue.as_str(), self.queued_ms.unwrap_or(0.0)),
+            (TurnStage::Collect.as_str(), self.collect_ms.unwrap_or(0.0)),
+            (TurnStage::Request.as_str(), self.model_ms),
+            (TurnStage::Tool.as_str(), self.tools_ms),
             ("other", self.other_ms),
         ];
         parts.sort_by(|one, other| other.1.total_cmp(&one.1));
         parts
+    }
+}
+
+impl Capped {
+    /// Each count under its name.
+    pub(super) const fn columns(&self) -> [(&'static str, u64); 7] {
+        [
+            (OmitReason::Msgs.as_str(), self.msgs),
+            (OmitReason::Chars.as_str(), self.chars),
+            (OmitReason::LoneChars.as_str(), self.lone_chars),
+            (OmitReason::MsgChars.as_str(), self.msg_chars),
+            (OmitReason::Age.as_str(), self.age),
+            (OmitReason::ChainAge.as_str(), self.chain_age),
+            ("dropped", self.dropped),
+        ]
     }
 }
 

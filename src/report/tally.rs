@@ -11,12 +11,11 @@ use super::top::{Count, Row, Top, add_fields, counts};
 use super::turns::OpenTurns;
 use super::usage::Usage;
 use crate::llm;
+use crate::telemetry::TurnStage;
 use clew_context::model::{OmitReason, Scene, UnixMillis};
 
 /// The most days; of more, the oldest are added together.
 const DAYS: usize = 1_000;
-/// The cap that shortens messages and leaves none out.
-const MSG_CHARS: &str = "msg_chars";
 /// What turns had to do without.
 pub(super) const FALLBACKS: [&str; 3] = ["collect_fallback", "tail_fallback", "send_fallback"];
 
@@ -39,12 +38,10 @@ pub(super) struct Tally {
     pub(super) fallbacks: [Words<Fallbacks>; FALLBACKS.len()],
     pub(super) blocks: u64,
     pub(super) msgs_first: MsgsFirst,
-    /// By cap and setting: none for a cap of another version, and if it goes by a scene
-    /// that is not known.
-    pub(super) caps: Top<(String, Option<&'static str>), Truncated, 32>,
+    pub(super) caps: Words<Truncated>,
     /// By server and channel.
     pub(super) channels: Top<(Option<u64>, Option<u64>), Capped, 4_096>,
-    pub(super) stages: Stages,
+    pub(super) stages: BTreeMap<TurnStage, Times<3>>,
     pub(super) days: BTreeMap<i64, Day>,
     pub(super) earlier: Usage,
     pub(super) all: Usage,
@@ -64,19 +61,6 @@ pub(super) struct Day {
     pub(super) usage: Usage,
     /// How long its turns took.
     pub(super) turns: Times<2>,
-}
-
-/// How long each stage took.
-#[derive(Debug, Default)]
-pub(super) struct Stages {
-    pub(super) queued: Times<3>,
-    pub(super) collect: Times<3>,
-    pub(super) to_model: Times<3>,
-    pub(super) first_words: Times<3>,
-    pub(super) request: Times<3>,
-    pub(super) tool: Times<3>,
-    pub(super) store: Times<3>,
-    pub(super) turn: Times<3>,
 }
 
 /// How often something happened, and how long it took.
@@ -140,12 +124,12 @@ impl Tally {
                 self.used(time, line, server, &Usage::of_failure(&options.prices));
             }
             "tool_called" => {
-                self.stages.tool.record(took);
+                self.took(TurnStage::Tool, took);
                 if let Some(turn) = self.open.get(line.turn_id) {
                     turn.tools = turn.tools.saturating_add(took.unwrap_or(0));
                 }
             }
-            "recorded" => self.stages.store.record(took),
+            "recorded" => self.took(TurnStage::Record, took),
             "refused" => self.refused(line.user_id, reason),
             "run_done" => self.runs.at(always(detail.end.as_ref())).0 += 1,
             "started" => self.input.starts += 1,
@@ -163,12 +147,16 @@ impl Tally {
         input.last = input.last.max(Some(time));
     }
 
+    fn took(&mut self, stage: TurnStage, tenths: Option<u64>) {
+        self.stages.entry(stage).or_default().record(tenths);
+    }
+
     fn began(&mut self, line: &Line<'_>) {
         let Some(id) = line.turn_id else { return };
         let detail = &line.detail;
         let cause = maybe(detail.cause.as_ref());
         let queued = detail.queued_ms.map(Number::tenths);
-        self.stages.queued.record(queued);
+        self.took(TurnStage::Queue, queued);
         if self.open.begin(id) {
             self.began += 1;
             self.causes.at(cause.unwrap_or("unknown")).0 += 1;
@@ -186,7 +174,7 @@ impl Tally {
         self.blocks += 1;
         self.msgs_first
             .add(&msgs_first(&line.detail).unwrap_or_default());
-        self.stages.collect.record(took);
+        self.took(TurnStage::Collect, took);
         if let Some(turn) = self.open.get(line.turn_id) {
             turn.collect = took;
             turn.fetches = turn.fetches.saturating_add(whole(line.detail.fetches));
@@ -195,21 +183,25 @@ impl Tally {
 
     fn truncated(&mut self, line: &Line<'_>, cap: &str) {
         let turn = self.open.get(line.turn_id);
-        let setting = setting(cap, turn.and_then(|turn| turn.scene.as_deref()));
+        let scene = turn.and_then(|turn| Scene::from_word(turn.scene.as_deref()?));
+        let known = OmitReason::from_word(cap).map(|known| known.in_scene(scene));
+        let cap = known.map_or(cap, |known| known.as_str());
         let dropped = whole(line.detail.dropped);
-        self.caps.at(&(cap.to_owned(), setting)).add(&Truncated {
+        self.caps.at(cap).add(&Truncated {
             blocks: 1,
             kept: whole(line.detail.kept),
             dropped,
             shortened: whole(line.detail.shortened),
         });
-        let by = |name: &str| u64::from(cap == name);
+        let by = |cap| u64::from(known == Some(cap));
         let channel = self.channels.at(&(line.guild_id, line.channel_id));
         channel.add(&Capped {
-            msgs: by("msgs"),
-            chars: by("chars"),
-            msg_chars: by(MSG_CHARS),
-            age: by("age"),
+            msgs: by(OmitReason::Msgs),
+            chars: by(OmitReason::Chars),
+            lone_chars: by(OmitReason::LoneChars),
+            msg_chars: by(OmitReason::MsgChars),
+            age: by(OmitReason::Age),
+            chain_age: by(OmitReason::ChainAge),
             dropped,
         });
     }
@@ -228,8 +220,8 @@ impl Tally {
         let detail = &line.detail;
         let took = detail.ms.map(Number::tenths);
         let to_first = detail.ms_first.map(Number::tenths);
-        self.stages.first_words.record(to_first);
-        self.stages.request.record(took);
+        self.took(TurnStage::FirstWords, to_first);
+        self.took(TurnStage::Request, took);
         if let Some(turn) = self.open.get(line.turn_id) {
             turn.requests += 1;
             turn.model = turn.model.saturating_add(took.unwrap_or(0));
@@ -251,9 +243,9 @@ impl Tally {
         if let Some(scene) = scene(line) {
             turn.scene = Some(scene.to_owned());
         }
-        self.stages.turn.record(took);
+        self.took(TurnStage::Turn, took);
         let to_model = detail.ms_to_model.map(Number::tenths);
-        self.stages.to_model.record(to_model);
+        self.took(TurnStage::ToModel, to_model);
         self.outcomes.at(outcome).record(took);
         let scene = turn.scene.as_deref().unwrap_or("unknown");
         self.scenes.at(scene).record(took);
@@ -317,7 +309,8 @@ fn msgs_first(detail: &Detail<'_>) -> Option<MsgsFirst> {
     let room = whole(most).saturating_sub(chars);
     let fitting = room.saturating_mul(shown).checked_div(chars)?;
     let messages = whole(omitted.msgs).min(fitting);
-    if messages == 0 || whole(omitted.chars) > 0 {
+    let is_full = whole(omitted.chars) > 0 || whole(omitted.lone_chars) > 0;
+    if messages == 0 || is_full {
         return None;
     }
     let more = chars.saturating_mul(messages) / shown;
@@ -334,19 +327,4 @@ fn scene<'a>(line: &'a Line<'_>) -> Option<&'a str> {
 
 fn whole(number: Option<Number>) -> u64 {
     number.map_or(0, Number::whole)
-}
-
-/// The setting behind a cap.
-fn setting(cap: &str, scene: Option<&str>) -> Option<&'static str> {
-    if cap == MSG_CHARS {
-        return Some("MEM_MAX_MSG_CHARS");
-    }
-    let caps = [OmitReason::Msgs, OmitReason::Chars, OmitReason::Age];
-    let known = caps.into_iter().find(|known| known.as_str() == cap)?;
-    let [thread, chain] = [false, true].map(|in_chain| known.setting(in_chain));
-    match scene {
-        Some(scene) if scene == Scene::Thread.as_str() => thread,
-        Some(_) => chain,
-        None => thread.filter(|_| thread == chain),
-    }
 }

@@ -257,12 +257,19 @@ fn of_turn(turn: &TurnIds, done: &TurnDone) -> Vec<serde_json::Value> {
 /// Adds what an event says to the span of its stage.
 fn tell(stage: &mut Span, event: &Event, at: u64) {
     match event {
-        Event::CollectOk(collected) => stage.attributes.extend([
-            attribute("clew.context.messages", collected.msgs as u64),
-            attribute("clew.context.characters", collected.chars as u64),
-            attribute("clew.context.fetches", collected.fetches as u64),
-            attribute("clew.context.source", collected.source.as_str()),
-        ]),
+        Event::CollectOk(collected) => {
+            stage.attributes.extend([
+                attribute("clew.context.messages", collected.msgs as u64),
+                attribute("clew.context.characters", collected.chars as u64),
+                attribute("clew.context.fetches", collected.fetches as u64),
+                attribute("clew.context.source", collected.source.as_str()),
+            ]);
+            let omitted = collected.omitted.0.iter();
+            let omitted = omitted.map(|(reason, count)| {
+                attribute(&format!("clew.context.omitted.{reason}"), *count as u64)
+            });
+            stage.attributes.extend(omitted);
+        }
         Event::CollectFallback(fallback) => stage.events.push(SpanEvent {
             name: "context_fallback",
             at,

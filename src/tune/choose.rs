@@ -69,7 +69,7 @@ pub(super) fn shown(figures: &Figures) -> u64 {
 }
 
 fn lost(figures: &Figures) -> u64 {
-    figures.dropped.msgs + figures.dropped.chars + figures.dropped.age
+    figures.dropped.each().map(|(_, count)| count).sum()
 }
 
 fn frontier(grid: &Grid, all: &[&Figures]) -> Vec<usize> {

@@ -1,6 +1,7 @@
 -- Which cap leaves messages out, how often and how many (means a block).
 -- `rate` is the share of all blocks; `msgs` points at MEM_MAX_MSGS, `chars`
--- at MEM_MAX_CHARS, `age` at MEM_MAX_AGE_MIN.
+-- at MEM_MAX_CHARS, `lone_chars` at LONE_MAX_CHARS, `age` at MEM_MAX_AGE_MIN,
+-- `chain_age` at MEM_CHAIN_MAX_AGE_MIN.
 --
 --   duckdb -c ".read telemetry/queries/truncation.sql"
 WITH lines AS (

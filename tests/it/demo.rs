@@ -73,7 +73,7 @@ async fn a_newcomer_sees_at_once_what_it_is_about() {
             "1. A question in a thread of 300 messages that began yesterday",
             "a chain bot sends this and the thread's first message: what was tried?",
             "sends 40 more, 2 requests",
-            "261 older ones are too many (MEM_MAX_MSGS=40)",
+            "261 left out, over MEM_MAX_MSGS=40",
             "it reads    Ada: Turbidity after filter 3",
             "... Chidi: Then we lose sand",
             "5. A mention in a busy channel",

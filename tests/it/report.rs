@@ -97,14 +97,14 @@ fn fallbacks_of_a_turn_that_began_before_are_no_turns() {
     assert_eq!(fallback, json!({"events": 4, "turns": 1, "rate": 1.0}));
 }
 
-/// The ages of threads and of reply chains have settings of their own.
+/// Each cap has a word and a setting; older lines call both ages `age`.
 #[test]
-fn an_age_is_capped_by_the_setting_of_its_scene() {
-    let capped = |id, guild| {
+fn a_cap_is_named_by_its_setting() {
+    let capped = |id, guild, caps| {
         turn(&Turn {
             id,
             guild,
-            caps: &[Cap::Age, Cap::Chars],
+            caps,
             ..Turn::default()
         })
     };
@@ -114,21 +114,26 @@ fn an_age_is_capped_by_the_setting_of_its_scene() {
         caps.map(|cap| json!([cap["cap"], cap["setting"], cap["blocks"]]))
             .collect()
     };
-    let in_thread = capped(1, Some(11));
-    let direct = capped(2, None) + &capped(3, None);
+    let in_thread = capped(1, Some(11), &[Cap::Age, Cap::Chars]);
+    let older = capped(2, None, &[Cap::Age, Cap::Chars]);
+    let newer = capped(3, None, &[Cap::ChainAge, Cap::Chars, Cap::LoneChars]);
     let expected = [
         json!(["chars", "MEM_MAX_CHARS", 3]),
-        json!(["age", "MEM_CHAIN_MAX_AGE_MIN", 2]),
+        json!(["chain_age", "MEM_CHAIN_MAX_AGE_MIN", 2]),
         json!(["age", "MEM_MAX_AGE_MIN", 1]),
+        json!(["lone_chars", "LONE_MAX_CHARS", 1]),
     ];
-    assert_eq!(caps(&(in_thread.clone() + &direct)), expected);
-    // Its beginning, which names the scene, is not in the file.
-    let (_, rest) = in_thread.split_once('\n').unwrap();
-    let expected = [
-        json!(["age", null, 1]),
-        json!(["chars", "MEM_MAX_CHARS", 1]),
-    ];
-    assert_eq!(caps(rest), expected);
+    let lines = in_thread + &older + &newer;
+    assert_eq!(caps(&lines), expected);
+    let unknown = lines.replace("lone_chars", "of_later");
+    assert_eq!(caps(&unknown)[3], json!(["of_later", null, 1]));
+    let direct = &report_of(&lines, &options())["truncation"]["channels"][0];
+    let counts = fields(
+        direct,
+        &["chars", "lone_chars", "age", "chain_age", "dropped"],
+    );
+    let expected = json!({"chars": 2, "lone_chars": 1, "age": 0, "chain_age": 2, "dropped": 35});
+    assert_eq!(counts, expected);
 }
 
 /// Each row: scene, messages and characters shown, left out by count and by characters; what more

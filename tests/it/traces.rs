@@ -314,6 +314,27 @@ async fn ids_are_those_of_the_telemetry() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_left_out_is_counted_as_in_telemetry() {
+    let (collector, url) = Collector::start().await;
+    let settings = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
+        ("LONE_CONTEXT", "conversation"),
+        ("MEM_MAX_MSGS", "1"),
+    ];
+    let p = Place::new(&settings).await;
+    let bot = p.stage.start().await;
+    p.ask("what about the pump?").await;
+    collector.requests(1).await;
+    p.ask("and what else about the pump?").await;
+    let requests = collector.requests(2).await;
+    let lines = bot.stop().await;
+    let gather = &spans(&requests[1].1)[2];
+    assert_eq!(gather.attributes["clew.context.omitted.msgs"], "1");
+    let collected = details(&lines, "collect_ok");
+    assert_eq!(collected[1]["omitted"], serde_json::json!({"msgs": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_collector_that_fails_for_a_moment_is_asked_again() {
     let (collector, url) = Collector::start().await;
     collector

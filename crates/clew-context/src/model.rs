@@ -25,7 +25,7 @@ mod turn;
 mod word;
 
 pub use block::{
-    Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, TextCap, Tie, Unseen,
+    Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Omitted, Tie, Unseen,
 };
 pub use channel::{
     Access, Channel, ChannelKind, Guild, Missing, Overwrite, OverwriteTarget, Parent, Rights,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use clew_context::model::{Fallback, TurnId, UnixMillis, UserId};
+use clew_context::model::{Fallback, OmitReason, TurnId, UnixMillis, UserId};
 use clew_store::model::Scope;
 
 use super::*;
@@ -189,6 +189,48 @@ fn a_receipt_comes_back_from_its_json() {
     let receipt = receipt(places.map(|(id, place)| message(id, place)).collect());
     let json = serde_json::to_string(&receipt).unwrap();
     assert_eq!(serde_json::from_str::<Receipt>(&json).unwrap(), receipt);
+}
+
+/// Each reason has its own words; what older receipts call `age` is in a chain the chain's.
+#[test]
+fn it_says_why_messages_are_left_out() {
+    let told = |scene: Scene, reason: &str| {
+        let mut receipt = serde_json::to_value(receipt(Vec::new())).unwrap();
+        receipt["prompt"]["left_out"] =
+            serde_json::json!([{"reason": reason, "seen": 2, "all": 7}]);
+        let receipt: Receipt = serde_json::from_value(receipt).unwrap();
+        left_out(None, &receipt.prompt, scene)
+    };
+    for (scene, reason, expected) in [
+        (Scene::Thread, "chars", "7 over MEM_MAX_CHARS"),
+        (Scene::Lone, "lone_chars", "7 over LONE_MAX_CHARS"),
+        (Scene::Thread, "age", "7 over MEM_MAX_AGE_MIN"),
+        (Scene::ReplyChain, "age", "7 over MEM_CHAIN_MAX_AGE_MIN"),
+        (Scene::Direct, "age", "7 over MEM_CHAIN_MAX_AGE_MIN"),
+        (
+            Scene::ReplyChain,
+            "chain_age",
+            "7 over MEM_CHAIN_MAX_AGE_MIN",
+        ),
+        (
+            Scene::Lone,
+            "other_conversation",
+            "7 of other conversations",
+        ),
+        (
+            Scene::Lone,
+            "new_conversation",
+            "7 before a new conversation",
+        ),
+        (Scene::Lone, "long_ago", "7 of long ago"),
+    ] {
+        assert_eq!(told(scene, reason), expected, "{reason}");
+    }
+    let texts: BTreeSet<&str> = OmitReason::ALL.iter().map(|one| one.text()).collect();
+    assert_eq!(texts.len(), OmitReason::ALL.len());
+    let caps: BTreeSet<&str> = OmitReason::caps().filter_map(OmitReason::setting).collect();
+    let settings = crate::config::VARIABLES.iter().map(|one| one.name);
+    assert_eq!(settings.filter(|name| caps.contains(name)).count(), 6);
 }
 
 #[test]

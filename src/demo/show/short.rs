@@ -3,10 +3,9 @@
 
 use std::io;
 
-use clew_context::model::Limits;
 use serde_json::Value;
 
-use super::{DemoPage, Style, count};
+use super::{DemoPage, Style, count, why};
 use crate::demo::DemoOptions;
 use crate::demo::places::short as shortened;
 use crate::demo::scene::{DemoScene, Played};
@@ -23,7 +22,6 @@ impl DemoPage<'_> {
         number: usize,
         scene: &DemoScene,
         played: &Played,
-        limits: &Limits,
         options: &DemoOptions,
         complaints: &[String],
     ) -> io::Result<()> {
@@ -39,7 +37,7 @@ impl DemoPage<'_> {
             None => &scene.by_replies,
         };
         self.labelled_in(Style::Dim, "a chain bot", by_replies)?;
-        self.labelled_in(Style::Green, "Clew", &sent(scene, played, limits))?;
+        self.labelled_in(Style::Green, "Clew", &sent(scene, played))?;
         self.short_answer(played)?;
         self.end(complaints)
     }
@@ -78,7 +76,7 @@ fn without_reason(line: &str) -> String {
 }
 
 /// What the model gets besides the question, and why.
-fn sent(scene: &DemoScene, played: &Played, limits: &Limits) -> String {
+fn sent(scene: &DemoScene, played: &Played) -> String {
     let because = &scene.because;
     let calls = played.details("tool_called");
     let called: Vec<&str> = calls.filter_map(|call| call["tool"].as_str()).collect();
@@ -91,7 +89,7 @@ fn sent(scene: &DemoScene, played: &Played, limits: &Limits) -> String {
                 calls => count(calls, "request", "requests"),
             };
             let more = played.detail("collect_truncated");
-            let over = more.map_or_else(String::new, |more| over(more, limits));
+            let over = more.map_or_else(String::new, |more| over(more, ok));
             format!("sends {messages} more, {calls}: {because}{over}")
         }
         (_, []) => format!("sends no more: {because}"),
@@ -100,12 +98,12 @@ fn sent(scene: &DemoScene, played: &Played, limits: &Limits) -> String {
 }
 
 /// How many messages a cap kept out.
-fn over(more: &Value, limits: &Limits) -> String {
-    if more["reason"] == "msgs" {
-        let (dropped, cap) = (&more["dropped"], limits.max_msgs);
-        return format!("; {dropped} older ones are too many (MEM_MAX_MSGS={cap})");
+fn over(more: &Value, ok: &Value) -> String {
+    let (dropped, reason) = (number(&more["dropped"]), &more["reason"]);
+    match reason.as_str() {
+        Some(reason) if dropped > 0 => format!("; {dropped} left out, {}", why(reason, ok)),
+        _ => String::new(),
     }
-    String::new()
 }
 
 fn number(value: &Value) -> u64 {

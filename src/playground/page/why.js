@@ -158,8 +158,7 @@ function omitted(turn) {
   const groups = [...Map.groupBy(turn.omitted, (each) => each.cap)];
   groups.sort(([a], [b]) => Number(isSetting(b)) - Number(isSetting(a)));
   const sections = groups.map(([cap, items]) => el('section', { class: 'cap' },
-    el('h3', {}, el('code', { text: cap }), `: ${many(items.length, 'message')}`),
-    el('p', { class: 'small', text: items[0].why }),
+    el('h3', {}, `${many(items.length, 'message')} ${items[0].why}`),
     isSetting(cap) && button(`Change ${cap}`, () => emit('tune', cap), { class: 'link' }),
     messageList(items, turn)));
   return sections.length > 0 ? el('div', {}, sections) : el('p', { class: 'small', text: 'Nothing was left out.' });

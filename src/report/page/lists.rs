@@ -1,5 +1,7 @@
 //! The sections and their tables; `plots` makes their figures.
 
+use std::collections::BTreeSet;
+
 use super::super::summary::{Capped, LimitCounts, Report, SlowTurn, Stage, UsageList};
 use super::super::usage::Usage;
 use super::super::words::{cost, grouped, many, percent, time};
@@ -12,7 +14,7 @@ const DAYS: usize = 14;
 pub(super) fn stages(report: &Report) -> Option<Section> {
     let row = |one: &Stage| {
         [
-            one.words.to_owned(),
+            one.name.text().to_owned(),
             grouped(one.count),
             time(one.ms.p50),
             time(one.ms.p95),
@@ -43,7 +45,7 @@ pub(super) fn slowest(report: &Report, medium: Medium) -> Option<Section> {
             10,
             &[
                 "turn", "ended", "scene", "mostly", "outcome", "cause", "guild", "channel",
-                "agent", "model", "took", "queued", "collect", "model", "tools", "other",
+                "agent", "model", "took", "queue", "collect", "request", "tool", "other",
                 "fetches", "requests", "failed",
             ],
             turns.map(whole_turn),
@@ -127,36 +129,32 @@ pub(super) fn truncation(report: &Report) -> Option<Section> {
     let caption = format!("Caps that made {blocks} smaller, and messages a block");
     let head = ["cap", "blocks", "rate", "kept", "dropped", "shortened"];
     let by_cap = filled(Table::new(caption, 1, &head, caps))?;
-    let row = |guild, channel, caps: &Capped| {
-        [
-            guild,
-            channel,
-            grouped(caps.msgs),
-            grouped(caps.chars),
-            grouped(caps.msg_chars),
-            grouped(caps.age),
-            grouped(caps.dropped),
-        ]
-    };
     let channels = truncation.channels.iter().map(|one| {
         let guild = one.guild.clone().unwrap_or_else(|| "direct".to_owned());
-        row(guild, or_dash(one.channel.as_ref()), &one.caps)
+        (guild, or_dash(one.channel.as_ref()), &one.caps)
     });
     let others = truncation.other_channels.iter();
-    let others = others.map(|one| row(many(one.names, "other"), String::new(), &one.row));
+    let others = others.map(|one| (many(one.names, "other"), String::new(), &one.row));
+    let rows: Vec<(String, String, &Capped)> = channels.chain(others).collect();
+    let counts = rows.iter().map(|(.., caps)| caps.columns());
+    let counted = counts.flatten().filter(|(_, count)| *count > 0);
+    let used: BTreeSet<&str> = counted.map(|(name, _)| name).collect();
+    let of = |caps: &Capped| {
+        caps.columns()
+            .into_iter()
+            .filter(|one| used.contains(one.0))
+    };
+    let mut head = vec!["server", "channel"];
+    head.extend(of(&Capped::default()).map(|(name, _)| name));
     let by_channel = Table::new(
         "Channels where caps made blocks smaller: blocks by cap, messages left out",
         2,
-        &[
-            "server",
-            "channel",
-            "msgs",
-            "chars",
-            "msg_chars",
-            "age",
-            "dropped",
-        ],
-        channels.chain(others),
+        &head,
+        rows.iter().map(|(guild, channel, caps)| {
+            let counts = of(caps).map(|(_, count)| grouped(count));
+            let names = [guild.clone(), channel.clone()].into_iter();
+            names.chain(counts).collect::<Vec<_>>()
+        }),
     );
     let figure = Part::Bars(plots::caps(report));
     let mut parts = vec![figure, by_cap];

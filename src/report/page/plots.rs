@@ -54,7 +54,7 @@ pub(super) fn tokens(report: &Report) -> Chart {
 pub(super) fn stages(report: &Report) -> Bars {
     let timed = report.stages.iter().filter_map(|one| {
         let p95 = one.ms.p95?;
-        Some((one.words.to_owned(), p95, time(Some(p95))))
+        Some((one.name.text().to_owned(), p95, time(Some(p95))))
     });
     Bars {
         title: "95 in 100 took less than".to_owned(),

@@ -1,8 +1,11 @@
 //! The closed sets of words used in details. `telemetry/schema.json` lists each of
 //! them under the same name; a test compares the two.
 
-use clew_context::model::Cause;
+use clew_context::model::{Cause, OmitReason};
 use clew_context::words;
+
+/// A cap, which leaves messages out or shortens them.
+pub type Cap = OmitReason;
 
 words! {
     /// The parts of the bot. `mem.ctx` is written as the name that `MEM_LOG_SUBSYS`
@@ -110,18 +113,6 @@ words! {
         Mixed = "mixed",
         /// The block is empty.
         None = "none",
-    }
-
-    /// The caps that leave messages out or shorten them.
-    Cap {
-        /// `MEM_MAX_MSGS`.
-        Msgs = "msgs",
-        /// `MEM_MAX_CHARS`, of a channel's messages `LONE_MAX_CHARS`.
-        Chars = "chars",
-        /// `MEM_MAX_MSG_CHARS`.
-        MsgChars = "msg_chars",
-        /// `MEM_MAX_AGE_MIN`, in a chain `MEM_CHAIN_MAX_AGE_MIN`.
-        Age = "age",
     }
 
     /// What made a message a trigger.

@@ -161,8 +161,9 @@ impl Counts {
         }
         self.turns_refused.begin(Refusal::words().map(one));
         self.agent_runs.begin(RunEnd::words().map(one));
-        self.context_truncations.begin(Cap::words().map(one));
-        self.context_messages_dropped.begin(Cap::words().map(one));
+        let caps = || Cap::caps().map(|cap| [cap.as_str()]);
+        self.context_truncations.begin(caps());
+        self.context_messages_dropped.begin(caps());
         self.discord_connections.begin(["true", "false"].map(one));
         self.discord_disconnections.begin(LostBy::words().map(one));
         self.discord_unreadable.begin(ReadFailure::words().map(one));

@@ -30,8 +30,7 @@ pub(super) fn answer(material: &TurnMaterial) -> String {
     lines.extend(reply_line(material));
     lines.extend(omitted_lines(block));
     lines.extend(heading_lines(block));
-    lines.extend(private_line(block));
-    lines.extend(conversation_lines(block));
+    lines.extend(left_out_lines(block));
     lines.extend(lone_line(material));
     lines.extend(failed);
     lines.extend(shown_lines(block));
@@ -102,33 +101,21 @@ fn lone_line(material: &TurnMaterial) -> Option<String> {
     ))
 }
 
-fn private_line(block: &Block) -> Option<String> {
-    let messages = messages(block.omitted_for(OmitReason::OptedOut))?;
-    Some(format!("- {messages} kept private by their authors"))
-}
-
-/// What was seen of the channel with `LONE_CONTEXT=conversation` and is not shown: it has no
-/// markers.
-fn conversation_lines(block: &Block) -> impl Iterator<Item = String> {
+/// What is left out and has no marker in the block; a conversation in a channel has none at all.
+fn left_out_lines(block: &Block) -> impl Iterator<Item = String> {
     let is_conversation = |item: &BlockItem| matches!(item.place, BlockPlace::Conversation(_));
-    let over = [
-        (OmitReason::Msgs, "over MEM_MAX_MSGS"),
-        (OmitReason::Chars, "over LONE_MAX_CHARS"),
-    ];
-    let over = over
-        .into_iter()
-        .filter(move |_| block.items().any(is_conversation));
-    let others = "of other conversations (LONE_CONTEXT=conversation)";
-    let reasons = [(OmitReason::OtherConversation, others)].into_iter();
-    reasons.chain(over).filter_map(|(reason, what)| {
-        let messages = messages(block.omitted_for(reason))?;
-        Some(format!("- {messages} {what}"))
-    })
-}
-
-/// That many messages; none for none.
-fn messages(number: usize) -> Option<String> {
-    (number > 0).then(|| count(number, "message"))
+    let has_conversation = block.items().any(is_conversation);
+    let is_told = move |reason: &OmitReason| match reason {
+        OmitReason::OptedOut
+        | OmitReason::OtherConversation
+        | OmitReason::NewConversation
+        | OmitReason::LongAgo => true,
+        reason => has_conversation && reason.setting().is_some(),
+    };
+    let reasons = OmitReason::ALL.iter().copied().filter(is_told);
+    let counted = reasons.map(|reason| (reason, block.omitted_for(reason)));
+    let counted = counted.filter(|(_, number)| *number > 0);
+    counted.map(|(reason, number)| format!("- {} {}", count(number, "message"), reason.text()))
 }
 
 /// The first message and the last few.

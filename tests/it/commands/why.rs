@@ -263,7 +263,7 @@ async fn lines_about_what_the_caller_may_not_read_are_counted_only() {
     let link = p.link(p.channel, left_out_here);
     assert_eq!(
         field(&shown, "Left out"),
-        format!("7 over `MEM_MAX_MSGS` [1]({link})")
+        format!("7 over MEM_MAX_MSGS [1]({link})")
     );
     let footer = shown.embeds[0]["footer"]["text"].as_str().unwrap();
     assert!(footer.starts_with("6 messages not shown"), "{footer}");
@@ -348,7 +348,7 @@ async fn what_was_left_out_is_linked_but_not_of_who_opted_out() {
     let shown = p.why(p.ada, thread, "").await;
     let left_out = field(&shown, "Left out");
     assert!(left_out.contains(&p.link(thread, first)), "{left_out}");
-    assert!(left_out.contains("over `MEM_MAX_MSGS` [1]("), "{left_out}");
+    assert!(left_out.contains("over MEM_MAX_MSGS [1]("), "{left_out}");
     bot.stop().await;
     let receipt = p.receipts().await.remove(0);
     let body = body(&receipt).to_string();

@@ -93,7 +93,7 @@ fn the_text_format_is_for_reading() {
 
 1 trigger among 11 messages, the bot is Clew (900)
   characters: p50 138, p95 138
-  truncated: 0 by msgs, 0 by chars, 0 by age; 0 with shortened messages
+  truncated: 0 by msgs, 0 by chars, 0 by lone_chars, 0 by age, 0 by chain_age; 0 with shortened messages
   fetches: 1, at most 1 a trigger; 0 with something missing
 ";
     assert_eq!(text, expected);
@@ -106,7 +106,7 @@ fn a_summary_tells_the_figures_by_scene() {
     let (text, _) = replay(&both, "--summary").unwrap();
     let (figures, legend) = text.split_once("\n\nmsgs, chars, tokens: ").unwrap();
     assert!(
-        legend.ends_with("chains MEM_CHAIN_MAX_AGE_MIN)\n"),
+        legend.ends_with("over MEM_MAX_AGE_MIN or MEM_CHAIN_MAX_AGE_MIN\n"),
         "{legend}"
     );
     assert_eq!(
@@ -114,7 +114,7 @@ fn a_summary_tells_the_figures_by_scene() {
         "\
 2 triggers among 13 messages, the bot is Clew (900)
   characters: p50 155, p95 162
-  truncated: 0 by msgs, 0 by chars, 0 by age; 0 with shortened messages
+  truncated: 0 by msgs, 0 by chars, 0 by lone_chars, 0 by age, 0 by chain_age; 0 with shortened messages
   fetches: 2, at most 2 a trigger; 0 with something missing
 
                   msgs   chars tokens    p95 GETs  many  long   old

@@ -182,7 +182,13 @@ fn collecting(turn: &Turn, scene: Scene) -> Vec<Event> {
         ms: ms(turn.collect),
         fetches: 2,
         source: SourceWord::Mixed,
-        omitted: OmitCounts(turn.caps.iter().filter_map(|cap| omitted(*cap)).collect()),
+        omitted: OmitCounts(
+            turn.caps
+                .iter()
+                .filter(|cap| **cap != OmitReason::MsgChars)
+                .map(|cap| (*cap, 7))
+                .collect(),
+        ),
         links: None,
         age_s: None,
         stages: StageCounts::default(),
@@ -197,15 +203,6 @@ fn collecting(turn: &Turn, scene: Scene) -> Vec<Event> {
         }));
     }
     events
-}
-
-const fn omitted(cap: Cap) -> Option<(OmitReason, usize)> {
-    match cap {
-        Cap::Msgs => Some((OmitReason::Msgs, 7)),
-        Cap::Chars => Some((OmitReason::Chars, 7)),
-        Cap::Age => Some((OmitReason::Age, 7)),
-        Cap::MsgChars => None,
-    }
 }
 
 fn request(turn: &Turn) -> RequestOk {

@@ -240,7 +240,7 @@ fn a_budget_holds_for_nineteen_of_twenty_questions() {
         let chosen = all[tuned.choice.suggested.unwrap()];
         assert!(chosen.tokens.p95 <= budget, "{budget}");
         let lost =
-            |one: &clew::replay::Figures| one.dropped.msgs + one.dropped.chars + one.dropped.age;
+            |one: &clew::replay::Figures| one.dropped.each().map(|(_, count)| count).sum::<u64>();
         for other in all.iter().filter(|one| one.tokens.p95 <= budget) {
             assert!(other.messages <= chosen.messages, "{budget}");
             let as_many = other.messages == chosen.messages;

@@ -3,9 +3,12 @@
 
 use clew_simulator::{Draft, Use, World};
 
+use serde_json::json;
+
 use super::{Seeds, assert_in_order, place_with};
 use crate::replay::at;
 use crate::replay::run::{CHANNEL, Row, export, ids, lines, row};
+use crate::support::bot::details;
 
 const SETTINGS: [(&str, &str); 2] = [("LONE_CONTEXT", "conversation"), ("LLM_BASE_URL", "")];
 
@@ -43,7 +46,7 @@ async fn a_lone_mention_gets_its_conversation_for_one_call_at_most() {
     );
     assert!(answer.contains("> Boris *(named)*: "), "{answer}");
     assert!(!answer.contains("cake"), "{answer}");
-    let others = "- 1 message of other conversations (LONE_CONTEXT=conversation)";
+    let others = "- 1 message of other conversations";
     assert!(answer.contains(others), "{answer}");
     assert_eq!(p.gets(), 1);
     // Now the window holds it.
@@ -70,13 +73,34 @@ async fn the_cap_that_leaves_out_is_told() {
     let answer = p.answer(p.channel, 1).await;
     for told in [
         "**1 message of this channel**",
-        "- 1 message of other conversations (LONE_CONTEXT=conversation)",
+        "- 1 message of other conversations",
         "- 1 message over MEM_MAX_MSGS",
         "- 1 message over LONE_MAX_CHARS",
     ] {
         assert!(answer.contains(told), "{told}: {answer}");
     }
     bot.stop().await;
+}
+
+/// A question that begins something new leaves behind what was said, in the same words everywhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_new_conversation_leaves_behind_is_told() {
+    let (p, ()) = place_with(&SETTINGS, |world, seeds| {
+        let cay = world.member(seeds.guild, "Cay");
+        let ago = world.now_ms() - 10 * 60 * 60 * 1_000;
+        let cake = Draft::new("who takes the cake out of the oven?").at_ms(ago);
+        world.seed(seeds.channel, cay, cake);
+    })
+    .await;
+    let bot = p.start().await;
+    let question = "which holidays does Norway have in May?";
+    p.post(p.channel, p.ada, p.to_us(question));
+    let answer = p.answer(p.channel, 1).await;
+    let told = "- 1 message before a new conversation";
+    assert!(answer.contains(told), "{answer}");
+    let lines = bot.stop().await;
+    let collected = &details(&lines, "collect_ok")[0];
+    assert_eq!(collected["omitted"], json!({"new_conversation": 1}));
 }
 
 /// What each says, two people at each of two conversations, a minute apart.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{
     Block, BlockEntry, BlockItem, Channel, ChannelKind, Limits, Marker, MessageId, OmitReason,
-    Omitted, TextCap, Unseen,
+    Omitted, Unseen,
 };
 
 use super::frame;
@@ -38,6 +38,13 @@ struct ItemDraft {
     length: usize,
 }
 
+/// How many scalars a section may take, and the cap that says so.
+#[derive(Clone, Copy)]
+struct Room {
+    chars: usize,
+    cap: OmitReason,
+}
+
 /// Renders a selection into a block of at most `limits.max_chars` scalars. What links
 /// lead to comes last and takes at most half of them.
 pub fn build(
@@ -48,9 +55,8 @@ pub fn build(
     limits: &Limits,
 ) -> Block {
     let linked = linked::build(linked, renderer, limits);
-    let room = limits.max_chars - linked.chars;
     let limits = Limits {
-        max_chars: selection.max_chars.map_or(room, |most| most.min(room)),
+        max_chars: limits.max_chars - linked.chars,
         ..*limits
     };
     let mut block = section(selection, channel.and_then(title), renderer, &limits);
@@ -61,7 +67,8 @@ pub fn build(
     block
 }
 
-/// Renders one selection under its title, in at most `limits.max_chars` scalars.
+/// Renders one selection under its title, in at most `limits.max_chars` scalars, or what the
+/// selection says.
 fn section(
     selection: Selection,
     mut title: Option<String>,
@@ -74,8 +81,14 @@ fn section(
         mut omitted,
         unseen,
         gaps: marks,
-        ..
+        max_chars,
+        tail: _,
     } = selection;
+    let lone = max_chars.filter(|chars| *chars < limits.max_chars);
+    let room = Room {
+        chars: lone.unwrap_or(limits.max_chars),
+        cap: lone.map_or(OmitReason::Chars, |_| OmitReason::LoneChars),
+    };
     markers.sort_by_key(|(id, _)| *id);
     let mut drafts = Vec::with_capacity(picks.len());
     for pick in picks {
@@ -92,14 +105,14 @@ fn section(
         unseen,
         marks,
     };
-    fit(&mut drafts, title.as_deref(), &gaps, &mut omitted, limits);
+    fit(&mut drafts, title.as_deref(), &gaps, &mut omitted, room);
     let items: Vec<BlockItem> = drafts.into_iter().map(|draft| draft.item).collect();
     let mut entries = gaps.entries(items, &omitted);
     let mut chars = frame::chars(title.as_deref(), &entries);
-    if chars > limits.max_chars {
+    if chars > room.chars {
         entries.retain(|entry| matches!(entry, BlockEntry::Message(_)));
         title = None;
-        chars = hold(&mut entries, &mut omitted, limits.max_chars);
+        chars = hold(&mut entries, &mut omitted, room);
     }
     Block {
         title,
@@ -131,10 +144,10 @@ fn fit(
     title: Option<&str>,
     gaps: &Gaps,
     omitted: &mut Vec<Omitted>,
-    limits: &Limits,
+    room: Room,
 ) {
     loop {
-        let texts = texts_budget(drafts, title, gaps, omitted, limits.max_chars);
+        let texts = texts_budget(drafts, title, gaps, omitted, room.chars);
         let least: usize = drafts
             .iter()
             .map(|draft| draft.length.min(SHORTEST_CHARS))
@@ -149,18 +162,18 @@ fn fit(
         let dropped = drafts.remove(lowest);
         omitted.push(Omitted {
             id: dropped.item.message.id,
-            reason: OmitReason::Chars,
+            reason: room.cap,
         });
     }
-    let texts = texts_budget(drafts, title, gaps, omitted, limits.max_chars).unwrap_or(0);
+    let texts = texts_budget(drafts, title, gaps, omitted, room.chars).unwrap_or(0);
     let lengths: Vec<usize> = drafts.iter().map(|draft| draft.length).collect();
-    for (draft, room) in drafts
+    for (draft, length) in drafts
         .iter_mut()
         .zip(shorten::fit(&lengths, texts, SHORTEST_CHARS))
     {
-        if let Some(shorter) = shorten::head_and_tail(&draft.item.text, room) {
+        if let Some(shorter) = shorten::head_and_tail(&draft.item.text, length) {
             draft.item.text = shorter;
-            draft.item.cut = Some(TextCap::Block);
+            draft.item.cut = Some(room.cap);
         }
     }
 }
@@ -188,12 +201,12 @@ fn texts_budget(
 }
 
 /// The cap is too small even for the headers: keeps the newest entries that fit.
-fn hold(entries: &mut Vec<BlockEntry>, omitted: &mut Vec<Omitted>, max_chars: usize) -> usize {
-    while frame::chars(None, entries) > max_chars && !entries.is_empty() {
+fn hold(entries: &mut Vec<BlockEntry>, omitted: &mut Vec<Omitted>, room: Room) -> usize {
+    while frame::chars(None, entries) > room.chars && !entries.is_empty() {
         if let BlockEntry::Message(item) = entries.remove(0) {
             omitted.push(Omitted {
                 id: item.message.id,
-                reason: OmitReason::Chars,
+                reason: room.cap,
             });
         }
     }
@@ -214,7 +227,7 @@ impl Gaps {
         let before = |id: MessageId| shown.partition_point(|shown| *shown < id);
         // The number of missing messages, and the newest of them with the cap that excluded it.
         let mut gaps: BTreeMap<usize, (usize, Option<(MessageId, OmitReason)>)> = BTreeMap::new();
-        let capped = omitted.iter().filter(|one| is_capped(one.reason));
+        let capped = omitted.iter().filter(|one| one.reason.setting().is_some());
         for one in capped.filter(|_| self.marks != GapMarks::None) {
             let (count, newest) = gaps.entry(before(one.id)).or_default();
             *count += 1;
@@ -271,13 +284,6 @@ fn push(markers: &mut Vec<Marker>, marker: Marker) {
         return;
     }
     markers.push(marker);
-}
-
-const fn is_capped(reason: OmitReason) -> bool {
-    matches!(
-        reason,
-        OmitReason::Msgs | OmitReason::Chars | OmitReason::Age
-    )
 }
 
 /// `Thread "title" in #parent · tags: a, b`, for threads only. The title is left

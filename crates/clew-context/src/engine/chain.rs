@@ -121,7 +121,7 @@ impl ChainWalk {
         }
         self.oldest
             .filter(|oldest| id.created() < *oldest)
-            .map(|_| OmitReason::Age)
+            .map(|_| OmitReason::ChainAge)
     }
 
     fn take(&mut self, us: &Us, message: Arc<Message>) {

@@ -91,8 +91,7 @@ pub fn judge_by(utterances: &[Utterance<'_>], weights: &Weights) -> Vec<Verdict>
             _ if window.is_on_topic(index) => Tie::SameTopic,
             tie => tie.unwrap_or(Tie::Answers),
         };
-        let is_long_ago = now.since(utterances[passed + index].at) > LONG_AGO_MS;
-        let belongs = if is_long_ago && tie == Tie::Answers {
+        let belongs = if is_too_long_ago(tie, utterances[passed + index].at, now) {
             0.0
         } else {
             belongs(&features, weights)
@@ -100,6 +99,11 @@ pub fn judge_by(utterances: &[Utterance<'_>], weights: &Weights) -> Vec<Verdict>
         Verdict { belongs, tie }
     }));
     verdicts
+}
+
+/// Whether what was said then is older than may belong to a question asked now for no better reason.
+pub fn is_too_long_ago(tie: Tie, then: UnixMillis, now: UnixMillis) -> bool {
+    tie == Tie::Answers && now.since(then) > LONG_AGO_MS
 }
 
 /// What weights are learnt from: the features of the newest message.

@@ -245,9 +245,8 @@ pub fn marker_line(marker: Marker) -> String {
         | BlockPlace::LinkContext
         | BlockPlace::Conversation(_) => "a message",
     };
-    let in_chain = matches!(marker, Marker::EarlierChain(_));
     let by = |cap: Option<OmitReason>| {
-        let setting = cap.and_then(|cap| cap.setting(in_chain));
+        let setting = cap.and_then(OmitReason::setting);
         setting.map_or(String::new(), |setting| format!(" ({setting})"))
     };
     match marker {

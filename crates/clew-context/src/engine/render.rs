@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::model::{
-    BlockItem, BlockPlace, ChannelId, Mention, Message, RoleId, Speaker, TextCap, UserId,
+    BlockItem, BlockPlace, ChannelId, Mention, Message, OmitReason, RoleId, Speaker, UserId,
 };
 
 use super::eligible::Us;
@@ -123,7 +123,7 @@ impl<'a> Renderer<'a> {
             ours: self.us.wrote(&message),
             proxied: self.us.proxy_of(&message).is_some(),
             name: self.author(&message),
-            cut: is_cut.then_some(TextCap::Message),
+            cut: is_cut.then_some(OmitReason::MsgChars),
             text,
             message,
         }

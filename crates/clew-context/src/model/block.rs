@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Message, MessageId};
+use super::{Message, MessageId, Scene};
 use crate::words;
 
 /// Items and gap markers from oldest to newest; then what links lead to, each under
@@ -51,16 +51,7 @@ pub struct BlockItem {
     /// The rendered, sanitised and possibly shortened text.
     pub text: String,
     /// The cap that shortened the text; none if it is whole.
-    pub cut: Option<TextCap>,
-}
-
-/// What shortens a message's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TextCap {
-    /// `MEM_MAX_MSG_CHARS`: it is longer than any may be.
-    Message,
-    /// `MEM_MAX_CHARS`, of a channel's messages `LONE_MAX_CHARS`: all together are too long.
-    Block,
+    pub cut: Option<OmitReason>,
 }
 
 /// Why a message is in the block.
@@ -171,15 +162,20 @@ pub struct Omitted {
 }
 
 words! {
-    /// Why a message was left out.
+    /// Why a message was left out or, by a cap, shortened.
     OmitReason {
         /// Over `MEM_MAX_MSGS`.
         Msgs = "msgs",
-        /// Over `MEM_MAX_CHARS`; of a conversation in a channel, over `LONE_MAX_CHARS` or its author's
-        /// part of that.
+        /// Over `MEM_MAX_CHARS`.
         Chars = "chars",
-        /// Older than `MEM_MAX_AGE_MIN`, or `MEM_CHAIN_MAX_AGE_MIN` in a chain.
+        /// Over `LONE_MAX_CHARS`, or its author's part of that.
+        LoneChars = "lone_chars",
+        /// Over `MEM_MAX_MSG_CHARS`: shortened, never left out.
+        MsgChars = "msg_chars",
+        /// Older than `MEM_MAX_AGE_MIN`.
         Age = "age",
+        /// In a chain, older than `MEM_CHAIN_MAX_AGE_MIN`.
+        ChainAge = "chain_age",
         /// Written by another bot or a webhook.
         App = "app",
         /// A system message, such as a join, a pin or a thread's notice of type 21.
@@ -198,26 +194,54 @@ words! {
         OptedOut = "opted_out",
         /// It seems to belong to another conversation than the asker's, or others belong more surely.
         OtherConversation = "other_conversation",
+        /// None probably belongs with the question, which seems to begin a new conversation.
+        NewConversation = "new_conversation",
+        /// So much older than the question that only a reply, a name or rare words would tie it.
+        LongAgo = "long_ago",
     }
 }
 
 impl OmitReason {
-    /// The setting behind a cap. Chains have a maximum age of their own.
-    pub const fn setting(self, in_chain: bool) -> Option<&'static str> {
+    /// What people read after a number of messages.
+    pub const fn text(self) -> &'static str {
         match self {
-            Self::Msgs => Some("MEM_MAX_MSGS"),
-            Self::Chars => Some("MEM_MAX_CHARS"),
-            Self::Age if in_chain => Some("MEM_CHAIN_MAX_AGE_MIN"),
-            Self::Age => Some("MEM_MAX_AGE_MIN"),
-            Self::App
-            | Self::System
-            | Self::Empty
-            | Self::Note
-            | Self::Newer
-            | Self::Deleted
-            | Self::Malformed
-            | Self::OptedOut
-            | Self::OtherConversation => None,
+            Self::Msgs => "over MEM_MAX_MSGS",
+            Self::Chars => "over MEM_MAX_CHARS",
+            Self::LoneChars => "over LONE_MAX_CHARS",
+            Self::MsgChars => "over MEM_MAX_MSG_CHARS",
+            Self::Age => "over MEM_MAX_AGE_MIN",
+            Self::ChainAge => "over MEM_CHAIN_MAX_AGE_MIN",
+            Self::App => "of apps",
+            Self::System => "notices of Discord",
+            Self::Empty => "without anything to show",
+            Self::Note => "notes of the bot",
+            Self::Newer => "newer than the question",
+            Self::Deleted => "deleted",
+            Self::Malformed => "unreadable",
+            Self::OptedOut => "kept private by their authors",
+            Self::OtherConversation => "of other conversations",
+            Self::NewConversation => "before a new conversation",
+            Self::LongAgo => "of long ago",
+        }
+    }
+
+    /// The setting behind a cap, which its text names; none of other reasons.
+    pub fn setting(self) -> Option<&'static str> {
+        self.text().strip_prefix("over ")
+    }
+
+    /// All that are caps.
+    pub fn caps() -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(|reason| reason.setting().is_some())
+    }
+
+    /// What older telemetry and receipts mean, where `age` stood for a chain's age, too.
+    #[must_use]
+    pub fn in_scene(self, scene: Option<Scene>) -> Self {
+        match (self, scene) {
+            (Self::Age, Some(Scene::ReplyChain | Scene::Direct | Scene::Lone)) => Self::ChainAge,
+            (reason, _) => reason,
         }
     }
 }

@@ -11,8 +11,7 @@ use crate::model::PromptReceipt;
 use crate::telemetry::{Ms, Seconds};
 use clew_context::engine::turn::{Collected, StageFetches};
 use clew_context::model::{
-    Block, BlockItem, BlockPlace, Fallback, Limits, MessageId, OmitReason, Scene, Stage, TextCap,
-    UnixMillis,
+    Block, BlockItem, BlockPlace, Fallback, Limits, MessageId, OmitReason, Scene, Stage, UnixMillis,
 };
 
 /// `mem.ctx`/`collect_ok`.
@@ -166,27 +165,16 @@ pub struct CollectTruncated {
 impl CollectTruncated {
     /// One for each cap that left something out of the block or shortened messages in it.
     pub fn of(prompt: &PromptReceipt, block: &Block) -> Vec<Self> {
-        let cut_by = |cap| block.items().filter(move |item| item.cut == Some(cap));
-        let left_out = |reason| prompt.dropped_for(reason);
-        [
-            (Cap::Msgs, left_out(OmitReason::Msgs), 0),
-            (
-                Cap::Chars,
-                left_out(OmitReason::Chars),
-                cut_by(TextCap::Block).count(),
-            ),
-            (Cap::MsgChars, 0, cut_by(TextCap::Message).count()),
-            (Cap::Age, left_out(OmitReason::Age), 0),
-        ]
-        .into_iter()
-        .filter(|(_, dropped, shortened)| dropped + shortened > 0)
-        .map(|(reason, dropped, shortened)| Self {
+        let each = Cap::caps().map(|reason| Self {
             reason,
             kept: prompt.shown.len(),
-            dropped,
-            shortened,
-        })
-        .collect()
+            dropped: prompt.dropped_for(reason),
+            shortened: block
+                .items()
+                .filter(|item| item.cut == Some(reason))
+                .count(),
+        });
+        each.filter(|cap| cap.dropped + cap.shortened > 0).collect()
     }
 }
 

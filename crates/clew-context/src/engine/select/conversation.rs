@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use super::{GapMarks, Pick, Selection, Selector};
 use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked, wanted};
-use crate::engine::conversation::{MOST_MESSAGES, Reply, Utterance, Verdict, judge};
+use crate::engine::conversation::{
+    MOST_MESSAGES, Reply, Utterance, Verdict, is_too_long_ago, judge,
+};
 use crate::engine::eligible::Us;
 use crate::model::{BlockPlace, Message, MessageId, OmitReason, UserId};
 
@@ -39,7 +41,7 @@ impl Selector<'_> {
         let spoken = &*spoken;
         let shown = chain.iter().map(|pick| pick.message.id).collect();
         let verdicts = self.verdicts(spoken);
-        let (ranks, over) = self.chosen(spoken, &verdicts, &shown);
+        let (ranks, reasons) = self.chosen(spoken, &verdicts, &shown);
         for (index, (message, verdict)) in spoken.iter().zip(&verdicts).enumerate() {
             if shown.contains(&message.id) {
                 continue;
@@ -50,8 +52,7 @@ impl Selector<'_> {
                     .picks
                     .push(Pick::new(message, place, false, *rank));
             } else {
-                let cap = over.get(&index).copied();
-                selection.omit(message.id, cap.unwrap_or(OmitReason::OtherConversation));
+                selection.omit(message.id, reasons[index]);
             }
         }
         selection.omitted.sort_by_key(|omitted| omitted.id);
@@ -73,14 +74,14 @@ impl Selector<'_> {
         ranks.keys().any(|index| index * 10 < spoken.len())
     }
 
-    /// The ranks of those chosen, by index, the surest one's the highest; and of those that would
-    /// be if there was room, the cap that they exceed. What is shown already belongs for certain.
+    /// The ranks of those chosen, by index, the surest one's the highest; and why each would be
+    /// left out. What is shown already belongs for certain.
     fn chosen(
         self,
         spoken: &[&Arc<Message>],
         verdicts: &[Verdict],
         shown: &BTreeSet<MessageId>,
-    ) -> (HashMap<usize, usize>, HashMap<usize, OmitReason>) {
+    ) -> (HashMap<usize, usize>, Vec<OmitReason>) {
         let Self {
             us,
             trigger,
@@ -105,11 +106,29 @@ impl Selector<'_> {
         let (asker, rule) = (us.speaker(trigger), Rule::default());
         let mut chosen = choose(&candidates, asker, room, rule);
         let over_msgs = chosen.split_off(limits.max_msgs.min(chosen.len()));
-        let over_chars = wanted(&candidates, asker, rule).into_iter();
-        let over = over_chars.map(|index| (index, OmitReason::Chars));
-        let over = over.chain(over_msgs.into_iter().map(|index| (index, OmitReason::Msgs)));
-        let over = over.collect();
-        (chosen.into_iter().rev().zip(0..).collect(), over)
+        let over_chars = wanted(&candidates, asker, rule);
+        let elsewhere = if over_chars.is_empty() {
+            OmitReason::NewConversation
+        } else {
+            OmitReason::OtherConversation
+        };
+        let judged = spoken.iter().zip(verdicts);
+        let reasons = judged.map(|(message, verdict)| {
+            let is_long_ago = is_too_long_ago(verdict.tie, message.timestamp, trigger.timestamp);
+            if is_long_ago {
+                OmitReason::LongAgo
+            } else {
+                elsewhere
+            }
+        });
+        let mut reasons: Vec<OmitReason> = reasons.collect();
+        for index in over_chars {
+            reasons[index] = OmitReason::LoneChars;
+        }
+        for index in over_msgs {
+            reasons[index] = OmitReason::Msgs;
+        }
+        (chosen.into_iter().rev().zip(0..).collect(), reasons)
     }
 
     /// The ranks of the messages before the trigger, oldest first: the more surely one belongs to

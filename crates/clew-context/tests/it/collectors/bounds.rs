@@ -8,8 +8,8 @@ use std::time::Duration;
 use clew_context::collect::{FetchError, NegativeCache};
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::model::{
-    Access, BlockPlace, Cause, ChannelId, Fallback, Limits, Message, Missing, Rights, RoleId,
-    Stage, TextCap, UserId,
+    Access, BlockPlace, Cause, ChannelId, Fallback, Limits, Message, Missing, OmitReason, Rights,
+    RoleId, Stage, UserId,
 };
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ async fn one_message_is_shortened_to_its_cap() {
     let block = start.prepare(&collected).block;
     let long = block.items().last().unwrap();
     assert!(
-        long.cut == Some(TextCap::Message) && long.text.chars().count() <= 100,
+        long.cut == Some(OmitReason::MsgChars) && long.text.chars().count() <= 100,
         "{}",
         long.text
     );
@@ -82,7 +82,11 @@ async fn the_characters_of_a_block_are_capped() {
     let shown = outline(&block);
     assert!(shown.starts_with("s0 ..2.. p3 .."), "{shown}");
     assert!(shown.ends_with(" 18 19"), "{shown}");
-    assert!(block.items().all(|item| item.cut == Some(TextCap::Block)));
+    assert!(
+        block
+            .items()
+            .all(|item| item.cut == Some(OmitReason::Chars))
+    );
 }
 
 /// With caps too small even for a header nothing is shown, and nothing panics.

@@ -272,7 +272,10 @@ async fn age_ends_the_chain_without_fetching() {
     let shown = clew_context::engine::frame::block(&block);
     let cap = "... earlier replies omitted ... (MEM_CHAIN_MAX_AGE_MIN)\n";
     assert!(shown.starts_with(cap), "{shown}");
-    assert_eq!(block.dropped_for(clew_context::model::OmitReason::Age), 1);
+    assert_eq!(
+        block.dropped_for(clew_context::model::OmitReason::ChainAge),
+        1
+    );
 }
 
 /// A bare reply takes its text from the pointed-at message.

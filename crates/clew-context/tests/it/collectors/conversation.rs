@@ -6,7 +6,9 @@ use clew_context::model::{
 };
 use proptest::prelude::*;
 
-use crate::support::build::{ADA, BOB, CLEW, DICE, EVE, Shape, asked, id, said, text_channel};
+use crate::support::build::{
+    ADA, BOB, CLEW, DICE, EVE, Person, Shape, asked, id, said, text_channel,
+};
 use crate::support::world::{Start, World, outline};
 
 fn conversation(limits: Limits) -> Start {
@@ -132,6 +134,37 @@ fn where_nothing_belongs_nothing_is_shown() {
     check(&start, &world, &trigger, "", &["page to 90000"]);
 }
 
+/// What does not belong is told apart: others' messages, what a question that begins something new
+/// leaves behind, and what was said long ago.
+#[test]
+fn why_it_does_not_belong_is_told() {
+    #[track_caller]
+    fn check(others: &[Person], second: u64, who: Person, text: &str, expected: [usize; 4]) {
+        let talk = talk().into_iter();
+        let talk = talk.filter(|one| others.iter().any(|who| who.user() == one.author.id));
+        let mut world = World::of(talk.take(6));
+        let trigger = asked(second, who, text);
+        world.add([trigger.clone()]);
+        let start = conversation(Limits::default());
+        let block = start.prepare(&start.collected(&world, &trigger)).block;
+        let reasons = [
+            OmitReason::OtherConversation,
+            OmitReason::NewConversation,
+            OmitReason::LongAgo,
+        ];
+        let [others, new, ago] = reasons.map(|reason| block.omitted_for(reason));
+        let found = [block.items().count(), others, new, ago];
+        assert_eq!(found, expected, "{:?}", block.omitted);
+    }
+    let people = [ADA, BOB, EVE];
+    let plan = "what do we tell people about the billing migration?";
+    check(&people, 500, EVE, plan, [3, 3, 0, 0]);
+    let holidays = "which holidays does Norway have in May?";
+    check(&[BOB], 40_000, ADA, holidays, [0, 0, 3, 0]);
+    check(&[BOB], 90_000, ADA, holidays, [0, 0, 0, 3]);
+    check(&people, 90_000, EVE, plan, [0, 0, 3, 3]);
+}
+
 #[test]
 fn the_caps_hold() {
     let (world, trigger) = world();
@@ -168,7 +201,7 @@ fn the_cap_that_leaves_out_is_named() {
         let block = start.prepare(&start.collected(&world, &trigger)).block;
         let reasons = [
             OmitReason::Msgs,
-            OmitReason::Chars,
+            OmitReason::LoneChars,
             OmitReason::OtherConversation,
         ];
         let left_out = reasons.map(|reason| block.omitted_for(reason));
@@ -216,7 +249,7 @@ fn embeds_and_forwards_take_room() {
     let theirs: Vec<usize> = theirs.map(|item| item.text.chars().count()).collect();
     let sum = theirs.iter().sum::<usize>();
     assert!(sum <= 1_000 && theirs.len() > 1, "{theirs:?}");
-    assert!(block.omitted_for(OmitReason::Chars) > 1);
+    assert!(block.omitted_for(OmitReason::LoneChars) > 1);
 }
 
 /// A message that alone exceeds the room is shortened.
