@@ -251,8 +251,9 @@ fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> Str
         format!("{} {}", one.all, reason.text())
     };
     let mut lines: Vec<String> = prompt.left_out.iter().map(line).collect();
-    let cut = prompt.shown.iter().filter(|message| message.cut).count();
-    let cut = (cut > 0).then(|| format!("{cut} shortened (`MEM_MAX_CHARS`, `MEM_MAX_MSG_CHARS`)"));
+    let shortened = prompt.shortened.iter();
+    let cut = shortened.map(|(cap, count)| format!("{count} shortened, {}", cap.text()));
+    let cut: Vec<String> = cut.collect();
     let told = lines.iter().chain(&cut).map(|line| line.len() + 2);
     let mut room = LEFT_OUT_CHARS.saturating_sub(told.sum());
     let newest = (1..=LEFT_OUT_LINKS).zip(prompt.omitted.iter().rev());

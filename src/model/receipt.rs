@@ -2,7 +2,7 @@
 
 mod listed;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,10 @@ pub struct PromptReceipt {
     pub tail: usize,
     /// The messages that are not in the block, by reason.
     pub left_out: Vec<LeftOut>,
-    /// The newest of them, oldest first, as far as they may be named.
+    /// How many of those shown each cap shortened; none up to 0.1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shortened: BTreeMap<OmitReason, usize>,
+    /// The newest of those left out, oldest first, as far as they may be named.
     #[serde(default, with = "listed")]
     pub omitted: Vec<OmittedMessage>,
     /// Unicode scalars of the block.
@@ -214,8 +217,13 @@ impl PromptReceipt {
             seen: block.omitted_for(reason),
             all: block.dropped_for(reason),
         });
+        let mut shortened = BTreeMap::new();
+        for cap in block.items().filter_map(|item| item.cut) {
+            *shortened.entry(cap).or_default() += 1;
+        }
         Self {
             shown: block.items().map(ShownMessage::from).collect(),
+            shortened,
             left_out: left_out.collect(),
             block_chars: block.chars,
             ..Self::default()

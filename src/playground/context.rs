@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::model::OmittedMessage;
 use crate::turn::TurnContext;
 use clew_context::discord::ReadCall;
-use clew_context::model::BlockItem;
+use clew_context::model::{BlockItem, OmitReason};
 
 /// The status of a call that did not fail.
 const OK: u16 = 200;
@@ -39,7 +39,7 @@ fn included(item: &BlockItem) -> Value {
         "channel": item.message.channel.to_string(),
         "name": item.name,
         "text": item.text,
-        "shortened": item.cut.is_some(),
+        "shortened": item.cut.map(OmitReason::text),
         "why": item.place,
     })
 }

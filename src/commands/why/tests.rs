@@ -226,6 +226,15 @@ fn it_says_why_messages_are_left_out() {
     ] {
         assert_eq!(told(scene, reason), expected, "{reason}");
     }
+    let mut cut = receipt(Vec::new());
+    cut.prompt.left_out.clear();
+    cut.prompt.shortened = [(OmitReason::MsgChars, 2), (OmitReason::LoneChars, 1)].into();
+    let json = serde_json::to_string(&cut).unwrap();
+    let cut: Receipt = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        left_out(None, &cut.prompt, Scene::Lone),
+        "1 shortened, over LONE_MAX_CHARS\n2 shortened, over MEM_MAX_MSG_CHARS"
+    );
     let texts: BTreeSet<&str> = OmitReason::ALL.iter().map(|one| one.text()).collect();
     assert_eq!(texts.len(), OmitReason::ALL.len());
     let caps: BTreeSet<&str> = OmitReason::caps().filter_map(OmitReason::setting).collect();

@@ -28,7 +28,7 @@ export function marks() {
     found.set(each.id, {
       kind: came ? 'came' : 'in',
       label: (came ? '+ ' : '') + partName(each.why),
-      about: `${came ? 'comes into' : 'in'} the prompt: ${partAbout(each.why)}${each.shortened ? ', shortened' : ''}`,
+      about: `${came ? 'comes into' : 'in'} the prompt: ${partAbout(each.why)}${each.shortened ? `, shortened, ${each.shortened}` : ''}`,
     });
   }
   if (!found.has(turn.trigger)) {

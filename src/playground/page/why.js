@@ -147,7 +147,7 @@ function contextItem(item, turn) {
     el('span', { class: 'item-head' },
       el('b', { text: name }), el('time', { text: clockTime(timeOf(item.id)) }),
       item.why && !item.cap && el('span', { class: 'tag', title: partAbout(item.why), text: partName(item.why) }),
-      item.shortened && el('span', { class: 'tag warn', text: 'shortened' }),
+      item.shortened && el('span', { class: 'tag warn', title: item.shortened, text: 'shortened' }),
       elsewhere && el('span', { class: 'small', text: elsewhere })),
     el('span', { class: 'item-text', text: words }),
   ], () => goTo(item.id, item.channel), { class: 'item' });

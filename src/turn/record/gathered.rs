@@ -115,7 +115,7 @@ pub(super) fn events(turn: &Turn<'_>, material: &TurnMaterial, receipt: &Receipt
             stage,
         })
     });
-    let truncated = CollectTruncated::of(&receipt.prompt, material.block());
+    let truncated = CollectTruncated::of(&receipt.prompt);
     let mut events: Vec<Event> = vec![trigger(turn, material, receipt).into()];
     events.extend(failed);
     events.extend(collect_ok(material, receipt).map(Event::from));

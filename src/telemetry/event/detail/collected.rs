@@ -164,15 +164,12 @@ pub struct CollectTruncated {
 
 impl CollectTruncated {
     /// One for each cap that left something out of the block or shortened messages in it.
-    pub fn of(prompt: &PromptReceipt, block: &Block) -> Vec<Self> {
+    pub fn of(prompt: &PromptReceipt) -> Vec<Self> {
         let each = Cap::caps().map(|reason| Self {
             reason,
             kept: prompt.shown.len(),
             dropped: prompt.dropped_for(reason),
-            shortened: block
-                .items()
-                .filter(|item| item.cut == Some(reason))
-                .count(),
+            shortened: prompt.shortened.get(&reason).copied().unwrap_or(0),
         });
         each.filter(|cap| cap.dropped + cap.shortened > 0).collect()
     }

@@ -3,7 +3,7 @@
 
 use clew_context::engine::prepare::lone_in_window;
 use clew_context::engine::turn::{Collected, TurnInput};
-use clew_context::model::{Access, Limits, LoneContext, Message};
+use clew_context::model::{Access, Limits, LoneContext, Message, OmitReason};
 
 use crate::support::build::{ADA, BOB, DICE, EVE, Shape, asked, id, said, text_channel};
 use crate::support::world::{Start, World, outline};
@@ -60,12 +60,19 @@ fn lone_max_chars_and_mem_max_msgs_bound_it() {
     let (world, trigger) = talk(600);
     check(&start, &world, &trigger, "6 7 8", &["page to 20"]);
     let (world, trigger) = talk(4_000);
-    let collected = start.collected(&world, &trigger);
+    let mut collected = start.collected(&world, &trigger);
     let block = start.prepare(&collected).block;
     assert_eq!(
         (outline(&block).as_str(), block.chars <= 2_000),
         ("8", true)
     );
+    // It is the smaller of both caps that cuts.
+    for (max_chars, cap) in [(8_000, OmitReason::LoneChars), (1_000, OmitReason::Chars)] {
+        collected.turn.limits.max_chars = max_chars;
+        let block = start.prepare(&collected).block;
+        let cut: Vec<_> = block.items().map(|item| item.cut).collect();
+        assert_eq!(cut, [Some(cap)]);
+    }
     let start = recent(Limits {
         max_msgs: 2,
         ..Limits::default()
