@@ -222,7 +222,7 @@ fn it_says_why_messages_are_left_out() {
             "new_conversation",
             "7 before a new conversation",
         ),
-        (Scene::Lone, "long_ago", "7 of long ago"),
+        (Scene::Lone, "long_ago", "7 from long ago"),
     ] {
         assert_eq!(told(scene, reason), expected, "{reason}");
     }

@@ -110,7 +110,8 @@ fn left_out_lines(block: &Block) -> impl Iterator<Item = String> {
         | OmitReason::OtherConversation
         | OmitReason::NewConversation
         | OmitReason::LongAgo => true,
-        reason => has_conversation && reason.setting().is_some(),
+        OmitReason::Msgs | OmitReason::Chars | OmitReason::LoneChars => has_conversation,
+        _ => false,
     };
     let reasons = OmitReason::ALL.iter().copied().filter(is_told);
     let counted = reasons.map(|reason| (reason, block.omitted_for(reason)));

@@ -221,7 +221,7 @@ impl OmitReason {
             Self::OptedOut => "kept private by their authors",
             Self::OtherConversation => "of other conversations",
             Self::NewConversation => "before a new conversation",
-            Self::LongAgo => "of long ago",
+            Self::LongAgo => "from long ago",
         }
     }
 
