@@ -1,10 +1,11 @@
-//! Facts: which are kept when there is no room for all, and how many fit into a
-//! prompt.
+//! Facts: which are kept when there is no room for all, and which of them, and how many, fit
+//! into a prompt.
 
 use std::cmp::Reverse;
 
 use clew_store::model::Fact;
 
+use clew_context::engine::recall::RecallIndex;
 use clew_context::engine::sanitise;
 
 /// The longest a fact may be, in Unicode scalars: about one sentence.
@@ -12,6 +13,14 @@ pub const MAX_FACT_CHARS: usize = 300;
 /// The most that the facts of a user, and those of a server, may take up in a prompt, in
 /// Unicode scalars.
 const BUDGET_CHARS: usize = 2_000;
+/// What the messages around a question count for matching, beside the question's 1.
+const AROUND: f32 = 0.25;
+/// How much longer facts are held back: BM25's b.
+const LENGTH: f32 = 0.4;
+/// The most facts that are ranked for one prompt, which takes some milliseconds.
+const MOST_RANKED: usize = 1_000;
+/// What scores less of what a text with all the words would does not match.
+const LEAST: f32 = 0.01;
 
 /// A subject's facts after one was added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +86,30 @@ fn least_useful(facts: &[Fact]) -> usize {
     least.map_or(0, |(at, _)| at)
 }
 
+/// As many of a server's facts as the budget allows, those first that match the question, and the
+/// messages around it, best; the others stand as they did.
+pub fn best_matching(mut facts: Vec<Fact>, question: &str, around: &str) -> Vec<Fact> {
+    if all_fit(&facts) {
+        return facts;
+    }
+    if facts.len() > MOST_RANKED {
+        facts.sort_by_key(|fact| Reverse(fact.usefulness()));
+    }
+    let texts = facts.iter().take(MOST_RANKED);
+    let index = RecallIndex::of_texts(texts.map(|fact| vec![fact.text.as_str()]));
+    let ranked = index.ranked(&[(question, 1.0), (around, AROUND)], LENGTH, LEAST);
+    let mut ranks = vec![usize::MAX; facts.len()];
+    for (rank, place) in ranked.iter().enumerate() {
+        let place = usize::try_from(place.0).unwrap_or(usize::MAX);
+        ranks.get_mut(place).into_iter().for_each(|at| *at = rank);
+    }
+    let mut facts: Vec<(usize, Fact)> = ranks.into_iter().zip(facts).collect();
+    facts.sort_by_key(|(rank, _)| *rank);
+    within_budget(facts.into_iter().map(|(_, fact)| fact))
+}
+
 /// As many of the first facts as the budget of a prompt allows.
-pub fn within_budget(facts: Vec<Fact>) -> Vec<Fact> {
+fn within_budget(facts: impl IntoIterator<Item = Fact>) -> Vec<Fact> {
     let mut left = BUDGET_CHARS;
     let fits = |fact: &Fact| {
         let room = left.checked_sub(fact.text.chars().count());
@@ -100,7 +131,7 @@ pub fn most_useful(mut facts: Vec<Fact>) -> Vec<Fact> {
 }
 
 /// Whether the budget allows all of these, so that there is nothing to choose.
-pub fn all_fit(facts: &[Fact]) -> bool {
+fn all_fit(facts: &[Fact]) -> bool {
     let chars = facts.iter().map(|fact| fact.text.chars().count());
     chars.sum::<usize>() <= BUDGET_CHARS
 }
@@ -118,6 +149,8 @@ pub(super) fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use clew_context::model::{UnixMillis, UserId};
     use clew_store::model::{FactId, Origin, Subject};
@@ -209,6 +242,47 @@ mod tests {
     fn a_fact_is_one_line() {
         assert_eq!(one_line(" a\n\u{202e}b\tc "), "a b c");
         assert_eq!(one_line(&"x".repeat(1_000)).len(), MAX_FACT_CHARS);
+    }
+
+    #[test]
+    fn a_servers_facts_that_match_the_question_come_first() {
+        let padded = |text: &str| format!("{text} {}", "-".repeat(250));
+        let filler = (20..40).map(|id| fact(id, &padded(&format!("matter {id}")), true, 0));
+        let mut facts: Vec<Fact> = filler.collect();
+        facts.extend([
+            fact(1, &padded("the deploy happens on friday"), true, 0),
+            fact(2, &padded("the staging database is called heron"), true, 0),
+            fact(3, &padded("ask ops before deploying to staging"), true, 0),
+        ]);
+        let best = |question: &str, around: &str| {
+            let best = best_matching(facts.clone(), question, around);
+            best.iter().map(|fact| fact.id.0).collect::<Vec<_>>()
+        };
+        let found = best("which database does a staging deploy take?", "on friday?");
+        assert_eq!(
+            BTreeSet::from_iter(&found[..3]),
+            BTreeSet::from([&1, &2, &3])
+        );
+        assert_eq!(best("HERONS?", "")[0], 2);
+        assert_eq!(best("so?", "is it friday")[0], 1);
+        let as_they_stand: Vec<u64> = (20..27).collect();
+        for odd in [
+            "",
+            "\"' ; -- * ^ { } : ( ) + \0",
+            "zebra",
+            "' | \\' & !() <->",
+        ] {
+            assert_eq!(best(odd, odd), as_they_stand, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn of_very_many_facts_the_most_useful_are_ranked() {
+        let text = |id: u64| format!("pump {id} {}", "-".repeat(250));
+        let facts = (0..3_000).map(|id| fact(id, &text(id), false, i64::try_from(id).unwrap()));
+        let best = best_matching(facts.collect(), "pump 2990", "pump 5");
+        assert_eq!(best[0].id.0, 2_990);
+        assert!(best.iter().all(|fact| fact.id.0 != 5));
     }
 
     #[test]

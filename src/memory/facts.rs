@@ -13,14 +13,9 @@ use super::{Memory, Place, Result};
 use crate::engine::facts::{self, Room};
 use crate::telemetry::event::{Flushed, StoreOperation};
 use crate::telemetry::{Ids, Ms};
-use clew_context::model::{
-    ChannelId, ContentSource, GuildId, MessageId, Profiles, UnixMillis, UserId,
-};
+use clew_context::model::{ChannelId, ContentSource, MessageId, Profiles, UnixMillis, UserId};
 use clew_store::Purge;
 use clew_store::model::{Fact, FactId, Origin, Subject};
-
-/// The most facts of a server that are ranked for one prompt.
-const MAX_RANKED: usize = 50;
 
 /// The facts that are shown to who asks for them, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,14 +89,14 @@ impl Memory {
     }
 
     /// The facts for one prompt: the asker's, as far as their origin allows, and
-    /// the server's, best match with `words` first, within a budget. The facts
-    /// returned count as used now.
+    /// the server's that match the question, and the words around it, best, within a budget. The
+    /// facts returned count as used now.
     pub async fn profiles(
         &self,
         ids: &Ids,
         place: &Place,
         readable: Readable,
-        words: &str,
+        (question, around): (&str, &str),
     ) -> PromptFacts {
         let mut shown = PromptFacts::default();
         if readable.user && !self.opted_out(place.asker) {
@@ -121,8 +116,11 @@ impl Memory {
         if let Some(guild) = place.guild.filter(|_| readable.server) {
             let subject = Subject::Server(guild);
             let facts = self.facts_or_none(ids, subject).await;
-            let facts = self.ranked(ids, guild, words, facts).await;
-            let facts = facts::within_budget(facts);
+            let opted_out = self.opt_outs.current();
+            let told = facts
+                .into_iter()
+                .filter(|fact| !opted_out.contains(fact.by) && !self.is_doubtful(fact));
+            let facts = facts::best_matching(told.collect(), question, around);
             shown.stated.extend(facts.iter().map(stated));
             shown.profiles.server = self.using(subject, facts);
         }
@@ -171,25 +169,6 @@ impl Memory {
                 self.changes.used((guild, user), self.now());
             }
         }
-    }
-
-    /// Sorts the best match first; if there is no ranking, the order stays.
-    async fn ranked(&self, ids: &Ids, guild: GuildId, words: &str, facts: Vec<Fact>) -> Vec<Fact> {
-        let opted_out = self.opt_outs.current();
-        let mut facts: Vec<Fact> = facts
-            .into_iter()
-            .filter(|fact| !opted_out.contains(fact.by) && !self.is_doubtful(fact))
-            .collect();
-        if facts::all_fit(&facts) {
-            return facts;
-        }
-        let lasting = &self.stores.lasting;
-        let ranking = lasting.matching_facts(guild, words, MAX_RANKED);
-        if let Some(best) = self.ask(ids, lasting, ranking).await {
-            let rank = |fact: &Fact| best.iter().position(|id| *id == fact.id);
-            facts.sort_by_key(|fact| rank(fact).unwrap_or(usize::MAX));
-        }
-        facts
     }
 
     /// Marks these facts as used now; returns their texts.

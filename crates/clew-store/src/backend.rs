@@ -386,15 +386,6 @@ pub trait Backend: Send + Sync {
     /// useful. What is longer than [`MAX_FACT_BYTES`](crate::model::MAX_FACT_BYTES) is left out.
     async fn facts(&self, subject: Subject, most: usize) -> Result<Vec<Fact>, Error>;
 
-    /// At most `limit` of a server's facts that match `words`, which may be any
-    /// text; best first (by BM25, or PostgreSQL's own ranking).
-    async fn matching_facts(
-        &self,
-        guild: GuildId,
-        words: &str,
-        limit: usize,
-    ) -> Result<Vec<FactId>, Error>;
-
     /// Removes everything a purge covers, leaving no trace in any file.
     async fn purge(&self, purge: &Purge) -> Result<Purged, Error>;
 

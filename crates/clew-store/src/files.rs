@@ -37,7 +37,7 @@ use super::{
     Backend, Capacity, ConversationStats, Cursor, Error, ExchangeQuery, Kind, KindStats, PartSize,
     Purge, Purged, Record, RecordKey, Records, TurnKey, WindowQuery,
 };
-use crate::model::{AgentName, ClearKey, Fact, FactId, Scope, StoredMessage, Subject};
+use crate::model::{AgentName, ClearKey, Fact, Scope, StoredMessage, Subject};
 use clew_context::model::{
     ApplicationId, ChannelId, Clock, GuildId, MessageId, UnixMillis, UserId,
 };
@@ -205,8 +205,6 @@ delegating! {
             owner: UserId, &agent: &AgentName, guild: Option<GuildId>, since: UnixMillis
         ) -> Vec<StoredMessage>;
     run "read facts": StoreFolder::facts(subject: Subject, most: usize) -> Vec<Fact>;
-    run "rank facts":
-        StoreFolder::matching_facts(guild: GuildId, &words: &str, limit: usize) -> Vec<FactId>;
     run "purge": StoreFolder::purge(&purge: &Purge) -> Purged;
     run "edit a message":
         StoreFolder::edit_message(channel: ChannelId, message: MessageId, &text: &str) -> u64;

@@ -26,7 +26,6 @@ mod packed;
 mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod rank;
 mod record;
 mod snapshots;
 mod sql;

@@ -11,7 +11,6 @@ mod settings;
 mod stored;
 
 pub use address::{StoreAddress, StoreAddressError};
-pub(crate) use fact::MAX_MATCHED;
 pub use fact::{Fact, FactId, FactIdError, MAX_FACT_BYTES, Origin, Subject};
 pub use receipt::{ReceiptLimits, ReceiptPerson, StoredReceipt};
 pub use scope::{ParseScopeError, Scope, ScopeKind};

@@ -48,7 +48,7 @@ use super::{
     Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, ReceiptLimits, Scope,
     SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{
@@ -430,8 +430,6 @@ transacting! {
         sql::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
     LONG_PATIENCE "remove old receipts": sql::expire_receipts(limits: ReceiptLimits) -> u64;
     PATIENCE "read facts": sql::facts(subject: Subject, most: usize) -> Vec<Fact>;
-    PATIENCE "look for facts":
-        facts::matching_facts(guild: GuildId, words: &str, limit: usize) -> Vec<FactId>;
     LONG_PATIENCE "edit a message":
         messages::edit_message(channel: ChannelId, message: MessageId, text: &str) -> u64;
     PATIENCE "look for messages":

@@ -42,7 +42,7 @@ use super::{
     Purge, Purged, Record, RecordKey, Records, SnapshotFiles, TurnKey, WindowQuery, disk,
 };
 use crate::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, ReceiptLimits, Scope,
     SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
@@ -366,8 +366,6 @@ delegating! {
         @at_once sql::last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
     grouped "remove old receipts": @at_once sql::expire_receipts(limits: ReceiptLimits) -> u64;
     read "read facts": @at_once sql::facts(subject: Subject, most: usize) -> Vec<Fact>;
-    read "search facts":
-        facts::matching_facts(guild: GuildId, &words: &str, limit: usize) -> Vec<FactId>;
     alone "edit a message":
         purge::edit_message(channel: ChannelId, message: MessageId, &text: &str) -> u64;
     read "look up messages":

@@ -23,7 +23,7 @@ fn fact(subject: Subject, id: u64, by: UserId, at: i64) -> Fact {
 /// The facts that a prompt shows.
 async fn told(s: &Scene, here: &Place, readable: Readable) -> Profiles {
     let ids = Ids::default();
-    let facts = s.memory.profiles(&ids, here, readable, "words").await;
+    let facts = s.memory.profiles(&ids, here, readable, ("words", "")).await;
     facts.profiles
 }
 

@@ -142,12 +142,11 @@ async fn add_profiles(turn: &Turn<'_>, background: &mut Background, collected: &
     let Some(facts) = background.facts else {
         return;
     };
-    let mut words = turn.trigger().content.to_string();
-    words.push_str(&words::around(collected));
-    words.truncate(words.floor_char_boundary(words::MATCHED_BYTES));
+    let (question, around) = (words::question(turn), words::around(collected));
+    let words = (question.as_str(), around.as_str());
     let memory = &turn.services.memory;
     let place = &background.place;
-    background.shown_facts = memory.profiles(&turn.ids, place, facts, &words).await;
+    background.shown_facts = memory.profiles(&turn.ids, place, facts, words).await;
 }
 
 /// Names the results of tools that match what was asked, if the agent can read them and

@@ -3,9 +3,9 @@
 use crate::turn::Turn;
 use clew_context::engine::turn::Collected;
 
-/// How much of a question and of the newest messages around it is used to
-/// match facts, in bytes. Matching looks at a few hundred words at most.
-pub(super) const MATCHED_BYTES: usize = 8_000;
+/// How much of the newest messages around a question is looked at, in bytes: matching takes a
+/// few hundred words at most.
+const AROUND_BYTES: usize = 8_000;
 
 /// The asker's own words, or without any those of the message that is replied to.
 pub(super) fn question(turn: &Turn<'_>) -> String {
@@ -23,7 +23,7 @@ pub(super) fn question(turn: &Turn<'_>) -> String {
 pub(super) fn around(collected: &Collected) -> String {
     let mut words = String::new();
     for message in collected.gathered.messages().into_iter().rev() {
-        if words.len() >= MATCHED_BYTES {
+        if words.len() >= AROUND_BYTES {
             break;
         }
         words.push('\n');

@@ -52,10 +52,6 @@ const BY_CHANCE: [(&str, &str); 14] = [
     ),
     ("crates/clew-store/src/postgres/hold.rs", "a pool's number"),
     (
-        "crates/clew-store/src/rank.rs",
-        "keys of hashes, gone with them",
-    ),
-    (
         "crates/clew-store/src/transcripts/restore.rs",
         "keys of hashes, gone with them",
     ),

@@ -303,7 +303,10 @@ async fn facts_from_a_missing_message_are_left_out() {
     let (ids, place) = (Ids::default(), extraction(Some(GUILD)).place);
     let readable = scene.memory.read_facts(&ids, &place).await;
     let said = || async {
-        let told = scene.memory.profiles(&ids, &place, readable, "").await;
+        let told = scene
+            .memory
+            .profiles(&ids, &place, readable, ("", ""))
+            .await;
         told.profiles.user.len()
     };
     let page = |after: i64, present: &[u64]| Fetched {

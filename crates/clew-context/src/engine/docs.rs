@@ -9,8 +9,8 @@ mod split;
 use std::borrow::Cow;
 use std::iter;
 
-use super::recall::{RecallEntry, RecallIndex};
-use crate::model::{AgentDoc, TurnId, UnixMillis};
+use super::recall::RecallIndex;
+use crate::model::AgentDoc;
 
 use self::split::passages;
 
@@ -38,8 +38,6 @@ const TITLE_CHARS: usize = 40;
 const FRAME_CHARS: usize = 6;
 /// Between a document and its headings.
 pub(super) const BELOW: &str = " > ";
-/// Between the times at which two passages count as said: a day.
-const APART_MS: i64 = 86_400_000;
 
 /// An agent's documents.
 #[derive(Debug, Default)]
@@ -170,16 +168,11 @@ fn shown(passage: &AgentDoc) -> String {
 impl CutDocs {
     fn new(docs: &[AgentDoc]) -> Self {
         let passages = passages(docs);
-        let entries = (0..).zip(&passages).map(|(place, doc)| RecallEntry {
-            turn: TurnId(place),
-            // Too far apart to give each other a part of their scores.
-            at: UnixMillis(place.cast_signed().saturating_mul(APART_MS)),
-            texts: iter::repeat_n(doc.name.as_str(), TITLE)
-                .chain(doc.text.lines())
-                .collect(),
+        let texts = passages.iter().map(|doc| {
+            let name = iter::repeat_n(doc.name.as_str(), TITLE);
+            name.chain(doc.text.lines()).collect()
         });
-        let mut index = RecallIndex::default();
-        index.add_newer(&entries.collect::<Vec<_>>());
+        let index = RecallIndex::of_texts(texts);
         let titles = AgentDoc {
             name: "Documents".to_owned(),
             text: list(docs, &passages),

@@ -65,6 +65,19 @@ pub struct RecallIndex {
 }
 
 impl RecallIndex {
+    /// Of texts that have nothing to do with each other; the turn of each is its place.
+    pub fn of_texts<'a>(texts: impl IntoIterator<Item = Vec<&'a str>>) -> Self {
+        let entries = (0..).zip(texts).map(|(place, texts)| RecallEntry {
+            turn: TurnId(place),
+            // Too far apart to give each other a part of their scores.
+            at: UnixMillis(place.cast_signed().saturating_mul(2 * SITTING_MS)),
+            texts,
+        });
+        let mut index = Self::default();
+        index.add_newer(&entries.collect::<Vec<_>>());
+        index
+    }
+
     /// Adds exchanges that are older than all others, oldest first.
     pub fn add_older(&mut self, entries: &[RecallEntry<'_>]) {
         for entries in entries.rchunks(Segment::MOST) {
@@ -149,7 +162,7 @@ impl RecallIndex {
     /// All that match texts, best first. What one scores for each text, as a part of what a
     /// text with all its words would, counts by the text's weight; no sum below `least` does.
     /// `length` is how much long ones are held back.
-    pub(super) fn ranked(&self, texts: &[(&str, f32)], length: f32, least: f32) -> Vec<TurnId> {
+    pub fn ranked(&self, texts: &[(&str, f32)], length: f32, least: f32) -> Vec<TurnId> {
         let matches = self.matches(texts, length, least);
         matches.into_iter().map(|one| one.turn).collect()
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::super::json::Fields;
-use super::super::{Error, Kind, Purge, Reach, Record, RecordKey, disk, rank};
+use super::super::{Error, Kind, Purge, Reach, Record, RecordKey, disk};
 use super::folder::{StoreFolder, Unread, ids_in};
 use super::{VERSION, check_agent};
-use crate::model::{AgentName, ClearKey, Fact, FactId, MAX_MATCHED, Subject};
+use crate::model::{AgentName, ClearKey, Fact, Subject};
 use clew_context::model::{ApplicationId, GuildId, UnixMillis, UserId};
 
 /// Largest size of the owner file, in bytes.
@@ -237,20 +237,6 @@ impl StoreFolder {
                 other => purge.takes(other),
             })
         })
-    }
-
-    pub(super) fn matching_facts(
-        &self,
-        guild: GuildId,
-        words: &str,
-        limit: usize,
-    ) -> Result<Vec<FactId>, Error> {
-        let facts = self.facts(Subject::Server(guild), MAX_MATCHED)?;
-        let texts: Vec<(FactId, &str)> = facts
-            .iter()
-            .map(|fact| (fact.id, fact.text.as_str()))
-            .collect();
-        rank::Ranker::default().best(&texts, words, limit)
     }
 
     /// See [`Backend::try_writing`](crate::Backend::try_writing). More than one block, so that

@@ -8,8 +8,6 @@ use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 /// The longest text that is read as a fact: 300 characters in any script. An import may bring
 /// longer ones.
 pub const MAX_FACT_BYTES: usize = 1_200;
-/// The most facts of a server among which one looks for those that match.
-pub(crate) const MAX_MATCHED: usize = 10_000;
 
 /// A remembered fact.
 #[derive(Debug, Clone, PartialEq, Eq)]

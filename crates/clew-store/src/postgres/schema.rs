@@ -21,7 +21,7 @@ use super::session::{Failure, Outcome};
 const SCHEMA_LOCK: i64 = 0x7363_6865_6d61;
 
 /// The newest version this program knows.
-pub(super) const KNOWN: u32 = 7;
+pub(super) const KNOWN: u32 = 8;
 /// One entry per version, applied once and never changed after a release.
 const MIGRATIONS: [&str; KNOWN as usize] = [
     include_str!("schema_1.sql"),
@@ -31,6 +31,7 @@ const MIGRATIONS: [&str; KNOWN as usize] = [
     include_str!("schema_5.sql"),
     include_str!("schema_6.sql"),
     include_str!("schema_7.sql"),
+    include_str!("schema_8.sql"),
 ];
 
 /// Migrates the database to the newest version. `place` is for errors.

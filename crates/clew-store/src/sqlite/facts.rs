@@ -1,17 +1,15 @@
-//! Facts about users and servers, and searching those of a server.
+//! Facts about users and servers.
 
 use rusqlite::params_from_iter;
 
 use super::fault::Outcome;
 use super::row::number;
 use super::session::Session;
-use super::statement::{at_once, first, run};
+use super::statement::{first, run};
 use super::texts;
 use crate::columns::{self, Cell, FACT_REST};
-use crate::model::{Fact, FactId, MAX_MATCHED, Subject};
-use crate::sql;
+use crate::model::{Fact, Subject};
 use crate::table::upsert;
-use clew_context::model::GuildId;
 
 /// The columns of a fact, in the order they are read.
 pub(super) const FACT: &str = "id, subject_id, origin_guild, link_channel, link_message, seen, \
@@ -47,19 +45,4 @@ fn put_text(session: &Session, fact: &Fact) -> Outcome<i64> {
         None => {}
     }
     texts::FACTS.add(connection, [&fact.text])
-}
-
-/// A server's facts that match any of the words, best first by BM25.
-pub(super) fn matching_facts(
-    session: &Session,
-    guild: GuildId,
-    words: &str,
-    limit: usize,
-) -> Outcome<Vec<FactId>> {
-    let facts = at_once(sql::facts(session, Subject::Server(guild), MAX_MATCHED))?;
-    let facts: Vec<_> = facts
-        .iter()
-        .map(|fact| (fact.id, fact.text.as_str()))
-        .collect();
-    Ok(session.ranker.best(&facts, words, limit)?)
 }

@@ -12,7 +12,6 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::fault::{Fault, Outcome, is_passing};
 use super::{file, schema, texts};
-use crate::rank::Ranker;
 use crate::{Error, SnapshotFiles};
 
 /// Prepared statements cached per connection: about all that we have.
@@ -106,8 +105,6 @@ pub(super) struct Session {
     pub(super) snapshots: SnapshotFiles,
     /// How long to wait for another process that is writing.
     busy_timeout: Duration,
-    /// Ranks facts for searches.
-    pub(super) ranker: Ranker,
     /// Bytes that conversations in memory may take.
     pub(super) room: Option<i64>,
     /// Whether the current work overwrote a text.
@@ -238,7 +235,6 @@ impl Session {
             place: Arc::clone(place),
             snapshots,
             busy_timeout,
-            ranker: Ranker::default(),
             room: None,
             overwrote: Cell::new(false),
             log: Cell::new(Log::Clean),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use clew_context::model::{ApplicationId, ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_store::model::{
-    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, ReceiptLimits, Scope,
+    AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, ReceiptLimits, Scope,
     SnapshotId, StoredMessage, StoredReceipt, Subject,
 };
 use clew_store::{
@@ -183,7 +183,6 @@ troubled! {
     Reads last_receipt(channel: ChannelId, reader: UserId) -> Option<StoredReceipt>;
     Writes expire_receipts(limits: ReceiptLimits) -> u64;
     Reads facts(subject: Subject, most: usize) -> Vec<Fact>;
-    Reads matching_facts(guild: GuildId, words: &str, limit: usize) -> Vec<FactId>;
     Writes purge(purge: &Purge) -> Purged;
     Writes edit_message(channel: ChannelId, message: MessageId, text: &str) -> u64;
     Reads held_messages(channel: ChannelId, from: MessageId, to: MessageId) -> Vec<MessageId>;

@@ -751,8 +751,6 @@ async fn facts_are_in_the_profile_folders_and_removed_with_their_message() {
     let files = world.open().await;
     let found = files.facts(Subject::User(USER), usize::MAX).await.unwrap();
     assert_eq!(found, [about_user]);
-    let matching = files.matching_facts(GUILD, "why does the pump leak?", 5);
-    assert_eq!(matching.await.unwrap(), [FactId(1)]);
     assert_eq!(files.members(GUILD).await.unwrap(), [USER]);
     let purge = Purge::Messages {
         channel: CHANNEL,

@@ -10,10 +10,7 @@ on_each_store! {
     facts_are_written_replaced_and_removed
     facts_of_one_subject_are_listed_oldest_first
     every_field_of_a_fact_comes_back
-    facts_that_match_best_come_first
-    odd_words_match_nothing_and_cause_no_error
     of_too_many_the_most_useful_are_read
-    a_fact_is_found_by_its_new_words_only
 }
 
 async fn about_user(store: &impl Backend, id: u64) -> Vec<Fact> {
@@ -95,128 +92,6 @@ async fn every_field_of_a_fact_comes_back<F: Fixture>(place: &F) {
     assert_eq!(about_user(&store, 3).await, facts);
     let ids = facts.map(|fact| fact.id);
     assert_eq!(store.remove_facts(&ids).await.unwrap(), 2);
-}
-
-async fn matching(store: &impl Backend, words: &str, limit: usize) -> Vec<u64> {
-    let ids = store.matching_facts(guild(1), words, limit).await.unwrap();
-    ids.into_iter().map(|id| id.0).collect()
-}
-
-async fn facts_that_match_best_come_first<F: Fixture>(place: &F) {
-    let store = place.open().await;
-    let filler = (20..30).map(|id| server_fact(id, 1, &format!("unrelated matter number {id}")));
-    let mut facts: Vec<Fact> = filler.collect();
-    facts.extend([
-        server_fact(1, 1, "the deploy happens on friday"),
-        server_fact(2, 1, "the staging database is called heron"),
-        server_fact(
-            3,
-            1,
-            "deploy the staging database by asking ops for a deploy",
-        ),
-        server_fact(
-            4,
-            2,
-            "the staging database of another server is called egret",
-        ),
-        user_fact(5, 1, "knows the staging database"),
-    ]);
-    store.put_facts(&facts).await.unwrap();
-    let found = matching(&store, "where is the staging database for the deploy?", 3).await;
-    assert_eq!(found[0], 3);
-    assert!(found.contains(&2), "{found:?}");
-    assert!(!found.contains(&4) && !found.contains(&5), "{found:?}");
-    assert_eq!(matching(&store, "HERON", 10).await, [2]);
-    assert_eq!(matching(&store, "heron friday", 10).await.len(), 2);
-    assert_eq!(matching(&store, "deploy staging", 1).await, [3]);
-    assert_eq!(matching(&store, "deploy", 0).await, [0; 0]);
-    assert_eq!(matching(&store, "zebra", 10).await, [0; 0]);
-}
-
-async fn odd_words_match_nothing_and_cause_no_error<F: Fixture>(place: &F) {
-    let store = place.open().await;
-    store
-        .put_facts(&[server_fact(1, 1, "NEAR stands beside heron")])
-        .await
-        .unwrap();
-    let long = "x".repeat(10_000);
-    let many = "word ".repeat(2_000);
-    let different: Vec<String> = (0..2_000).map(|word| format!("w{word}")).collect();
-    let different = different.join(" ");
-    let odd = [
-        "",
-        " ",
-        "\"",
-        "\"\"",
-        "*",
-        "xyz*",
-        "(",
-        ")",
-        "()",
-        "AND",
-        "OR NOT",
-        "^",
-        ":",
-        "text:",
-        "-",
-        "+",
-        "{x y}: z",
-        "'",
-        "';--",
-        "\\",
-        "&",
-        "|",
-        "!",
-        "<->",
-        "a & b | !c:*",
-        "🦀",
-        "👩‍👩‍👧‍👦",
-        "\0",
-        "a\0b",
-        "%",
-        "_",
-        "$1",
-        "?1",
-        "@",
-        "/",
-        "\u{202e}",
-        &long,
-        &many,
-        &different,
-    ];
-    for words in odd {
-        let found = matching(&store, words, 10).await;
-        assert_eq!(found, [0; 0], "{words:.20}");
-    }
-    for words in [
-        "\"heron",
-        "heron\"",
-        "NEAR(heron",
-        "(heron) OR (",
-        "-heron",
-        "heron*",
-        "text:heron",
-        "!heron",
-        "🦀 heron",
-    ] {
-        assert_eq!(matching(&store, words, 10).await, [1], "{words}");
-    }
-}
-
-async fn a_fact_is_found_by_its_new_words_only<F: Fixture>(place: &F) {
-    let store = place.open().await;
-    store
-        .put_facts(&[server_fact(1, 1, "heron")])
-        .await
-        .unwrap();
-    store
-        .put_facts(&[server_fact(1, 1, "egret")])
-        .await
-        .unwrap();
-    assert_eq!(matching(&store, "heron", 10).await, [0; 0]);
-    assert_eq!(matching(&store, "egret", 10).await, [1]);
-    store.remove_facts(&[FactId(1)]).await.unwrap();
-    assert_eq!(matching(&store, "egret", 10).await, [0; 0]);
 }
 
 /// An import may bring more, and longer ones, than the bot would keep.

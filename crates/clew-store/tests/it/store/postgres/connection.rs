@@ -40,7 +40,7 @@ async fn of_two_simultaneous_starts_one_is_refused() {
     let appended = store.append(&turn(direct(1), 1, "one")).await;
     assert_eq!(appended.unwrap(), 1);
     let found = server::query(&database.admin_url, "SELECT version FROM clew.clew_schema").await;
-    assert_eq!(found, [[Some("7".to_owned())]]);
+    assert_eq!(found, [[Some("8".to_owned())]]);
 }
 
 /// The connections of the process that holds the database.

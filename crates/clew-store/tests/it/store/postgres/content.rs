@@ -263,39 +263,6 @@ async fn a_row_that_cannot_be_read_is_skipped_or_named() {
 }
 
 #[tokio::test]
-async fn facts_are_found_by_any_word_best_first() {
-    let fresh = Fresh::new().await;
-    let server = Subject::Server(GUILD);
-    let facts = [
-        fact(1, server, "the pump's valve is at http://example.com/pump"),
-        fact(2, server, "the valve leaks"),
-        fact(3, server, "lunch is at noon"),
-        fact(4, Subject::Server(GuildId::new(2)), "the pump leaks"),
-    ];
-    fresh.store.put_facts(&facts).await.unwrap();
-    for (words, expected) in [
-        ("valve leaks", vec![2, 1]),
-        ("Where is LUNCH?", vec![3, 1]),
-        ("example.com/pump", vec![1]),
-        ("", vec![]),
-        ("' | \\' & !() :* <-> \0 \\", vec![]),
-        ("'valve' & !leaks", vec![2, 1]),
-    ] {
-        let found = fresh.store.matching_facts(GUILD, words, 9).await.unwrap();
-        let found: Vec<u64> = found.iter().map(|id| id.0).collect();
-        assert_eq!(found, expected, "{words:?}");
-    }
-    assert_eq!(
-        fresh
-            .store
-            .remove_facts(&[FactId(1), FactId(9)])
-            .await
-            .unwrap(),
-        1
-    );
-}
-
-#[tokio::test]
 async fn a_half_saved_snapshot_is_removed_at_the_start() {
     let fresh = Fresh::new().await;
     let saved = snapshot(vec![row(member(1, 3), 1, StoredRole::User, "text")]);

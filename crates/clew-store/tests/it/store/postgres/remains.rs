@@ -84,8 +84,6 @@ async fn a_database_of_the_first_version_is_migrated() {
         .filter(|n| *n > 0)
         .collect();
     assert_eq!(entries, [400, 400, 400]);
-    let best = store.matching_facts(clew_context::model::GuildId::new(1), MARKER, 9);
-    assert_eq!(best.await.unwrap().len(), 9);
     let elsewhere = ChannelId::new(7_000);
     let source = ContentSource {
         guild: None,

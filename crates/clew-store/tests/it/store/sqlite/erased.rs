@@ -1,6 +1,5 @@
 //! Deleted data leaves no byte in any file; and any text can be searched for.
 
-use clew_context::model::GuildId;
 use clew_context::model::{MessageId, UnixMillis, UserId};
 use clew_store::model::AgentName;
 use clew_store::model::{
@@ -285,51 +284,6 @@ async fn an_edit_leaves_nothing_of_the_old_text() {
             .unwrap(),
         0
     );
-}
-
-#[tokio::test]
-async fn any_text_can_be_searched_for_and_only_the_servers_facts_are_found() {
-    let store = Sqlite::in_memory().unwrap();
-    let other = GuildId::new(12);
-    let server = Subject::Server(GUILD);
-    let facts = [
-        fact(1, server, 1, "The pump in the cellar leaks"),
-        fact(2, server, 1, "Meetings about the pump and the pump's valve"),
-        fact(3, server, 1, "Das Café öffnet um acht"),
-        fact(4, Subject::Server(other), 1, "pump pump pump"),
-        fact(5, Subject::User(UserId::new(1)), 1, "pump"),
-        fact(u64::MAX, server, 1, "NEAR OR AND NOT"),
-    ];
-    store.put_facts(&facts).await.unwrap();
-    let check = async |words: &str, expected: &[u64]| {
-        let mut found = store.matching_facts(GUILD, words, 9).await.unwrap();
-        found.sort_unstable();
-        let expected: Vec<FactId> = expected.iter().copied().map(FactId).collect();
-        assert_eq!(found, expected, "{words:?}");
-    };
-    check("what about the PUMP?", &[1, 2]).await;
-    check("cafe oeffnet", &[3]).await;
-    check("", &[]).await;
-    check("\"' ; -- * ^ { } : ( ) + \0", &[]).await;
-    check("text: cellar", &[1]).await;
-    check("guild : 12", &[]).await;
-    check("\"pump\" OR guild:\"12\"", &[1, 2, u64::MAX]).await;
-    check("NEAR(a b, 5", &[u64::MAX]).await;
-    check("cellar\" NOT \"pump", &[1, 2, u64::MAX]).await;
-    check(&"word ".repeat(50_000), &[]).await;
-    let many: Vec<String> = (0..20_000).map(|at| format!("w{at}")).collect();
-    check(&many.join(" "), &[]).await;
-    let best = store.matching_facts(GUILD, "pump valve", 1).await.unwrap();
-    assert_eq!(best, [FactId(2)]);
-
-    store
-        .put_facts(&[fact(1, server, 1, "The roof leaks")])
-        .await
-        .unwrap();
-    check("pump", &[2]).await;
-    check("roof", &[1]).await;
-    store.remove_facts(&[FactId(1), FactId(77)]).await.unwrap();
-    check("roof", &[]).await;
 }
 
 #[tokio::test]
