@@ -37,7 +37,7 @@ const TIMED: [(&str, &str); 4] = [
     ("src/replay/turn.rs", "shows how long something took"),
 ];
 /// Where chance may be taken, and what for.
-const BY_CHANCE: [(&str, &str); 14] = [
+const BY_CHANCE: [(&str, &str); 13] = [
     (
         "crates/clew-store/src/files/folder.rs",
         "which lock a file has",
