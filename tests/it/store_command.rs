@@ -186,16 +186,16 @@ async fn a_database_tells_its_version_without_being_changed() {
     assert!(query(&database.admin_url, schemas).await.is_empty());
     let (code, out, _) = home.run(&["migrate"]);
     assert_eq!(code, 0);
-    assert!(out.ends_with(" was made, of version 7\n"), "{out}");
+    assert!(out.ends_with(" was made, of version 8\n"), "{out}");
     let (_, out, _) = home.run(&["migrate"]);
-    assert!(out.ends_with(" is of version 7: nothing to do\n"), "{out}");
+    assert!(out.ends_with(" is of version 8: nothing to do\n"), "{out}");
     assert_eq!(home.run(&["vacuum"]).0, 0);
     let newer = "UPDATE clew.clew_schema SET version = 99";
     query(&database.admin_url, newer).await;
     let (code, _, errors) = home.run(&["migrate"]);
     assert_eq!(code, 2);
     assert!(
-        errors.contains("is of version 99, this program knows 7"),
+        errors.contains("is of version 99, this program knows 8"),
         "{errors}"
     );
 }
