@@ -13,8 +13,6 @@ pub const MAX_FACT_CHARS: usize = 300;
 /// The most that the facts of a user, and those of a server, may take up in a prompt, in
 /// Unicode scalars.
 const BUDGET_CHARS: usize = 2_000;
-/// What the messages around a question count for matching, beside the question's 1.
-const AROUND: f32 = 0.25;
 /// How much longer facts are held back: BM25's b.
 const LENGTH: f32 = 0.4;
 /// The most facts that are ranked for one prompt, which takes some milliseconds.
@@ -97,11 +95,10 @@ pub fn best_matching(mut facts: Vec<Fact>, question: &str, around: &str) -> Vec<
     }
     let texts = facts.iter().take(MOST_RANKED);
     let index = RecallIndex::of_texts(texts.map(|fact| vec![fact.text.as_str()]));
-    let ranked = index.ranked(&[(question, 1.0), (around, AROUND)], LENGTH, LEAST);
+    let ranked = index.ranked(question, around, LENGTH, LEAST);
     let mut ranks = vec![usize::MAX; facts.len()];
-    for (rank, place) in ranked.iter().enumerate() {
-        let place = usize::try_from(place.0).unwrap_or(usize::MAX);
-        ranks.get_mut(place).into_iter().for_each(|at| *at = rank);
+    for (rank, place) in ranked.into_iter().enumerate() {
+        ranks[place] = rank;
     }
     let mut facts: Vec<(usize, Fact)> = ranks.into_iter().zip(facts).collect();
     facts.sort_by_key(|(rank, _)| *rank);

@@ -30,7 +30,7 @@ pub use detail::{
     TurnsDropped, UnreadableInput,
 };
 pub use words::{
-    AnswerLeft, Answers, Cap, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
+    AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
     FatalReason, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, SourceWord,
     StoreOperation, Subsys, ToolOutcome,
 };

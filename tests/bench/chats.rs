@@ -278,6 +278,14 @@ impl Chat {
         }
     }
 
+    /// The same chat with other messages.
+    fn with(&self, messages: Vec<Message>) -> Self {
+        Self {
+            name: self.name.clone(),
+            messages,
+        }
+    }
+
     /// The same with names in its texts only: nobody is mentioned.
     pub(crate) fn without_mentions(&self) -> Self {
         let mut messages = self.messages.clone();
@@ -285,10 +293,7 @@ impl Chat {
             message.mentions.clear();
             message.named_at.clear();
         }
-        Self {
-            name: self.name.clone(),
-            messages,
-        }
+        self.with(messages)
     }
 
     /// Its longer conversations one after the other, as in a channel where nobody talks
@@ -323,10 +328,7 @@ impl Chat {
                 messages.push(message);
             }
         }
-        Self {
-            name: self.name.clone(),
-            messages,
-        }
+        self.with(messages)
     }
 
     /// The same with all pauses so many times as long.
@@ -338,10 +340,7 @@ impl Chat {
             last = message.at.0;
             message.at = UnixMillis(at);
         }
-        Self {
-            name: self.name.clone(),
-            messages,
-        }
+        self.with(messages)
     }
 
     /// The same with fewer people: about half of them are somebody else.
@@ -364,10 +363,7 @@ impl Chat {
             message.author = instead(message.author);
             message.name.clone_from(&names[&message.author]);
         }
-        Self {
-            name: self.name.clone(),
-            messages,
-        }
+        self.with(messages)
     }
 
     /// The conversation of each message in the end, by that one's first message.
@@ -405,9 +401,6 @@ impl Chat {
             let mut kept = is_kept.iter();
             message.mentions.retain(|_| kept.next() == Some(&true));
         }
-        Self {
-            name: self.name.clone(),
-            messages,
-        }
+        self.with(messages)
     }
 }

@@ -16,11 +16,11 @@ use clew_context::engine::block;
 use clew_context::engine::chain::ChainLink;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::frame;
-use clew_context::engine::render::{Directory, Renderer};
+use clew_context::engine::render::{Nobody, Renderer};
 use clew_context::engine::select::{Gathered, GatheredThread, LinkedSelection, Selector};
 use clew_context::model::{
     Author, BlockEntry, ChannelId, Limits, Message, MessageFlags, MessageId, MessageKind, Proxies,
-    Reference, ReferenceKind, Referenced, RoleId, ThreadSelect, UserId,
+    Reference, ReferenceKind, Referenced, ThreadSelect, UserId,
 };
 
 use super::chats::{self, Chat, Query, WINDOW};
@@ -42,7 +42,7 @@ type Method = fn(&Case<'_>) -> BTreeSet<usize>;
 /// Makes another chat of one.
 type Change = fn(&Chat) -> Chat;
 
-const METHODS: [(&str, Method); 10] = [
+const METHODS: [(&str, Method); 9] = [
     ("newest first", newest),
     ("author and named, then newest", author_and_named),
     ("conversation", conversation),
@@ -50,7 +50,6 @@ const METHODS: [(&str, Method); 10] = [
     ("perfect choice", perfect),
     ("a reply, its chain alone", chain),
     ("a reply, the conversation around it", reply),
-    ("the same as a mention", parent_as_mention),
     ("thread, newest first", thread_newest),
     ("thread, conversation", thread_conversation),
 ];
@@ -122,21 +121,6 @@ impl Sums {
             share(*precision, *shown),
             share(*filled, *new)
         )
-    }
-}
-
-/// Names that nobody but the chat tells.
-struct Nobody;
-
-impl Directory for Nobody {
-    fn user(&self, _: UserId) -> Option<String> {
-        None
-    }
-    fn role(&self, _: RoleId) -> Option<String> {
-        None
-    }
-    fn channel(&self, _: ChannelId) -> Option<String> {
-        None
     }
 }
 
@@ -325,14 +309,6 @@ fn chain(case: &Case<'_>) -> BTreeSet<usize> {
 
 fn reply(case: &Case<'_>) -> BTreeSet<usize> {
     replied(case, case.before())
-}
-
-/// What [`reply`] is compared with: the same queries.
-fn parent_as_mention(case: &Case<'_>) -> BTreeSet<usize> {
-    match case.parent() {
-        Some(_) => conversation(case),
-        None => BTreeSet::new(),
-    }
 }
 
 fn thread(case: &Case<'_>, thread_select: ThreadSelect) -> BTreeSet<usize> {

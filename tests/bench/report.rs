@@ -10,8 +10,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clew::telemetry::event::{
-    AnswerSent, BlockAges, Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated,
-    Finish, LlmFailure, MergeOk, OmitCounts, Outcome, Recorded, Refusal, RequestFailed, RequestOk,
+    AnswerSent, BlockAges, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Finish,
+    LlmFailure, MergeOk, OmitCounts, Outcome, Recorded, Refusal, RequestFailed, RequestOk,
     SourceWord, StageCounts, TailOk, Trigger, TriggerRefused, TurnDone,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
@@ -237,9 +237,9 @@ fn gathered(mixed: u64, message: u64) -> Vec<Event> {
     if mixed.is_multiple_of(3) {
         events.push(Event::from(CollectTruncated {
             reason: if mixed.is_multiple_of(2) {
-                Cap::Chars
+                OmitReason::Chars
             } else {
-                Cap::Msgs
+                OmitReason::Msgs
             },
             kept: 40,
             dropped: 7,

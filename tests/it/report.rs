@@ -8,8 +8,8 @@ mod splits;
 pub(crate) mod world;
 
 use clew::report::{self, Guild, Options};
-use clew::telemetry::event::{Cap, Outcome, Started};
-use clew_context::model::UnixMillis;
+use clew::telemetry::event::{Outcome, Started};
+use clew_context::model::{OmitReason, UnixMillis};
 use serde_json::{Value, json};
 
 use crate::telemetry::samples::one_of_each;
@@ -114,9 +114,17 @@ fn a_cap_is_named_by_its_setting() {
         caps.map(|cap| json!([cap["cap"], cap["setting"], cap["blocks"]]))
             .collect()
     };
-    let in_thread = capped(1, Some(11), &[Cap::Age, Cap::Chars]);
-    let older = capped(2, None, &[Cap::Age, Cap::Chars]);
-    let newer = capped(3, None, &[Cap::ChainAge, Cap::Chars, Cap::LoneChars]);
+    let in_thread = capped(1, Some(11), &[OmitReason::Age, OmitReason::Chars]);
+    let older = capped(2, None, &[OmitReason::Age, OmitReason::Chars]);
+    let newer = capped(
+        3,
+        None,
+        &[
+            OmitReason::ChainAge,
+            OmitReason::Chars,
+            OmitReason::LoneChars,
+        ],
+    );
     let expected = [
         json!(["chars", "MEM_MAX_CHARS", 3]),
         json!(["chain_age", "MEM_CHAIN_MAX_AGE_MIN", 2]),

@@ -1,11 +1,8 @@
 //! The closed sets of words used in details. `telemetry/schema.json` lists each of
 //! them under the same name; a test compares the two.
 
-use clew_context::model::{Cause, OmitReason};
+use clew_context::model::Cause;
 use clew_context::words;
-
-/// A cap, which leaves messages out or shortens them.
-pub type Cap = OmitReason;
 
 words! {
     /// The parts of the bot. `mem.ctx` is written as the name that `MEM_LOG_SUBSYS`

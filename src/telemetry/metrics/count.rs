@@ -1,12 +1,12 @@
 //! What each event adds to the metrics.
 
 use super::super::event::{
-    Cap, CollectOk, CommandAnswered, Confirmed, DropReason, Event, LostBy, Outcome, PurgeCause,
+    CollectOk, CommandAnswered, Confirmed, DropReason, Event, LostBy, Outcome, PurgeCause,
     ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunEnd, StoreOperation, ToolCalled,
     TurnDone,
 };
 use super::{Counts, Metrics};
-use clew_context::model::Scene;
+use clew_context::model::{OmitReason, Scene};
 
 /// The label's value where there is nothing to name.
 const NONE: &str = "none";
@@ -161,7 +161,7 @@ impl Counts {
         }
         self.turns_refused.begin(Refusal::words().map(one));
         self.agent_runs.begin(RunEnd::words().map(one));
-        let caps = || Cap::caps().map(|cap| [cap.as_str()]);
+        let caps = || OmitReason::caps().map(|cap| [cap.as_str()]);
         self.context_truncations.begin(caps());
         self.context_messages_dropped.begin(caps());
         self.discord_connections.begin(["true", "false"].map(one));

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clew::report::{self, Options};
 use clew::telemetry::event::{
-    Cap, Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Finish, OmitCounts,
-    Outcome, Refusal, RequestOk, SourceWord, StageCounts, ToolCalled, ToolOutcome, Trigger,
-    TriggerRefused, TurnDone,
+    Capped, CauseWord, CollectFallback, CollectOk, CollectTruncated, Finish, OmitCounts, Outcome,
+    Refusal, RequestOk, SourceWord, StageCounts, ToolCalled, ToolOutcome, Trigger, TriggerRefused,
+    TurnDone,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -35,7 +35,7 @@ pub(super) struct Turn {
     pub(super) again: bool,
     /// Fallbacks each time its context is collected.
     pub(super) timeouts: usize,
-    pub(super) caps: &'static [Cap],
+    pub(super) caps: &'static [OmitReason],
 }
 
 impl Default for Turn {
@@ -243,7 +243,7 @@ pub(crate) fn a_week() -> String {
             id: 2 * number + 1,
             at,
             queued: 100 * number,
-            caps: &[Cap::Msgs, Cap::Age],
+            caps: &[OmitReason::Msgs, OmitReason::Age],
             timeouts: usize::from(number == 3),
             ..Turn::default()
         });

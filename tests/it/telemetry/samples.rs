@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clew::telemetry::event::{
-    AnswerSent, Answers, BlockAges, Cap, Capped, CaughtBy, CaughtUp, CauseWord, ChangesDropped,
+    AnswerSent, Answers, BlockAges, Capped, CaughtBy, CaughtUp, CauseWord, ChangesDropped,
     CircuitChanged, CircuitState, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
     CommandOutcome, CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason,
     Finish, Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome,
@@ -56,8 +56,8 @@ pub(super) fn a_day(telemetry: &Telemetry) {
         );
         if chain {
             telemetry.emit(&ids, fallback(scene, Fallback::Timeout));
-            telemetry.emit(&ids, truncated(Cap::Msgs, 60));
-            telemetry.emit(&ids, truncated(Cap::Age, 3));
+            telemetry.emit(&ids, truncated(OmitReason::Msgs, 60));
+            telemetry.emit(&ids, truncated(OmitReason::Age, 3));
         }
         let failed = turn == 100;
         let outcome = if failed {
@@ -74,7 +74,7 @@ pub(super) fn a_day(telemetry: &Telemetry) {
 fn of_the_context() -> Vec<Event> {
     vec![
         collect_ok(Scene::Thread, 12, 2).into(),
-        truncated(Cap::Chars, 7).into(),
+        truncated(OmitReason::Chars, 7).into(),
         fallback(Scene::ReplyChain, Fallback::Deleted).into(),
         Event::from(MergeOk {
             block_msgs: 40,
@@ -308,7 +308,7 @@ fn collect_ok(case: Scene, ms: u64, fetches: usize) -> CollectOk {
     }
 }
 
-fn truncated(reason: Cap, dropped: usize) -> CollectTruncated {
+fn truncated(reason: OmitReason, dropped: usize) -> CollectTruncated {
     CollectTruncated {
         reason,
         kept: 40,

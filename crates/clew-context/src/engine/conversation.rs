@@ -70,11 +70,7 @@ pub struct Verdict {
 /// Oldest first, as they are given; of more than [`MOST_MESSAGES`] the oldest belong to nothing.
 /// The same messages give the same verdicts.
 pub fn judge(utterances: &[Utterance<'_>]) -> Vec<Verdict> {
-    judge_by(utterances, &weights::LEARNT)
-}
-
-/// The same with other weights than those that were learnt.
-pub fn judge_by(utterances: &[Utterance<'_>], weights: &Weights) -> Vec<Verdict> {
+    let weights = &weights::LEARNT;
     let passed = utterances.len().saturating_sub(MOST_MESSAGES);
     let window = Window::new(&utterances[passed..], passed);
     let answers = Answers::new(&window, weights);

@@ -14,8 +14,6 @@ use crate::model::AgentDoc;
 
 use self::split::passages;
 
-/// What the messages around a question count, beside the question's 1.
-const AROUND: f32 = 0.25;
 /// How often a passage's title counts.
 const TITLE: usize = 3;
 /// How much longer passages are held back: BM25's b. They are alike in length, unless little
@@ -119,10 +117,9 @@ impl Docs {
     /// places; each is named after its document and headings.
     pub fn best(&self, question: &str, around: &str) -> Vec<(usize, &AgentDoc)> {
         let question = asked_for(question);
-        let texts = [(question.as_str(), 1.0), (around, AROUND)];
         let matches = self.cut.iter().flat_map(|cut| {
-            let ranked = cut.index.ranked(&texts, LENGTH, LEAST).into_iter();
-            let places = ranked.filter_map(|one| usize::try_from(one.0).ok());
+            let places = cut.index.ranked(&question, around, LENGTH, LEAST);
+            let places = places.into_iter();
             places.map(|place| (place, &cut.passages[place]))
         });
         matches.collect()

@@ -38,6 +38,8 @@ const NEXT: f32 = 0.4;
 const BEFORE: f32 = 0.2;
 const SECOND_NEXT: f32 = 0.15;
 const SECOND_BEFORE: f32 = 0.1;
+/// What the words around a question count, beside the question's 1.
+const AROUND: f32 = 0.25;
 /// Exchanges further apart than this are not beside each other: an hour.
 const SITTING_MS: i64 = 3_600_000;
 /// A word with less than this part of the weight of all is passed over.
@@ -65,7 +67,7 @@ pub struct RecallIndex {
 }
 
 impl RecallIndex {
-    /// Of texts that have nothing to do with each other; the turn of each is its place.
+    /// Of texts that have nothing to do with each other; none gives another a part of its score.
     pub fn of_texts<'a>(texts: impl IntoIterator<Item = Vec<&'a str>>) -> Self {
         let entries = (0..).zip(texts).map(|(place, texts)| RecallEntry {
             turn: TurnId(place),
@@ -155,19 +157,21 @@ impl RecallIndex {
         let mut said: BTreeSet<u64> = shown.map(|one| one.words).collect();
         let fresh = matches
             .into_iter()
+            .map(|(_, one)| one)
             .filter(|one| one.at > since && said.insert(one.words));
         fresh.take(most).map(|one| one.turn).collect()
     }
 
-    /// All that match texts, best first. What one scores for each text, as a part of what a
-    /// text with all its words would, counts by the text's weight; no sum below `least` does.
-    /// `length` is how much long ones are held back.
-    pub fn ranked(&self, texts: &[(&str, f32)], length: f32, least: f32) -> Vec<TurnId> {
-        let matches = self.matches(texts, length, least);
-        matches.into_iter().map(|one| one.turn).collect()
+    /// The places, in order of time, of all that match a question and, a quarter as much, the
+    /// words around it; best first. What one scores for each text is a part of what a text with
+    /// all its words would; no sum below `least` matches. `length` is how much long ones are
+    /// held back.
+    pub fn ranked(&self, question: &str, around: &str, length: f32, least: f32) -> Vec<usize> {
+        let matches = self.matches(&[(question, 1.0), (around, AROUND)], length, least);
+        matches.into_iter().map(|(place, _)| place).collect()
     }
 
-    fn matches(&self, texts: &[(&str, f32)], length: f32, least: f32) -> Vec<&Exchange> {
+    fn matches(&self, texts: &[(&str, f32)], length: f32, least: f32) -> Vec<(usize, &Exchange)> {
         let mut sums = vec![0.0; self.len()];
         for (text, weight) in texts {
             let (scores, full) = self.scores(&stem::terms_of(text, QUESTION), length);
@@ -183,7 +187,8 @@ impl RecallIndex {
         matches.sort_unstable_by(|(one, at, _), (other, of, _)| {
             other.total_cmp(one).then_with(|| of.cmp(at))
         });
-        matches.into_iter().map(|(.., one)| one).collect()
+        let matches = matches.into_iter();
+        matches.map(|(_, at, one)| (at, one)).collect()
     }
 
     /// The score of each exchange in order of time, and that of a text of average length

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::super::words::{Cap, SourceWord};
+use super::super::words::SourceWord;
 use crate::model::PromptReceipt;
 use crate::telemetry::{Ms, Seconds};
 use clew_context::engine::turn::{Collected, StageFetches};
@@ -152,7 +152,7 @@ impl StageCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectTruncated {
     /// The cap.
-    pub reason: Cap,
+    pub reason: OmitReason,
     /// Messages shown in the whole block.
     pub kept: usize,
     /// At least how many messages this cap left out, those included that were not looked at
@@ -165,7 +165,7 @@ pub struct CollectTruncated {
 impl CollectTruncated {
     /// One for each cap that left something out of the block or shortened messages in it.
     pub fn of(prompt: &PromptReceipt) -> Vec<Self> {
-        let each = Cap::caps().map(|reason| Self {
+        let each = OmitReason::caps().map(|reason| Self {
             reason,
             kept: prompt.shown.len(),
             dropped: prompt.dropped_for(reason),
