@@ -41,7 +41,7 @@ use clew_context::model::ChannelId;
 use clew_context::outside::blocking;
 use clew_store::model::AgentName;
 
-use watch::{Found, Watch};
+use watch::{Look, Watch};
 
 /// The shortest time between two looks at the folder.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
@@ -61,13 +61,13 @@ pub struct Agents {
 /// The state that the reading thread updates.
 #[derive(Debug, Default)]
 struct Shared {
-    known: Mutex<Known>,
+    known: Mutex<Loaded>,
     /// Held while the files are read, so that only one thread reads.
     watch: Mutex<Watch>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Loaded {
     agents: Arc<Vec<Arc<Agent>>>,
     problems: Vec<AgentProblem>,
     /// Problems that have not been logged yet.
@@ -219,7 +219,7 @@ impl Agents {
 }
 
 impl Shared {
-    fn take(&self, found: Found) {
+    fn take(&self, found: Look) {
         let mut known = self.known.lock();
         known.agents = Arc::new(found.agents);
         known.problems = found.problems;

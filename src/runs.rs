@@ -31,7 +31,7 @@ pub struct Runs {
 struct Shared {
     /// `MAX_AGENT_RUNS`; if 0, there are none.
     most: usize,
-    known: Mutex<Known>,
+    known: Mutex<RunTable>,
     /// Tells that what the next process needs has changed.
     changed: watch::Sender<()>,
     /// What of that has been written, or could not be.
@@ -39,7 +39,7 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct RunTable {
     under_way: BTreeMap<InteractionId, Arc<Run>>,
     /// Runs whose progress message does not yet say that they are over.
     broken_off: BTreeMap<InteractionId, OpenRun>,
@@ -137,9 +137,9 @@ pub struct RunSlot {
 impl Runs {
     /// No run is under way; these broke off with an earlier process.
     pub fn new(most: usize, broken_off: OpenRuns) -> Self {
-        let known = Known {
+        let known = RunTable {
             broken_off: broken_off.0,
-            ..Known::default()
+            ..RunTable::default()
         };
         Self {
             shared: Arc::new(Shared {
@@ -223,7 +223,7 @@ impl Runs {
     }
 }
 
-impl Known {
+impl RunTable {
     fn has_room(&self, most: usize, new: &NewRun) -> Result<(), Full> {
         let count = |is_such: &dyn Fn(&Run) -> bool| {
             self.under_way.values().filter(|run| is_such(run)).count()
@@ -243,7 +243,7 @@ impl Known {
 }
 
 impl Shared {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, RunTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,7 +37,7 @@ struct Slot {
 
 /// The result of a look.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Look {
     /// The last good version of each agent, by name.
     pub(super) agents: Vec<Arc<Agent>>,
     /// All current problems.
@@ -48,7 +48,7 @@ pub(super) struct Found {
 
 impl Watch {
     /// Looks at the folder and reads what changed.
-    pub(super) fn look(&mut self, root: &Path) -> Found {
+    pub(super) fn look(&mut self, root: &Path) -> Look {
         let mut fresh = Vec::new();
         let problems = match list_agents(root) {
             Ok((folders, problems)) => {
@@ -66,7 +66,7 @@ impl Watch {
         fresh.extend(problems.iter().filter(is_new).cloned());
         self.problems = problems;
         let of_slots = self.slots.values().flat_map(|slot| &slot.problems);
-        Found {
+        Look {
             agents: self
                 .slots
                 .values()

@@ -122,7 +122,7 @@ impl Shares {
 
     /// Among those that wait, the lowest is next.
     pub(super) fn rank(&self, requester: Requester) -> impl Ord + use<> {
-        let Held {
+        let RequesterShares {
             tenant,
             person,
             channel,
@@ -133,7 +133,7 @@ impl Shares {
 
     /// Among those that wait, the highest gives way.
     pub(super) fn load(&self, requester: Requester) -> (usize, usize, usize) {
-        let Held {
+        let RequesterShares {
             tenant,
             person,
             channel,
@@ -151,7 +151,7 @@ impl Shares {
 
     /// How many of the tenant's wait, and how many of the person's.
     pub(super) fn waiting(&self, requester: Requester) -> (usize, usize) {
-        let Held { tenant, person, .. } = self.of(requester);
+        let RequesterShares { tenant, person, .. } = self.of(requester);
         (tenant.waiting, person.waiting)
     }
 
@@ -160,11 +160,11 @@ impl Shares {
         self.channels.get(&channel).map_or(0, |share| share.running)
     }
 
-    fn of(&self, requester: Requester) -> Held {
+    fn of(&self, requester: Requester) -> RequesterShares {
         let tenant = self.tenants.get(&requester.tenant).copied();
         let person = self.people.get(&requester.person()).copied();
         let channel = self.channels.get(&requester.channel).copied();
-        Held {
+        RequesterShares {
             tenant: tenant.unwrap_or_default(),
             person: person.unwrap_or_default(),
             channel: channel.unwrap_or_default(),
@@ -181,7 +181,7 @@ impl Shares {
 }
 
 /// What a requester's tenant, person and channel hold.
-struct Held {
+struct RequesterShares {
     tenant: Share,
     person: Share,
     channel: Share,

@@ -5,7 +5,7 @@ mod held;
 
 use std::collections::HashSet;
 
-use held::Held;
+use held::HeldFacts;
 use parking_lot::Mutex;
 
 use super::reconcile::trace_of_fact;
@@ -46,7 +46,7 @@ pub struct PromptFacts {
 /// Facts in memory, and which of them are not on disk yet.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    held: Mutex<Held>,
+    held: Mutex<HeldFacts>,
     /// One writer at a time, so that what is forgotten does not come back through
     /// a write that was already under way.
     writing: tokio::sync::Mutex<()>,

@@ -52,7 +52,7 @@ type Key = (Scope, AgentName);
 
 #[derive(Debug, Default)]
 struct Indexes {
-    held: HashMap<Key, Held>,
+    held: HashMap<Key, Cached>,
     /// What all take.
     bytes: usize,
     /// Counts the turns that asked.
@@ -60,7 +60,7 @@ struct Indexes {
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Cached {
     conversation: Arc<tokio::sync::Mutex<Conversation>>,
     bytes: usize,
     /// When it was last asked.
@@ -91,7 +91,7 @@ impl Default for Conversation {
 }
 
 impl Indexes {
-    fn remove_if(&mut self, is_meant: impl Fn(&Key, &Held) -> bool) {
+    fn remove_if(&mut self, is_meant: impl Fn(&Key, &Cached) -> bool) {
         self.held.retain(|key, held| !is_meant(key, held));
         self.bytes = self.held.values().map(|held| held.bytes).sum();
     }
@@ -125,7 +125,7 @@ impl Recall {
         let Some(held) = indexes.held.get_mut(&key) else {
             return;
         };
-        let bytes = bytes + size_of::<Held>() + size_of::<Conversation>();
+        let bytes = bytes + size_of::<Cached>() + size_of::<Conversation>();
         indexes.bytes += bytes;
         indexes.bytes -= std::mem::replace(&mut held.bytes, bytes);
         if indexes.bytes <= MOST_OF_ALL {

@@ -81,13 +81,13 @@ impl<'a> RecordedSource<'a> {
         })
     }
 
-    fn after(&self, channel: ChannelId, id: MessageId, limit: usize) -> Found {
+    fn after(&self, channel: ChannelId, id: MessageId, limit: usize) -> Recorded {
         let mut page = self.recording.page_after(channel, id, limit)?;
         page.retain(|message| message.id <= self.until);
         Ok(page)
     }
 
-    fn read_page(&self, channel: ChannelId, cursor: PageCursor, limit: usize) -> Found {
+    fn read_page(&self, channel: ChannelId, cursor: PageCursor, limit: usize) -> Recorded {
         let mut messages = match cursor {
             PageCursor::Before(id) => {
                 let before = id.min(self.until.next());
@@ -109,7 +109,7 @@ impl<'a> RecordedSource<'a> {
     }
 }
 
-type Found = Result<Vec<Message>, ArchiveError>;
+type Recorded = Result<Vec<Message>, ArchiveError>;
 
 impl Source for RecordedSource<'_> {
     async fn page(

@@ -215,7 +215,7 @@ struct Building {
 }
 
 /// A place in which people talk.
-struct Place {
+struct Room {
     guild: Id,
     channel: Id,
     next_ms: i64,
@@ -274,7 +274,7 @@ impl Building {
         let tags: BTreeMap<&String, Id> = tags
             .map(|tag| (tag, self.world.tag(channel, tag)))
             .collect();
-        let mut place = Place {
+        let mut place = Room {
             guild,
             channel,
             next_ms: 0,
@@ -290,7 +290,7 @@ impl Building {
         }
     }
 
-    fn thread(&mut self, parent: &mut Place, tags: &[Id], plan: &ThreadPlan) {
+    fn thread(&mut self, parent: &mut Room, tags: &[Id], plan: &ThreadPlan) {
         let (title, talks) = (&plan.title, &plan.talks[..]);
         let (thread, talks) = match (parent.newest, talks) {
             (None, [Talk { said, .. }, rest @ ..]) if let [post] = &said[..] => {
@@ -307,7 +307,7 @@ impl Building {
             }
             (None, _) => return,
         };
-        let mut place = Place {
+        let mut place = Room {
             channel: thread,
             webhook: None,
             line: None,
@@ -320,7 +320,7 @@ impl Building {
         }
     }
 
-    fn talks(&mut self, place: &mut Place, name: &str, talks: &[Talk]) {
+    fn talks(&mut self, place: &mut Room, name: &str, talks: &[Talk]) {
         self.cast.places.insert(name.to_owned(), place.channel);
         for talk in talks {
             place.begin(&self.world, talk);
@@ -341,7 +341,7 @@ impl Building {
     }
 
     /// The next message, and who writes it.
-    fn draft(&mut self, place: &mut Place, message: &Message) -> (Id, Draft) {
+    fn draft(&mut self, place: &mut Room, message: &Message) -> (Id, Draft) {
         let (author, mut draft) = if let Some(name) = &message.webhook {
             let webhook = *place.webhook.get_or_insert_with(|| self.world.fresh_id());
             (webhook, Draft::new(message.text.as_str()).webhook(name))
@@ -367,7 +367,7 @@ impl Building {
     }
 }
 
-impl Place {
+impl Room {
     fn begin(&mut self, world: &World, talk: &Talk) {
         if let Some(ago) = talk.ago_min {
             self.next_ms = world.now_ms() - ago * 60_000;

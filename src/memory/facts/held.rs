@@ -13,7 +13,7 @@ const MAX_SUBJECTS: usize = 10_000;
 
 /// Facts in memory, and which of them are not on disk yet.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldFacts {
     subjects: HashMap<Subject, Vec<Fact>>,
     /// How many of the facts were learnt from each message.
     links: HashMap<ChannelId, HashMap<MessageId, usize>>,
@@ -24,7 +24,7 @@ pub(super) struct Held {
     purges: u64,
 }
 
-impl Held {
+impl HeldFacts {
     pub(super) fn get(&self, subject: Subject) -> Option<&Vec<Fact>> {
         self.subjects.get(&subject)
     }
@@ -215,7 +215,7 @@ mod tests {
     /// Lookups are by channel or by id: the index must find what a search
     /// through all facts would.
     #[track_caller]
-    fn check(held: &Held) {
+    fn check(held: &HeldFacts) {
         let all = || held.subjects.values().flatten();
         for channel in (1..4).map(ChannelId::new) {
             let here = || all().filter_map(|fact| fact.link.filter(|(of, _)| *of == channel));
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_message_of_a_busy_channel_is_found_among_thousands_of_others() {
-        let mut held = Held::default();
+        let mut held = HeldFacts::default();
         for user in 1..=5_000 {
             let of = |n| fact(user, user * 10 + n, Some((1_000 + user, n)));
             held.read(Subject::User(UserId::new(user)), (1..=5).map(of).collect());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// What is written and what is removed with the next save.
-    fn unsaved(held: &Held) -> (BTreeSet<u64>, BTreeSet<u64>) {
+    fn unsaved(held: &HeldFacts) -> (BTreeSet<u64>, BTreeSet<u64>) {
         let (facts, removed) = held.unsaved();
         let removed = removed.iter().map(|id| id.0).collect();
         (ids(&facts), removed)
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_changed_is_written_once() {
-        let mut held = Held::default();
+        let mut held = HeldFacts::default();
         let subject = Subject::User(UserId::new(1));
         let [one, two, three] = [1, 2, 3].map(|id| fact(1, id, None));
         held.read(subject, vec![one.clone(), two.clone()]);
@@ -300,7 +300,7 @@ mod tests {
     /// A reader of the store can tell that there was a purge meanwhile.
     #[test]
     fn a_purge_lets_go_of_what_it_may_have_removed() {
-        let mut held = Held::default();
+        let mut held = HeldFacts::default();
         let subject = Subject::User(UserId::new(1));
         held.read(subject, vec![fact(1, 1, Some((2, 3)))]);
         let before = held.purges();
@@ -315,7 +315,7 @@ mod tests {
     /// Those not yet written stay.
     #[test]
     fn of_too_many_those_that_are_saved_are_let_go_of() {
-        let mut held = Held::default();
+        let mut held = HeldFacts::default();
         let subject = |user| Subject::User(UserId::new(user));
         let most = MAX_SUBJECTS as u64;
         let facts = |user| vec![fact(user, user, Some((2, user)))];
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(here, [7, most + 2].map(MessageId::new).into());
     }
 
-    impl Held {
+    impl HeldFacts {
         #[track_caller]
         fn check_one(&self, channel: ChannelId) {
             let purge = |id| Purge::Messages {
@@ -354,7 +354,7 @@ mod tests {
                 0..40,
             ),
         ) {
-            let mut held = Held::default();
+            let mut held = HeldFacts::default();
             for (step, user, facts) in steps {
                 let subject = Subject::User(UserId::new(user));
                 let mut ids = BTreeSet::new();

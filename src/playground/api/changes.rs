@@ -41,11 +41,11 @@ pub(super) struct WebhookMessage {
 }
 
 /// A channel and a message in it.
-type Place = Path<(String, String)>;
+type MessagePath = Path<(String, String)>;
 
 pub(super) async fn edit(
     State(shared): SharedState,
-    Path((channel, message)): Place,
+    Path((channel, message)): MessagePath,
     Body(Edit { content }): Body<Edit>,
 ) -> Answer {
     let (channel, message) = (id(&channel)?, id(&message)?);
@@ -67,7 +67,10 @@ pub(super) async fn edit(
     Ok(Json(messages::object(&shared, channel, message)))
 }
 
-pub(super) async fn delete(State(shared): SharedState, Path((channel, message)): Place) -> Answer {
+pub(super) async fn delete(
+    State(shared): SharedState,
+    Path((channel, message)): MessagePath,
+) -> Answer {
     let (channel, message) = (id(&channel)?, id(&message)?);
     let discord = &shared.discord;
     discord.world(|world| known(world, channel, message).map(drop))?;
@@ -77,7 +80,7 @@ pub(super) async fn delete(State(shared): SharedState, Path((channel, message)):
 
 pub(super) async fn react(
     State(shared): SharedState,
-    Path((channel, message)): Place,
+    Path((channel, message)): MessagePath,
     Body(Reaction { author, emoji }): Body<Reaction>,
 ) -> Answer {
     let (channel, message) = (id(&channel)?, id(&message)?);
@@ -97,7 +100,7 @@ pub(super) async fn react(
 
 pub(super) async fn unreact(
     State(shared): SharedState,
-    Path((channel, message)): Place,
+    Path((channel, message)): MessagePath,
     Body(Reaction { author, emoji }): Body<Reaction>,
 ) -> Answer {
     let (channel, message) = (id(&channel)?, id(&message)?);

@@ -69,7 +69,7 @@ pub(super) async fn append(call: &Call<'_>, turn: &[StoredMessage]) -> Outcome<u
 
 /// Where a turn stands in its conversation.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct TurnPlace {
     pub(super) ordinal: u64,
     /// The time of the newest row.
     pub(super) newest: Option<UnixMillis>,
@@ -82,7 +82,7 @@ pub(super) struct Place {
 pub(super) async fn place(
     call: &Call<'_>,
     first: &StoredMessage,
-) -> Outcome<(Place, Vec<StoredMessage>)> {
+) -> Outcome<(TurnPlace, Vec<StoredMessage>)> {
     write_scope(call, first.scope).await?;
     let last = raise_counter(call, first, 0).await?;
     let (stored, mut place) = before(call, first).await?;
@@ -95,7 +95,7 @@ pub(super) async fn place(
 }
 
 /// What bounds a new turn, and its own ordinal, if it is stored.
-async fn before(call: &Call<'_>, first: &StoredMessage) -> Outcome<(Option<u64>, Place)> {
+async fn before(call: &Call<'_>, first: &StoredMessage) -> Outcome<(Option<u64>, TurnPlace)> {
     let values = [
         Cell::scope(first.scope),
         Cell::text(first.agent.as_str()),
@@ -104,7 +104,7 @@ async fn before(call: &Call<'_>, first: &StoredMessage) -> Outcome<(Option<u64>,
         Cell::id(first.owner.get()),
     ];
     let read = |row: &PostgresRow<'_>| {
-        let place = Place {
+        let place = TurnPlace {
             ordinal: 0,
             newest: row.maybe_time("newest")?,
             cleared: row.maybe_time("cleared")?,

@@ -20,16 +20,16 @@ const MOST_ENDPOINTS: usize = 2_048;
 pub(super) struct PoolLimiter {
     pool: RateLimitPool,
     global: Arc<GlobalLimit>,
-    held: Mutex<Held>,
+    held: Mutex<Limits>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct Limits {
     limiter: RateLimiter,
     endpoints: HashSet<Endpoint>,
 }
 
-impl Held {
+impl Limits {
     fn new() -> Self {
         Self {
             // The global limit is left to `GlobalLimit`.
@@ -44,7 +44,7 @@ impl PoolLimiter {
         Self {
             pool,
             global,
-            held: Mutex::new(Held::new()),
+            held: Mutex::new(Limits::new()),
         }
     }
 
@@ -75,14 +75,14 @@ impl PoolLimiter {
         let mut held = self.held();
         if !held.endpoints.contains(&endpoint) {
             if held.endpoints.len() >= MOST_ENDPOINTS {
-                *held = Held::new();
+                *held = Limits::new();
             }
             held.endpoints.insert(endpoint.clone());
         }
         (held.limiter.clone(), endpoint)
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, Limits> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

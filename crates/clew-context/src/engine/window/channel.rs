@@ -20,7 +20,7 @@ pub(super) const CHANNEL_OVERHEAD: usize = 400;
 pub(super) struct ChannelWindow {
     pub(super) guild: Option<GuildId>,
     /// Complete from the mark on.
-    pub(super) recent: BTreeMap<MessageId, Held>,
+    pub(super) recent: BTreeMap<MessageId, Kept>,
     /// Older messages that were pointed at.
     pub(super) linked: BTreeMap<MessageId, Linked>,
     /// Counts uses of linked messages, to find the longest unused.
@@ -46,7 +46,7 @@ pub(super) struct Change {
 }
 
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct Kept {
     pub(super) message: Arc<Message>,
     linked: bool,
 }
@@ -87,7 +87,7 @@ impl ChannelWindow {
     pub(super) fn hold(&mut self, message: Arc<Message>) {
         let linked = self.take_linked(message.id) || message.replies_to().is_some();
         self.bytes += weight(&message);
-        if let Some(old) = self.recent.insert(message.id, Held { message, linked }) {
+        if let Some(old) = self.recent.insert(message.id, Kept { message, linked }) {
             self.bytes -= weight(&old.message);
         }
     }
