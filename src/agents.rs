@@ -49,7 +49,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
 /// on with what is known.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// All agents.
 #[derive(Debug)]
 pub struct Agents {
     root: Option<PathBuf>,

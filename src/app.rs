@@ -105,7 +105,6 @@ pub enum Error {
     State {
         /// The folder.
         path: PathBuf,
-        /// The system's error.
         #[source]
         source: std::io::Error,
     },
@@ -114,9 +113,7 @@ pub enum Error {
         "cannot listen on METRICS_ADDR={address}: choose a free port and an address of this machine"
     )]
     Metrics {
-        /// The address.
         address: SocketAddr,
-        /// The system's error.
         #[source]
         source: std::io::Error,
     },

@@ -255,7 +255,6 @@ impl Recording {
         self.participants.0.values()
     }
 
-    /// One participant.
     pub fn participant(&self, id: UserId) -> Option<&Participant> {
         self.participants.0.get(&id)
     }

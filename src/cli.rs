@@ -73,7 +73,6 @@ enum CliCommand {
     Queries(print::QueriesArgs),
     /// Print completions for a shell
     Completions {
-        /// The shell
         shell: Shell,
     },
     /// Print the manual page

@@ -49,7 +49,6 @@ pub use done::{BeginningRun, Deferral, Done, Effect, Reply};
 use definition::{Button, Command, Handler, find};
 use done::{Stop, finished};
 
-/// Every command.
 const COMMANDS: &[&Command] = &[
     &ask::ASK,
     &ask::ASK_ABOUT,

@@ -113,7 +113,6 @@ pub struct Config {
 /// One variable with the value in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective {
-    /// Its name.
     pub name: &'static str,
     /// Its value, also where it follows another variable; `[set]` for a secret, without
     /// the password for an address, and `[not set]` without a value and default.

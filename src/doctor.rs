@@ -127,7 +127,6 @@ pub async fn model_names(config: &Config) -> Result<Vec<String>, Finding> {
     model::names(config).await
 }
 
-/// The store.
 pub async fn store(config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();
     store::look(config, &mut |finding| found.push(finding)).await;

@@ -18,6 +18,10 @@
     not(feature = "test-util"),
     expect(unreachable_pub, reason = "`pub` in the bot is for its tests alone")
 )]
+#![cfg_attr(
+    feature = "test-util",
+    expect(missing_docs, reason = "what only the bot's own tests see says by its name what it is")
+)]
 
 cfg_if::cfg_if! {
     // Tests and benches reach everything. Otherwise only `main` is public,

@@ -57,9 +57,7 @@ pub enum Error {
     /// The page's address cannot be used.
     #[error("cannot listen on {address}: choose another port with --port, or free this one")]
     Listen {
-        /// The address.
         address: SocketAddr,
-        /// The system's error.
         #[source]
         source: io::Error,
     },

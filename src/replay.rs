@@ -84,7 +84,6 @@ pub struct ReplaySettings {
 /// Exports and scenarios, which together make one recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedFiles {
-    /// The files.
     pub files: Vec<PathBuf>,
     /// Use the readable rest of damaged ones.
     pub lenient: bool,
@@ -108,7 +107,6 @@ pub struct Questions {
 pub struct Caps {
     /// The caps of a block. The deadline is ignored, since reading a disk takes what it takes.
     pub limits: Limits,
-    /// The limits of the window.
     pub window: WindowLimits,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
@@ -135,7 +133,6 @@ pub enum Triggers {
     Replies,
     /// Every human message.
     All,
-    /// This message.
     One(MessageId),
 }
 

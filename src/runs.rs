@@ -95,7 +95,6 @@ pub struct OpenRun {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OpenRuns(pub BTreeMap<InteractionId, OpenRun>);
 
-/// What a new run is.
 #[derive(Debug)]
 pub struct NewRun {
     /// See [`Run`].
@@ -121,7 +120,6 @@ pub enum Full {
     All,
     /// In this server.
     Guild,
-    /// Of this user.
     User,
 }
 
@@ -268,7 +266,6 @@ impl Run {
 }
 
 impl RunSlot {
-    /// The run.
     pub const fn run(&self) -> &Arc<Run> {
         &self.run
     }

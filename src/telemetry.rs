@@ -98,7 +98,6 @@ pub enum Error {
     CreateFolder {
         /// The folder.
         dir: PathBuf,
-        /// The system's error.
         #[source]
         source: std::io::Error,
     },

@@ -99,7 +99,6 @@ pub struct TurnJob {
 /// A turn that runs in another channel, or an agent run.
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
-    /// The channel.
     pub channel: ChannelId,
     /// When the turn started.
     pub since: UnixMillis,

@@ -5,7 +5,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clew_context::model::{Clock, UnixMillis};
 
-/// The system's clock.
 pub fn system_clock() -> Clock {
     Arc::new(|| {
         #[expect(

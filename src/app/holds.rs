@@ -59,7 +59,6 @@ enum HeldCopy {
 enum State {
     /// It waits; its event is not finished.
     Waits(Mark),
-    /// It was asked.
     Asked,
     /// It was deleted while it was being answered: whether it was tells the end of its turn.
     Cancelled,
@@ -83,7 +82,6 @@ pub(super) enum Progress {
 /// What is to be done next.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Ask this.
     Ask(TurnRequest, Option<Mark>),
     /// The event leads to nothing.
     Finish(Mark),
@@ -380,7 +378,6 @@ impl Holds {
         other.and_then(|other| other.copy.take())
     }
 
-    /// A message was edited.
     pub(super) fn edited(&mut self, message: &Message) {
         for question in &mut self.questions {
             if question.request.trigger.id == message.id {

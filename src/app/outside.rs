@@ -23,7 +23,6 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// The system's.
     pub fn of_system(clock: Clock) -> Self {
         Self {
             clock,

@@ -38,7 +38,6 @@ pub(super) enum QueueKey {
 pub(super) enum Submitted<T> {
     /// It runs now.
     Starts(T),
-    /// It waits.
     Waits,
     /// There is no room for it.
     Refused(T, Full),

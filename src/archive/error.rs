@@ -30,11 +30,9 @@ pub enum ArchiveError {
         "{} is {what}; {remedy}", path.display()
     )]
     NoFile {
-        /// The path.
         path: PathBuf,
         /// What it is.
         what: &'static str,
-        /// The remedy.
         remedy: &'static str,
     },
     /// It is not an export.

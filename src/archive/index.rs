@@ -64,7 +64,6 @@ pub(super) fn after(entries: &[IndexEntry], id: MessageId, limit: usize) -> &[In
     &entries[start..entries.len().min(start.saturating_add(limit))]
 }
 
-/// The entry of an id.
 pub(super) fn find(entries: &[IndexEntry], id: MessageId) -> Option<&IndexEntry> {
     let at = entries.binary_search_by_key(&id, |entry| entry.id).ok()?;
     entries.get(at)

@@ -92,7 +92,6 @@ impl<'a> ExportMessage<'a> {
         })
     }
 
-    /// The whole message.
     pub(super) fn message(
         &self,
         channel: ChannelId,

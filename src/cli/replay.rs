@@ -70,7 +70,6 @@ pub struct ReplayArgs {
     /// Stop after N triggers
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// The caps.
     #[command(flatten, next_help_heading = "Caps")]
     pub caps: CapArgs,
 }

@@ -200,7 +200,6 @@ async fn stop(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     }
 }
 
-/// "Stop" was pressed.
 async fn stop_pressed(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let id: InteractionId = call.argument()?;
     let run = services.runs.get(id);

@@ -32,7 +32,6 @@ pub enum Deferral {
 /// What the caller sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A message.
     Message(Answer),
     /// Replaces the message with the button.
     Update(Answer),

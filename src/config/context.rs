@@ -41,7 +41,6 @@ pub enum Takes {
     Whole(RangeInclusive<u64>),
     /// Seconds, with fractions.
     Seconds(RangeInclusive<f64>),
-    /// These words.
     Words(Vec<&'static str>),
     /// A text of its own form.
     Text,

@@ -101,7 +101,6 @@ pub(super) fn instead_of_removed(name: &str) -> Option<&'static str> {
 pub(super) enum Guess {
     /// This one of ours.
     Meant(&'static str),
-    /// Any one of ours.
     Ours,
 }
 

@@ -47,7 +47,6 @@ pub enum SettingOrigin {
     Default,
     /// `.env`.
     DotEnv,
-    /// The environment.
     Environment,
 }
 

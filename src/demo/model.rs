@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::sandbox;
 use clew_simulator::{ModelReply, ScriptedModel};
 
-/// Starts it.
 pub(super) async fn start() -> io::Result<ScriptedModel> {
     ScriptedModel::start(reply).await
 }

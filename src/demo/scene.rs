@@ -36,11 +36,9 @@ pub(super) struct DemoScene {
     pub(super) before: Option<JustBefore>,
     /// Who asks.
     pub(super) asker: String,
-    /// The question.
     pub(super) question: String,
     /// The message that it replies to.
     pub(super) reply_to: Option<String>,
-    /// What is expected.
     pub(super) expect: Expect,
 }
 
@@ -66,7 +64,6 @@ pub(super) struct DemoRun {
     pub(super) place: String,
     /// Who gives it.
     pub(super) asker: String,
-    /// The task.
     pub(super) task: String,
     /// What its answer must quote.
     pub(super) quoted: String,
@@ -111,7 +108,6 @@ pub(super) struct Expect {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answered {
-    /// The question.
     #[default]
     Question,
     /// What was said just before it.
@@ -123,7 +119,6 @@ pub(super) enum Answered {
 pub(super) struct Played {
     /// What was said just before the question, if anything.
     pub(super) before: Option<Id>,
-    /// The question.
     pub(super) question: Id,
     /// The asker's name.
     pub(super) asker: String,

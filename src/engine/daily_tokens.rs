@@ -16,7 +16,6 @@ const MANY: usize = 50_000;
 /// Which limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpentBy {
-    /// The user's.
     User,
     /// The server's.
     Guild,

@@ -9,7 +9,6 @@ use super::wire::AnswerPiece;
 use super::{AnswerEnd, AnswerStep, Error, FinishReason, Usage};
 use clew_context::engine::echo::Echo;
 
-/// An answer that is arriving.
 #[derive(Debug, Default)]
 pub(super) struct ArrivingAnswer {
     thinking: Thinking,

@@ -15,7 +15,6 @@ use super::{FinishReason, ModelSettings, Usage};
 use crate::model::ToolDefinition;
 use clew_context::model::{ChatMessage, Role, ToolCall};
 
-/// The body of a request.
 #[derive(Serialize)]
 pub(super) struct RequestBody<'a> {
     model: &'a str,

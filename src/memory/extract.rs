@@ -50,7 +50,6 @@ pub struct ExtractionInput {
 pub enum NoteOutcome {
     /// It is new.
     Noted,
-    /// It was known.
     Known,
     /// The rules refuse it, or it has no word in common with what the asker wrote.
     Refused,

@@ -30,7 +30,6 @@ const ANSWER_CHARS: usize = 32_000;
 /// A turn that succeeded, as it will be stored.
 #[derive(Debug, Clone)]
 pub struct Exchange {
-    /// The turn.
     pub turn: TurnId,
     /// The trigger; none for a command, which is not a message: no page would
     /// show it, so asking whether it still exists would be in vain.
@@ -79,7 +78,6 @@ struct StoredCall<'a> {
 /// What `/context show` reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// What is stored of this conversation.
     pub stored: ConversationStats,
     /// How many of its messages the next prompt carries.
     pub in_prompt: usize,

@@ -17,7 +17,6 @@ use clew_store::{Kind, Purge, Purged};
 /// A result to be kept.
 #[derive(Debug)]
 pub struct MadeOutput<'a> {
-    /// The tool.
     pub tool: &'a str,
     /// Its arguments.
     pub args: Map<String, Value>,

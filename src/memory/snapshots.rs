@@ -64,10 +64,8 @@ pub enum RestoreError {
     Store(#[from] clew_store::Error),
 }
 
-/// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// The snapshot.
     pub info: ContextSnapshotInfo,
     /// How many messages were restored.
     pub messages: usize,

@@ -1,6 +1,5 @@
 //! What tokens cost.
 
-/// Millionths in a whole.
 const MILLIONTHS: u64 = 1_000_000;
 /// The highest price, in whole units of a currency.
 const HIGHEST: u64 = 1_000_000;

@@ -76,7 +76,6 @@ pub struct ToolReceipt {
 /// Something that a tool read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadSource {
-    /// The channel.
     pub channel: ChannelId,
     /// The message; none if it was the channel itself, its name or title.
     pub message: Option<MessageId>,

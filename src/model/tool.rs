@@ -37,7 +37,6 @@ impl ToolName {
 /// What a model is told of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolDefinition {
-    /// Its name.
     pub name: ToolName,
     /// What it does and when to call it.
     pub about: &'static str,
@@ -48,7 +47,6 @@ pub struct ToolDefinition {
 /// A parameter of a tool: always a text, since models write ids as either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolParameter {
-    /// Its name.
     pub name: &'static str,
     /// What it means.
     pub about: &'static str,

@@ -14,7 +14,6 @@ const PAUSE: Duration = Duration::from_millis(15);
 /// How much of a message it quotes, in Unicode scalars.
 const QUOTED: usize = 160;
 
-/// Starts it.
 pub(super) async fn start() -> io::Result<ScriptedModel> {
     ScriptedModel::start_at_pace(PAUSE, reply).await
 }

@@ -1,6 +1,5 @@
 //! The page's own files, inside the program.
 
-/// A file of the page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageFile {
     /// Its path on the server, without the slash.

@@ -8,14 +8,12 @@ use super::{Bars, Chart, Table};
 /// Of all pages. Contrasts are 4.5 to 1 and more for texts, 3 to 1 for lines.
 const STYLE: &str = include_str!("page.css");
 
-/// A page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     /// Its title and first heading.
     pub title: String,
     /// Paragraphs below it.
     pub lead: Vec<String>,
-    /// Its sections.
     pub sections: Vec<Section>,
 }
 
@@ -35,7 +33,6 @@ pub enum Part {
     Text(String),
     /// Lines to copy.
     Lines(String),
-    /// A table.
     Table(Table),
     /// Lines over two axes.
     Chart(Chart),

@@ -23,7 +23,6 @@ pub(super) const CAPS: [OmitReason; 5] = [
 pub struct FiguresByScene {
     /// Of all triggers.
     pub all: Figures,
-    /// By scene.
     pub scenes: BTreeMap<Scene, Figures>,
 }
 

@@ -18,7 +18,6 @@ use clew_context::model::{BlockPlace, MessageId, OmitReason, Omitted, Scene, Tie
 /// A trigger in JSON Lines, with the keys in this order. Ids are strings.
 #[derive(Debug, Serialize)]
 pub(super) struct ReportLine<'a> {
-    /// The trigger's id.
     pub trigger: MessageId,
     /// What the trigger is.
     pub scene: Scene,

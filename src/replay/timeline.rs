@@ -8,7 +8,6 @@ use clew_context::model::{Channel, Message};
 
 /// A message in its turn.
 pub struct TimelineEvent<'a> {
-    /// Its channel.
     pub channel: &'a Channel,
     /// Whether it is the channel's first.
     pub first: bool,

@@ -55,7 +55,6 @@ pub(super) struct Tally {
     pub(super) slowest: Vec<SlowTurn>,
 }
 
-/// One day.
 #[derive(Debug, Default)]
 pub(super) struct Day {
     pub(super) usage: Usage,

@@ -38,7 +38,6 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// Adds a paragraph.
 fn add(text: &mut String, indent: &str, paragraph: &str) {
     for line in wrapped(paragraph, WIDTH - indent.len()) {
         let _ = writeln!(text, "{indent}{line}");

@@ -10,7 +10,6 @@ use crate::model::{Cost, Prices};
 pub(super) struct Usage {
     /// Turns that ended.
     pub(super) turns: u64,
-    /// Those of them that were answered.
     pub(super) answered: u64,
     /// Requests that the model answered.
     pub(super) requests: u64,

@@ -15,13 +15,11 @@ pub struct Activity(watch::Sender<Doing>);
 pub struct Doing {
     /// How often the model has been asked.
     pub rounds: usize,
-    /// The tools that are running.
     pub running: BTreeSet<ToolName>,
     /// How often each tool was called.
     pub called: BTreeMap<ToolName, usize>,
     /// The tokens of all requests that were answered, and of their answers.
     pub tokens: u64,
-    /// Those of the last one.
     pub last_tokens: u64,
 }
 
@@ -36,7 +34,6 @@ impl Activity {
         self.0.subscribe()
     }
 
-    /// The model is asked.
     pub fn asks_model(&self) {
         self.0.send_modify(|doing| doing.rounds += 1);
     }
@@ -49,7 +46,6 @@ impl Activity {
         });
     }
 
-    /// Tools are called.
     pub fn calls(&self, tools: &[ToolName]) {
         self.0.send_modify(|doing| {
             for tool in tools {

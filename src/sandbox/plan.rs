@@ -99,7 +99,6 @@ pub struct Talk {
     ago_min: Option<i64>,
     /// From one message to the next; as in the talk before it unless this is set.
     every_s: Option<i64>,
-    /// What was said.
     pub said: Vec<Said>,
 }
 
@@ -142,7 +141,6 @@ pub struct Cast {
 }
 
 impl Cast {
-    /// A person's id.
     pub fn person(&self, name: &str) -> Id {
         self.people[name]
     }
@@ -152,7 +150,6 @@ impl Cast {
         self.places[name]
     }
 
-    /// A message's id.
     pub fn message(&self, key: &str) -> Id {
         self.messages[key].2
     }

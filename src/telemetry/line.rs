@@ -24,7 +24,6 @@ pub struct Ids {
     pub user: Option<UserId>,
     /// The trigger.
     pub message: Option<MessageId>,
-    /// The turn.
     pub turn: Option<TurnId>,
 }
 

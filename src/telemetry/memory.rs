@@ -14,7 +14,6 @@ pub struct Lines(Arc<Mutex<Vec<RecordedLine>>>);
 pub struct RecordedLine {
     /// What it belongs to.
     pub ids: Ids,
-    /// The event.
     pub event: Event,
     /// The line as in a file, including its line break.
     pub line: String,

@@ -57,7 +57,6 @@ pub struct Asker<'a> {
     pub reads: &'a Reads<'a, Live<'a>>,
     /// Recent messages.
     pub window: &'a Mutex<Window>,
-    /// Who opted out.
     pub opt_outs: &'a Arc<OptOuts>,
     /// What is remembered.
     pub memory: &'a Memory,

@@ -15,7 +15,6 @@ const INDENT: &str = "    ";
 pub struct Suggestion {
     /// The setting.
     pub name: &'static str,
-    /// Its value.
     pub value: String,
     /// Why: the values beside it, compared.
     pub reasons: Vec<String>,

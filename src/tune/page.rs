@@ -11,7 +11,6 @@ use crate::plot::{Axis, Chart, Page, Part, Scale, Section, Series, Table};
 use crate::replay::{Figures, LABELS_LEGEND, LEGEND, cells, heads, scene_name, share};
 use clew_context::model::Scene;
 
-/// The page.
 pub fn page(tuned: &Tuned) -> Page {
     let mut sections = vec![suggestion(tuned), frontier(tuned)];
     let scenes = tuned.scenes().into_iter();

@@ -24,7 +24,6 @@ pub(super) struct Background {
     /// The number of what was noted of deletions and edits when the rows were last judged
     /// by it.
     pub(super) noted: u64,
-    /// The turns of what is recalled.
     pub(super) recalled: BTreeSet<TurnId>,
     /// What the answer is made from because earlier texts are.
     pub(super) inherited: Inherited,

@@ -13,7 +13,6 @@ use clew_context::engine::images;
 const IN_ALL: u64 = 4 * images::MAX_BYTES;
 /// Of those in one server.
 const OF_GUILD: u64 = 2 * images::MAX_BYTES;
-/// Of those of one user.
 const OF_USER: u64 = images::MAX_BYTES;
 
 /// The room of all turns.

@@ -38,11 +38,9 @@ pub enum TurnNews {
     Asks(Vec<SentMessage>),
     /// A message of the answer was posted.
     Posted(MessageId),
-    /// It is over.
     Over(TurnOver),
 }
 
-/// A turn that is over.
 #[derive(Debug)]
 pub struct TurnOver {
     /// How it ended.
@@ -53,7 +51,6 @@ pub struct TurnOver {
     pub took: Duration,
 }
 
-/// What a turn gathered.
 #[derive(Debug)]
 pub struct GatheredTurn {
     /// What was known before anything was fetched.

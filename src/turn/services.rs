@@ -54,13 +54,11 @@ pub struct Services {
     pub runs: Runs,
     /// What the images of running turns may take in memory.
     pub image_room: Arc<ImageRoom>,
-    /// The settings of turns.
     pub settings: TurnSettings,
     /// Is told how turns go on; `clew run` has none.
     pub observer: Option<TurnObserver>,
 }
 
-/// The settings of turns.
 #[derive(Debug, Clone)]
 pub struct TurnSettings {
     /// The caps of a block.

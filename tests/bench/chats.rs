@@ -22,7 +22,6 @@ const WORDS: [&str; 17] = [
     "hello", "yes", "but", "all",
 ];
 
-/// One chat.
 pub(crate) struct Chat {
     pub(crate) name: String,
     pub(crate) messages: Vec<Message>,

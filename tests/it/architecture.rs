@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 /// Modules by layer. A module imports lower layers only, none of its own.
 type Layers = &'static [(u8, &'static [&'static str])];
 
-/// The bot.
 const BOT: Package = Package {
     folder: "src",
     layers: &[

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use crate::telemetry::samples::one_of_each;
 use world::{Turn, a_week, line, options, report_of, turn};
 
-/// Some fields of a value.
 fn fields(value: &Value, names: &[&str]) -> Value {
     names
         .iter()

@@ -53,13 +53,11 @@ pub(crate) trait Columns {
         Ok(self.number(column)?.map(|id| make(id.cast_unsigned())))
     }
 
-    /// An id.
     fn id<T>(&self, column: &'static str, make: impl FnOnce(u64) -> T) -> Result<T, Self::Fault> {
         let found = self.maybe_id(column, make)?;
         found.ok_or_else(|| self.unfit(column))
     }
 
-    /// A time.
     fn time(&self, column: &'static str) -> Result<UnixMillis, Self::Fault> {
         let found = self.maybe_time(column)?;
         found.ok_or_else(|| self.unfit(column))
@@ -191,7 +189,6 @@ fn read_ids(text: &str) -> Option<Vec<MessageId>> {
 pub(crate) const RECEIPT: &str = "turn_id, scope, guild_id, channel_id, owner_id, is_private, \
      trigger_id, messages, at, people, body";
 
-/// A receipt.
 pub(crate) fn receipt<C: Columns>(row: &C) -> Result<StoredReceipt, C::Fault> {
     Ok(StoredReceipt {
         turn: row.id("turn_id", TurnId)?,
@@ -277,7 +274,6 @@ pub(crate) fn fact_rest(fact: &Fact) -> [Cell<'static>; 9] {
     ]
 }
 
-/// A fact.
 pub(crate) fn fact<C: Columns>(row: &C) -> Result<Fact, C::Fault> {
     let about = row.id("subject_id", |id| id)?;
     let guild = row.maybe_id("origin_guild", GuildId::new)?;
@@ -416,7 +412,6 @@ pub(crate) enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// An id.
     pub(crate) const fn id(id: u64) -> Self {
         Self::Number(id.cast_signed())
     }
@@ -446,12 +441,10 @@ impl<'a> Cell<'a> {
         Self::Text(scope.to_string().into())
     }
 
-    /// JSON.
     pub(crate) fn json(value: &impl Serialize) -> Self {
         Self::Text(serde_json::to_string(value).unwrap_or_default().into())
     }
 
-    /// A text.
     pub(crate) fn text(text: &'a str) -> Self {
         Self::Text(text.into())
     }
@@ -467,7 +460,6 @@ fn somebody(id: u64) -> Option<u64> {
     (id != NOBODY).then_some(id)
 }
 
-/// A user's id in a key.
 pub(crate) fn user_key(user: Option<UserId>) -> i64 {
     user.map_or(NOBODY, UserId::get).cast_signed()
 }

@@ -262,7 +262,6 @@ fn is_temporary(path: &Path) -> bool {
     name.is_some_and(|name| name.starts_with('.') && name.ends_with(TEMPORARY))
 }
 
-/// An entry of a folder.
 #[derive(Debug)]
 pub(super) struct FolderEntry {
     /// Its full path.

@@ -23,7 +23,6 @@ thread_local! {
         RefCell::new(Compress::new_with_window_bits(Compression::default(), false, WINDOW_BITS));
 }
 
-/// Packs a text.
 pub(crate) fn pack(text: &str) -> Vec<u8> {
     let mut packed = Vec::with_capacity(64 + text.len());
     packed.push(DEFLATED);

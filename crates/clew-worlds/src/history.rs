@@ -11,13 +11,11 @@ use crate::plan::Command;
 /// it turns up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
-    /// What it marks.
     pub(crate) of: MarkOf,
     /// Counts the texts of the world; an answer has its question's number.
     pub(crate) number: u32,
 }
 
-/// What a mark is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MarkOf {
     /// A person's words.

@@ -213,7 +213,6 @@ const STEPS: (u64, u64) = (60, 150);
 const PAUSE: u64 = 20_000;
 /// How soon an app posts, in milliseconds: mostly before it is no longer waited for.
 const APP: (u64, u64) = (200, 2_000);
-/// Steps of a week.
 const STEPS_OF_WEEK: u64 = 3_000;
 /// The longest pause in a week.
 const PAUSE_IN_WEEK: u64 = 3_600_000;

@@ -28,7 +28,6 @@ pub(crate) enum Verdict {
     Broken(String),
 }
 
-/// All rules.
 pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "answered_once",

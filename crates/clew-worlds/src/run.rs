@@ -340,7 +340,6 @@ impl Stage {
         self.world.note(What::Ended { process, error });
     }
 
-    /// A fault begins.
     fn begin(&self, fault: FaultAct) {
         let discord = &self.world.discord;
         let many = |times: u64| usize::try_from(times).unwrap_or(usize::MAX);

@@ -15,7 +15,6 @@ use crate::disk;
 use crate::history::{Happened, What, marks};
 use crate::twins::Twins;
 
-/// A world.
 pub(crate) struct World {
     pub(crate) clock: Arc<WorldClock>,
     pub(crate) discord: Simulator,

@@ -32,7 +32,6 @@ pub(super) struct Arrival {
     under_way: UnderWay,
 }
 
-/// A trigger that waits.
 #[derive(Debug)]
 pub(super) struct WaitingTrigger {
     pub(super) request: TurnRequest,

@@ -219,7 +219,6 @@ fn finish(queues: &mut Queues<(u64, u64)>, channel: u64, user: u64) -> Option<(u
     ended.map(|(_, work)| work)
 }
 
-/// It displaces a raider's.
 #[track_caller]
 fn displaces_a_raider(submitted: &Submitted<(u64, u64)>, full: Full) {
     match submitted {

@@ -13,7 +13,6 @@ use crate::config::Config;
 use clew_context::model::{ChannelId, GuildId, UnixMillis, UserId};
 use clew_store::{Erasure, Kind, Purged};
 
-/// What to erase.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EraseArgs {
     #[command(flatten)]

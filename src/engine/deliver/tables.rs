@@ -12,7 +12,6 @@ const WIDEST: usize = 80;
 /// A text with its tables made readable.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Readable {
-    /// The text.
     pub text: String,
     /// Where lines of the text begin, here and in the original, in bytes.
     lines: Vec<(usize, usize)>,

@@ -15,21 +15,18 @@ pub enum DiscordChange {
         guild: Option<GuildId>,
         /// The channel that they were in.
         channel: ChannelId,
-        /// Their ids.
         ids: Vec<MessageId>,
     },
     /// Discord was asked for these messages and knows none of them (10008).
     Unknown {
         /// The channel that they were in.
         channel: ChannelId,
-        /// Their ids.
         ids: Vec<MessageId>,
     },
     /// `MESSAGE_UPDATE`.
     Edited {
         /// The server; none in direct messages.
         guild: Option<GuildId>,
-        /// The channel that it is in.
         channel: ChannelId,
         /// Its new words.
         edit: Edit,
@@ -48,7 +45,6 @@ pub enum DiscordChange {
     /// A shard has a new session, and these are its servers: we have left any other
     /// server that belongs to it by id.
     Connected {
-        /// The shard.
         shard: u32,
         /// The total number of shards.
         shards: u32,
@@ -68,7 +64,6 @@ pub enum DiscordChange {
     Recheck {
         /// The server; none of a direct conversation, or if it is not known.
         guild: Option<GuildId>,
-        /// The channel.
         channel: ChannelId,
         /// The first message in doubt.
         from: MessageId,
@@ -78,7 +73,6 @@ pub enum DiscordChange {
 /// A message that was edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The message.
     pub message: MessageId,
     /// What it says now, as a turn would store it; none for an application's.
     pub words: Option<String>,
@@ -87,7 +81,6 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// What is stored of its words.
     pub(in crate::memory) fn stored_words(&self) -> Option<&str> {
         self.words.as_deref().map(stored_words)
     }
@@ -153,7 +146,6 @@ pub struct Fetched {
     pub at: UnixMillis,
     /// The server; none in direct messages.
     pub guild: Option<GuildId>,
-    /// The channel.
     pub channel: ChannelId,
     /// The first id of the page's range...
     pub from: MessageId,
@@ -161,7 +153,6 @@ pub struct Fetched {
     pub to: MessageId,
     /// The messages on the page.
     pub present: BTreeSet<MessageId>,
-    /// Those that were edited.
     pub edited: Vec<Edit>,
 }
 

@@ -23,7 +23,6 @@ const MOST_NAME_CHARS: usize = 100;
 /// The most messages on a page, as on Discord.
 const MOST_ON_PAGE: usize = 100;
 
-/// Which page.
 #[derive(Debug, Deserialize)]
 pub(super) struct PageQuery {
     before: Option<String>,

@@ -45,7 +45,6 @@ pub struct LoopGauges {
     pub runs: usize,
     /// The shards that Discord asked for; 0 before the first has connected.
     pub shards: usize,
-    /// Those that are connected.
     pub connected: usize,
 }
 

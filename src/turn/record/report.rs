@@ -237,7 +237,6 @@ impl<'a> TurnReport<'a> {
         })
     }
 
-    /// The turn is over.
     pub(in crate::turn) fn over(&self, outcome: Outcome) {
         let now = Instant::now();
         let mut known = self.known.lock();

@@ -26,7 +26,6 @@ struct BlockMessage {
     text: String,
 }
 
-/// The whole text of a request.
 fn text(request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap().iter();
     let texts = messages.map(|message| message["content"].as_str().unwrap_or_default());

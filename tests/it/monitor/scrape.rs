@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A series' labels.
 pub(super) type Labels = BTreeMap<String, String>;
 
-/// One scrape.
 #[derive(Debug, Default)]
 pub(super) struct Scrape {
     /// The type of each metric, without the suffix of its series.

@@ -71,7 +71,6 @@ pub(super) fn options() -> Options {
     }
 }
 
-/// Files in a folder.
 pub(super) fn folder(files: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {

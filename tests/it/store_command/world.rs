@@ -197,7 +197,6 @@ pub(super) fn member(user: UserId) -> Scope {
     }
 }
 
-/// One row of a turn.
 pub(super) fn row(scope: Scope, owner: UserId, turn: u64, role: StoredRole) -> StoredMessage {
     let (guild, channel) = match scope {
         Scope::Member { guild, channel, .. } | Scope::Thread { guild, channel } => {

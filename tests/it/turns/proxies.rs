@@ -21,7 +21,6 @@ pub(super) fn proxied(name: &str, text: &str) -> Draft {
     Draft::new(text).webhook(name).application(PLURALKIT)
 }
 
-/// A webhook's id.
 pub(super) fn webhook(world: &mut World, _: Seeds) -> Id {
     world.fresh_id()
 }

@@ -212,7 +212,6 @@ impl<'a, S: Source> Fetcher<'a, S> {
         self.or_noted(Stage::File, call).await
     }
 
-    /// A file that is an image.
     pub(super) async fn image(&self, file: &Attachment) -> Option<Image> {
         let call = || self.source.whole_file(file, self.deadline);
         let image = Image::of_bytes(&self.or_noted(Stage::Image, call).await?);

@@ -15,7 +15,6 @@ use super::history::{self, History};
 use super::source::Source;
 use super::starter::{self, FirstLook};
 
-/// What was collected from a thread.
 pub(super) struct CollectedThread {
     pub(super) gathered: GatheredThread,
     pub(super) target: Target,

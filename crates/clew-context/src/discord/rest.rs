@@ -372,7 +372,6 @@ fn install_tls() {
 
 /// "Unknown Member": the user is not in the thread or server.
 const UNKNOWN_MEMBER: u64 = 10_007;
-/// "Unknown User".
 const UNKNOWN_USER: u64 = 10_013;
 
 /// The error for an answer that is not what Discord documents.

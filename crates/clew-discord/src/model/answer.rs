@@ -18,7 +18,6 @@ const MAX_FIELD_VALUE: usize = 1_024;
 const MAX_FOOTER: usize = 2_048;
 /// Characters in a whole embed.
 const MAX_EMBED: usize = 6_000;
-/// Buttons in a row.
 const MAX_BUTTONS_A_ROW: usize = 5;
 /// Rows in a message.
 const MAX_ROWS: usize = 5;

@@ -22,7 +22,6 @@ const fn sub(name: &'static str, options: &'static [OptionSpec]) -> OptionSpec {
     OptionSpec::new(name, "What it does", OptionKind::Sub(options))
 }
 
-/// The commands.
 pub(crate) fn specs() -> Vec<CommandSpec> {
     let slash = |name, options| CommandSpec {
         name,

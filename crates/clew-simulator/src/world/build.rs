@@ -398,7 +398,6 @@ impl World {
         self.mistake.as_ref()
     }
 
-    /// The guild of a channel.
     pub(crate) fn guild_of(&self, channel: Id) -> Option<Id> {
         self.channels.get(&channel)?.guild
     }

@@ -11,7 +11,6 @@ use super::{check_agent, entries};
 use crate::model::{Scope, StoredMessage};
 
 impl StoreFolder {
-    /// The file of an early turn.
     pub(super) fn early_file(&self, key: &TurnKey) -> Result<PathBuf, Error> {
         check_agent(&key.agent)?;
         // Refuses scopes that no file is for.

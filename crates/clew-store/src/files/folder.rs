@@ -208,7 +208,6 @@ impl StoreFolder {
         }
     }
 
-    /// A conversation's file.
     pub(super) fn conversation_file(&self, scope: Scope) -> Result<PathBuf, Error> {
         match scope {
             Scope::Member {

@@ -118,7 +118,6 @@ pub(crate) trait Plain: Sized {
     /// What it should be.
     const EXPECTED: &'static str;
 
-    /// What is written of it.
     fn written(&self) -> impl Serialize;
 
     /// What was written.
@@ -230,7 +229,6 @@ pub(crate) trait Form: Sized {
     /// Writes its fields, in this order.
     fn write<M: SerializeMap>(&self, object: &mut Object<M>) -> Result<(), M::Error>;
 
-    /// Reads them.
     fn read(fields: &mut Fields) -> Result<Self, FormError>;
 }
 

@@ -97,7 +97,6 @@ enum Log {
 
 /// A connection on its thread.
 pub(super) struct Session {
-    /// The connection.
     pub(super) connection: Connection,
     /// The file's path, for errors.
     pub(super) place: Arc<str>,

@@ -39,7 +39,6 @@ pub(super) const MESSAGES: Texts = Texts {
     ],
     rows: "message_rows",
 };
-/// Texts of facts.
 pub(super) const FACTS: Texts = Texts {
     table: "fact_texts",
     columns: &["text"],

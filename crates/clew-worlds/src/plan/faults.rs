@@ -7,7 +7,6 @@ use crate::world::{ModelTrouble, StoreTrouble};
 macro_rules! faults {
     ($($fault:pat => $name:literal,)+) => {
         impl FaultAct {
-            /// All names.
             pub(crate) const NAMES: &[&str] = &[$($name),+];
 
             /// How it is counted.

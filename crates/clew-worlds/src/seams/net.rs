@@ -16,7 +16,6 @@ use crate::world::World;
 
 /// Where the model seems to be.
 pub(crate) const MODEL_URL: &str = "http://127.0.0.1:10/v1";
-/// The port of it.
 const MODEL_PORT: u16 = 10;
 /// The longest time between sending a request and its arrival, and back, in milliseconds.
 const LATENCY: u64 = 60;

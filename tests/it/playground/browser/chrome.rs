@@ -87,7 +87,6 @@ impl Chrome {
         result.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
-    /// The value of an expression.
     pub(super) async fn value(&self, expression: &str) -> Value {
         self.run(&format!("return ({expression});")).await
     }

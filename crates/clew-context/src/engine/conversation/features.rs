@@ -69,7 +69,6 @@ pub const PAIR_NAMES: [&str; PAIR] = [
 
 /// Those of them by which one names the other's author, or both name the same person.
 pub(super) const NAMING: [usize; 5] = [5, 6, 12, 13, 15];
-/// The one of the rare words.
 pub(super) const RARE_WORDS: usize = 3;
 
 /// What the features of the newest message and another are; shares as log odds.

@@ -16,7 +16,6 @@ pub(crate) const START: UnixMillis = UnixMillis(1_767_348_000_000);
 pub(crate) const GUILD: GuildId = GuildId::new(77);
 /// A text channel.
 pub(crate) const GENERAL: ChannelId = ChannelId::new(500);
-/// A forum.
 pub(crate) const FORUM: ChannelId = ChannelId::new(600);
 pub(crate) const OUR_ROLE: RoleId = RoleId::new(8_000);
 pub(crate) const OTHER_ROLE: RoleId = RoleId::new(8_001);
@@ -222,7 +221,6 @@ pub(crate) fn file(name: &str, kind: Option<&str>, size: u64) -> Attachment {
     }
 }
 
-/// A text channel.
 pub(crate) fn text_channel() -> Channel {
     Channel {
         guild: Some(GUILD),

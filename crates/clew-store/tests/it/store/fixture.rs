@@ -21,7 +21,6 @@ pub(super) trait Fixture: Sized + Send + Sync + 'static {
     const IS_DATABASE: bool;
     /// An empty place.
     fn fresh() -> impl Future<Output = Self> + Send;
-    /// Opens the store.
     fn open(&self) -> impl Future<Output = Self::Store> + Send {
         async { self.try_open().await.unwrap() }
     }
