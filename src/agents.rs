@@ -161,7 +161,6 @@ impl Agents {
         self.shared.known.lock().problems.clone()
     }
 
-    /// All agents, by name.
     fn all(&self) -> Vec<Arc<Agent>> {
         let agents = self.agents();
         let builtin = self.builtin_unless_replaced(&agents);

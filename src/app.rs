@@ -103,7 +103,6 @@ pub enum Error {
     /// The state folder cannot be used.
     #[error("cannot use the folder STATE_DIR={path}: make it writable or name another one")]
     State {
-        /// The folder.
         path: PathBuf,
         #[source]
         source: std::io::Error,

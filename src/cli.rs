@@ -72,9 +72,7 @@ enum CliCommand {
     /// Print a query for the telemetry, for DuckDB or jq
     Queries(print::QueriesArgs),
     /// Print completions for a shell
-    Completions {
-        shell: Shell,
-    },
+    Completions { shell: Shell },
     /// Print the manual page
     Man,
 }

@@ -111,7 +111,6 @@ impl Refused {
 /// What commands read and change.
 #[derive(Clone, Copy)]
 pub struct CommandServices<'a> {
-    /// What is remembered.
     pub memory: &'a Memory,
     /// Where an erasure is noted for the next process.
     pub claims: &'a Claims,

@@ -70,7 +70,6 @@ const DEMO: [&str; 6] = ["MEM_", "THREAD_", "LINK_CONTEXT", "LONE_", "PROXY_", "
 /// Every setting, checked.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The connection to Discord.
     pub discord: DiscordConfig,
     /// Who may use the bot, and where.
     pub access: AccessRules,
@@ -90,7 +89,6 @@ pub struct Config {
     pub window: WindowLimits,
     /// How many turns run at once.
     pub turns: TurnConfig,
-    /// Agent runs.
     pub runs: RunConfig,
     /// The form of an answer.
     pub answers: AnswerConfig,
@@ -98,11 +96,8 @@ pub struct Config {
     pub tools: ToolConfig,
     /// How results of tools are kept.
     pub tool_outputs: ToolOutputConfig,
-    /// The JSONL events.
     pub telemetry: TelemetryConfig,
-    /// Memory and history.
     pub memory: MemoryConfig,
-    /// The readable log.
     pub log: LogConfig,
     /// `STATE_DIR`: the session file and the secret behind frame nonces.
     pub state_dir: PathBuf,

@@ -40,7 +40,6 @@ pub enum Error {
     /// There is no such scene.
     #[error("there is no scene {scene}: --scene takes 1 to {all}")]
     NoScene {
-        /// The scene asked for.
         scene: usize,
         /// The last scene's number.
         all: usize,
@@ -48,7 +47,6 @@ pub enum Error {
     /// A task cannot be replaced by a question.
     #[error("scene {scene} is a task: --ask takes one of the scenes 1 to {questions}")]
     NoQuestion {
-        /// The scene asked for.
         scene: usize,
         /// The number of the last question.
         questions: usize,
@@ -114,7 +112,6 @@ impl DemoOptions {
         given.any(|(name, _)| is_cap(name) || is_of_scene(name))
     }
 
-    /// The scenes to play.
     fn numbers(&self, script: &Script) -> Result<Vec<usize>, Error> {
         let (questions, all) = (script.scenes.len(), script.scenes.len() + 1);
         match (self.scene, &self.ask) {

@@ -20,7 +20,10 @@
 )]
 #![cfg_attr(
     feature = "test-util",
-    expect(missing_docs, reason = "what only the bot's own tests see says by its name what it is")
+    expect(
+        missing_docs,
+        reason = "what only the bot's own tests see says by its name what it is"
+    )
 )]
 
 cfg_if::cfg_if! {

@@ -114,7 +114,6 @@ pub struct Completion {
 /// What is known of an answer at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerEnd {
-    /// Why the model stopped.
     pub finish_reason: FinishReason,
     /// Whether the text, or part of it, came as the provider's refusal.
     pub refused: bool,

@@ -68,7 +68,6 @@ pub struct Settings {
     pub patience: Duration,
 }
 
-/// Where data is kept.
 #[derive(Clone)]
 pub struct Stores {
     /// What outlives the process.
@@ -150,13 +149,10 @@ pub struct Memory {
 pub struct Place {
     /// The key of its history.
     pub scope: Scope,
-    /// The agent that answers.
     pub agent: AgentName,
     /// The server; none in direct messages.
     pub guild: Option<GuildId>,
-    /// The channel or thread.
     pub channel: ChannelId,
-    /// Who asks.
     pub asker: UserId,
     /// How far back the conversation is remembered.
     pub rolling_window: Duration,
@@ -256,7 +252,6 @@ impl Memory {
         self.opt_outs.current().contains(user)
     }
 
-    /// The settings in effect.
     pub fn settings(&self) -> &MemoryConfig {
         &self.settings
     }

@@ -61,7 +61,6 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The page's server stopped.
     #[error("the page's server stopped")]
     Serve(#[source] io::Error),
 }
@@ -75,7 +74,6 @@ pub struct PlaygroundOptions {
     pub listen: SocketAddr,
 }
 
-/// A running playground.
 pub struct Playground {
     sandbox: Sandbox,
     link: String,
@@ -171,7 +169,6 @@ impl Playground {
         })
     }
 
-    /// The page's address.
     pub fn link(&self) -> &str {
         &self.link
     }

@@ -61,7 +61,6 @@ use turn::{ReplayOutcome, ReplayTurns};
 /// What to replay, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySettings {
-    /// What is read.
     pub recorded: RecordedFiles,
     /// Who is asked, and by which messages.
     pub questions: Questions,
@@ -94,7 +93,6 @@ pub struct RecordedFiles {
 pub struct Questions {
     /// The bot's id or name; if `None`, the recording tells.
     pub bot: Option<String>,
-    /// Which messages are triggers.
     pub triggers: Triggers,
     /// Whether each trigger counts as a mention of the bot.
     pub as_mention: bool,
@@ -123,7 +121,6 @@ impl Caps {
     }
 }
 
-/// Which messages are triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Triggers {
     /// What the router picks: mentions of the bot, replies to it, direct

@@ -42,7 +42,6 @@ pub struct Options {
     pub until: Option<UnixMillis>,
     /// Events of this server only.
     pub guild: Option<Guild>,
-    /// What tokens cost.
     pub prices: Prices,
     /// The most names of a list, and the most of the slowest turns.
     pub rows: usize,

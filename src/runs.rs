@@ -52,7 +52,6 @@ pub struct Run {
     pub id: InteractionId,
     /// The server; none in direct messages.
     pub guild: Option<GuildId>,
-    /// Who asked for it.
     pub asker: UserId,
     /// The agent that does it.
     pub agent: Arc<Agent>,
@@ -60,7 +59,6 @@ pub struct Run {
     pub home: ChannelId,
     /// When it was asked for.
     pub began: UnixMillis,
-    /// What it is doing.
     pub activity: Arc<Activity>,
     channel: OnceLock<ChannelId>,
     message: OnceLock<MessageId>,
@@ -91,23 +89,16 @@ pub struct OpenRun {
     pub is_over: bool,
 }
 
-/// All of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OpenRuns(pub BTreeMap<InteractionId, OpenRun>);
 
 #[derive(Debug)]
 pub struct NewRun {
-    /// See [`Run`].
     pub id: InteractionId,
-    /// See [`Run`].
     pub guild: Option<GuildId>,
-    /// See [`Run`].
     pub asker: UserId,
-    /// See [`Run`].
     pub agent: Arc<Agent>,
-    /// See [`Run`].
     pub home: ChannelId,
-    /// See [`Run`].
     pub began: UnixMillis,
 }
 

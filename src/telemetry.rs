@@ -83,7 +83,6 @@ pub struct TelemetrySettings {
     pub keep_days: usize,
     /// The subsystem's name in `collect_*` and `merge_ok` lines.
     pub log_subsys: String,
-    /// How ids are written.
     pub ids: IdStyle,
 }
 
@@ -96,7 +95,6 @@ pub enum Error {
         .dir.display()
     )]
     CreateFolder {
-        /// The folder.
         dir: PathBuf,
         #[source]
         source: std::io::Error,
@@ -107,9 +105,7 @@ pub enum Error {
         .dir.display()
     )]
     OpenFile {
-        /// The folder.
         dir: PathBuf,
-        /// The system's error.
         #[source]
         source: tracing_appender::rolling::InitError,
     },

@@ -47,14 +47,11 @@ pub struct TuneSettings {
     pub budget: Option<u32>,
 }
 
-/// The result.
 #[derive(Debug, Clone)]
 pub struct Tuned {
-    /// What was tried.
     pub grid: Grid,
     /// What was collected under each combination.
     pub swept: Sweep,
-    /// What is suggested.
     pub choice: Choice,
     /// The budget, if there was one.
     pub budget: Option<u32>,
@@ -98,7 +95,6 @@ struct Varied<'a> {
 }
 
 impl Tuned {
-    /// The scenes that occurred.
     fn scenes(&self) -> BTreeSet<Scene> {
         let figures = self.swept.figures.iter();
         let scenes = figures.flat_map(|figures| figures.scenes.keys().copied());

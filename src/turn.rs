@@ -71,7 +71,6 @@ const ASIDE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct TurnJob {
     /// The trigger and why it is one.
     pub request: TurnRequest,
-    /// When the trigger came.
     pub came: Instant,
     /// The same by memory's clock: the turn is stored with this time.
     pub asked: UnixMillis,
@@ -100,7 +99,6 @@ pub struct TurnJob {
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
     pub channel: ChannelId,
-    /// When the turn started.
     pub since: UnixMillis,
     /// The agent run that it does.
     pub run: Option<Arc<Run>>,
@@ -111,7 +109,6 @@ pub struct Elsewhere {
 /// A turn that is over.
 #[derive(Debug)]
 pub struct EndedTurn {
-    /// How it ended.
     pub outcome: Outcome,
     /// What facts may be extracted from, for [`extract()`]. Boxed: most turns have
     /// nothing.

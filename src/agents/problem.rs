@@ -11,7 +11,6 @@ pub(super) const SHOWN_CHARS: usize = 80;
 /// Something that cannot be used: where it is, and what would be accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct AgentProblem {
-    /// The file or folder.
     pub path: PathBuf,
     /// The field of `agent.json`, if it concerns one.
     pub field: Option<String>,

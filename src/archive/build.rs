@@ -11,7 +11,6 @@ use super::{ArchiveError, RecordedChannel, Recording};
 use clew_context::model::{Channel, ChannelId, ChannelKind, MessageKind};
 
 impl Recording {
-    /// Reads one more file.
     pub(super) fn add(
         &mut self,
         path: &Path,

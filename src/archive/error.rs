@@ -19,9 +19,7 @@ pub enum ArchiveError {
     /// The file could not be opened or read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         #[source]
         source: io::Error,
     },
@@ -41,7 +39,6 @@ pub enum ArchiveError {
          (`--format Json`), or name a scenario file", path.display()
     )]
     NotAnExport {
-        /// The file.
         path: PathBuf,
         /// What it looks like.
         found: String,
@@ -58,26 +55,13 @@ pub enum ArchiveError {
     },
     /// One message or operation cannot be read.
     #[error("{place}: {problem}; export it again, or use --lenient to leave it out")]
-    Bad {
-        /// Where.
-        place: FilePlace,
-        /// What is wrong.
-        problem: String,
-    },
+    Bad { place: FilePlace, problem: String },
     /// A scenario is kept in memory, so its size is limited.
     #[error("{} is a scenario of {bytes} bytes; at most {max} are read", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size in bytes.
-        bytes: u64,
-        /// The limit in bytes.
-        max: u64,
-    },
+    TooLarge { path: PathBuf, bytes: u64, max: u64 },
     /// The file has changed since it was opened.
     #[error("{} changed while it was being read: message {id} is no longer where it was", path.display())]
     Changed {
-        /// The file.
         path: PathBuf,
         /// The message that was looked for.
         id: MessageId,
@@ -115,7 +99,6 @@ impl ArchiveError {
 /// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlace {
-    /// The file.
     pub path: PathBuf,
     /// The line, from 1; 0 if it could not be found out.
     pub line: u64,
@@ -144,7 +127,6 @@ impl fmt::Display for FilePlace {
 /// What was read, and what `lenient` left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Files read.
     pub files: usize,
     /// Messages in the recording.
     pub messages: u64,

@@ -31,7 +31,6 @@ async fn ask(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> 
     Ok(confirm::ask(question, "Delete", DELETE.id))
 }
 
-/// "Delete" was pressed.
 async fn delete(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let place = allowed(services, call)?;
     let gone = services.memory.delete_conversation(&place).await?;

@@ -12,7 +12,6 @@ use clew_discord::model::{Answer, AnswerEmbed};
 pub struct Done {
     /// What the caller sees.
     pub reply: Reply,
-    /// How it ended.
     pub outcome: CommandOutcome,
     /// What `app` has to do before it sends the reply.
     pub effect: Option<Effect>,
@@ -124,7 +123,6 @@ impl Done {
 pub(super) enum Stop {
     /// A refusal in one line, for the caller.
     Refused(String),
-    /// A store failed.
     Store(clew_store::Error),
     /// The process ends before it is done.
     Unfinished,

@@ -194,7 +194,6 @@ pub(super) async fn propose(
     Ok(choices::matching(call, all))
 }
 
-/// "Forget" was pressed.
 pub(super) async fn forget(
     services: &CommandServices<'_>,
     call: &Call,

@@ -47,7 +47,6 @@ pub enum Takes {
 }
 
 impl ContextSetting {
-    /// All of them.
     pub fn all() -> Vec<Self> {
         fn words<T>(words: &[(&'static str, T)]) -> Takes {
             Takes::Words(words.iter().map(|(word, _)| *word).collect())

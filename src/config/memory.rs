@@ -19,7 +19,6 @@ const LONGEST_SAVE_INTERVAL_S: f64 = 86_400.0;
 /// The largest log that `MAX_CONVERSATION_LOG_SIZE` accepts, in bytes: a tebibyte.
 const LARGEST_LOG: u64 = 1 << 40;
 
-/// Memory and history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryConfig {
     /// `CONTEXT_STORE`.

@@ -9,7 +9,6 @@ use crate::model::RunBounds;
 /// How long a run may take.
 const RUN_TIME: Duration = Duration::from_mins(10);
 
-/// Agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunConfig {
     /// `MAX_AGENT_RUNS`.

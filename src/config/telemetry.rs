@@ -24,7 +24,6 @@ pub(crate) const OTHER_SUBSYS: [&str; 9] = [
 /// The longest name that `MEM_LOG_SUBSYS` accepts, in bytes.
 const LONGEST_SUBSYS: usize = 32;
 
-/// The JSONL events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TelemetryConfig {
     /// `TELEMETRY_DIR`.
@@ -42,7 +41,6 @@ pub struct TelemetryConfig {
     pub traces: Option<TraceConfig>,
 }
 
-/// Where traces go.
 #[cfg(feature = "otel")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceConfig {

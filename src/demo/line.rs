@@ -7,9 +7,7 @@ use serde_json::value::RawValue;
 /// The parts of a line that the demo uses.
 #[derive(Debug)]
 pub(super) struct DemoLine {
-    /// The event's name.
     pub(super) event: String,
-    /// The event's detail.
     pub(super) detail: Value,
     /// Without times and ids: `mem.ctx collect_ok case=thread msgs=40`.
     pub(super) short: String,

@@ -5,7 +5,6 @@ use clew_simulator::{Id, RequestRecord, World};
 /// The most of a message that is quoted, in Unicode scalars.
 const QUOTED: usize = 52;
 
-/// A person's name.
 pub(super) fn name(world: &World, user: Id) -> String {
     world
         .get_user(user)

@@ -11,7 +11,6 @@ use clew_simulator::{Id, Message};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DemoScene {
-    /// Its heading.
     pub(super) title: String,
     /// What a reader needs to know about the conversation.
     pub(super) setting: String,
@@ -34,7 +33,6 @@ pub(super) struct DemoScene {
     pub(super) asked_before: Vec<String>,
     /// What happens just before.
     pub(super) before: Option<JustBefore>,
-    /// Who asks.
     pub(super) asker: String,
     pub(super) question: String,
     /// The message that it replies to.
@@ -56,7 +54,6 @@ pub(super) enum JustBefore {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DemoRun {
-    /// Its heading.
     pub(super) title: String,
     /// What a reader needs to know.
     pub(super) setting: String,
@@ -72,7 +69,6 @@ pub(super) struct DemoRun {
 /// What happened in an agent run.
 #[derive(Debug)]
 pub(super) struct RunPlayed {
-    /// The asker's name.
     pub(super) asker: String,
     /// Where it was given, in words.
     pub(super) place: String,
@@ -120,7 +116,6 @@ pub(super) struct Played {
     /// What was said just before the question, if anything.
     pub(super) before: Option<Id>,
     pub(super) question: Id,
-    /// The asker's name.
     pub(super) asker: String,
     /// Where it was asked, in words.
     pub(super) place: String,

@@ -23,7 +23,6 @@ const NEXT: usize = 40;
 /// The columns of a label, with the space after it.
 const LABEL: usize = 12;
 
-/// The output.
 pub(super) struct DemoPage<'a> {
     out: &'a mut dyn Write,
     styled: bool,

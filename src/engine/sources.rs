@@ -96,7 +96,6 @@ impl Inherited {
         fits
     }
 
-    /// All of them.
     pub fn sources(&self) -> impl Iterator<Item = ContentSource> {
         self.messages.iter().chain(&self.places).copied()
     }

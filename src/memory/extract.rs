@@ -24,7 +24,6 @@ const MAX_WAITING: usize = 8;
 /// What facts are extracted from after a turn.
 #[derive(Debug, Clone)]
 pub struct ExtractionInput {
-    /// The turn's ids.
     pub ids: Ids,
     /// Where it was said, and by whom.
     pub place: Place,

@@ -18,7 +18,6 @@ use clew_store::{Kind, Purge, Purged};
 #[derive(Debug)]
 pub struct MadeOutput<'a> {
     pub tool: &'a str,
-    /// Its arguments.
     pub args: Map<String, Value>,
     /// What it gave.
     pub text: &'a str,

@@ -41,13 +41,11 @@ const WAITING: Duration = Duration::from_secs(1);
 /// the answer.
 const CANDIDATES: usize = 3;
 
-/// The indexes of conversations.
 #[derive(Debug, Default)]
 pub(super) struct Recall {
     indexes: Mutex<Indexes>,
 }
 
-/// A conversation.
 type Key = (Scope, AgentName);
 
 #[derive(Debug, Default)]

@@ -30,7 +30,6 @@ const DESCRIPTION_CHARS: usize = 100;
 /// The most snapshots listed.
 const LISTED: usize = 50;
 
-/// Why nothing was saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     /// `IN_MEMORY_CONTEXT_ONLY`.
@@ -39,15 +38,12 @@ pub enum SaveError {
     /// The window is empty.
     #[error("there is nothing to save")]
     Nothing,
-    /// The caller opted out.
     #[error("the caller opted out")]
     OptedOut,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] clew_store::Error),
 }
 
-/// Why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// There is no such snapshot, or it is somebody else's.
@@ -56,10 +52,8 @@ pub enum RestoreError {
     /// The caller may no longer read any of its channels.
     #[error("none of its channels may be read by the caller")]
     Forbidden,
-    /// The caller opted out.
     #[error("the caller opted out")]
     OptedOut,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] clew_store::Error),
 }

@@ -42,7 +42,6 @@ struct Turns {
     next: u64,
 }
 
-/// A turn that waits.
 #[derive(Debug)]
 struct Waiting {
     /// Its place in the queue.
@@ -85,7 +84,6 @@ fn is_of(key: &TurnKey, scope: Scope, agent: &AgentName) -> bool {
 
 /// The next turn to be stored.
 pub(super) enum Next<'a> {
-    /// This one.
     Turn(Box<Moving<'a>>),
     /// None yet: one that has to come before is on its way.
     Wait,

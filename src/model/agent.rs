@@ -24,13 +24,11 @@ pub struct Agent {
     pub rolling_window: Option<Duration>,
     /// How its history is scoped, instead of `CONTEXT_SCOPE`.
     pub scope: Option<ScopeKind>,
-    /// Where it answers.
     pub channels: AgentChannels,
     /// The tools that it is offered; all of them if it names none.
     pub tools: Option<BTreeSet<ToolName>>,
 }
 
-/// Where an agent answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentChannels {
     /// Wherever no other agent is named, also in direct messages.

@@ -31,7 +31,6 @@ pub struct Price(u64);
 pub struct Cost(u128);
 
 impl Prices {
-    /// Whether there are any.
     pub fn is_known(&self) -> bool {
         self.others.is_some() || !self.models.is_empty()
     }
@@ -44,7 +43,6 @@ impl Prices {
 }
 
 impl ModelPrice {
-    /// What a request costs.
     pub fn cost(self, prompt_tokens: u64, completion_tokens: u64) -> Cost {
         let part = |tokens: u64, price: Price| u128::from(tokens) * u128::from(price.0);
         Cost(part(prompt_tokens, self.input) + part(completion_tokens, self.output))
@@ -66,7 +64,6 @@ impl Price {
 }
 
 impl Cost {
-    /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))

@@ -27,7 +27,6 @@ pub struct Receipt {
     /// Whether nobody but the asker sees the answer; kept beside the JSON.
     #[serde(skip)]
     pub is_private: bool,
-    /// How long collecting took.
     #[serde(with = "millis")]
     pub collected_in: Duration,
     /// The REST calls made for it.
@@ -123,11 +122,8 @@ pub struct PromptReceipt {
 /// A message in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownMessage {
-    /// Where it stands.
     pub channel: ChannelId,
-    /// Which one.
     pub id: MessageId,
-    /// Who wrote it.
     pub author: UserId,
     /// Why it is shown.
     pub place: BlockPlace,
@@ -138,11 +134,8 @@ pub struct ShownMessage {
 /// A message that is not in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OmittedMessage {
-    /// Where it stands.
     pub channel: ChannelId,
-    /// Which one.
     pub id: MessageId,
-    /// Who wrote it.
     pub author: UserId,
     /// Why it is left out.
     pub reason: OmitReason,
@@ -162,7 +155,6 @@ pub struct LeftOut {
 /// What the model was asked, and how it answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelReceipt {
-    /// The model's name.
     pub name: String,
     /// The number of the server, from 1; 0 before it is asked.
     pub server: usize,
@@ -196,7 +188,6 @@ pub enum CutBy {
 /// The images of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImagesSent {
-    /// How many.
     pub count: usize,
     /// Of the files together.
     pub bytes: usize,

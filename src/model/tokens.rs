@@ -19,7 +19,6 @@ pub struct TokenLimits {
 /// Whose limits a request to the model counts towards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payer {
-    /// Who asked.
     pub spender: Spender,
     /// The server in which they asked; none in direct messages.
     pub guild: Option<GuildId>,

@@ -7,6 +7,5 @@ pub enum Vision {
     Auto,
     /// Always: a refusal is an error.
     On,
-    /// Never.
     Off,
 }

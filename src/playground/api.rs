@@ -57,7 +57,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// Who asks.
 #[derive(Debug, Deserialize)]
 struct Caller {
     author: String,

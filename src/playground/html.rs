@@ -43,11 +43,8 @@ const ELEMENTS: [&str; 18] = [
 
 /// What mentions are called.
 pub trait Names {
-    /// A user's name.
     fn user(&self, id: u64) -> Option<String>;
-    /// A channel's name.
     fn channel(&self, id: u64) -> Option<String>;
-    /// A role's name.
     fn role(&self, id: u64) -> Option<String>;
 }
 

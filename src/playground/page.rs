@@ -65,7 +65,6 @@ impl PageFile {
         self.name == PAGE
     }
 
-    /// Its media type.
     pub(super) fn content_type(self) -> &'static str {
         match self.name.rsplit('.').next() {
             Some("html") => "text/html; charset=utf-8",

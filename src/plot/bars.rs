@@ -17,10 +17,8 @@ const HEIGHT: f64 = 14.0;
 /// The most characters of a name that fit before the bars.
 const NAME: usize = 28;
 
-/// Horizontal bars.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
-    /// Its heading.
     pub title: String,
     /// What it shows, for those who cannot see it.
     pub description: String,

@@ -21,7 +21,6 @@ const CHARACTER: f64 = 7.0;
 /// A chart of one or more lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// Its heading.
     pub title: String,
     /// What it shows, for those who cannot see it.
     pub description: String,

@@ -20,7 +20,6 @@ pub struct Page {
 /// A part of a page with a heading of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
-    /// The heading.
     pub title: String,
     /// What stands below it.
     pub parts: Vec<Part>,
@@ -29,19 +28,16 @@ pub struct Section {
 /// What a section consists of.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// A paragraph.
     Text(String),
     /// Lines to copy.
     Lines(String),
     Table(Table),
     /// Lines over two axes.
     Chart(Chart),
-    /// Horizontal bars.
     Bars(Bars),
 }
 
 impl Page {
-    /// The whole page.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
         let mut html = format!(

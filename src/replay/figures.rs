@@ -59,13 +59,11 @@ pub struct Figures {
 /// A quantity over all triggers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// The sum.
     pub total: u64,
     /// The median, by nearest rank.
     pub p50: u32,
     /// What nineteen of twenty triggers do not exceed.
     pub p95: u32,
-    /// The largest.
     pub most: u32,
 }
 

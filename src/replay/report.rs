@@ -56,7 +56,6 @@ pub struct Summary {
     pub bot: String,
     /// What was collected, by scene.
     pub figures: FiguresByScene,
-    /// What was read.
     pub report: Report,
 }
 

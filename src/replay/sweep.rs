@@ -42,7 +42,6 @@ pub type Labels = BTreeMap<MessageId, Vec<MessageId>>;
 /// Which triggers to replay, and how.
 #[derive(Debug, Clone)]
 pub struct SweepSettings {
-    /// What is read.
     pub recorded: RecordedFiles,
     /// The bot's id or name; if `None`, the recording tells.
     pub bot: Option<String>,
@@ -76,7 +75,6 @@ pub struct Sweep {
     pub unknown_labels: usize,
     /// What was collected under each of the settings, in their order.
     pub figures: Vec<FiguresByScene>,
-    /// What was read.
     pub report: Report,
 }
 

@@ -38,7 +38,6 @@ pub(super) struct ReplayTurns<'a> {
 /// The result of one trigger.
 pub(super) struct ReplayOutcome {
     pub(super) trigger: Arc<Message>,
-    /// The asker's name.
     pub(super) asker: String,
     pub(super) channel: String,
     pub(super) scene: Scene,

@@ -29,7 +29,6 @@ pub struct Report {
     pub(super) slowest: Vec<SlowTurn>,
 }
 
-/// What was read.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Input {
     pub(super) files: usize,

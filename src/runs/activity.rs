@@ -38,7 +38,6 @@ impl Activity {
         self.0.send_modify(|doing| doing.rounds += 1);
     }
 
-    /// The model has answered.
     pub fn answered(&self, tokens: u64) {
         self.0.send_modify(|doing| {
             doing.tokens = doing.tokens.saturating_add(tokens);
@@ -55,7 +54,6 @@ impl Activity {
         });
     }
 
-    /// The tools are done.
     pub fn called(&self) {
         self.0.send_modify(|doing| doing.running.clear());
     }

@@ -184,7 +184,6 @@ pub fn read<T: DeserializeOwned>(file: &str) -> T {
 }
 
 impl WorldPlan {
-    /// Makes the world.
     pub fn build(&self) -> (World, Cast) {
         let world = World::new();
         let mut cast = Cast::default();

@@ -16,13 +16,9 @@ use clew_store::model::Scope;
 /// What an event belongs to; whatever does not apply is `null` on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ids {
-    /// The server.
     pub guild: Option<GuildId>,
-    /// The channel or thread.
     pub channel: Option<ChannelId>,
-    /// The asker.
     pub user: Option<UserId>,
-    /// The trigger.
     pub message: Option<MessageId>,
     pub turn: Option<TurnId>,
 }

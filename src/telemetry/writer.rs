@@ -266,7 +266,6 @@ fn appender(dir: &Path, keep_days: usize) -> Result<RollingFileAppender, Error> 
     })
 }
 
-/// Starts the writing thread.
 pub(super) fn start(
     writer: impl Write + Send + 'static,
     queue_lines: usize,

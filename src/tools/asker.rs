@@ -26,7 +26,6 @@ pub const MAX_FETCHES: usize = 16;
 
 /// The asker of a turn, and what the tools of the turn may use for them.
 pub struct Asker<'a> {
-    /// The turn's ids.
     pub ids: Ids,
     /// The conversation, and who asks.
     pub place: &'a Place,
@@ -58,7 +57,6 @@ pub struct Asker<'a> {
     /// Recent messages.
     pub window: &'a Mutex<Window>,
     pub opt_outs: &'a Arc<OptOuts>,
-    /// What is remembered.
     pub memory: &'a Memory,
 }
 

@@ -68,7 +68,6 @@ pub enum ToolError {
     /// Discord did not give what was asked for.
     #[error("Discord did not answer ({0}).")]
     Discord(Fallback),
-    /// A store failed.
     #[error("What is stored cannot be reached right now.")]
     Store(#[from] StoreError),
 }
@@ -104,7 +103,6 @@ pub struct ToolResult {
     pub bytes: usize,
     /// What it was made from.
     pub sources: Vec<ContentSource>,
-    /// How it went.
     pub outcome: ToolOutcome,
     /// Under which id all of it is kept.
     pub output: Option<OutputId>,

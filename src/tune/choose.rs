@@ -16,11 +16,9 @@ pub struct Choice {
     pub knee: Option<usize>,
     /// What to use; none if nothing keeps within the budget.
     pub suggested: Option<usize>,
-    /// Why.
     pub reason: Reason,
 }
 
-/// Why settings are suggested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// They are the knee.

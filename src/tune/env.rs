@@ -13,7 +13,6 @@ const INDENT: &str = "    ";
 /// One setting of a suggestion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The setting.
     pub name: &'static str,
     pub value: String,
     /// Why: the values beside it, compared.

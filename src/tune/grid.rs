@@ -27,7 +27,6 @@ const DEFAULT: [(&str, &[&str]); 6] = [
 /// A setting and the values to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    /// The setting.
     pub variable: &'static Variable,
     /// At least one, each once.
     pub values: Vec<String>,

@@ -46,7 +46,6 @@ pub(super) type NotedCalls = Mutex<Vec<ReadCall>>;
 /// What was collected, and what was made of it.
 pub(super) struct TurnMaterial {
     pub(super) collected: Collected,
-    /// How long collecting took.
     pub(super) collected_in: Duration,
     /// What could not be collected.
     pub(super) fallbacks: Vec<(Stage, Fallback)>,

@@ -29,7 +29,6 @@ pub enum TurnNews {
     Started {
         /// Where it was asked.
         channel: ChannelId,
-        /// Who asked.
         asker: UserId,
     },
     /// Its context is collected; again after the trigger was edited.
@@ -43,7 +42,6 @@ pub enum TurnNews {
 
 #[derive(Debug)]
 pub struct TurnOver {
-    /// How it ended.
     pub outcome: Outcome,
     /// What the answer was made from; none if nothing was collected.
     pub receipt: Option<Box<Receipt>>,
@@ -69,7 +67,6 @@ pub struct GatheredTurn {
     pub profiles: Profiles,
     /// How long the trigger waited for other turns.
     pub queued: Duration,
-    /// How long collecting took.
     pub collected_in: Duration,
     pub(super) background: Option<Background>,
 }

@@ -35,7 +35,6 @@ pub enum DiscordChange {
     ChannelDeleted {
         /// The server; none of a direct conversation.
         guild: Option<GuildId>,
-        /// The channel or thread.
         channel: ChannelId,
     },
     /// `GUILD_DELETE`, not for an outage.
@@ -53,7 +52,6 @@ pub enum DiscordChange {
     },
     /// A member left a server.
     MemberLeft {
-        /// The server.
         guild: GuildId,
         /// The user who left.
         user: UserId,

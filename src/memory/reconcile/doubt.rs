@@ -79,7 +79,6 @@ impl Trace {
     }
 }
 
-/// The messages in doubt.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Doubts {
     inner: Mutex<Inner>,

@@ -93,7 +93,6 @@ enum What {
 /// What was noted of a message.
 #[derive(Debug, Default)]
 struct Fate {
-    /// The last note.
     number: u64,
     deleted: bool,
     edited: Option<UnixMillis>,

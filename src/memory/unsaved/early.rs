@@ -10,12 +10,10 @@ use clew_store::model::{StoredMessage, StoredRole};
 /// What the store has of a turn before its answer was posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(in crate::memory) enum EarlyRows {
-    /// Nothing.
     #[default]
     None,
     /// Perhaps something: it did not say so in time.
     Unsure,
-    /// All rows.
     Stored,
 }
 

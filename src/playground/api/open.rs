@@ -16,7 +16,6 @@ use crate::telemetry::with_sources;
 /// How many exports may be open.
 const MOST_OPEN: usize = 10;
 
-/// Which file.
 #[derive(Debug, Deserialize)]
 pub(super) struct Opening {
     path: String,

@@ -48,7 +48,6 @@ pub struct Trigger {
 /// `route`/`refused`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TriggerRefused {
-    /// Why.
     pub reason: Refusal,
     /// The list that forbids it, if one does.
     pub list: Option<List>,
@@ -59,7 +58,6 @@ pub struct TriggerRefused {
 /// `route`/`turn_done`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnDone {
-    /// How it ended.
     pub outcome: Outcome,
     /// From the event to the end.
     pub ms: Ms,
@@ -67,7 +65,6 @@ pub struct TurnDone {
     pub ms_to_model: Option<Ms>,
     /// The scene; none if it ended before that was known.
     pub case: Option<Scene>,
-    /// The agent that answered.
     pub agent: Option<String>,
     /// The model that was asked last.
     pub model: Option<String>,
@@ -78,7 +75,6 @@ pub struct TurnDone {
 /// `route`/`run_done`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunDone {
-    /// How it ended.
     pub end: RunEnd,
     /// How often the model was asked; unknown if an earlier process ran it.
     pub rounds: Option<usize>,
@@ -107,7 +103,6 @@ pub struct RequestOk {
     pub completion_tokens: Option<u64>,
     /// Those of them that were hidden reasoning, if it says.
     pub reasoning_tokens: Option<u64>,
-    /// Why the model stopped.
     pub finish: Finish,
     /// 1 for the first request of a turn, or after an edit of its question.
     pub attempt: u32,
@@ -117,7 +112,6 @@ pub struct RequestOk {
     pub model: String,
     /// The model that answered, as the server names it.
     pub response_model: Option<String>,
-    /// The agent that asked.
     pub agent: String,
     /// Images beside the question.
     pub images: usize,
@@ -128,7 +122,6 @@ pub struct RequestOk {
 /// `llm`/`request_failed`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequestFailed {
-    /// Why.
     pub reason: LlmFailure,
     /// From the request, this attempt alone, to its failure.
     pub ms: Ms,
@@ -140,7 +133,6 @@ pub struct RequestFailed {
     pub server: usize,
     /// The model that was asked there.
     pub model: String,
-    /// The agent that asked.
     pub agent: String,
 }
 
@@ -157,7 +149,6 @@ pub struct ToolCalled {
     pub bytes: usize,
     /// In which round of the turn the model called it, from 1.
     pub round: usize,
-    /// The agent that answers.
     pub agent: String,
 }
 
@@ -261,7 +252,6 @@ pub struct AnswerSent {
 /// `discord`/`send_fallback`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SendFallback {
-    /// Why.
     pub reason: Fallback,
     /// The part that is missing.
     pub stage: SendStage,
@@ -270,14 +260,12 @@ pub struct SendFallback {
 /// `discord`/`fatal`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fatal {
-    /// Why.
     pub reason: FatalReason,
 }
 
 /// `process`/`started`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Started {
-    /// Clew's version.
     pub version: String,
     /// Who answers.
     pub answers: Answers,
@@ -336,9 +324,7 @@ impl CircuitChanged {
 /// `memory`/`turns_dropped`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnsDropped {
-    /// How many.
     pub turns: usize,
-    /// Why.
     pub reason: DropReason,
 }
 
@@ -375,7 +361,6 @@ pub struct Learnt {
 /// `memory`/`purged`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EntriesPurged {
-    /// Why.
     pub cause: PurgeCause,
     /// The number of entries removed, of all kinds.
     pub entries: u64,
@@ -411,7 +396,6 @@ pub struct ChangesDropped {
 pub struct CommandAnswered {
     /// The command.
     pub command: CommandWord,
-    /// The outcome.
     pub outcome: CommandOutcome,
     /// From the call to the answer.
     pub ms: Ms,
@@ -428,7 +412,6 @@ pub struct CommandWord(Cow<'static, str>);
 impl CommandWord {
     /// A button under one of our answers was pressed.
     pub const BUTTON: Self = Self(Cow::Borrowed("button"));
-    /// An option was completed.
     pub const COMPLETE: Self = Self(Cow::Borrowed("complete"));
 
     /// The word of a command, by its names on Discord. They are ours: no word of a

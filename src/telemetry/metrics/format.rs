@@ -35,7 +35,6 @@ impl MetricsFormat {
         }
     }
 
-    /// The media type.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",

@@ -41,7 +41,6 @@ pub struct LoopGauges {
     pub running_limit: usize,
     /// Triggers that wait for their turn.
     pub waiting: usize,
-    /// Agent runs.
     pub runs: usize,
     /// The shards that Discord asked for; 0 before the first has connected.
     pub shards: usize,

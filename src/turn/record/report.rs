@@ -28,7 +28,6 @@ use clew_store::model::Scope;
 pub(in crate::turn) struct TurnReport<'a> {
     telemetry: &'a Telemetry,
     ids: Ids,
-    /// When the trigger came.
     came: Instant,
     known: Mutex<Known>,
 }

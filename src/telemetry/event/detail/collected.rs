@@ -151,7 +151,6 @@ impl StageCounts {
 /// `mem.ctx`/`collect_truncated`: one for each cap that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectTruncated {
-    /// The cap.
     pub reason: OmitReason,
     /// Messages shown in the whole block.
     pub kept: usize,
@@ -180,7 +179,6 @@ impl CollectTruncated {
 pub struct CollectFallback {
     /// The scene.
     pub case: Scene,
-    /// Why.
     pub reason: Fallback,
     /// What could not be fetched.
     pub stage: Stage,
@@ -238,7 +236,6 @@ pub struct TailOk {
 /// answered in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TailFallback {
-    /// Why.
     pub reason: Fallback,
 }
 
