@@ -98,6 +98,21 @@ impl Fault {
         Self::new(method, path, kind)
     }
 
+    /// Answers searches as while a server's index is built, with this many seconds to wait
+    /// (Search Guild Messages).
+    pub fn not_indexed(retry_after: u64) -> Self {
+        let body = json!({
+            "message": "Index not yet available. Try again later", "code": 110_000,
+            "documents_indexed": 0, "retry_after": retry_after,
+        });
+        let kind = FaultKind::Status {
+            status: 202,
+            body,
+            retry_after: None,
+        };
+        Self::new("GET", "/guilds/*/messages/search", kind)
+    }
+
     /// Keeps calls waiting, and the gate that lets them through.
     pub fn held(method: &str, path: &str) -> (Self, Gate) {
         let gate = Gate(Arc::new(Semaphore::new(0)));

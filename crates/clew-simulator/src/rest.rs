@@ -11,6 +11,7 @@ mod interactions;
 mod messages;
 mod parts;
 mod reactions;
+mod search;
 mod send;
 mod threads;
 

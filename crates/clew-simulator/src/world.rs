@@ -33,6 +33,8 @@ pub struct World {
     pub(super) interactions: BTreeMap<Id, Interaction>,
     pub(super) commands: Vec<Command>,
     pub(super) overrides: BTreeMap<Id, Value>,
+    /// What a search finds while its index lags behind; none: what is there now.
+    pub(super) search_index: Option<Vec<Message>>,
     pub(super) clock: Clock,
     pub(super) base_url: String,
     /// The first mistake: later ones are often consequences of it.
@@ -66,6 +68,8 @@ pub struct Settings {
     pub closed_to_dms: BTreeSet<Id>,
     /// How long the first response to an interaction is accepted (10062 afterwards).
     pub callback_window: Duration,
+    /// Whether a search of a channel covers its threads, which Discord does not document.
+    pub search_covers_threads: bool,
 }
 
 impl Default for Settings {
@@ -82,6 +86,7 @@ impl Default for Settings {
             replay_limit: 10_000,
             closed_to_dms: BTreeSet::new(),
             callback_window: Duration::from_secs(3),
+            search_covers_threads: true,
         }
     }
 }
@@ -190,6 +195,8 @@ pub struct Channel {
     pub name: String,
     /// Topic.
     pub topic: Option<String>,
+    /// Whether it is age-restricted; its threads are with it.
+    pub nsfw: bool,
     /// Permission overwrites; they apply to its threads too.
     pub overwrites: Vec<Overwrite>,
     /// Tags available for posts in a forum.

@@ -130,7 +130,8 @@ pub(crate) fn channel(world: &World, channel: &Channel) -> Value {
 fn channel_fields(channel: &Channel) -> Value {
     let overwrites: Vec<Value> = channel.overwrites.iter().map(overwrite).collect();
     let mut fields = json!({
-        "position": 0, "permission_overwrites": overwrites, "nsfw": false, "topic": channel.topic,
+        "position": 0, "permission_overwrites": overwrites, "nsfw": channel.nsfw,
+        "topic": channel.topic,
     });
     if channel.kind.is_forum() {
         let tags = channel.tags.iter().map(|tag| {

@@ -47,6 +47,7 @@ impl State {
             }
             ("GET", ["members"]) => self.member_page(call, guild)?,
             ("GET", ["threads", "active"]) => self.active_threads(id),
+            ("GET", ["messages", "search"]) => self.search(call, guild)?,
             _ => return Err(Refusal::no_route()),
         };
         Ok(Reply::json(body))

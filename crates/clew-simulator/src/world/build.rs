@@ -35,6 +35,7 @@ impl World {
             interactions: BTreeMap::new(),
             commands: Vec::new(),
             overrides: BTreeMap::new(),
+            search_index: None,
             clock: Clock::default(),
             base_url: String::new(),
             mistake: None,
@@ -249,6 +250,20 @@ impl World {
             channel.overwrites.retain(|overwrite| overwrite.of != of);
             channel.overwrites.push(Overwrite { of, allow, deny });
         }
+    }
+
+    /// Makes a channel age-restricted.
+    pub fn restrict_age(&mut self, channel: Id) {
+        if let Some(channel) = self.channel_mut(channel) {
+            channel.nsfw = true;
+        }
+    }
+
+    /// From now on a search finds what is there now, as it reads now; with false again
+    /// what is there.
+    pub fn hold_search_index(&mut self, held: bool) {
+        let messages = self.channels.values().flat_map(|one| one.messages.values());
+        self.search_index = held.then(|| messages.cloned().collect());
     }
 
     /// Denies `@everyone` some permissions in a channel.
@@ -466,6 +481,7 @@ impl Channel {
             parent: None,
             name: name.to_owned(),
             topic: None,
+            nsfw: false,
             overwrites: Vec::new(),
             tags: Vec::new(),
             thread: None,

@@ -7,6 +7,7 @@ mod interactions;
 pub(crate) mod messages;
 mod refusals;
 mod script;
+mod search;
 mod threads;
 
 use clew_simulator::Simulator;
