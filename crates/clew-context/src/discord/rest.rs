@@ -9,6 +9,7 @@ mod files;
 mod global;
 mod limiter;
 mod pool;
+mod search;
 mod shared;
 mod wire;
 
@@ -20,6 +21,10 @@ use twilight_http::Client;
 use twilight_http::request::{Method, Request, RequestBuilder};
 
 pub use pool::RateLimitPool;
+pub use search::{
+    MAX_SEARCH_CHANNELS, MAX_SEARCH_OFFSET, MAX_SEARCH_USERS, SEARCH_LIMIT, SearchHas, SearchQuery,
+    Searched,
+};
 pub(super) use shared::Query;
 
 use self::address::Address;
