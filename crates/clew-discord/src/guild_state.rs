@@ -125,6 +125,32 @@ impl GuildState {
         known().unwrap_or(Access::Unknown(Missing::Facts))
     }
 
+    /// Whether a channel is age-restricted; a thread is with its channel. Unknown is yes.
+    pub fn is_age_restricted(&self, channel: ChannelId) -> bool {
+        let guilds = self.read();
+        let guild = guilds.guild_of(channel).and_then(|id| guilds.guild(id));
+        guild.is_none_or(|guild| guild.is_age_restricted(channel))
+    }
+
+    /// Takes threads of which the gateway did not tell, such as archived ones, from an
+    /// answer of REST; what is known already stays.
+    pub fn meet_threads(&self, guild: GuildId, threads: Vec<Channel>) {
+        let is_new = |thread: &Channel| {
+            let guilds = self.read();
+            let parent = thread.parent.and_then(|parent| guilds.guild_of(parent));
+            thread.kind.is_thread() && parent == Some(guild) && guilds.channel(thread.id).is_none()
+        };
+        for thread in threads.into_iter().filter(is_new) {
+            self.write()
+                .put_channel(guild, PartialChannel::of_thread(thread));
+        }
+    }
+
+    /// People of a server whose name is this, as far as names are known.
+    pub fn users_named(&self, guild: GuildId, is_named: impl Fn(&str) -> bool) -> Vec<UserId> {
+        self.read().named(guild, is_named)
+    }
+
     /// Our managed role in a server; people mention it by mistake, so it counts
     /// as us.
     pub fn our_role_ids(&self, guild: GuildId) -> Vec<RoleId> {
@@ -211,9 +237,13 @@ impl GuildState {
     }
 
     /// Restores a snapshot; call [`GuildState::set_current_user`] first.
+    /// A channel of an older file counts as age-restricted until the gateway tells of it.
     pub fn restore(&self, snapshot: Vec<PartialGuild>) {
         let mut guilds = self.write();
-        for guild in snapshot {
+        for mut guild in snapshot {
+            for channel in &mut guild.channels {
+                channel.nsfw.get_or_insert(true);
+            }
             guilds.put(guild);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::partial::is_restricted;
 use super::{PartialChannel, PartialGuild, PartialMember, PartialRole};
 use clew_context::engine::access::{AccessFacts, ChannelClass, access, permissions_of};
 use clew_context::model::{Access, ChannelId, GuildId, RoleId, UserId};
@@ -49,6 +50,16 @@ impl KnownGuild {
         };
         let threads = self.channels.values().filter(is_listed);
         threads.map(|thread| thread.id).collect()
+    }
+
+    /// Whether a channel is age-restricted; a thread is with its parent. Unknown is yes.
+    pub(super) fn is_age_restricted(&self, channel: ChannelId) -> bool {
+        let known = self.channels.get(&channel);
+        let judged = known.and_then(|known| match known.parent_id {
+            Some(parent) if known.kind().is_thread() => self.channels.get(&parent),
+            _ => Some(known),
+        });
+        judged.is_none_or(|judged| is_restricted(&judged.nsfw))
     }
 
     /// The oldest archived thread, or the oldest of all if none is archived.

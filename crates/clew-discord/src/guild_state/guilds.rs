@@ -1,6 +1,6 @@
 //! All servers by id, who we are, and what is counted and named beside them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::guild::KnownGuild;
 use super::{CurrentUser, PartialChannel, PartialGuild, PartialMember};
@@ -108,8 +108,9 @@ impl Guilds {
     pub(super) fn put_channel(
         &mut self,
         guild: GuildId,
-        channel: PartialChannel,
+        mut channel: PartialChannel,
     ) -> Option<PartialChannel> {
+        channel.nsfw.get_or_insert(false);
         let before = self.remove_channel(channel.id);
         self.of_channel.insert(channel.id, guild);
         let known = self.by_id.entry(guild).or_default();
@@ -163,6 +164,15 @@ impl Guilds {
     /// The name a user was last heard with in a server.
     pub(super) fn heard(&self, guild: GuildId, user: UserId) -> Option<&str> {
         self.heard.get(&guild)?.get(&user).map(AsRef::as_ref)
+    }
+
+    /// Users with such a name, as members or as people heard.
+    pub(super) fn named(&self, guild: GuildId, is_named: impl Fn(&str) -> bool) -> Vec<UserId> {
+        let names = [&self.names, &self.heard].into_iter();
+        let names = names.filter_map(|names| names.get(&guild)).flatten();
+        let named = names.filter(|(_, name)| is_named(name));
+        let named: BTreeSet<UserId> = named.map(|(user, _)| *user).collect();
+        named.into_iter().collect()
     }
 
     /// Remembers a user's name. At the limit all names of the server are

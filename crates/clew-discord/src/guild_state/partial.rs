@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::lenient::{each, lenient};
 use clew_context::model::{
-    ChannelId, ChannelKind, GuildId, MessageId, Overwrite, OverwriteTarget, RoleId, TagId, UserId,
+    Channel, ChannelId, ChannelKind, GuildId, MessageId, Overwrite, OverwriteTarget, RoleId, TagId,
+    UserId,
 };
 
 /// A server.
@@ -76,6 +77,14 @@ pub struct PartialChannel {
     /// Who opened the thread.
     #[serde(default, deserialize_with = "lenient")]
     pub owner_id: Option<UserId>,
+    /// Whether a channel is age-restricted; a thread's channel says it for the thread. Discord
+    /// leaves it out where it is not; the session file, where it is: older ones lack it.
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "is_restricted"
+    )]
+    pub nsfw: Option<bool>,
     /// Absent when any of them could not be read: then only the owner's and
     /// administrators' permissions are known.
     #[serde(default = "no_overwrites", deserialize_with = "overwrites")]
@@ -204,6 +213,11 @@ impl PartialGuild {
     }
 }
 
+/// Unknown is yes.
+pub(super) fn is_restricted(nsfw: &Option<bool>) -> bool {
+    *nsfw != Some(false)
+}
+
 /// The default for a channel without the field, such as a thread.
 #[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
 const fn no_overwrites() -> Option<Vec<PartialOverwrite>> {
@@ -223,6 +237,29 @@ impl PartialChannel {
     /// Its type.
     pub const fn kind(&self) -> ChannelKind {
         ChannelKind::from_number(self.type_number)
+    }
+
+    /// A thread as `clew-context` read it.
+    pub(super) fn of_thread(thread: Channel) -> Self {
+        let state = thread.thread.unwrap_or_default();
+        Self {
+            id: thread.id,
+            type_number: thread.kind.number(),
+            name: thread.name,
+            parent_id: thread.parent,
+            owner_id: state.owner,
+            nsfw: None,
+            permission_overwrites: no_overwrites(),
+            available_tags: Vec::new(),
+            applied_tags: state.applied_tags,
+            thread_metadata: PartialThread {
+                archived: state.archived,
+                locked: state.locked,
+            },
+            message_count: state.message_count,
+            last_message_id: None,
+            member: None,
+        }
     }
 
     /// The overwrites as `clew-context` takes them; absent if unreadable.

@@ -22,8 +22,8 @@ pub struct AnswerPlace<'a> {
 impl GuildState {
     /// Who of those who will read an answer may read the history of `source`, by what
     /// is known now: its own channel's is read by everybody; another channel must be in
-    /// the same server. Unknown is no: see
-    /// [`everybody_may_read`].
+    /// the same server. What is age-restricted is only for an age-restricted channel. Unknown
+    /// is no: see [`everybody_may_read`].
     ///
     /// A channel that the gateway told of is judged by that, not by `source`.
     pub fn readers(&self, answer: &AnswerPlace<'_>, source: &Channel) -> Readers {
@@ -49,6 +49,9 @@ impl GuildState {
         }
         let guild = known.to_guild(id);
         let judged = source.judged.as_ref()?;
+        if known.is_age_restricted(judged.id) && !known.is_age_restricted(answer.channel) {
+            return None;
+        }
         let asker = judge(&guild, answer.asker, answer.roles?, &source.channel, judged);
         if !asker.may_read() {
             return None;

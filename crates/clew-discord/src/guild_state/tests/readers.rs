@@ -88,3 +88,72 @@ fn a_thread_that_only_rest_told_of_is_judged_by_its_known_parent() {
     assert_eq!(state.readers(&answer, &thread(11)), Readers::Nobody);
     assert_eq!(state.readers(&answer, &thread(98)), Readers::Nobody);
 }
+
+#[test]
+fn what_is_age_restricted_is_for_age_restricted_channels() {
+    let state = known();
+    let adult = |id: u64, nsfw: bool| {
+        let channel = format!(r#"{{"id":"{id}","guild_id":"1","type":0,"nsfw":{nsfw}}}"#);
+        state.apply("CHANNEL_CREATE", &channel);
+    };
+    adult(40, true);
+    adult(41, true);
+    adult(42, false);
+    let thread = r#"{"id":"43","guild_id":"1","type":11,"parent_id":"40","name":"talk"}"#;
+    state.apply("THREAD_CREATE", thread);
+    let readers = |state: &GuildState, place: u64, source: u64| {
+        let answer = AnswerPlace {
+            asker: ANN,
+            roles: Some(&[]),
+            channel: ChannelId::new(place),
+            is_private: false,
+        };
+        state.readers(&answer, &state.channel(ChannelId::new(source)).unwrap())
+    };
+    for (place, source, expected) in [
+        (42, 40, Readers::Nobody),
+        (42, 43, Readers::Nobody),
+        (41, 40, Readers::Everybody),
+        (41, 43, Readers::Everybody),
+        (43, 41, Readers::Everybody),
+        (43, 42, Readers::Everybody),
+    ] {
+        assert_eq!(readers(&state, place, source), expected, "{place} {source}");
+    }
+    // A process that resumes knows it from its file; of an older file it does not.
+    let written = serde_json::to_string(&snapshot(&state)).unwrap();
+    let restored = |written: &str| {
+        let state = GuildState::default();
+        state.set_current_user(us());
+        state.restore(serde_json::from_str(written).unwrap());
+        state
+    };
+    let resumed = restored(&written);
+    assert_eq!(readers(&resumed, 42, 40), Readers::Nobody);
+    assert_eq!(readers(&resumed, 40, 42), Readers::Everybody);
+    let updated = restored(&written.replace(r#""nsfw":false,"#, ""));
+    assert_eq!(readers(&updated, 40, 42), Readers::Everybody);
+    updated.apply("CHANNEL_UPDATE", r#"{"id":"42","guild_id":"1","type":0}"#);
+    assert_eq!(readers(&updated, 42, 41), Readers::Nobody);
+}
+
+/// An archived thread that a search found.
+#[test]
+fn threads_that_rest_told_of_are_known_then() {
+    let state = known();
+    let thread = |id, parent| Channel {
+        name: "talk".to_owned(),
+        parent: Some(ChannelId::new(parent)),
+        ..Channel::new(ChannelId::new(id), ChannelKind::PublicThread)
+    };
+    let known_thread = state.channel(ChannelId::new(20));
+    let channel = Channel::new(ChannelId::new(93), ChannelKind::Text);
+    let threads = vec![thread(90, 10), thread(91, 98), thread(20, 10), channel];
+    state.meet_threads(GUILD, threads);
+    let met = state.channel(ChannelId::new(90)).unwrap();
+    assert_eq!((met.guild, met.name.as_str()), (Some(GUILD), "talk"));
+    assert_eq!(state.channel(ChannelId::new(20)), known_thread);
+    for unknown in [91, 93] {
+        assert_eq!(state.channel(ChannelId::new(unknown)), None);
+    }
+}
