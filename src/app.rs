@@ -13,7 +13,6 @@ mod loop_event;
 mod monitor;
 mod outside;
 mod queues;
-mod rate_limit;
 mod restarts;
 mod run_file;
 mod secret;

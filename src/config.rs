@@ -51,7 +51,7 @@ pub use runs::RunConfig;
 #[cfg(feature = "otel")]
 pub use telemetry::TraceConfig;
 pub use telemetry::{TelemetryConfig, TelemetryIds};
-pub use tools::{ToolConfig, ToolOutputConfig};
+pub use tools::{Search, ToolConfig, ToolOutputConfig};
 pub use turns::{AnswerConfig, CatchUpConfig, TurnConfig};
 pub use values::SettingOrigin;
 #[cfg(feature = "test-util")]
@@ -146,8 +146,10 @@ impl Config {
 
     fn checked(values: Values) -> Result<Self, ConfigErrors> {
         let mut check = Checker::new(values);
+        let discord = discord::read(&mut check);
+        let tools = tools::read(&mut check, discord.message_content);
         let config = Self {
-            discord: discord::read(&mut check),
+            discord,
             access: access::read(&mut check),
             triggers: triggers::read(&mut check),
             reply_target: check.one_of(&variable::THREAD_REPLY_TARGET, &triggers::REPLY_TARGETS),
@@ -162,7 +164,7 @@ impl Config {
                 max_messages: check.number(&variable::ANSWER_MAX_MESSAGES, 1..=20),
                 receipt_button: check.switch(&variable::RECEIPT_BUTTON),
             },
-            tools: tools::read(&mut check),
+            tools,
             tool_outputs: ToolOutputConfig {
                 dir: check.path(&variable::TOOL_OUTPUT_DIR),
                 resume: check.switch(&variable::TOOL_OUTPUT_RESUME),

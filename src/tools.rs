@@ -9,6 +9,7 @@
 
 mod address;
 mod asker;
+mod discord_search;
 mod forget;
 mod get_message;
 mod kept;
@@ -30,10 +31,12 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use crate::config::Search;
 use crate::model::{Agent, ToolDefinition, ToolName};
 use crate::telemetry::event::ToolOutcome;
 
 pub use asker::{Asker, MAX_FETCHES};
+pub use discord_search::{DiscordSearch, SearchedServers};
 pub use kept::line;
 pub use result::{ToolError, ToolOutput, ToolResult};
 
@@ -102,12 +105,16 @@ impl Arguments {
 }
 
 /// The tools that an agent is offered. It reads its documents only if prompts do not have
-/// all of them.
-pub fn offered(agent: &Agent) -> Vec<ToolDefinition> {
+/// all of them, and searches unless `SEARCH` is off.
+pub fn offered(agent: &Agent, search: Search) -> Vec<ToolDefinition> {
     let definitions = TOOLS.iter().map(|tool| tool.definition);
     let is_named = |tool: &ToolDefinition| {
         let names = agent.tools.as_ref();
-        let has_use = tool.name != ToolName::ReadDoc || agent.docs.are_cut();
+        let has_use = match tool.name {
+            ToolName::ReadDoc => agent.docs.are_cut(),
+            ToolName::SearchMessages => search != Search::Off,
+            _ => true,
+        };
         has_use && names.is_none_or(|names| names.contains(&tool.name))
     };
     definitions.filter(is_named).collect()

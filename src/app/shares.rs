@@ -10,7 +10,7 @@ use std::hash::Hash;
 
 use tokio::time::Instant;
 
-use super::rate_limit::RateLimiter;
+use crate::engine::rate_limit::RateLimiter;
 use crate::model::Spender;
 use clew_context::model::{ChannelId, GuildId};
 

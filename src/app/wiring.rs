@@ -18,6 +18,7 @@ use crate::model::TokenLimits;
 use crate::runs::Runs;
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
+use crate::tools::SearchedServers;
 use crate::turn::{Services, TurnSettings};
 use crate::{app, llm};
 use clew_context::collect::NegativeCache;
@@ -65,6 +66,7 @@ pub(super) async fn services(
         window: Mutex::new(Window::new(config.window)),
         opt_outs,
         negative_cache: NegativeCache::default(),
+        searched_servers: SearchedServers::default(),
         memory,
         claims: Arc::new(Claims::open(
             &config.state_dir.join(CLAIM_FILE),

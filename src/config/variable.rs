@@ -211,6 +211,8 @@ variables! {
 
     /// How often the model may call tools in one turn; then it is asked once more without them. With 0 it is offered none; an agent's `tools` names those it gets.
     TOOL_MAX_ROUNDS = "6", "rounds", Tools;
+    /// Where the tool `search_messages` looks: Discord's search of what everybody who reads the answer may read, only the window of recent messages, or off.
+    SEARCH = "discord", "discord|window|off", Tools;
     /// Where what tools gave is kept, one file each; with `IN_MEMORY_CONTEXT_ONLY` in memory instead.
     TOOL_OUTPUT_DIR = "var/tool_outputs", "path", Tools;
     /// Whether the next process finds those files again; otherwise they go at the end, at the latest at the next start.

@@ -1,5 +1,5 @@
 //! How often something happens within a minute: questions and refusals of a person,
-//! refusals in a channel.
+//! refusals in a channel, searches of a server.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -12,9 +12,9 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// How many are remembered before those without recent activity are removed.
 const MANY: usize = 1_024;
 
-/// Counts events within the last minute, by person or channel.
+/// Counts events within the last minute, by person, channel or server.
 #[derive(Debug)]
-pub(super) struct RateLimiter<K> {
+pub struct RateLimiter<K> {
     most: usize,
     times: HashMap<K, VecDeque<Instant>>,
     /// From how many on those without recent activity are removed.
@@ -23,7 +23,7 @@ pub(super) struct RateLimiter<K> {
 
 impl<K: Eq + Hash> RateLimiter<K> {
     /// Allows at most `most` per minute.
-    pub(super) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Self {
             most,
             times: HashMap::new(),
@@ -32,7 +32,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 
     /// Counts one more and returns true, unless that would be too many.
-    pub(super) fn take(&mut self, key: K, now: Instant) -> bool {
+    pub fn take(&mut self, key: K, now: Instant) -> bool {
         if self.times.len() >= self.tidy_at {
             self.times
                 .retain(|_, times| times.back().is_some_and(|last| now - *last < MINUTE));
@@ -50,7 +50,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 
     /// How many were counted within the last minute.
-    pub(super) fn counted(&self, key: &K, now: Instant) -> usize {
+    pub fn counted(&self, key: &K, now: Instant) -> usize {
         let times = self.times.get(key).into_iter().flatten();
         times.filter(|time| now - **time < MINUTE).count()
     }

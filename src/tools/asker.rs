@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::discord_search::DiscordSearch;
 use super::result::ToolError;
 use crate::engine::sources::retain_readable;
 use crate::memory::{ContextPointer, ExtractionInput, Memory, Place};
@@ -20,8 +21,8 @@ use clew_context::engine::window::{View, Window};
 use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, OptOuts, Readers};
 use clew_discord::guild_state::GuildState;
 
-/// The most REST calls that the tools of one turn make, all together; an agent run's may
-/// make a hundred.
+/// The most REST calls that the tools of one turn make, all together but for searches; an
+/// agent run's may make a hundred.
 pub const MAX_FETCHES: usize = 16;
 
 /// The asker of a turn, and what the tools of the turn may use for them.
@@ -54,6 +55,8 @@ pub struct Asker<'a> {
     pub guild_state: &'a GuildState,
     /// Reads over REST, within the turn's budget.
     pub reads: &'a Reads<'a, Live<'a>>,
+    /// Discord's search, unless the window alone is searched.
+    pub search: Option<DiscordSearch<'a>>,
     /// Recent messages.
     pub window: &'a Mutex<Window>,
     pub opt_outs: &'a Arc<OptOuts>,

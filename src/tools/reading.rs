@@ -44,5 +44,6 @@ pub(super) fn shown(
     ToolOutput {
         content: text.into_bytes(),
         sources: messages.iter().map(source).collect(),
+        search: None,
     }
 }

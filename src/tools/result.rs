@@ -2,7 +2,7 @@
 //! from.
 
 use crate::memory::{OutputId, StoreError};
-use crate::telemetry::event::ToolOutcome;
+use crate::telemetry::event::{SearchedBy, ToolOutcome};
 use crate::telemetry::with_sources;
 use clew_context::model::{ContentSource, Fallback};
 
@@ -16,6 +16,8 @@ pub struct ToolOutput {
     pub content: Vec<u8>,
     /// What it was made from.
     pub sources: Vec<ContentSource>,
+    /// Where messages were searched, if they were.
+    pub search: Option<SearchedBy>,
 }
 
 impl ToolOutput {
@@ -23,7 +25,7 @@ impl ToolOutput {
     pub(super) fn line(line: &str) -> Self {
         Self {
             content: line.as_bytes().to_owned(),
-            sources: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -106,12 +108,18 @@ pub struct ToolResult {
     pub outcome: ToolOutcome,
     /// Under which id all of it is kept.
     pub output: Option<OutputId>,
+    /// Where messages were searched, if they were.
+    pub search: Option<SearchedBy>,
 }
 
 impl ToolResult {
     /// What is not UTF-8 in it becomes U+FFFD; what is beyond `MAX_BYTES` is dropped.
     pub(super) fn of_output(output: ToolOutput) -> Self {
-        let ToolOutput { content, sources } = output;
+        let ToolOutput {
+            content,
+            sources,
+            search,
+        } = output;
         let bytes = content.len();
         let text = String::from_utf8_lossy(&content[..bytes.min(MAX_BYTES)]).into_owned();
         Self {
@@ -120,6 +128,7 @@ impl ToolResult {
             sources,
             outcome: ToolOutcome::Ok,
             output: None,
+            search,
         }
     }
 
@@ -135,6 +144,7 @@ impl ToolResult {
             sources: Vec::new(),
             outcome: error.outcome(),
             output: None,
+            search: None,
         }
     }
 }

@@ -1,87 +1,193 @@
-//! `search_messages`: finds messages by words, among those held in memory and those
-//! stored of the conversation.
+//! `search_messages`: finds messages of the server, by Discord's search where it may be asked
+//! and in the window, and what is stored of the conversation.
+//!
+//! Invariant: Discord is asked for channels that everybody who reads the answer may read, and
+//! each message that it gives is judged again by its own channel or thread. Nothing that is
+//! hidden decides what is said, how often Discord is asked, or when.
+
+mod index;
+mod query;
+mod stored;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::asker::Asker;
 use super::reading::shown;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::engine::sources::place_of;
-use crate::memory::Keywords;
 use crate::model::{ToolDefinition, ToolName, ToolParameter};
-use clew_context::engine::render::Renderer;
-use clew_context::engine::{frame, shorten};
-use clew_context::model::{ChannelId, ContentSource, Message, TurnId};
-use clew_store::model::{StoredMessage, StoredRole};
+use crate::telemetry::event::SearchedBy;
+use clew_context::engine::window::View;
+use clew_context::model::{ChannelId, Message, MessageId};
+use query::{PAGE_SIZE, Query};
+
+/// A parameter that may be left out.
+const fn optional(name: &'static str, about: &'static str) -> ToolParameter {
+    ToolParameter {
+        name,
+        about,
+        is_required: false,
+    }
+}
 
 pub(super) const SEARCH_MESSAGES: Tool = Tool {
     definition: ToolDefinition {
         name: ToolName::SearchMessages,
-        about: "Finds recent messages of this Discord server, and what you and the asker said \
-                earlier in this conversation, by words. Those with the most of the words come \
-                first.",
-        parameters: &[ToolParameter {
-            name: WORDS,
-            about: "Words that the messages have, in the language that they are written in.",
-            is_required: true,
-        }],
+        about: "Finds messages of this Discord server, and what you and the asker said earlier \
+                in this conversation. Give words, or anything else that is known of them.",
+        parameters: &[
+            optional(
+                WORDS,
+                "A few words that the message has, in the language that it is written in.",
+            ),
+            optional(AUTHOR, "Who wrote it: a name as shown, or an id."),
+            optional(
+                CHANNEL,
+                "The channel or thread: its name as shown (`#name`), its id, or a link to it.",
+            ),
+            optional(
+                AFTER,
+                "The earliest time in UTC, as `2026-03-19 10:30` or `2026-03-19`.",
+            ),
+            optional(BEFORE, "The latest time, likewise."),
+            optional(
+                HAS,
+                "What it has: `file`, `image` or `link`, or several of them.",
+            ),
+            optional(PINNED, "`true` for pinned messages, `false` for others."),
+            optional(REPLIES_TO, "Whom it replies to: a name as shown, or an id."),
+            optional(
+                ORDER,
+                "`relevance` (those with the most of the words first) or `time` (the newest first).",
+            ),
+            optional(PAGE, "A number from 2 for those after the first."),
+        ],
     },
     run: run!(search_messages),
     is_kept: true,
 };
 
 const WORDS: &str = "words";
-/// Messages shown of each kind.
-const MAX_SHOWN: usize = 15;
-/// Channels that are looked at, those in use last.
+const AUTHOR: &str = "author";
+const CHANNEL: &str = "channel";
+const AFTER: &str = "after";
+const BEFORE: &str = "before";
+const HAS: &str = "has";
+const PINNED: &str = "pinned";
+const REPLIES_TO: &str = "replies_to";
+const ORDER: &str = "order";
+const PAGE: &str = "page";
+/// Channels of the window that are looked at, those in use last.
 const MAX_CHANNELS: usize = 64;
-/// The longest that a stored message is shown, in Unicode scalars.
-const MAX_STORED_CHARS: usize = 1_000;
 /// What is said if nothing is found.
 const NOTHING: &str = "No message with these words was found.";
+
+/// Messages that were found, each with how many of the words it has.
+type Found = BTreeMap<MessageId, (usize, Arc<Message>)>;
 
 async fn search_messages(
     asker: &Asker<'_>,
     arguments: &Arguments,
 ) -> Result<ToolOutput, ToolError> {
-    let words = Keywords::of(&arguments.required(WORDS)?);
-    let mut output = in_window(asker, &words).await;
-    let stored = stored(asker, &words).await?;
-    output.content.extend_from_slice(stored.content.as_slice());
-    output.sources.extend(stored.sources);
-    if output.content.is_empty() {
-        return Ok(ToolOutput::line(NOTHING));
+    let query = Query::read(asker, arguments)?;
+    let views = views(asker, &query).await;
+    let mut found = Found::new();
+    if query.page == 0 && query.pinned.is_none() {
+        found = in_window(&query, &views);
     }
+    let by = match index::search(asker, &query, &views).await {
+        Ok(hits) => {
+            found.extend(hits);
+            SearchedBy::Discord
+        }
+        Err(by) => by,
+    };
+    let mut output = in_order(asker, &query, found);
+    let is_found = !output.content.is_empty();
+    if query.page == 0 && query.is_of_words_alone() {
+        let shown = output.sources.iter().filter_map(|source| source.message);
+        let stored = stored::found(asker, &query, &shown.collect()).await?;
+        output.content.extend_from_slice(stored.content.as_slice());
+        output.sources.extend(stored.sources);
+    }
+    if output.content.is_empty() {
+        output = ToolOutput::line(NOTHING);
+    }
+    if let Some(note) = note(by, &query, is_found) {
+        output.content.extend_from_slice(note.as_bytes());
+    }
+    output.search = Some(by);
     Ok(output)
 }
 
-/// The best messages held in memory, by channel.
-async fn in_window(asker: &Asker<'_>, words: &Keywords) -> ToolOutput {
-    let channels = match asker.guild() {
+/// What the model is told beside the messages.
+fn note(by: SearchedBy, query: &Query, is_found: bool) -> Option<String> {
+    let why = match by {
+        SearchedBy::Discord => {
+            // Whether there is more is not told: it could be what is hidden.
+            let next = query.page + 2;
+            return is_found.then(|| format!("(`page` {next} may have more.)\n"));
+        }
+        SearchedBy::Window => return None,
+        SearchedBy::NotIndexed => "is still being prepared for this server",
+        SearchedBy::RateLimited | SearchedBy::Limit => "was asked too often",
+        SearchedBy::Forbidden => "is closed to this bot",
+        SearchedBy::Failed => "did not answer",
+    };
+    Some(format!(
+        "\n(Discord's search {why}: only recent messages were looked at.)\n"
+    ))
+}
+
+/// What is held of the channels that are searched.
+async fn views(asker: &Asker<'_>, query: &Query) -> Vec<(ChannelId, View)> {
+    let held = match asker.guild() {
         Some(guild) => asker.held(guild),
         None => vec![asker.place.channel],
     };
-    let mut found: Vec<(usize, Arc<Message>)> = Vec::new();
-    let readable = channels
+    let is_asked = |channel: &ChannelId| {
+        query.channel.is_none_or(|of| {
+            let known = asker.guild_state.kind_and_parent(*channel);
+            let parent = known.filter(|(kind, _)| kind.is_thread());
+            *channel == of || parent.and_then(|(_, parent)| parent) == Some(of)
+        })
+    };
+    let readable = held
         .into_iter()
-        .filter(|channel| asker.may_read(*channel));
+        .filter(|channel| is_asked(channel) && asker.may_read(*channel));
+    let mut views = Vec::new();
     for channel in readable.take(MAX_CHANNELS) {
-        let older = |message: &&Arc<Message>| message.id < asker.trigger && !message.withheld;
-        let view = asker.view(channel);
-        let scored = view.recent.iter().filter(older).map(|message| {
-            let score = words.shared_with(&message.content);
-            (score, Arc::clone(message))
-        });
-        found.extend(scored.filter(|(score, _)| *score > 0));
+        views.push((channel, asker.view(channel)));
         // A channel takes some milliseconds.
         tokio::task::yield_now().await;
     }
-    found.sort_by_key(|(score, message)| Reverse((*score, message.id)));
-    found.truncate(MAX_SHOWN);
+    views
+}
+
+/// The best messages held in memory.
+fn in_window(query: &Query, views: &[(ChannelId, View)]) -> Found {
+    let scored = views.iter().flat_map(|(_, view)| {
+        let recent = view.recent.iter();
+        recent.filter_map(|message| Some((query.score(message, view)?, Arc::clone(message))))
+    });
+    let mut best: Vec<(usize, Arc<Message>)> = scored.collect();
+    best.sort_by_key(|(score, message)| rank(query, *score, message));
+    best.truncate(PAGE_SIZE);
+    let best = best.into_iter();
+    best.map(|one| (one.1.id, one)).collect()
+}
+
+/// By which messages are ordered.
+fn rank(query: &Query, score: usize, message: &Message) -> Reverse<(usize, MessageId)> {
+    Reverse((if query.by_relevance { score } else { 0 }, message.id))
+}
+
+/// Shows what was found, by channel, those with the best first.
+fn in_order(asker: &Asker<'_>, query: &Query, found: Found) -> ToolOutput {
+    let mut found: Vec<(usize, Arc<Message>)> = found.into_values().collect();
+    found.sort_by_key(|(score, message)| rank(query, *score, message));
     let mut by_channel: Vec<(ChannelId, Vec<Arc<Message>>)> = Vec::new();
     for (_, message) in found {
         let channel = message.channel;
@@ -97,61 +203,4 @@ async fn in_window(asker: &Asker<'_>, words: &Keywords) -> ToolOutput {
         output.sources.extend(part.sources);
     }
     output
-}
-
-/// The best of what is stored of the asker's conversation here.
-async fn stored(asker: &Asker<'_>, words: &Keywords) -> Result<ToolOutput, ToolError> {
-    if asker.owns_nothing {
-        return Ok(ToolOutput::default());
-    }
-    let mut rows = asker.memory.said_before(asker.place).await?;
-    let guild = asker.place.guild;
-    asker.retain_readable(&mut rows, |row| place_of(row, guild), |row| &row.sources);
-    // An answer goes with its question.
-    let mut messages: BTreeMap<TurnId, Vec<ContentSource>> = BTreeMap::new();
-    for row in &rows {
-        let of_turn = messages.entry(row.turn).or_default();
-        of_turn.extend(message_of(row));
-    }
-    let scored = rows
-        .into_iter()
-        .map(|row| (words.shared_with(&row.content), row));
-    let mut found: Vec<(usize, StoredMessage)> = scored.filter(|(score, _)| *score > 0).collect();
-    found.sort_by_key(|(score, row)| Reverse((*score, row.timestamp)));
-    found.truncate(MAX_SHOWN);
-    let mut renderer = Renderer::new(asker.us, asker.names);
-    let mut output = ToolOutput::default();
-    for (_, row) in found {
-        let line = line(&mut renderer, &row);
-        output.content.extend_from_slice(line.as_bytes());
-        output
-            .sources
-            .extend(messages.get(&row.turn).into_iter().flatten());
-        output.sources.extend(row.sources);
-    }
-    Ok(output)
-}
-
-/// The message that a row is of, as what a result was made from.
-fn message_of(row: &StoredMessage) -> Option<ContentSource> {
-    let message = row.message?;
-    Some(ContentSource {
-        guild: row.guild,
-        channel: row.channel,
-        message: Some(message),
-        author: Some(row.owner),
-    })
-}
-
-fn line(renderer: &mut Renderer<'_>, row: &StoredMessage) -> String {
-    let text = renderer.stored(&row.content);
-    let text = shorten::head_and_tail(&text, MAX_STORED_CHARS).unwrap_or(text);
-    let name = match (row.role, &row.author_name) {
-        (StoredRole::User, Some(name)) => renderer.named(row.owner, name),
-        _ => renderer.our_name().to_owned(),
-    };
-    let header = frame::stored_header(&name, row.timestamp, row.restored_from.is_some());
-    let mut line = String::new();
-    let _ = writeln!(line, "(said earlier) {header}: {}", frame::indented(&text));
-    line
 }

@@ -24,7 +24,7 @@ async fn a_tool_that_hangs_is_stopped() {
 async fn a_huge_result_and_bytes_that_are_no_text_are_taken_in_part() {
     let output = ToolOutput {
         content: vec![0xff; 50 << 20],
-        sources: Vec::new(),
+        ..ToolOutput::default()
     };
     let result = within(Duration::from_mins(1), async { Ok(output) }).await;
     assert_eq!((result.outcome, result.bytes), (ToolOutcome::Ok, 50 << 20));

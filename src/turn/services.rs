@@ -15,6 +15,7 @@ use crate::model::{Payer, RunBounds, Spender};
 use crate::runs::Runs;
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
+use crate::tools::SearchedServers;
 use clew_context::collect::NegativeCache;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::Window;
@@ -44,6 +45,8 @@ pub struct Services {
     pub opt_outs: Arc<OptOuts>,
     /// What turns have found out for later ones.
     pub negative_cache: NegativeCache,
+    /// How often Discord's search was asked.
+    pub searched_servers: SearchedServers,
     /// What is remembered beyond a turn.
     pub memory: Memory,
     /// Which questions are taken or answered.

@@ -261,6 +261,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("DEBUG", "clew", "true, false"),
     ("CONTEXT_STORE", "var/clew.db", "sqlite:PATH, postgres://"),
     ("TOOL_MAX_ROUNDS", "-1", "from 0 to 50"),
+    ("SEARCH", "google", "discord, window, off"),
     ("TOOL_OUTPUT_DIR", "a\0b", "a path"),
     ("TOOL_OUTPUT_RESUME", "maybe", "true, false"),
     ("CONTEXT_SCOPE", "channel", "member, thread, user"),

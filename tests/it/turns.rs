@@ -22,6 +22,8 @@ mod queue;
 mod recall_leaks;
 mod recheck;
 mod refused;
+mod search;
+mod search_leaks;
 mod tokens;
 mod told;
 mod tool_faults;

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::words::{
     AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
-    FatalReason, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SendStage, StoreOperation,
-    ToolOutcome,
+    FatalReason, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SearchedBy, SendStage,
+    StoreOperation, ToolOutcome,
 };
 use super::{Finish, List, LlmFailure, LostBy};
 use crate::telemetry::Ms;
@@ -150,6 +150,9 @@ pub struct ToolCalled {
     /// In which round of the turn the model called it, from 1.
     pub round: usize,
     pub agent: String,
+    /// Where messages were searched, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchedBy>,
 }
 
 /// `discord`/`connected`.

@@ -212,6 +212,25 @@ words! {
         Failed = "failed",
     }
 
+    /// Where messages were searched, and why not by Discord.
+    SearchedBy {
+        /// By Discord, and in the window.
+        Discord = "discord",
+        /// In the window alone: by `SEARCH`, without the message content intent, or in direct
+        /// messages.
+        Window = "window",
+        /// In the window, since Discord's index is not ready.
+        NotIndexed = "not_indexed",
+        /// In the window: Discord's rate limit.
+        RateLimited = "rate_limited",
+        /// In the window: Discord refused it to us.
+        Forbidden = "forbidden",
+        /// In the window: the turn or the server has searched enough.
+        Limit = "limit",
+        /// In the window: Discord did not answer, or not as documented.
+        Failed = "failed",
+    }
+
     /// How questions were found that were asked while nobody listened.
     CaughtBy {
         /// Discord sent their events again.

@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::AtomicUsize;
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use crate::config::Search;
 use crate::engine::sources::elsewhere;
 use crate::memory::ToolRound;
 use crate::model::{Agent, ToolDefinition, ToolName};
-use crate::tools::{self, Arguments, Asker, ToolError, ToolResult};
+use crate::tools::{self, Arguments, Asker, DiscordSearch, ToolError, ToolResult};
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::engine::frame::{self, FrameKind};
@@ -52,6 +54,8 @@ pub(super) struct ToolLoop<'a> {
     sources: BTreeSet<ContentSource>,
     /// REST calls made so far.
     fetches: usize,
+    /// Requests to Discord's search so far.
+    searches: AtomicUsize,
     /// The most Unicode scalars of results in one request.
     max_chars: usize,
 }
@@ -91,6 +95,7 @@ impl<'a> ToolLoop<'a> {
             called: HashMap::new(),
             sources: BTreeSet::new(),
             fetches: 0,
+            searches: AtomicUsize::new(0),
             max_chars: MAX_PROMPT_CHARS,
         }
     }
@@ -310,6 +315,7 @@ impl<'a> ToolLoop<'a> {
             readers: &readers,
             guild_state: &services.guild_state,
             reads: &reads,
+            search: self.discord_search(),
             window: &services.window,
             opt_outs: &services.opt_outs,
             memory: &services.memory,
@@ -322,6 +328,16 @@ impl<'a> ToolLoop<'a> {
             results.extend(join_all(running).await);
         }
         (results, reads.used())
+    }
+
+    fn discord_search(&self) -> Option<DiscordSearch<'_>> {
+        let services = self.turn.services;
+        let is_asked = services.settings.tools.search == Search::Discord;
+        is_asked.then(|| DiscordSearch {
+            rest: services.rest.reader(),
+            servers: &services.searched_servers,
+            sent: &self.searches,
+        })
     }
 
     async fn result(
@@ -363,7 +379,7 @@ fn unless_too_much(known: &BTreeSet<ContentSource>, result: ToolResult) -> ToolR
 
 /// The tools for who asks: through an app only those that read, and nothing that is kept.
 fn offered(turn: &Turn<'_>, agent: &Agent) -> Vec<ToolDefinition> {
-    let mut offered = tools::offered(agent);
+    let mut offered = tools::offered(agent, turn.services.settings.tools.search);
     if turn.proxy().is_some() {
         offered.retain(|tool| tool.name.only_reads());
     }

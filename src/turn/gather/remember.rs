@@ -153,7 +153,7 @@ async fn add_profiles(turn: &Turn<'_>, background: &mut Background, collected: &
 /// everybody who reads the answer may. An agent run starts without any, and so does who
 /// asks through an app.
 async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
-    let offered = tools::offered(&background.agent);
+    let offered = tools::offered(&background.agent, turn.services.settings.tools.search);
     let can_read = offered.iter().any(|tool| tool.name == ToolName::ReadOutput);
     background.offers.clear();
     let owns_none = turn.proxy().is_some() || background.facts.is_none();

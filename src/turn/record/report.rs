@@ -187,6 +187,7 @@ impl<'a> TurnReport<'a> {
             bytes: result.bytes,
             round,
             agent,
+            search: result.search,
         });
     }
 

@@ -133,6 +133,7 @@ pub(super) fn turn(turn: &Turn) -> String {
                 bytes: 300,
                 round: 1,
                 agent: turn.agent.to_owned(),
+                search: None,
             }
             .into(),
         );

@@ -9,9 +9,10 @@ use clew::telemetry::event::{
     CommandOutcome, CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason,
     Finish, Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome,
     PurgeCause, ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd,
-    SendFallback, SendStage, SessionLost, ShardConnected, ShardDisconnected, SourceWord,
-    StageCalls, StageCounts, Started, Stopping, StoreFailed, StoreOperation, TailFallback, TailOk,
-    ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped, UnreadableInput,
+    SearchedBy, SendFallback, SendStage, SessionLost, ShardConnected, ShardDisconnected,
+    SourceWord, StageCalls, StageCounts, Started, Stopping, StoreFailed, StoreOperation,
+    TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped,
+    UnreadableInput,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -141,6 +142,7 @@ fn of_the_turn() -> Vec<Event> {
             bytes: 300,
             round: 1,
             agent: "default".to_owned(),
+            search: Some(SearchedBy::Discord),
         }),
     ]
 }

@@ -12,6 +12,7 @@ use clew::model::{RunBounds, Vision};
 use clew::runs::{OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
+use clew::tools::SearchedServers;
 use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::window::{Window, WindowLimits};
@@ -75,6 +76,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         window: parking_lot::Mutex::new(Window::new(window)),
         opt_outs,
         negative_cache: NegativeCache::default(),
+        searched_servers: SearchedServers::default(),
         memory,
         claims: Arc::new(Claims::in_memory()),
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
@@ -96,7 +98,7 @@ async fn services(p: &Place) -> (Services, Lines) {
 }
 
 /// Nothing of it reaches a disk.
-async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
+pub(super) async fn memory(opt_outs: Arc<OptOuts>, telemetry: Telemetry) -> Memory {
     let store = Arc::new(Store::in_memory().await.unwrap());
     let stores = Stores {
         lasting: Arc::clone(&store),

@@ -355,8 +355,8 @@ async fn a_deleted_source_takes_its_results() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_question_takes_the_results_that_show_it_or_its_answer() {
     for words in ["kumquat", "rambutan"] {
-        // No window: only what is stored is found.
-        let (p, _) = with_news(&[("WINDOW_PER_CHANNEL", "0")]).await;
+        // No window and no index: only what is stored is found.
+        let (p, _) = with_news(&[("WINDOW_PER_CHANNEL", "0"), ("SEARCH", "window")]).await;
         let bot = p.start().await;
         p.stage.model.script(Behaviour::text(&["a rambutan"]));
         let question = p.post(p.channel, p.ada, p.to_us("what is like a kumquat?"));

@@ -164,7 +164,13 @@ async fn a_search_finds_nothing_newer_than_its_question() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_said_earlier_comes_by_its_words_and_then_the_newest_first() {
-    let (p, _) = elsewhere().await;
+    // No window and no index: only what is stored is found.
+    let settings = [
+        ("USER_TURNS_PER_MIN", "0"),
+        ("WINDOW_PER_CHANNEL", "0"),
+        ("SEARCH", "window"),
+    ];
+    let p = place(&settings).await;
     let bot = p.start().await;
     let said = ["A pump.", "A pump and a valve.", "Another pump."];
     for (nth, answer) in said.into_iter().enumerate() {

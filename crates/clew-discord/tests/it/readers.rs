@@ -130,6 +130,14 @@ impl Layout {
         })
     }
 
+    /// Whether a channel is age-restricted, or the one of a thread.
+    fn is_adult(&self, channel: Id) -> bool {
+        let found = self.world.get_channel(channel).unwrap();
+        let judged = found.parent.filter(|_| found.kind.is_thread());
+        let judged = self.world.get_channel(judged.unwrap_or(channel));
+        judged.is_some_and(|one| one.nsfw)
+    }
+
     /// Whether the simulator lets somebody read a channel's history.
     fn reads(&self, user: Id, channel: Id) -> bool {
         let held = self.world.permissions(user, channel);
@@ -184,6 +192,9 @@ fn channels(
             random.of(&kinds)
         };
         let channel = world.channel(guild, kind, "channel");
+        if random.one_in(4) {
+            world.restrict_age(channel);
+        }
         for _ in 0..random.below(5) {
             let of = if random.one_in(4) {
                 OverwriteOf::Member(people[random.below(people.len())].id)
@@ -244,7 +255,7 @@ fn created(world: &World, guild: Id, roles: &[(Id, Permissions)], places: &[Id])
         });
         json!({"id": channel.id.0.to_string(), "type": channel.kind as u8, "name": "channel",
             "parent_id": channel.parent.map(|parent| parent.0.to_string()),
-            "permission_overwrites": overwrites.collect::<Vec<Value>>()})
+            "nsfw": channel.nsfw, "permission_overwrites": overwrites.collect::<Vec<Value>>()})
     };
     let (threads, channels): (Vec<_>, Vec<_>) = known.partition(|one| one.kind.is_thread());
     let is_active =
@@ -281,6 +292,8 @@ fn judged(layout: &Layout, random: &mut Random, why: &str) -> Readers {
         assert!(layout.reads(asker.id, source), "{why}: the asker");
         let guild = layout.world.get_channel(source).and_then(|one| one.guild);
         assert_eq!(guild, Some(layout.guild), "{why}: another server");
+        let is_open = layout.is_adult(place) || !layout.is_adult(source);
+        assert!(is_open, "{why}: age-restricted");
     }
     if readers == Readers::Everybody && !is_private {
         for person in &layout.people {

@@ -19,6 +19,7 @@ fn called(chars: usize) -> Called {
             sources: Vec::new(),
             outcome: ToolOutcome::Ok,
             output: None,
+            search: None,
         },
     }
 }
@@ -69,6 +70,7 @@ fn a_turn_is_made_from_so_much_and_no_more() {
             sources: new.map(source).collect(),
             outcome: ToolOutcome::Ok,
             output: None,
+            search: None,
         };
         let taken = unless_too_much(&known, result);
         (taken.outcome, taken.sources.len())

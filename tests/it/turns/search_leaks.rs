@@ -1,0 +1,352 @@
+//! Over layouts of channels, threads and rights: what a search gives is for all who read the
+//! answer, and what is hidden changes neither the result nor what Discord is asked.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clew::agents::Agents;
+use clew::config::Search;
+use clew::memory::{ExtractionInput, Memory, Place};
+use clew::telemetry::{Ids, Telemetry};
+use clew::tools::{self, Arguments, Asker, DiscordSearch, SearchedServers};
+use clew_context::collect::{NegativeCache, Reads};
+use clew_context::discord::Live;
+use clew_context::discord::rest::RestReader;
+use clew_context::engine::eligible::Us;
+use clew_context::engine::render::Directory;
+use clew_context::engine::window::{Window, WindowLimits};
+use clew_context::model::{
+    ApplicationId, ChannelId, GuildId, Limits, MessageId, OptOuts, OptedOut, Proxies, Readers,
+    RoleId, UserId, fixed_clock,
+};
+use clew_context::outside::{SendError, Transport};
+use clew_discord::guild_state::{AnswerPlace, CurrentUser, GuildState};
+use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, Simulator, World};
+use clew_store::model::{AgentName, Scope};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use reqwest::{Request, Response};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Seeds;
+use super::leaks::{Random, channel, everybody_reads, members};
+use super::opt_out::memory;
+use crate::support::START;
+
+/// In each of two tests, which run beside each other.
+const LAYOUTS: u64 = 5_000;
+const API: &str = "/api/v10";
+
+/// Leads to the simulator of the layout that is looked at, and keeps what it was asked.
+#[derive(Debug, Clone, Default)]
+struct Wire(Arc<Mutex<(Option<Arc<Simulator>>, Vec<String>)>>);
+
+impl Transport for Wire {
+    fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, SendError>> {
+        let mut wire = self.0.lock().unwrap();
+        let path = request.url().as_str().split_once(API).unwrap().1.to_owned();
+        let (status, body) = wire.0.as_ref().unwrap().peek(&path);
+        wire.1.push(path);
+        let mut answer = axum::http::Response::new(body);
+        *answer.status_mut() = status.try_into().unwrap();
+        async move { Ok(answer.into()) }.boxed()
+    }
+}
+
+/// A server, and who asks where.
+struct Layout {
+    simulator: Arc<Simulator>,
+    state: GuildState,
+    guild: Id,
+    room: Id,
+    asker: Id,
+    roles: Vec<RoleId>,
+    is_private: bool,
+    arguments: Value,
+    trigger: Id,
+    /// Words of messages, with whether all who read the answer may read them.
+    said: Vec<(String, bool)>,
+}
+
+/// Channels and threads with a message each; the first is where is asked.
+fn places(world: &mut World, seeds: Seeds, roles: [Id; 2], random: &mut Random) -> Vec<Id> {
+    let mut places = Vec::new();
+    for _ in 0..2 {
+        let source = channel(world, seeds, roles, random, "plans");
+        if random.below(4) == 0 {
+            world.restrict_age(source);
+        }
+        let open = world.thread(source, ChannelKind::PublicThread, "talk", seeds.ada);
+        world.set_archived(open, random.below(2) == 0, false);
+        let secret = world.thread(source, ChannelKind::PrivateThread, "secret", seeds.ada);
+        world.join_thread(secret, world.bot);
+        places.extend([source, open, secret]);
+    }
+    places
+}
+
+/// The layout of a seed, `whole` or as if there were no messages that are hidden.
+fn layout(seed: u64, whole: bool) -> Layout {
+    let mut random = Random(seed);
+    let mut world = World::new();
+    world.set_clock(START.0, 1_000);
+    world.settings.search_covers_threads = random.below(2) == 0;
+    let guild = world.guild("Works");
+    let ada = world.member(guild, "Ada");
+    let seeds = Seeds {
+        guild,
+        channel: guild,
+        ada,
+        boris: ada,
+    };
+    let (roles, people) = members(&mut world, seeds);
+    let places = places(&mut world, seeds, roles, &mut random);
+    let room = places[random.below(2)];
+    world.overwrite(
+        room,
+        OverwriteOf::Member(people[3]),
+        Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY,
+        Permissions::NONE,
+    );
+    let asker = people[3];
+    let is_private = random.below(4) == 0;
+    let readers = if is_private { vec![asker] } else { people };
+    let mut said = Vec::new();
+    for (number, place) in places.iter().enumerate() {
+        let word = format!("kumquat{number}");
+        let message = world.seed(*place, ada, format!("order {word}"));
+        let is_shown = *place == room || may_read(&world, &readers, room, *place);
+        if !is_shown && !whole {
+            world.seed_delete(*place, message);
+        }
+        said.push((word, is_shown));
+    }
+    let trigger = world.fresh_id();
+    let source = places[random.below(places.len())].to_string();
+    let arguments = [
+        json!({"words": "order"}),
+        json!({"words": "order", "order": "time"}),
+        json!({"words": format!("kumquat{}", random.below(places.len()))}),
+        json!({"author": "Ada"}),
+        json!({"words": "order", "channel": source}),
+        json!({"words": "order", "channel": "#talk"}),
+    ];
+    let arguments = arguments[random.below(arguments.len())].clone();
+    let simulator = Simulator::without_sockets(world).unwrap();
+    let state = state(&simulator, guild);
+    state.hear(GuildId::new(guild.0), [(UserId::new(ada.0), "Ada")]);
+    Layout {
+        state,
+        simulator: Arc::new(simulator),
+        guild,
+        room,
+        asker,
+        roles: roles.map(|role| RoleId::new(role.0)).to_vec(),
+        is_private,
+        arguments,
+        trigger,
+        said,
+    }
+}
+
+/// Whether all of these who see the room may read a place, and its age is the room's.
+fn may_read(world: &World, readers: &[Id], room: Id, place: Id) -> bool {
+    let age = |id: Id| {
+        let found = world.get_channel(id).unwrap();
+        let judged = found.parent.filter(|_| found.kind.is_thread());
+        world.get_channel(judged.unwrap_or(id)).unwrap().nsfw
+    };
+    everybody_reads(world, readers, room, place) && (age(room) || !age(place))
+}
+
+/// What the gateway tells of a server.
+fn state(simulator: &Simulator, guild: Id) -> GuildState {
+    let peek = |path: &str| -> Value {
+        let (_, body) = simulator.peek(&format!("/guilds/{guild}{path}"));
+        serde_json::from_slice(&body).unwrap()
+    };
+    let mut created = peek("");
+    created["channels"] = peek("/channels");
+    created["threads"] = peek("/threads/active")["threads"].clone();
+    created["members"] = json!([peek(&format!("/members/{}", simulator.bot()))]);
+    let state = GuildState::default();
+    let us = simulator.bot().0;
+    state.set_current_user(CurrentUser {
+        user: UserId::new(us),
+        name: "Clew".to_owned(),
+        application: ApplicationId::new(us),
+    });
+    state.apply("GUILD_CREATE", &created.to_string());
+    state
+}
+
+impl Layout {
+    fn readers(&self, source: ChannelId) -> Readers {
+        let room = ChannelId::new(self.room.0);
+        let answer = AnswerPlace {
+            asker: UserId::new(self.asker.0),
+            roles: Some(&self.roles),
+            channel: room,
+            is_private: self.is_private,
+        };
+        let known = self.state.channel(source);
+        match known {
+            _ if source == room => Readers::Everybody,
+            Some(source) => self.state.readers(&answer, &source),
+            None => Readers::Nobody,
+        }
+    }
+}
+
+impl Directory for Layout {
+    fn user(&self, id: UserId) -> Option<String> {
+        self.state.user_name(GuildId::new(self.guild.0), id)
+    }
+
+    fn role(&self, _: RoleId) -> Option<String> {
+        None
+    }
+
+    fn channel(&self, id: ChannelId) -> Option<String> {
+        let is_open = self.readers(id) == Readers::Everybody;
+        self.state.channel_name(id).filter(|_| is_open)
+    }
+}
+
+/// What a search is made with in all layouts.
+struct Bench {
+    wire: Wire,
+    rest: RestReader,
+    memory: Memory,
+    agents: Agents,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let wire = Wire::default();
+        let transport = Arc::new(wire.clone());
+        let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
+        Self {
+            wire,
+            rest: RestReader::through("token", None, Some(transport)).unwrap(),
+            memory: memory(Arc::default(), telemetry).await,
+            agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
+        }
+    }
+
+    /// What the tool gives in a layout, and what Discord was asked for it.
+    async fn search(&self, layout: &Layout) -> (String, Vec<String>) {
+        *self.wire.0.lock().unwrap() = (Some(Arc::clone(&layout.simulator)), Vec::new());
+        let live = Live::new(&self.rest);
+        let (cache, opted_out) = (NegativeCache::default(), OptedOut::default());
+        let limits = Limits::default();
+        let reads = Reads::new(&live, &cache, &opted_out, &limits);
+        let (guild, asker) = (GuildId::new(layout.guild.0), UserId::new(layout.asker.0));
+        let room = ChannelId::new(layout.room.0);
+        let place = Place {
+            scope: Scope::User(asker),
+            agent: AgentName::default_agent(),
+            guild: Some(guild),
+            channel: room,
+            asker,
+            rolling_window: Duration::ZERO,
+        };
+        let ids = Ids {
+            guild: Some(guild),
+            channel: Some(room),
+            user: Some(asker),
+            message: None,
+            turn: None,
+        };
+        let said = ExtractionInput {
+            ids,
+            place: place.clone(),
+            asker: String::new(),
+            words: String::new(),
+            others: Vec::new(),
+            message: None,
+            asked: START,
+            worded: START,
+        };
+        let us = Us {
+            user: UserId::new(layout.simulator.bot().0),
+            name: "Clew".to_owned(),
+            roles: Vec::new(),
+            proxies: Proxies::default(),
+        };
+        let (servers, sent) = (SearchedServers::default(), AtomicUsize::new(0));
+        let window = parking_lot::Mutex::new(Window::new(WindowLimits::default()));
+        let agent = self.agents.named(&AgentName::default_agent()).unwrap();
+        let asker = Asker {
+            ids,
+            place: &place,
+            docs: &agent.docs,
+            task: None,
+            // Nothing is kept.
+            owns_nothing: true,
+            trigger: MessageId::new(layout.trigger.0),
+            said: &said,
+            seen: &BTreeSet::new(),
+            us: &us,
+            max_message_chars: 1_000,
+            names: layout,
+            readers: &|channel| layout.readers(channel),
+            guild_state: &layout.state,
+            reads: &reads,
+            search: Some(DiscordSearch {
+                rest: &self.rest,
+                servers: &servers,
+                sent: &sent,
+            }),
+            window: &window,
+            opt_outs: &Arc::<OptOuts>::default(),
+            memory: &self.memory,
+        };
+        let arguments = Arguments::parse(&layout.arguments.to_string()).unwrap();
+        let offered = tools::offered(&agent, Search::Discord);
+        let time = Duration::from_mins(1);
+        let result = tools::call(&offered, &asker, "search_messages", &arguments, time).await;
+        let asked = std::mem::take(&mut self.wire.0.lock().unwrap().1);
+        (result.text, asked)
+    }
+}
+
+/// So many layouts from this seed.
+async fn fuzz(first: u64) {
+    let bench = Bench::new().await;
+    // Discord's limits take no time then.
+    tokio::time::pause();
+    let (mut told, mut kept) = (0, 0);
+    for seed in first..first + LAYOUTS {
+        let whole = layout(seed, true);
+        let (text, asked) = bench.search(&whole).await;
+        for (word, is_shown) in &whole.said {
+            let is_told = text.contains(&format!("order {word}"));
+            assert!(
+                *is_shown || !is_told,
+                "seed {seed}: {word} of {asked:?} in {text}"
+            );
+            told += u64::from(is_told);
+            kept += u64::from(!is_shown);
+        }
+        let without = bench.search(&layout(seed, false)).await;
+        assert_eq!((text, asked), without, "seed {seed}: {}", whole.arguments);
+    }
+    assert!(
+        told > LAYOUTS / 4 && kept > LAYOUTS,
+        "{told} told, {kept} kept"
+    );
+}
+
+#[tokio::test]
+async fn what_is_hidden_changes_nothing() {
+    fuzz(0).await;
+}
+
+#[tokio::test]
+async fn nor_does_it_in_other_layouts() {
+    fuzz(LAYOUTS).await;
+}
