@@ -28,23 +28,25 @@ fn reply(request: &Value) -> ModelReply {
     let result = texts.iter().find(|(role, _)| *role == "tool");
     match result {
         Some((_, result)) => ModelReply::Text(quoted_result(result)),
-        None if asked.contains("log") => {
-            let arguments = json!({"thread": "#gate"});
-            ModelReply::ToolCalls(vec![("list_thread".to_owned(), arguments.to_string())])
+        None if asked.contains("log") => call("list_thread", &json!({"thread": "#gate"})),
+        None if asked.contains("hollow") => {
+            call("search_messages", &json!({"words": "hollow sand"}))
         }
         None => ModelReply::Text(quoted_recall(asked)),
     }
 }
 
-/// Of the channel that the question names the line about its last word.
+fn call(tool: &str, arguments: &Value) -> ModelReply {
+    ModelReply::ToolCalls(vec![(tool.to_owned(), arguments.to_string())])
+}
+
+/// Of what a tool gave the line that is asked for.
 fn quoted_result(result: &str) -> String {
-    let line = result.lines().find(|line| line.contains("folder"));
+    let is_asked = |line: &&str| ["folder", "hollow"].iter().any(|word| line.contains(word));
+    let line = result.lines().find(is_asked);
     // Each line begins with the message's id and day.
     let said = line.and_then(|line| line.splitn(3, ' ').nth(2));
-    format!(
-        "In #gate somebody said: {}",
-        said.unwrap_or("nothing of it")
-    )
+    format!("Somebody said: {}", said.unwrap_or("nothing of it"))
 }
 
 /// The first line of what is recalled, if anything is.

@@ -80,7 +80,7 @@ async fn a_newcomer_sees_at_once_what_it_is_about() {
             "sends 6 more, 1 request: what belongs to Boris's conversation",
             "it reads    Ada: Boris, pump 4 drips at the shaft",
             "has the model call list_thread",
-            "answer      In #gate somebody said",
+            "answer      Somebody said",
             "  cargo run -- demo --ask",
         ],
     );
@@ -101,7 +101,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     shows(
         &text,
         &[
-            "15 of 15 went as expected",
+            "16 of 16 went as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "261 over MEM_MAX_MSGS=40",
@@ -117,13 +117,14 @@ async fn every_scene_is_answered_as_expected_and_told() {
             "13. A question about something said to the bot before",
             "spare sump pump is on shelf 14",
             "14. A question that was asked while the connection was lost",
-            "15. A task",
+            "15. A question about something said somewhere",
+            "16. A task",
         ],
     );
     let lines = schema::validate_dir(folder.path());
     let done = lines.iter().filter(|line| line["event"] == "turn_done");
     // Three questions are asked before that of scene 13.
-    assert_eq!(done.count(), 18);
+    assert_eq!(done.count(), 19);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,15 +160,15 @@ async fn one_scene_can_be_played_and_something_else_asked() {
     for (options, error) in [
         (
             of(Some(0), None),
-            "there is no scene 0: --scene takes 1 to 15",
+            "there is no scene 0: --scene takes 1 to 16",
         ),
         (
-            of(Some(16), None),
-            "there is no scene 16: --scene takes 1 to 15",
+            of(Some(17), None),
+            "there is no scene 17: --scene takes 1 to 16",
         ),
         (
-            of(Some(15), Some("why?")),
-            "scene 15 is a task: --ask takes one of the scenes 1 to 14",
+            of(Some(16), Some("why?")),
+            "scene 16 is a task: --ask takes one of the scenes 1 to 15",
         ),
     ] {
         let (text, ended) = played(options).await;
