@@ -247,7 +247,7 @@ mod tests {
         }
         assert_eq!(
             read("175928847299117063"),
-            Ok(Some(MessageId::new(175928847299117063)))
+            Ok(Some(MessageId::new(175_928_847_299_117_063)))
         );
         assert!(read("last week").is_err());
         assert_eq!(read(" "), Ok(None));

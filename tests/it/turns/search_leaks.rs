@@ -42,14 +42,20 @@ const API: &str = "/api/v10";
 
 /// Leads to the simulator of the layout that is looked at, and keeps what it was asked.
 #[derive(Debug, Clone, Default)]
-struct Wire(Arc<Mutex<(Option<Arc<Simulator>>, Vec<String>)>>);
+struct Wire(Arc<Mutex<Line>>);
+
+#[derive(Debug, Default)]
+struct Line {
+    simulator: Option<Arc<Simulator>>,
+    asked: Vec<String>,
+}
 
 impl Transport for Wire {
     fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, SendError>> {
         let mut wire = self.0.lock().unwrap();
         let path = request.url().as_str().split_once(API).unwrap().1.to_owned();
-        let (status, body) = wire.0.as_ref().unwrap().peek(&path);
-        wire.1.push(path);
+        let (status, body) = wire.simulator.as_ref().unwrap().peek(&path);
+        wire.asked.push(path);
         let mut answer = axum::http::Response::new(body);
         *answer.status_mut() = status.try_into().unwrap();
         async move { Ok(answer.into()) }.boxed()
@@ -239,7 +245,7 @@ impl Bench {
 
     /// What the tool gives in a layout, and what Discord was asked for it.
     async fn search(&self, layout: &Layout) -> (String, Vec<String>) {
-        *self.wire.0.lock().unwrap() = (Some(Arc::clone(&layout.simulator)), Vec::new());
+        self.wire.0.lock().unwrap().simulator = Some(Arc::clone(&layout.simulator));
         let live = Live::new(&self.rest);
         let (cache, opted_out) = (NegativeCache::default(), OptedOut::default());
         let limits = Limits::default();
@@ -309,7 +315,7 @@ impl Bench {
         let offered = tools::offered(&agent, Search::Discord);
         let time = Duration::from_mins(1);
         let result = tools::call(&offered, &asker, "search_messages", &arguments, time).await;
-        let asked = std::mem::take(&mut self.wire.0.lock().unwrap().1);
+        let asked = std::mem::take(&mut self.wire.0.lock().unwrap().asked);
         (result.text, asked)
     }
 }

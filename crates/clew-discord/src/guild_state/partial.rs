@@ -214,6 +214,11 @@ impl PartialGuild {
 }
 
 /// Unknown is yes.
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference to the field"
+)]
 pub(super) fn is_restricted(nsfw: &Option<bool>) -> bool {
     *nsfw != Some(false)
 }

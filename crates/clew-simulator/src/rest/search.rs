@@ -86,14 +86,11 @@ impl State {
     }
 
     /// What the index has.
-    fn indexed(&self) -> Box<dyn Iterator<Item = &Message> + '_> {
-        match &self.world.search_index {
-            Some(held) => Box::new(held.iter()),
-            None => {
-                let channels = self.world.channels.values();
-                Box::new(channels.flat_map(|channel| channel.messages.values()))
-            }
-        }
+    fn indexed(&self) -> impl Iterator<Item = &Message> {
+        let held = self.world.search_index.as_ref();
+        let channels = self.world.channels.values().filter(move |_| held.is_none());
+        let live = channels.flat_map(|channel| channel.messages.values());
+        held.into_iter().flatten().chain(live)
     }
 
     /// Whether a channel or thread of the server is asked for, and the bot may read it.
