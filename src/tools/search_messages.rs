@@ -93,20 +93,20 @@ async fn search_messages(
 ) -> Result<ToolOutput, ToolError> {
     let query = Query::read(asker, arguments)?;
     let views = views(asker, &query).await;
-    let mut found = Found::new();
-    if query.page == 0 && query.pinned.is_none() {
-        found = in_window(&query, &views);
-    }
-    let by = match index::search(asker, &query, &views).await {
-        Ok(hits) => {
-            found.extend(hits);
-            SearchedBy::Discord
-        }
-        Err(by) => by,
+    let held = in_window(&query, &views);
+    let (mut found, by) = match index::search(asker, &query, &views).await {
+        Ok(hits) => (hits, SearchedBy::Discord),
+        Err(by) => (Found::new(), by),
     };
+    if query.page == 0 {
+        found.extend(held);
+    } else {
+        // The first page has these.
+        found.retain(|id, _| !held.contains_key(id));
+    }
     let mut output = in_order(asker, &query, found);
     let is_found = !output.content.is_empty();
-    if query.page == 0 && query.is_of_words_alone() {
+    if query.page == 0 && query.words.is_some() && query.names_nobody() {
         let shown = output.sources.iter().filter_map(|source| source.message);
         let stored = stored::found(asker, &query, &shown.collect()).await?;
         output.content.extend_from_slice(stored.content.as_slice());
@@ -166,8 +166,11 @@ async fn views(asker: &Asker<'_>, query: &Query) -> Vec<(ChannelId, View)> {
     views
 }
 
-/// The best messages held in memory.
+/// The best messages held in memory; of pins nothing is known there.
 fn in_window(query: &Query, views: &[(ChannelId, View)]) -> Found {
+    if query.pinned.is_some() {
+        return Found::new();
+    }
     let scored = views.iter().flat_map(|(_, view)| {
         let recent = view.recent.iter();
         recent.filter_map(|message| Some((query.score(message, view)?, Arc::clone(message))))

@@ -56,7 +56,7 @@ impl Query {
             by_relevance: false,
             page: page(arguments)?,
         };
-        if query.words.is_none() && query.channel.is_none() && query.is_of_words_alone() {
+        if query.words.is_none() && query.channel.is_none() && query.names_nobody() {
             return Err(ToolError::Argument(WORDS));
         }
         query.by_relevance = match arguments.text(ORDER).as_deref() {
@@ -67,8 +67,8 @@ impl Query {
         Ok(query)
     }
 
-    /// Whether it names no people or things.
-    pub(super) fn is_of_words_alone(&self) -> bool {
+    /// Whether it names no people and no things.
+    pub(super) fn names_nobody(&self) -> bool {
         self.author.is_none()
             && self.replies_to.is_none()
             && self.has.is_empty()
