@@ -9,7 +9,7 @@ use super::definition::Button;
 use super::done::{Done, Stop};
 use super::{CommandServices, readable, words};
 use crate::model::{
-    CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, Receipt, ShownMessage, shortened,
+    CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, shortened,
 };
 use clew_context::model::{BlockPlace, ChannelId, GuildId, MessageId, Readers, Scene, Stage, Tie};
 use clew_discord::guild_state::AnswerPlace;
@@ -126,7 +126,9 @@ fn hide(
     prompt.shown.retain(|message| may_see(message.channel));
     prompt.quoted = prompt.quoted.filter(|message| may_see(message.channel));
     prompt.omitted.retain(|message| may_see(message.channel));
-    receipt.read.retain(|source| may_see(source.channel));
+    for read in [&mut receipt.read, &mut receipt.cited] {
+        read.retain(|source| may_see(source.channel));
+    }
     before - named(receipt)
 }
 
@@ -153,7 +155,9 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
     AnswerEmbed {
         title: "What this answer was made from".to_owned(),
-        description: shown(guild, prompt) + &read(guild, receipt),
+        description: shown(guild, prompt)
+            + &read(guild, "Read by tools", &receipt.read)
+            + &read(guild, "Cited", &receipt.cited),
         fields: fields
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),
@@ -244,7 +248,7 @@ const fn title(place: BlockPlace) -> &'static str {
     }
 }
 
-/// How many for each reason, and links to the newest.
+/// How many for each reason, links to the newest, and the setting that shows the most of them.
 fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> String {
     let line = |one: &LeftOut| {
         let reason = one.reason.in_scene(Some(scene));
@@ -270,15 +274,21 @@ fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> Str
         line.push_str(&link);
     }
     lines.extend(cut);
+    let caps = prompt.left_out.iter().filter_map(|one| {
+        let setting = one.reason.in_scene(Some(scene)).setting()?;
+        Some((one.all, setting))
+    });
+    let most = caps.max_by_key(|(all, _)| *all);
+    lines.extend(most.map(|(_, setting)| format!("A higher {setting} shows more.")));
     lines.join("\n")
 }
 
 /// Links to what the tools read, a line for all; those beyond the room are counted.
-fn read(guild: Option<GuildId>, receipt: &Receipt) -> String {
-    if receipt.read.is_empty() {
+fn read(guild: Option<GuildId>, title: &str, sources: &[ReadSource]) -> String {
+    if sources.is_empty() {
         return String::new();
     }
-    let numbered = (1..).zip(&receipt.read);
+    let numbered = (1..).zip(sources);
     let linked = numbered.map(|(number, source)| match source.message {
         Some(message) => link(guild, &number.to_string(), source.channel, message),
         None => format!("[{number}]({})", words::address(guild, source.channel)),
@@ -289,7 +299,7 @@ fn read(guild: Option<GuildId>, receipt: &Receipt) -> String {
         0 => String::new(),
         rest => format!(" and {rest} more"),
     };
-    format!("\n**Read by tools** {}{more}", shown.join(" "))
+    format!("\n**{title}** {}{more}", shown.join(" "))
 }
 
 /// How many of the links fit, with a space after each.

@@ -44,8 +44,8 @@ fn call(tool: &str, arguments: &Value) -> ModelReply {
 fn quoted_result(result: &str) -> String {
     let is_asked = |line: &&str| ["folder", "hollow"].iter().any(|word| line.contains(word));
     let line = result.lines().find(is_asked);
-    // Each line begins with the message's id and day.
-    let said = line.and_then(|line| line.splitn(3, ' ').nth(2));
+    // Each line begins with the message's id, mark and day.
+    let said = line.and_then(|line| line.splitn(4, ' ').nth(3));
     format!("Somebody said: {}", said.unwrap_or("nothing of it"))
 }
 

@@ -41,6 +41,9 @@ pub struct Receipt {
     /// The messages and channels that the tools read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<ReadSource>,
+    /// Those of them that the answer cites, by its numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cited: Vec<ReadSource>,
     /// What the model that was asked last got; before that, what it will get.
     pub prompt: PromptReceipt,
     /// That model; none if the inspector answers.

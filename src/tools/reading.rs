@@ -1,4 +1,4 @@
-//! Messages as tools show them: one after the other, each with its id, and what they
+//! Messages as tools show them: one after the other, each with its id and mark, and what they
 //! were made from.
 
 use std::fmt::Write as _;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::asker::Asker;
 use super::result::ToolOutput;
+use crate::engine::citations::mark;
 use clew_context::engine::frame;
 use clew_context::engine::render::Renderer;
 use clew_context::model::{BlockPlace, ChannelId, ContentSource, Marker, Message};
@@ -32,7 +33,8 @@ pub(super) fn shown(
             continue;
         }
         let item = renderer.item(Arc::clone(message), BlockPlace::History, max_chars);
-        let _ = writeln!(text, "{id} {date} {}{}", frame::header(&item), item.text);
+        let (mark, header) = (mark(id), frame::header(&item));
+        let _ = writeln!(text, "{id} {mark} {date} {header}{}", item.text);
     }
     // A message as what the result was made from.
     let source = |message: &Arc<Message>| ContentSource {

@@ -93,6 +93,7 @@ pub(super) async fn ask<'a>(
         Err(order) => asking.part_of_run(order)?,
         Ok(answer) => answer,
     };
+    let answer = asking.tools.finish(answer);
     Ok((answer, asking.tools.used()))
 }
 
@@ -149,7 +150,7 @@ impl Asking<'_> {
             self.note(said);
             if posted.grows()
                 && !own.is_empty()
-                && let Some(error) = show(&self.said, posted, control).await?
+                && let Some(error) = show(&self.tools.shown(&self.said), posted, control).await?
             {
                 return Ok(TurnAnswer::Unpostable(error));
             }
@@ -221,6 +222,7 @@ impl Asking<'_> {
                 tools: self.tools.offered(),
                 nonce,
                 before: if posted.grows() { &self.said } else { "" },
+                called: &self.tools,
             };
             let (attempt, tools) = (&mut self.attempt, &self.tools);
             let may_repeat = |error: &llm::Error, took| {

@@ -24,6 +24,8 @@ pub(super) struct Recording<'a> {
     exchange: Exchange,
     /// What tools read, for the receipt.
     read: Vec<ReadSource>,
+    /// Those of them that the answer cites.
+    cited: Vec<ReadSource>,
     early: Option<EarlyTurn<'a>>,
 }
 
@@ -49,7 +51,8 @@ pub(super) async fn begin<'a>(
     let services = turn.services;
     let memory = &services.memory;
     let target = material.collected.target.reply_to.as_ref();
-    let read = tools.sources.iter().map(ReadSource::from).collect();
+    let [read, cited] = [&tools.sources, &tools.cited]
+        .map(|sources| sources.iter().map(ReadSource::from).collect());
     let mut sources = material.linked(turn);
     sources.extend(tools.sources);
     let exchange = Exchange {
@@ -72,6 +75,7 @@ pub(super) async fn begin<'a>(
         early: early.await,
         exchange,
         read,
+        cited,
     }))
 }
 
@@ -97,12 +101,17 @@ pub(super) async fn record(
     let Recording {
         exchange,
         read,
+        cited,
         early,
     } = *recording;
     let exchange = Exchange {
         answer: answer.unwrap_or_default(),
         messages: posted.parts().map(|(id, _)| id).collect(),
-        receipt: receipt.map(|receipt| Receipt { read, ..receipt }),
+        receipt: receipt.map(|receipt| Receipt {
+            read,
+            cited,
+            ..receipt
+        }),
         ..exchange
     };
     let (ids, place) = (&turn.ids, &background.place);

@@ -4,6 +4,7 @@
 mod access;
 mod answers;
 mod called;
+mod citations;
 mod collected;
 mod conversation;
 mod docs;

@@ -75,6 +75,7 @@ fn receipt(shown: Vec<ShownMessage>) -> Receipt {
             .collect(),
         tools: Vec::new(),
         read: vec![READ; 300],
+        cited: Vec::new(),
         prompt: PromptReceipt {
             shown,
             left_out: every.map(left_out).to_vec(),
@@ -224,6 +225,9 @@ fn it_says_why_messages_are_left_out() {
         ),
         (Scene::Lone, "long_ago", "7 from long ago"),
     ] {
+        let setting = expected.strip_prefix("7 over ");
+        let advice = setting.map(|setting| format!("\nA higher {setting} shows more."));
+        let expected = format!("{expected}{}", advice.unwrap_or_default());
         assert_eq!(told(scene, reason), expected, "{reason}");
     }
     let mut cut = receipt(Vec::new());

@@ -16,6 +16,8 @@ use clew_context::model::{ChatMessage, Fallback, ToolCall};
 use crate::turn::control::{Control, Order};
 use crate::turn::deliver::PostedAnswer;
 
+use super::tools::ToolLoop;
+
 /// How long to wait for the whole answer after the first words: a short one
 /// is posted once and never edited.
 const FIRST_SHOW: Duration = Duration::from_millis(700);
@@ -46,7 +48,7 @@ pub(super) enum Streamed {
     Refused(RestError),
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct TurnRequest<'a> {
     pub(super) messages: &'a [ChatMessage],
     pub(super) tools: &'a [ToolDefinition],
@@ -54,6 +56,8 @@ pub(super) struct TurnRequest<'a> {
     pub(super) nonce: &'a str,
     /// What the model said earlier in the turn.
     pub(super) before: &'a str,
+    /// The tools that it called, for what it cites.
+    pub(super) called: &'a ToolLoop<'a>,
 }
 
 impl TurnRequest<'_> {
@@ -155,7 +159,8 @@ pub(super) async fn stream(
                 }
             },
             () = patience::at(next_show) => {
-                let mut showing = Box::pin(posted.show(part(&said.text, max_shown), false));
+                let shown = request.called.shown(part(&said.text, max_shown));
+                let mut showing = Box::pin(posted.show(&shown, false));
                 let shown = match control.unless_ordered(&mut showing).await {
                     Ok(shown) => shown,
                     Err(order) => {

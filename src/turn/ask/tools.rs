@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use crate::config::Search;
+use crate::engine::citations::{self, Cited};
 use crate::engine::sources::elsewhere;
 use crate::memory::ToolRound;
 use crate::model::{Agent, ToolDefinition, ToolName};
@@ -18,6 +19,8 @@ use clew_context::discord::Live;
 use clew_context::engine::frame::{self, FrameKind};
 use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, ToolCall};
 
+use crate::llm::Completion;
+use crate::turn::answer::TurnAnswer;
 use crate::turn::background::Background;
 use crate::turn::control::{Control, Order};
 use crate::turn::gather::{Judged, TurnMaterial, TurnNames};
@@ -40,6 +43,8 @@ const MAX_SOURCES: usize = 300;
 const MIN_PROMPT_CHARS: usize = 2_000;
 /// What tools gave in one request, in Unicode scalars; the oldest results shrink to a line.
 const MAX_PROMPT_CHARS: usize = 48_000;
+/// Beside results with messages.
+const CITE: &str = "After what you take from a message, repeat its mark, such as [msg:ab2cd].";
 /// What is shown of a result that may not be shown any more.
 const GONE: &str = "(What this showed was changed or removed.)";
 
@@ -52,6 +57,8 @@ pub(super) struct ToolLoop<'a> {
     called: HashMap<(String, String), BTreeSet<usize>>,
     /// What the results were made from.
     sources: BTreeSet<ContentSource>,
+    /// Those of them that the answer cites.
+    cited: Vec<ContentSource>,
     /// REST calls made so far.
     fetches: usize,
     /// Requests to Discord's search so far.
@@ -76,12 +83,26 @@ struct Called {
     result: ToolResult,
 }
 
+impl Called {
+    /// A result with what to do about its messages, outside of its frame.
+    fn with_advice(&self, framed: String, nonce: &str) -> String {
+        let mut sources = self.result.sources.iter();
+        if sources.any(|source| source.message.is_some()) {
+            format!("{framed}\n{}", frame::marked(nonce, CITE))
+        } else {
+            framed
+        }
+    }
+}
+
 /// What a turn called, to be stored with it.
 #[derive(Debug, Default)]
 pub(in crate::turn) struct ToolsUsed {
     pub(in crate::turn) rounds: Vec<ToolRound>,
     /// What the results were made from.
     pub(in crate::turn) sources: Vec<ContentSource>,
+    /// Those of them that the answer cites.
+    pub(in crate::turn) cited: Vec<ContentSource>,
 }
 
 impl<'a> ToolLoop<'a> {
@@ -94,6 +115,7 @@ impl<'a> ToolLoop<'a> {
             rounds: Vec::new(),
             called: HashMap::new(),
             sources: BTreeSet::new(),
+            cited: Vec::new(),
             fetches: 0,
             searches: AtomicUsize::new(0),
             max_chars: MAX_PROMPT_CHARS,
@@ -136,11 +158,13 @@ impl<'a> ToolLoop<'a> {
                 content: round.said,
                 calls: calls.collect(),
             });
-            let results = round.calls.into_iter();
-            messages.extend(results.map(|(call, text)| ChatMessage::ToolResult {
-                call_id: call.id,
-                content: framed(nonce, &text),
-            }));
+            let results = round.calls.into_iter().zip(&made.calls);
+            messages.extend(
+                results.map(|((call, text), called)| ChatMessage::ToolResult {
+                    call_id: call.id,
+                    content: called.with_advice(framed(nonce, &text), nonce),
+                }),
+            );
         }
         Cow::Owned(messages)
     }
@@ -226,11 +250,45 @@ impl<'a> ToolLoop<'a> {
         })
     }
 
+    /// What was said, with numbers in place of the marks of messages that may be shown now.
+    fn cited(&self, said: &str) -> Option<Cited> {
+        if self.sources.is_empty() {
+            return None;
+        }
+        let now = Judged::now(self.turn.services);
+        let given = self.rounds.iter().flat_map(|round| {
+            let may_show = round.judged.may_show(self.turn, &now);
+            let sources = round.calls.iter().flat_map(|called| &called.result.sources);
+            sources.copied().filter(may_show).collect::<Vec<_>>()
+        });
+        Some(citations::cited(said, given))
+    }
+
+    /// What readers see of what was said by now.
+    pub(super) fn shown<'t>(&self, said: &'t str) -> Cow<'t, str> {
+        let cited = self.cited(said);
+        cited.map_or(Cow::Borrowed(said), |cited| Cow::Owned(cited.text))
+    }
+
+    /// The answer as it is posted and stored: with links to what it cites.
+    pub(super) fn finish(&mut self, mut answer: TurnAnswer) -> TurnAnswer {
+        if let TurnAnswer::Whole(Completion { text, .. })
+        | TurnAnswer::BrokenOff(text, _)
+        | TurnAnswer::PartOfRun(text, _) = &mut answer
+            && let Some(cited) = self.cited(text)
+        {
+            self.cited.clone_from(&cited.messages);
+            *text = cited.with_links();
+        }
+        answer
+    }
+
     /// What is stored of the turn.
     pub(super) fn used(self) -> ToolsUsed {
         ToolsUsed {
             rounds: fitting(&self.rounds, self.max_chars),
             sources: self.sources.into_iter().collect(),
+            cited: self.cited,
         }
     }
 

@@ -46,6 +46,7 @@ pub(super) fn receipt(turn: &Turn<'_>, material: &TurnMaterial) -> Receipt {
         missing: material.fallbacks.clone(),
         tools: Vec::new(),
         read: Vec::new(),
+        cited: Vec::new(),
         prompt: prompt(&material.prompt, collected),
         model: model.map(|model| ModelReceipt {
             name: model.model().to_owned(),
