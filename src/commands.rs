@@ -126,7 +126,7 @@ pub struct CommandServices<'a> {
     pub rest: &'a Rest,
     /// `THREAD_REPLY_TARGET`.
     pub reply_target: ReplyTarget,
-    /// `LINK_CONTEXT` and `LONE_CONTEXT`.
+    /// `LINK_CONTEXT`, `LONE_CONTEXT` and `PLACE_CONTEXT`.
     pub limits: Limits,
     /// Where `/privacy show` looks up what telemetry keeps.
     pub telemetry: &'a Telemetry,

@@ -173,6 +173,7 @@ impl Dispatcher {
             Event::Disconnected(disconnect) => self.disconnected(shard, disconnect),
             Event::MessageEdited(incoming) => self.edited(*incoming),
             Event::MessagesDeleted { channel, ids } => self.messages_deleted(channel, ids),
+            Event::PinsChanged(channel) => self.services.window().pins_changed(channel),
             Event::MessagesMissed(lost) => {
                 self.missed(lost.guild, lost.channel);
                 if let (Some(channel), Some(message)) = (lost.channel, lost.message) {

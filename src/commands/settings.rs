@@ -9,7 +9,7 @@ use super::definition::{Action, Command, Section};
 use super::done::{Done, Stop};
 use super::server_memory::managed;
 use super::{CommandServices, words};
-use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, ReplyTarget};
+use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget};
 use clew_discord::model::{CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, SettingsChange};
 
@@ -23,7 +23,7 @@ pub(super) const SETTINGS: Command = Command {
         &[
             Action::new("show", "Show the settings", run!(show)),
             Action::new("set", "Change what is given, leave the rest", run!(set))
-                .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE]),
+                .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE, PLACE]),
         ],
     )
 };
@@ -75,6 +75,16 @@ const LONE: OptionSpec = OptionSpec::new(
         ("Nothing", "off"),
         ("The last messages", "recent"),
         ("What belongs to the asker's conversation", "conversation"),
+        OPERATORS,
+    ]),
+);
+const PLACE: OptionSpec = OptionSpec::new(
+    "place-context",
+    "What I read of the channel itself",
+    OptionKind::Choice(&[
+        ("Nothing", "off"),
+        ("Its topic or guidelines", "topic"),
+        ("That, and pinned messages", "topic,pins"),
         OPERATORS,
     ]),
 );
@@ -142,6 +152,12 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         )?,
         lone_context,
         lone_context_in: lone_context_in.filter(|(_, change)| *change != Change::Keep),
+        place_context: changed(options, &PLACE, |word| match word {
+            "topic" => Some(PlaceContext::Topic),
+            "topic,pins" => Some(PlaceContext::TopicPins),
+            _ => Some(PlaceContext::Off),
+        })
+        .unwrap_or_default(),
     };
     if change == SettingsChange::default() {
         return Err("Say what to change: give at least one option.");
@@ -206,6 +222,12 @@ fn fields(
     let links = settings.link_context;
     let links = around(links.unwrap_or(services.limits.link_context));
     let lone = lone(services, settings);
+    let place = settings.place_context;
+    let place = match place.unwrap_or(services.limits.place_context) {
+        PlaceContext::Off => "nothing",
+        PlaceContext::Topic => "its topic",
+        PlaceContext::TopicPins => "its topic and pinned messages",
+    };
     vec![
         (
             "I remember a conversation for",
@@ -226,6 +248,10 @@ fn fields(
         (
             "Mentioned outside threads I read",
             here(&lone, settings.lone_context.is_some()),
+        ),
+        (
+            "Of the channel itself I read",
+            here(place, settings.place_context.is_some()),
         ),
         ("I am silent in", all_of(&settings.channels_off)),
         (
@@ -363,6 +389,7 @@ mod tests {
             "learning",
             "link-context",
             "lone-context",
+            "place-context",
         ];
         let unset = SettingsChange {
             rolling_window: Change::Unset,
@@ -372,6 +399,7 @@ mod tests {
             link_context: Change::Unset,
             lone_context: Change::Unset,
             lone_context_in: None,
+            place_context: Change::Unset,
         };
         check(&back.map(|name| (name, "default")), Ok(unset));
         let (channel, mode) = (("channel", "42"), ("mode", "off"));
@@ -399,6 +427,7 @@ mod tests {
             link_context: Change::Keep,
             lone_context: Change::Keep,
             lone_context_in: None,
+            place_context: Change::Keep,
         };
         let rest = [("reply-target", "trigger"), ("learning", "off")];
         check(&[channel, mode, rest[0], rest[1]], Ok(change));
@@ -408,9 +437,11 @@ mod tests {
                 after: 10,
             }),
             lone_context: Change::Set(LoneContext::Recent),
+            place_context: Change::Set(PlaceContext::TopicPins),
             ..SettingsChange::default()
         };
-        let read = [("link-context", "0, 10"), ("lone-context", "recent")];
+        let place = ("place-context", "topic,pins");
+        let read = [("link-context", "0, 10"), ("lone-context", "recent"), place];
         check(&read, Ok(change));
         for text in ["", "3", "3,11", "-1,1", "3;1", "a,b"] {
             check(&[("link-context", text)], Err("is two numbers"));

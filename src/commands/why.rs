@@ -225,6 +225,9 @@ fn shown(guild: Option<GuildId>, prompt: &PromptReceipt) -> String {
     for (place, links) in places {
         text.push_str(&format!("\n**{}** {}", title(place), links.join(" ")));
     }
+    if prompt.topic > 0 {
+        text.push_str(&format!("\n**Topic** {} characters", prompt.topic));
+    }
     if rest > 0 {
         text.push_str(&format!("\nand {}", words::count(rest, "older message")));
     }
@@ -241,6 +244,7 @@ const fn title(place: BlockPlace) -> &'static str {
         BlockPlace::Chain => "Chain of replies",
         BlockPlace::Linked => "Linked",
         BlockPlace::LinkContext => "Around what is linked",
+        BlockPlace::Pinned => "Pinned",
         BlockPlace::Conversation(Tie::Reply) => "In your conversation by a reply",
         BlockPlace::Conversation(Tie::Named) => "In your conversation, named",
         BlockPlace::Conversation(Tie::Answers) => "In your conversation, answers",

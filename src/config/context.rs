@@ -7,7 +7,7 @@ use super::check::{Checker, SWITCHES};
 use super::triggers::REPLY_TARGETS;
 use super::variable::{self as var, Variable};
 use clew_context::engine::window::WindowLimits;
-use clew_context::model::{Limits, LinkContext, LoneContext, ThreadSelect};
+use clew_context::model::{Limits, LinkContext, LoneContext, PlaceContext, ThreadSelect};
 
 /// The ages that the caps accept, in minutes: up to ten years; 0 for no limit.
 const AGE_MIN: RangeInclusive<u64> = 0..=10 * 366 * 24 * 60;
@@ -65,6 +65,7 @@ impl ContextSetting {
             (&var::LINK_CONTEXT, Takes::Text),
             (&var::LONE_CONTEXT, words(LoneContext::CHOICES)),
             (&var::LONE_MAX_CHARS, Takes::Whole(LONE_MAX_CHARS)),
+            (&var::PLACE_CONTEXT, words(PlaceContext::CHOICES)),
             (&var::THREAD_SELECT, words(ThreadSelect::CHOICES)),
             (&var::THREAD_REPLY_TARGET, words(&REPLY_TARGETS)),
         ]
@@ -103,6 +104,7 @@ pub(super) fn read_limits(check: &mut Checker) -> Limits {
         include_pointed_apps: check.switch(&var::MEM_INCLUDE_POINTED_APPS),
         link_context: read_link_context(check),
         lone_context: check.one_of(&var::LONE_CONTEXT, LoneContext::CHOICES),
+        place_context: check.one_of(&var::PLACE_CONTEXT, PlaceContext::CHOICES),
         thread_select: check.one_of(&var::THREAD_SELECT, ThreadSelect::CHOICES),
     };
     if limits.tail > limits.max_msgs {

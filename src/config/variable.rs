@@ -176,6 +176,8 @@ variables! {
     LONE_CONTEXT = "off", "off|recent|conversation", Context;
     /// The most of those messages.
     LONE_MAX_CHARS = "2000", "characters", Context;
+    /// What is shown of the channel itself: its topic (of a thread its parent's, of a forum the guidelines), and up to 5 pinned messages, in a quarter of the block; `/settings` changes it for a server.
+    PLACE_CONTEXT = "off", "off|topic|topic,pins", Context;
     /// Which messages of a thread stay where the caps leave no room for all: the newest ones, or with conversation those that most surely belong to the asker's conversation.
     THREAD_SELECT = "newest", "newest|conversation", Context;
     /// The context subsystem's name in the telemetry.

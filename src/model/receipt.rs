@@ -101,6 +101,9 @@ pub struct PromptReceipt {
     /// The newest of those left out, oldest first, as far as they may be named.
     #[serde(default, with = "listed")]
     pub omitted: Vec<OmittedMessage>,
+    /// Unicode scalars of the channel's topic that the block shows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub topic: usize,
     /// Unicode scalars of the block.
     pub block_chars: usize,
     /// Facts about the asker.
@@ -218,6 +221,7 @@ impl PromptReceipt {
             shown: block.items().map(ShownMessage::from).collect(),
             shortened,
             left_out: left_out.collect(),
+            topic: block.topic,
             block_chars: block.chars,
             ..Self::default()
         }
@@ -261,6 +265,11 @@ impl From<&ContentSource> for ReadSource {
             message: source.message,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives the field by reference")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A span in whole milliseconds.

@@ -185,6 +185,7 @@ fn input(turn: &Turn<'_>) -> TurnInput {
         lone_context: of_guild
             .lone_context_in(here)
             .unwrap_or(operators.lone_context),
+        place_context: of_guild.place_context.unwrap_or(operators.place_context),
         ..operators
     };
     let us = services.us(turn.ids.guild);

@@ -16,7 +16,7 @@ use std::time::Duration;
 use clew::config::{Config, ConfigErrors, MessageContent, SettingOrigin, VARIABLES};
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
-    ChannelId, GuildId, Limits, LinkContext, LoneContext, ReplyTarget, RoleId, ThreadSelect, UserId,
+    ChannelId, GuildId, Limits, LinkContext, LoneContext, PlaceContext, ReplyTarget, RoleId, ThreadSelect, UserId,
 };
 
 use example::example;
@@ -124,6 +124,7 @@ fn limits_have_the_values_set_and_zero_age_is_no_limit() {
         ("LINK_CONTEXT", "10, 0"),
         ("LONE_CONTEXT", "Recent"),
         ("LONE_MAX_CHARS", "300"),
+        ("PLACE_CONTEXT", "Topic,Pins"),
         ("THREAD_SELECT", "conversation"),
         ("MEM_LOG_SUBSYS", "memory.context"),
     ]);
@@ -144,6 +145,7 @@ fn limits_have_the_values_set_and_zero_age_is_no_limit() {
         },
         lone_context: LoneContext::Recent,
         lone_max_chars: 300,
+        place_context: PlaceContext::TopicPins,
         thread_select: ThreadSelect::Conversation,
     };
     assert_eq!(config.limits, expected);
@@ -228,6 +230,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("LINK_CONTEXT", "3,11", "two numbers from 0 to 10"),
     ("LONE_CONTEXT", "on", "off, recent, conversation"),
     ("LONE_MAX_CHARS", "99", "from 100 to 100000"),
+    ("PLACE_CONTEXT", "pins", "off, topic, topic,pins"),
     ("THREAD_SELECT", "oldest", "newest, conversation"),
     ("MEM_INCLUDE_POINTED_APPS", "y", "true, false"),
     ("MEM_LOG_SUBSYS", "mem..ctx", "lower-case"),

@@ -3,7 +3,7 @@
 //!
 //! `gather` has an arm for each scene: `thread` (tail, history and `starter` share
 //! their fetches), `reply_chain`, or for a lone mention `history` alone (the pages
-//! of a channel). At the end of [`collect()`] `files` and `links` add to every scene.
+//! of a channel). At the end of [`collect()`] `files`, `links` and `place` add to every scene.
 //! `images` comes once it is known what the prompt shows.
 //!
 //! Invariant: `collect` knows [`Source`] and the core, but neither Discord's wire
@@ -16,6 +16,7 @@ mod history;
 mod images;
 mod links;
 mod negative_cache;
+mod place;
 mod reads;
 mod reply_chain;
 mod source;
@@ -30,6 +31,7 @@ use futures_util::future::join;
 use crate::engine::chain::ChainLink;
 use crate::engine::eligible::is_blank;
 use crate::engine::links::GatheredLinks;
+use crate::engine::place::GatheredPlace;
 use crate::engine::route;
 use crate::engine::select::{Gathered, GatheredThread, NamedMessage};
 use crate::engine::target::Target;
@@ -101,6 +103,7 @@ pub async fn collect<S: Source>(
         scene,
         gathered: messages.gathered,
         links: GatheredLinks::default(),
+        place: GatheredPlace::default(),
         target: messages.target,
         fetches: 0,
         stages: Vec::new(),
@@ -111,6 +114,8 @@ pub async fn collect<S: Source>(
     files::inline_all(&fetcher, &mut collected).await;
     if collected.turn.wants_context() {
         links::collect(&fetcher, &mut collected).await;
+        // Boxed to keep the future of a turn small.
+        Box::pin(place::collect(&fetcher, &mut collected)).await;
     }
     files::inline_linked(&fetcher, &mut collected).await;
     // A forward may have been held or fetched before its original was seen to be from

@@ -30,6 +30,7 @@ mod least;
 pub mod links;
 pub mod meaning;
 pub mod nonce;
+pub mod place;
 pub mod prepare;
 pub mod recall;
 pub mod recheck;

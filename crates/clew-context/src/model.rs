@@ -32,7 +32,7 @@ pub use channel::{
     ThreadState,
 };
 pub use chat::{AgentDoc, ChatMessage, Role, ToolCall};
-pub use config::{ImageLimits, Limits, LinkContext, LoneContext, ThreadSelect};
+pub use config::{ImageLimits, Limits, LinkContext, LoneContext, PlaceContext, ThreadSelect};
 pub use id::{
     ApplicationId, ChannelId, GuildId, InteractionId, MessageId, ParseIdError, ProxyId, RoleId,
     TagId, TurnId, UserId,

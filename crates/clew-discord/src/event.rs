@@ -47,6 +47,9 @@ pub enum Event {
         /// The deleted messages.
         ids: Vec<MessageId>,
     },
+    /// `CHANNEL_PINS_UPDATE`: a message was pinned or unpinned. None tells that a pinned message
+    /// was deleted.
+    PinsChanged(ChannelId),
     /// A message event, a READY or a whole frame could not be read, so messages may
     /// have been missed. The channel's window now has a gap; if the channel is
     /// unknown too, every window has one.

@@ -299,6 +299,7 @@ fn to_channel(guild: GuildId, channel: &PartialChannel) -> Channel {
     Channel {
         guild: Some(guild),
         name: channel.name.clone(),
+        topic: channel.topic.clone(),
         parent: channel.parent_id,
         overwrites: channel.overwrites(),
         thread,
@@ -311,6 +312,7 @@ fn to_parent(channel: &PartialChannel) -> Parent {
     Parent {
         kind: channel.kind(),
         name: channel.name.clone(),
+        topic: channel.topic.clone(),
         tags: tags.map(|tag| (tag.id, tag.name.clone())).collect(),
     }
 }

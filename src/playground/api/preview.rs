@@ -98,6 +98,7 @@ fn changed(base: &Config, changed: &Config, (now, target): Caps) -> Caps {
     let limits = Limits {
         link_context: unless_same(new.link_context, old.link_context, now.link_context),
         lone_context: unless_same(new.lone_context, old.lone_context, now.lone_context),
+        place_context: unless_same(new.place_context, old.place_context, now.place_context),
         ..*new
     };
     let target = unless_same(changed.reply_target, base.reply_target, target);

@@ -87,6 +87,7 @@ pub(in crate::turn) fn omitted(block: &Block, collected: &Collected) -> Vec<Omit
     let gathered = collected.gathered.messages().into_iter();
     let known: BTreeMap<MessageId, &Message> = gathered
         .chain(collected.links.messages())
+        .chain(&collected.place.pins)
         .map(|message| (message.id, &**message))
         .collect();
     let newest = block.omitted.iter().rev();
@@ -144,7 +145,9 @@ fn trigger(turn: &Turn<'_>, material: &TurnMaterial, receipt: &Receipt) -> Trigg
 /// outside threads, of a direct message, of an agent run.
 fn collect_ok(material: &TurnMaterial, receipt: &Receipt) -> Option<CollectOk> {
     let (prompt, collected) = (&receipt.prompt, &material.collected);
-    let looks_around = collected.gathered != Gathered::Nothing || !collected.links.is_empty();
+    let looks_around = collected.gathered != Gathered::Nothing
+        || !collected.links.is_empty()
+        || !collected.place.is_empty();
     (looks_around || collected.fetches > 0).then(|| CollectOk {
         case: receipt.scene,
         msgs: prompt.shown.len(),
@@ -187,7 +190,9 @@ fn tail(material: &TurnMaterial, receipt: &Receipt) -> Option<Event> {
 
 fn source(prompt: &PromptReceipt, view: &View) -> SourceWord {
     let recent = view.recent.iter().map(|message| message.id);
-    let held: BTreeSet<MessageId> = recent.chain(view.linked.keys().copied()).collect();
+    let pins = view.pins.iter().flatten().map(|message| message.id);
+    let known = recent.chain(view.linked.keys().copied());
+    let held: BTreeSet<MessageId> = known.chain(pins).collect();
     let shown = prompt.shown.iter();
     let from_window = shown.filter(|message| held.contains(&message.id));
     match (from_window.count(), prompt.shown.len()) {

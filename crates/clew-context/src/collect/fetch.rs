@@ -131,6 +131,20 @@ impl<'a, S: Source> Fetcher<'a, S> {
         Ok(message)
     }
 
+    /// The pinned messages of a channel, the last pinned first.
+    pub(super) async fn pins(&self, channel: ChannelId, limit: usize) -> Option<Vec<Message>> {
+        let call = || self.source.pins(channel, limit, self.deadline);
+        let pins = self.allowed(Stage::Pins, channel, call).await;
+        let pins = pins.inspect_err(|reason| self.fail(Stage::Pins, *reason));
+        let mut pins = pins.ok()?;
+        pins.retain(|message| message.channel == channel);
+        for message in &mut pins {
+            message.take_referenced_message();
+            self.opted_out.withhold(message);
+        }
+        Some(pins)
+    }
+
     /// A channel. It may be visible even if its messages are refused.
     pub(super) async fn channel(&self, id: ChannelId) -> Option<Channel> {
         let cell = {

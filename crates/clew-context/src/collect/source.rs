@@ -41,6 +41,20 @@ pub trait Source: Send + Sync {
         deadline: Instant,
     ) -> impl Future<Output = Result<Message, FetchError>> + Send;
 
+    /// The pinned messages of a channel, the last pinned first, at most `limit`. A source that
+    /// knows none keeps the default.
+    ///
+    /// # Errors
+    /// Like `page`.
+    fn pins(
+        &self,
+        _: ChannelId,
+        _: usize,
+        _: Instant,
+    ) -> impl Future<Output = Result<Vec<Message>, FetchError>> + Send {
+        ready(Err(FetchError::lasting(Fallback::Unavailable)))
+    }
+
     /// A channel or thread with its overwrites and, if known, its parent's kind and tag names.
     ///
     /// # Errors

@@ -129,6 +129,17 @@ impl Source for Live<'_> {
         self.noted(path, message).await
     }
 
+    async fn pins(
+        &self,
+        channel: ChannelId,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Vec<Message>, FetchError> {
+        let path = || Query::Pins(channel, limit).path();
+        let pins = || self.reader.pins(channel, limit, deadline);
+        self.noted(path, pins).await
+    }
+
     async fn channel(&self, id: ChannelId, deadline: Instant) -> Result<Channel, FetchError> {
         let channel = || self.reader.channel(id, deadline);
         let channel = self.noted(|| Query::Channel(id).path(), channel).await?;

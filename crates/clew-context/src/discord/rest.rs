@@ -188,6 +188,22 @@ impl RestReader {
         convert::message(text(&body)?).map_err(|_| malformed())
     }
 
+    /// A channel's pinned messages, the last pinned first, at most `limit` (1 to 50). None without
+    /// Read Message History.
+    ///
+    /// # Errors
+    /// Like `page`.
+    pub async fn pins(
+        &self,
+        channel: ChannelId,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Vec<Message>, RestError> {
+        let query = Query::Pins(channel, limit);
+        let body = self.read(query, RateLimitPool::Singles, deadline).await?;
+        convert::pins(&body).map_err(|_| malformed())
+    }
+
     /// A channel or thread. Tags, the parent's kind and its name stay empty: they
     /// come from the parent.
     ///

@@ -3,6 +3,7 @@
 //! rank dropped, the oldest first; starter, pointed-at and target are shortened but never dropped.
 
 mod linked;
+mod place;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::model::{
 use super::frame;
 use super::render::Renderer;
 use super::sanitise;
-use super::select::{GapMarks, LinkedSelection, Pick, Selection};
+use super::select::{GapMarks, LinkedSelection, Pick, PlaceSelection, Selection};
 use super::shorten;
 
 /// A message shortened below this many scalars says too little: older ones are
@@ -45,26 +46,66 @@ struct Room {
     cap: OmitReason,
 }
 
-/// Renders a selection into a block of at most `limits.max_chars` scalars. What links
-/// lead to comes last and takes at most half of them.
+/// A part of a block below the conversation, under headings; `chars` counts scalars.
+#[derive(Default)]
+struct Part {
+    entries: Vec<BlockEntry>,
+    omitted: Vec<Omitted>,
+    chars: usize,
+}
+
+/// Renders a selection into a block of at most `limits.max_chars` scalars. What belongs to the
+/// channel follows and takes at most a quarter of them, then what links lead to, at most half.
 pub fn build(
     selection: Selection,
+    place: PlaceSelection<'_>,
     linked: LinkedSelection<'_>,
     channel: Option<&Channel>,
     renderer: &mut Renderer<'_>,
     limits: &Limits,
 ) -> Block {
     let linked = linked::build(linked, renderer, limits);
+    let (topic, place) = place::build(place, channel, renderer, limits);
     let limits = Limits {
-        max_chars: limits.max_chars - linked.chars,
+        max_chars: limits.max_chars - linked.chars - place.chars,
         ..*limits
     };
     let mut block = section(selection, channel.and_then(title), renderer, &limits);
-    block.entries.extend(linked.entries);
-    block.omitted.extend(linked.omitted);
+    block.topic = topic;
+    for part in [place, linked] {
+        block.entries.extend(part.entries);
+        block.omitted.extend(part.omitted);
+        block.chars += part.chars;
+    }
     block.omitted.sort_by_key(|omitted| omitted.id);
-    block.chars += linked.chars;
     block
+}
+
+impl Part {
+    /// Adds a selection under its heading, in at most `limits.max_chars` scalars; without room
+    /// for the heading nothing is shown. Returns how many it took.
+    fn add(
+        &mut self,
+        selection: Selection,
+        heading: String,
+        renderer: &mut Renderer<'_>,
+        limits: &Limits,
+    ) -> usize {
+        let block = section(selection, Some(heading), renderer, limits);
+        self.omitted.extend(&block.omitted);
+        let Some(heading) = block.title else {
+            let items = block.entries.iter().filter_map(BlockEntry::item);
+            self.omitted.extend(items.map(|item| Omitted {
+                id: item.message.id,
+                reason: OmitReason::Chars,
+            }));
+            return 0;
+        };
+        self.entries.push(BlockEntry::Heading(heading));
+        self.entries.extend(block.entries);
+        self.chars += block.chars;
+        block.chars
+    }
 }
 
 /// Renders one selection under its title, in at most `limits.max_chars` scalars, or what the
@@ -119,6 +160,7 @@ fn section(
         entries,
         omitted,
         unseen,
+        topic: 0,
         chars,
     }
 }

@@ -222,6 +222,7 @@ pub(super) const fn label(place: BlockPlace) -> &'static str {
         | BlockPlace::History
         | BlockPlace::Chain
         | BlockPlace::LinkContext
+        | BlockPlace::Pinned
         | BlockPlace::Conversation(_) => "",
     }
 }
@@ -243,6 +244,7 @@ pub fn marker_line(marker: Marker) -> String {
         | BlockPlace::History
         | BlockPlace::Chain
         | BlockPlace::LinkContext
+        | BlockPlace::Pinned
         | BlockPlace::Conversation(_) => "a message",
     };
     let by = |cap: Option<OmitReason>| {

@@ -101,6 +101,8 @@ pub fn with_images(
 /// The messages that the prompt shows, the first of which matter most.
 fn shown<'a>(collected: &'a Collected, prepared: &'a Prepared) -> Vec<&'a Message> {
     let items = prepared.adopted.iter().chain(prepared.block.items());
+    // What is pinned stands there for every question.
+    let items = items.filter(|item| item.place != BlockPlace::Pinned);
     let mut items: Vec<&BlockItem> = items.collect();
     items.sort_by_key(|item| (rank(item.place), Reverse(item.message.id)));
     let messages = items.into_iter().map(|item| &*item.message);
@@ -121,6 +123,7 @@ const fn rank(place: BlockPlace) -> u8 {
         | BlockPlace::History
         | BlockPlace::Chain
         | BlockPlace::LinkContext
+        | BlockPlace::Pinned
         | BlockPlace::Conversation(_) => 3,
     }
 }

@@ -53,6 +53,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let mut renderer = Renderer::new(us, input.directory);
     let gathered = collected.gathered.messages();
     let gathered = gathered.into_iter().chain(collected.links.messages());
+    let gathered = gathered.chain(&collected.place.pins);
     renderer.meet(gathered.map(AsRef::as_ref));
     let bare = us.is_bare(trigger, collected.scene == Scene::Direct);
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
@@ -61,12 +62,14 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         ..collected.turn.selector()
     };
     let mut linked = by.links(&collected.links);
+    let mut place = by.place(&collected.place);
     let rest = Selector {
-        limits: &linked.leave_room(limits),
+        limits: &place.leave_room(&linked.leave_room(limits)),
         ..by
     };
     let mut selection = rest.select(&collected.gathered);
     linked.show_once(&mut selection);
+    place.show_once(&selection, &linked);
     if let Some(adopted) = adopted {
         selection.point_at(adopted.id);
     }
@@ -74,6 +77,7 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let asker = renderer.author(trigger);
     let block = block::build(
         selection,
+        place,
         linked,
         collected.turn.channel.as_ref(),
         &mut renderer,
@@ -116,7 +120,9 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
         adopted: adopted.as_ref(),
     });
     Prepared {
-        has_question: !words.is_empty() || adopted.is_some() || block.items().next().is_some(),
+        has_question: !words.is_empty()
+            || adopted.is_some()
+            || block.items().any(|item| item.place != BlockPlace::Pinned),
         block,
         limits: *limits,
         tail,

@@ -8,6 +8,7 @@ use crate::model::{Message, MessageId, OptedOut, Referenced};
 
 use super::chain::ChainLink;
 use super::links::GatheredLink;
+use super::place::GatheredPlace;
 use super::select::{Gathered, NamedMessage};
 use super::turn::Collected;
 
@@ -92,6 +93,7 @@ impl Collected {
     /// Leaves out everything around the trigger: its asker may not read it any more.
     pub fn close(&mut self) {
         self.gathered = Gathered::Nothing;
+        self.place = GatheredPlace::default();
         self.target.adopted = None;
         self.turn.channel = None;
     }
@@ -102,6 +104,7 @@ impl Collected {
             turn,
             gathered,
             links,
+            place,
             target,
             window_update,
             scene: _,
@@ -122,6 +125,7 @@ impl Collected {
             .messages_mut()
             .into_iter()
             .chain(linked)
+            .chain(&mut place.pins)
             .chain(targets)
             .chain(pages)
             .chain(single)
@@ -160,6 +164,7 @@ impl Collected {
             forget(&mut link.main, gone);
             link.others.retain(|one| !is_gone(one));
         }
+        self.place.pins.retain(|one| !is_gone(one));
         self.target.reply_to.take_if(|one| is_gone(one));
         self.target.adopted.take_if(|one| is_gone(one));
     }

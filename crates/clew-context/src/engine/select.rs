@@ -4,6 +4,7 @@
 
 mod conversation;
 mod links;
+mod place;
 mod thread;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use super::least;
 use super::render;
 
 pub use links::LinkedSelection;
+pub use place::PlaceSelection;
 
 /// Scalars of a line around name and text: `03:04 `, `: ` and the line break.
 const HEADER_CHARS: usize = 9;

@@ -12,6 +12,7 @@ use crate::model::{
 
 use super::eligible::Us;
 use super::links::GatheredLinks;
+use super::place::GatheredPlace;
 use super::select::{Gathered, Selector};
 use super::target::{self, Target, TargetFacts};
 use super::window::{View, Window};
@@ -59,6 +60,8 @@ pub struct Collected {
     pub gathered: Gathered,
     /// What links in the trigger or the pointed-at message led to.
     pub links: GatheredLinks,
+    /// What belongs to the channel, whatever is said there.
+    pub place: GatheredPlace,
     /// The message the answer replies to, and the adopted text.
     pub target: Target,
     /// REST calls made.
@@ -117,6 +120,10 @@ impl Collected {
         }
         for (channel, message) in &update.single {
             window.keep(*channel, view, std::slice::from_ref(message));
+        }
+        if self.place.fetched {
+            let (channel, guild) = (self.turn.channel_id(), self.turn.guild());
+            window.keep_pins(channel, guild, view, &self.place.pins);
         }
     }
 

@@ -159,6 +159,21 @@ impl Window {
         });
     }
 
+    /// The pins of a channel changed: those held are not shown again. A deletion of a pinned
+    /// message does not tell so (Channel Pins Update).
+    pub fn pins_changed(&mut self, channel: ChannelId) {
+        self.uses += 1;
+        let Some(window) = self.channels.get_mut(&channel) else {
+            // They may be on their way.
+            self.generation += 1;
+            return;
+        };
+        let before = window.bytes;
+        window.keep_pins(None);
+        window.pins_changed = self.uses;
+        self.bytes = self.bytes - before + window.bytes;
+    }
+
     /// Events of this channel may have been missed: discards all messages held of it.
     pub fn break_channel(&mut self, channel: ChannelId) {
         self.generation += 1;
@@ -220,6 +235,7 @@ impl Window {
                 .map(|held| Arc::clone(&held.message))
                 .collect(),
             linked: window.linked_messages(),
+            pins: window.pins.clone(),
             whole_from: window.mark,
             newest: window.newest,
             deleted: window.deleted().collect(),
@@ -239,7 +255,8 @@ impl Window {
         let window = self.channels.get(&channel)?;
         let recent = window.recent.get(&id).map(|held| &held.message);
         let linked = || window.linked.get(&id).map(|linked| &linked.message);
-        recent.or_else(linked).cloned()
+        let pinned = || window.pins.iter().flatten().find(|one| one.id == id);
+        recent.or_else(linked).or_else(pinned).cloned()
     }
 
     /// Adds fetched messages: all from `from` to the newest one seen when `view`
@@ -292,6 +309,44 @@ impl Window {
         self.keep_all_referenced(referenced, view);
     }
 
+    /// Keeps the pinned messages of a channel, fetched after `view` was taken. Those of a server
+    /// take at most an eighth of the window: the longest unused go first.
+    pub fn keep_pins(
+        &mut self,
+        channel: ChannelId,
+        guild: Option<GuildId>,
+        view: &View,
+        pins: &[Arc<Message>],
+    ) {
+        let is_fresh = match self.channels.get(&channel) {
+            Some(window) => window.is_known_since(view) && window.pins_changed <= view.taken,
+            None => self.generation == view.generation,
+        };
+        if !is_fresh {
+            return;
+        }
+        let (pins, _) = self.apart(pins);
+        self.change(channel, |window, _, _| {
+            window.guild = guild.or(window.guild);
+            window.keep_pins(Some(&pins));
+        });
+        let Some(guild) = guild else { return };
+        let of_guild: Vec<ChannelId> = self.held_of(guild).collect();
+        let mut room = self.limits.max_bytes / 8;
+        for channel in of_guild {
+            let Some(window) = self.channels.get_mut(&channel) else {
+                continue;
+            };
+            let bytes = window.pin_bytes();
+            if bytes <= room {
+                room -= bytes;
+            } else {
+                window.keep_pins(None);
+                self.bytes -= bytes;
+            }
+        }
+    }
+
     fn keep_all_referenced(&mut self, referenced: Vec<Message>, view: &View) {
         for message in referenced {
             let (channel, message) = (message.channel, Arc::new(message));
@@ -317,7 +372,10 @@ impl Window {
 
     /// Number of messages held, and the approximate bytes they occupy.
     pub fn size(&self) -> (usize, usize) {
-        let held = |window: &ChannelWindow| window.recent.len() + window.linked.len();
+        let held = |window: &ChannelWindow| {
+            let pins = window.pins.as_ref().map_or(0, Vec::len);
+            window.recent.len() + window.linked.len() + pins
+        };
         (self.channels.values().map(held).sum(), self.bytes)
     }
 

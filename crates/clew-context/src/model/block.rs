@@ -20,6 +20,8 @@ pub struct Block {
     pub omitted: Vec<Omitted>,
     /// Older messages that were not looked at.
     pub unseen: Option<Unseen>,
+    /// Length of the line with the channel's topic in Unicode scalars; 0 without one.
+    pub topic: usize,
     /// Length of the rendered block in Unicode scalars, without its frame.
     pub chars: usize,
 }
@@ -74,6 +76,8 @@ pub enum BlockPlace {
     Linked,
     /// A message around a linked one, or one of a linked thread's newest.
     LinkContext,
+    /// A pinned message.
+    Pinned,
     /// Part of the asker's conversation in a channel, and why it is: serialized as that alone.
     #[serde(untagged)]
     Conversation(Tie),

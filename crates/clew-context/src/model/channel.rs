@@ -14,6 +14,9 @@ pub struct Channel {
     pub kind: ChannelKind,
     /// Its name; a thread's is its title. Empty for direct messages.
     pub name: String,
+    /// Its topic, of a forum its guidelines; a thread's is its parent's. Empty if there is none
+    /// or it is not known; at most [`Channel::TOPIC_CHARS`].
+    pub topic: String,
     /// A thread's channel, or a channel's category.
     pub parent: Option<ChannelId>,
     /// The parent's type, if known: tells a forum post from a thread.
@@ -83,11 +86,17 @@ pub struct Parent {
     pub kind: ChannelKind,
     /// Its name.
     pub name: String,
+    /// Its topic, as a channel's.
+    pub topic: String,
     /// A forum's or media channel's tags, by name.
     pub tags: Vec<(TagId, String)>,
 }
 
 impl Channel {
+    /// Most Unicode scalars of a topic that are kept and shown. Discord allows 1,024, and 4,096
+    /// of a forum's guidelines.
+    pub const TOPIC_CHARS: usize = 500;
+
     /// A channel of which nothing else is known.
     pub const fn new(id: ChannelId, kind: ChannelKind) -> Self {
         Self {
@@ -95,6 +104,7 @@ impl Channel {
             guild: None,
             kind,
             name: String::new(),
+            topic: String::new(),
             parent: None,
             parent_kind: None,
             parent_name: None,
@@ -114,6 +124,9 @@ impl Channel {
             .filter_map(name)
             .map(|(_, name)| name.clone())
             .collect();
+        if self.kind.is_thread() {
+            self.topic = parent.topic;
+        }
         self.parent_kind = Some(parent.kind);
         self.parent_name = Some(parent.name);
         self

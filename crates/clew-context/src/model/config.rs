@@ -38,6 +38,8 @@ pub struct Limits {
     pub lone_max_chars: usize,
     /// `THREAD_SELECT`: which messages of a thread stay where the caps leave no room for all.
     pub thread_select: ThreadSelect,
+    /// `PLACE_CONTEXT`: what is shown of the channel itself.
+    pub place_context: PlaceContext,
 }
 
 /// Which images a model gets.
@@ -78,6 +80,18 @@ words! {
         Newest = "newest",
         /// Those that most surely belong to the asker's conversation.
         Conversation = "conversation",
+    }
+}
+
+words! {
+    /// What is shown of a channel besides what was said last.
+    PlaceContext {
+        /// Nothing.
+        Off = "off",
+        /// Its topic; of a forum, its guidelines.
+        Topic = "topic",
+        /// That, and its pinned messages.
+        TopicPins = "topic,pins",
     }
 }
 
@@ -135,6 +149,7 @@ impl Default for Limits {
             lone_context: LoneContext::Off,
             lone_max_chars: 2_000,
             thread_select: ThreadSelect::Newest,
+            place_context: PlaceContext::Off,
         }
     }
 }

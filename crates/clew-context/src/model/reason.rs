@@ -59,5 +59,7 @@ words! {
         Link = "link",
         /// Images.
         Image = "image",
+        /// Pinned messages.
+        Pins = "pins",
     }
 }

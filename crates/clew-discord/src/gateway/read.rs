@@ -59,6 +59,7 @@ pub(super) fn event(dispatch: &Dispatch<'_>, guild_state: &GuildState) -> Option
         "MESSAGE_UPDATE" => Some(message(dispatch, Event::MessageEdited)),
         "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => Some(deleted(dispatch)),
         "GUILD_MEMBER_REMOVE" => Some(member_left(dispatch)),
+        "CHANNEL_PINS_UPDATE" => Some(pins_changed(dispatch)),
         "INTERACTION_CREATE" => match commands::parse(dispatch.data) {
             Ok(incoming) => incoming.map(|incoming| Event::Interaction(Box::new(incoming))),
             Err(part) => Some(Event::Unreadable(unreadable(dispatch, vec![part]))),
@@ -120,6 +121,13 @@ fn member_left(dispatch: &Dispatch<'_>) -> Event {
             user: user.id,
         },
         Err(_) => Event::Unreadable(unreadable(dispatch, Vec::new())),
+    }
+}
+
+fn pins_changed(dispatch: &Dispatch<'_>) -> Event {
+    match serde_json::from_str(dispatch.data) {
+        Ok(PinsUpdate { channel_id }) => Event::PinsChanged(channel_id),
+        Err(_) => Event::MessagesMissed(unreadable(dispatch, Vec::new())),
     }
 }
 
@@ -192,6 +200,11 @@ struct MessageDelete {
     /// One unreadable id makes the whole list unknown.
     #[serde(default, deserialize_with = "lenient")]
     ids: Option<Vec<MessageId>>,
+}
+
+#[derive(Deserialize)]
+struct PinsUpdate {
+    channel_id: ChannelId,
 }
 
 #[derive(Deserialize)]

@@ -71,6 +71,9 @@ pub struct PartialChannel {
     /// Its name.
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
+    /// Its topic, of a forum its guidelines; at most [`Channel::TOPIC_CHARS`].
+    #[serde(default, deserialize_with = "topic", skip_serializing_if = "String::is_empty")]
+    pub topic: String,
     /// A channel's category, or a thread's parent channel.
     #[serde(default, deserialize_with = "lenient")]
     pub parent_id: Option<ChannelId>,
@@ -227,6 +230,12 @@ pub(super) fn is_restricted(nsfw: &Option<bool>) -> bool {
 #[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
 const fn no_overwrites() -> Option<Vec<PartialOverwrite>> {
     Some(Vec::new())
+}
+
+/// Cut, so that what a server writes there takes little room.
+fn topic<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text: String = lenient(deserializer)?;
+    Ok(text.chars().take(Channel::TOPIC_CHARS).collect())
 }
 
 /// All overwrites or none, since the one we cannot read may be the one that

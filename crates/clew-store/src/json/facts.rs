@@ -30,6 +30,7 @@ form! {
         link_context,
         lone_context,
         lone_contexts: list,
+        place_context,
     }
 }
 

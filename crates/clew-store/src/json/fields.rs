@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::model::{AgentName, FactId, ReceiptPerson, Scope, SnapshotId, StoredRole};
 use clew_context::model::{
-    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, ReplyTarget, TurnId,
+    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext, ReplyTarget, TurnId,
     UnixMillis, UserId,
 };
 
@@ -163,6 +163,8 @@ plain! {
         |context| context, |value| Self::deserialize(value).ok();
     "a Discord id each with `off`, `recent` or `conversation`": BTreeMap<ChannelId, LoneContext> =
         |contexts| contexts, |value| Self::deserialize(value).ok();
+    "`off`, `topic` or `topic,pins`": PlaceContext =
+        |context| context, |value| Self::deserialize(value).ok();
     "the key of a conversation": Scope = |scope| scope.to_string(), |value| parsed(value);
     "the name of an agent": AgentName = |name| name.to_string(), |value| parsed(value);
     "the id of a snapshot": SnapshotId = |id| id.to_string(), |value| parsed(value);

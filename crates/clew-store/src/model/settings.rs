@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, ReplyTarget};
+use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget};
 
 /// The settings of one server; unset ones follow the operator's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,6 +25,8 @@ pub struct GuildSettings {
     pub lone_context: Option<LoneContext>,
     /// The same of single channels, which goes before the server's.
     pub lone_contexts: BTreeMap<ChannelId, LoneContext>,
+    /// `PLACE_CONTEXT`.
+    pub place_context: Option<PlaceContext>,
 }
 
 /// One `/settings set`: the given settings change, the others stay.
@@ -44,6 +46,8 @@ pub struct SettingsChange {
     pub lone_context: Change<LoneContext>,
     /// What it gets in a channel.
     pub lone_context_in: Option<(ChannelId, Change<LoneContext>)>,
+    /// What is shown of a channel itself.
+    pub place_context: Change<PlaceContext>,
 }
 
 /// A change to one setting.
@@ -98,6 +102,7 @@ impl GuildSettings {
         self.learning = change.learning.of(self.learning);
         self.link_context = change.link_context.of(self.link_context);
         self.lone_context = change.lone_context.of(self.lone_context);
+        self.place_context = change.place_context.of(self.place_context);
         if let Some((channel, change)) = change.lone_context_in {
             let own = self.lone_contexts.remove(&channel);
             let own = change.of(own).map(|context| (channel, context));

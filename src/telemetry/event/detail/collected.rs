@@ -11,7 +11,8 @@ use crate::model::PromptReceipt;
 use crate::telemetry::{Ms, Seconds};
 use clew_context::engine::turn::{Collected, StageFetches};
 use clew_context::model::{
-    Block, BlockItem, BlockPlace, Fallback, Limits, MessageId, OmitReason, Scene, Stage, UnixMillis,
+    Block, BlockItem, BlockPlace, Fallback, Limits, MessageId, OmitReason, PlaceContext, Scene,
+    Stage, UnixMillis,
 };
 
 /// `mem.ctx`/`collect_ok`.
@@ -99,13 +100,18 @@ pub struct BlockAges {
 }
 
 impl BlockAges {
-    /// Without the starter and what links lead to, which may be of any age. None if there is
+    /// Without the starter, pins and what links lead to, which may be of any age. None if there is
     /// nothing else.
     pub fn of(block: &Block, asked: UnixMillis) -> Option<Self> {
         let may_be_old = |item: &&BlockItem| {
             let place = item.place;
-            let links = [BlockPlace::Linked, BlockPlace::LinkContext];
-            place == BlockPlace::Starter || links.contains(&place)
+            let of_any_age = [
+                BlockPlace::Starter,
+                BlockPlace::Pinned,
+                BlockPlace::Linked,
+                BlockPlace::LinkContext,
+            ];
+            of_any_age.contains(&place)
         };
         let rest = block.items().filter(|item| !may_be_old(item));
         let ages = rest.map(|item| asked.since(item.message.timestamp).max(0).unsigned_abs());
@@ -268,6 +274,9 @@ pub struct Capped {
     pub lone_context: &'static str,
     /// `LONE_MAX_CHARS`.
     pub lone_max_chars: usize,
+    /// `PLACE_CONTEXT`; absent if it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place_context: Option<&'static str>,
     /// `THREAD_SELECT`.
     pub thread_select: &'static str,
 }
@@ -288,6 +297,9 @@ impl From<&Limits> for Capped {
             link_context: limits.link_context.to_string(),
             lone_context: limits.lone_context.as_str(),
             lone_max_chars: limits.lone_max_chars,
+            place_context: Some(limits.place_context)
+                .filter(|one| *one != PlaceContext::Off)
+                .map(PlaceContext::as_str),
             thread_select: limits.thread_select.as_str(),
         }
     }

@@ -16,6 +16,7 @@ wire! {
         guild_id: GuildId,
         r#type: u8,
         name: Text<'a>,
+        topic: Text<'a>,
         parent_id: ChannelId,
         owner_id: UserId,
         message_count: u32,
@@ -84,6 +85,7 @@ pub fn channel(json: &str, parent: Option<&str>) -> Result<Channel, Unreadable> 
     let channel = Channel {
         guild: wire.guild_id.get(),
         name: owned(wire.name).unwrap_or_default(),
+        topic: topic(wire.topic),
         parent: wire.parent_id.get(),
         overwrites: overwrites(wire.permission_overwrites),
         thread,
@@ -159,6 +161,11 @@ fn owned(part: Part<Text<'_>>) -> Option<String> {
     part.get().map(|text| text.0.into_owned())
 }
 
+fn topic(part: Part<Text<'_>>) -> String {
+    let text = part.get().map(|text| text.0).unwrap_or_default();
+    text.chars().take(Channel::TOPIC_CHARS).collect()
+}
+
 fn parent(wire: WireChannel<'_>) -> Option<Parent> {
     let tags = wire
         .available_tags
@@ -169,6 +176,7 @@ fn parent(wire: WireChannel<'_>) -> Option<Parent> {
     Some(Parent {
         kind: ChannelKind::from_number(wire.r#type.get()?),
         name: owned(wire.name).unwrap_or_default(),
+        topic: topic(wire.topic),
         tags: tags
             .filter_map(|tag| Some((tag.id.get()?, owned(tag.name)?)))
             .collect(),

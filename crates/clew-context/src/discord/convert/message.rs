@@ -1,5 +1,6 @@
 //! Discord's message object.
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::extras::{self, Carried};
@@ -91,6 +92,29 @@ pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
     page.messages.dedup_by_key(|message| message.id);
     page.unreadable.sort_unstable();
     Ok(page)
+}
+
+/// Reads the messages of an answer of Get Channel Pins, the last pinned first. Those that cannot
+/// be read are left out.
+///
+/// # Errors
+/// [`NotAPage`] if it has no list of pins.
+pub fn pins(json: &[u8]) -> Result<Vec<Message>, NotAPage> {
+    let page: WirePins<'_> = serde_json::from_slice(json).map_err(NotAPage)?;
+    let objects = page.items.iter().map(|pin| message(pin.message.get()));
+    Ok(objects.filter_map(Result::ok).collect())
+}
+
+#[derive(Deserialize)]
+struct WirePins<'a> {
+    #[serde(borrow)]
+    items: Vec<WirePin<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WirePin<'a> {
+    #[serde(borrow)]
+    message: &'a RawValue,
 }
 
 fn parse(json: &str) -> Result<WireMessage<'_>, Unreadable> {

@@ -20,6 +20,7 @@ pub(in crate::discord) enum Query {
     Page(ChannelId, PageCursor, usize),
     Message(ChannelId, MessageId),
     Channel(ChannelId),
+    Pins(ChannelId, usize),
 }
 
 impl Query {
@@ -37,6 +38,9 @@ impl Query {
             }
             Self::Message(channel, id) => format!("channels/{channel}/messages/{id}"),
             Self::Channel(channel) => format!("channels/{channel}"),
+            Self::Pins(channel, limit) => {
+                format!("channels/{channel}/messages/pins?limit={limit}")
+            }
         }
     }
 }

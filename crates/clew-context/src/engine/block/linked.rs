@@ -1,20 +1,12 @@
 //! The part of a block that shows what links lead to: each target under a heading
 //! that says where and when.
 
-use super::{MAX_TITLE_CHARS, one_line, section, title};
+use super::{MAX_TITLE_CHARS, Part, one_line, title};
 use crate::engine::frame;
 use crate::engine::links::GatheredLink;
 use crate::engine::render::Renderer;
-use crate::engine::select::{LinkedSelection, Selection};
-use crate::model::{Block, BlockEntry, Limits, Marker, OmitReason, Omitted};
-
-/// What is shown and left out; `chars` counts scalars.
-#[derive(Default)]
-pub(super) struct LinkedPart {
-    pub(super) entries: Vec<BlockEntry>,
-    pub(super) omitted: Vec<Omitted>,
-    pub(super) chars: usize,
-}
+use crate::engine::select::LinkedSelection;
+use crate::model::{BlockEntry, Limits, Marker};
 
 /// Renders all targets in at most half of `limits.max_chars`. What an earlier one
 /// leaves of its share the later ones may use.
@@ -22,8 +14,8 @@ pub(super) fn build(
     linked: LinkedSelection<'_>,
     renderer: &mut Renderer<'_>,
     limits: &Limits,
-) -> LinkedPart {
-    let mut part = LinkedPart::default();
+) -> Part {
+    let mut part = Part::default();
     let mut room = limits.max_chars / 2;
     let marker = [BlockEntry::Marker(Marker::ClosedLink)];
     let chars = frame::chars(None, &marker);
@@ -39,37 +31,9 @@ pub(super) fn build(
             ..*limits
         };
         left -= 1;
-        let block = target(link, selection, renderer, &limits);
-        room -= block.chars;
-        part.chars += block.chars;
-        part.omitted.extend(block.omitted);
-        part.entries.extend(block.title.map(BlockEntry::Heading));
-        part.entries.extend(block.entries);
+        room -= part.add(selection, heading(link), renderer, &limits);
     }
     part
-}
-
-/// One target under its heading; without room for the heading nothing is shown.
-fn target(
-    link: &GatheredLink,
-    selection: Selection,
-    renderer: &mut Renderer<'_>,
-    limits: &Limits,
-) -> Block {
-    let mut block = section(selection, Some(heading(link)), renderer, limits);
-    if block.title.is_none() {
-        let items = block.items().map(|item| item.message.id);
-        let omitted: Vec<Omitted> = items
-            .map(|id| Omitted {
-                id,
-                reason: OmitReason::Chars,
-            })
-            .collect();
-        block.omitted.extend(omitted);
-        block.entries.clear();
-        block.chars = 0;
-    }
-    block
 }
 
 /// `Linked message, #general, 2026-01-02 10:00 UTC:`, or a thread with its title.

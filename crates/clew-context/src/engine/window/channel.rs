@@ -23,6 +23,10 @@ pub(super) struct ChannelWindow {
     pub(super) recent: BTreeMap<MessageId, Kept>,
     /// Older messages that were pointed at.
     pub(super) linked: BTreeMap<MessageId, Linked>,
+    /// The pinned messages, the last pinned first; none if they are not known.
+    pub(super) pins: Option<Vec<Arc<Message>>>,
+    /// When the pins were last said to have changed.
+    pub(super) pins_changed: u64,
     /// Counts uses of linked messages, to find the longest unused.
     linkings: u64,
     /// Every message from this id up to now is in `recent`.
@@ -156,6 +160,11 @@ impl ChannelWindow {
     }
 
     pub(super) fn replace(&mut self, message: &Arc<Message>) {
+        let mut pins = self.pins.iter_mut().flatten();
+        if let Some(held) = pins.find(|held| held.id == message.id) {
+            self.bytes = self.bytes + weight(message) - weight(held);
+            *held = Arc::clone(message);
+        }
         if let Some(held) = self.recent.get_mut(&message.id) {
             self.bytes = self.bytes + weight(message) - weight(&held.message);
             held.message = Arc::clone(message);
@@ -170,6 +179,25 @@ impl ChannelWindow {
             self.bytes -= weight(&held.message);
         }
         self.take_linked(id);
+        if let Some(pins) = &mut self.pins {
+            for gone in pins.extract_if(.., |held| held.id == id) {
+                self.bytes -= weight(&gone);
+            }
+        }
+    }
+
+    /// Keeps the pinned messages as they are now; `None` if that is not known any more.
+    pub(super) fn keep_pins(&mut self, pins: Option<&[Arc<Message>]>) {
+        self.bytes -= self.pin_bytes();
+        let now = pins.map(|pins| pins.iter().filter_map(|one| self.as_changed(one)).collect());
+        self.pins = now;
+        self.bytes += self.pin_bytes();
+    }
+
+    /// Bytes of the pinned messages.
+    pub(super) fn pin_bytes(&self) -> usize {
+        let pins = self.pins.iter().flatten();
+        pins.map(|message| weight(message)).sum()
     }
 
     fn take_linked(&mut self, id: MessageId) -> bool {
@@ -249,6 +277,7 @@ impl ChannelWindow {
     pub(super) fn clear(&mut self) {
         self.recent.clear();
         self.linked.clear();
+        self.pins = None;
         self.mark = None;
         let changes: usize = self.changes.iter().map(Change::weight).sum();
         self.bytes = CHANNEL_OVERHEAD + changes;

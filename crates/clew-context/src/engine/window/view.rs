@@ -15,6 +15,8 @@ pub struct View {
     pub linked: BTreeMap<MessageId, Arc<Message>>,
     /// From this id on no message is missing; `None` if that is true of no id.
     pub whole_from: Option<MessageId>,
+    /// The pinned messages, the last pinned first; none if they are not known.
+    pub pins: Option<Vec<Arc<Message>>>,
     /// The newest message seen.
     pub newest: Option<MessageId>,
     /// Ids known to be deleted.
@@ -29,7 +31,7 @@ pub struct View {
 }
 
 impl View {
-    /// A message by id, recent or linked.
+    /// A message by id, recent or linked; a pinned one only if it is one of those.
     pub fn get(&self, id: MessageId) -> Option<&Arc<Message>> {
         let at = self.recent.binary_search_by_key(&id, |message| message.id);
         at.ok()
@@ -41,6 +43,9 @@ impl View {
     pub fn leave_out(&mut self, ids: &[MessageId]) {
         self.recent.retain(|message| !ids.contains(&message.id));
         self.linked.retain(|id, _| !ids.contains(id));
+        if let Some(pins) = &mut self.pins {
+            pins.retain(|message| !ids.contains(&message.id));
+        }
         self.deleted.extend(ids);
     }
 

@@ -39,7 +39,7 @@ impl ChannelWindow {
     fn remember_theirs(&self, opted_out: &OptedOut) {
         let recent = self.recent.values().map(|held| &held.message);
         let linked = self.linked.values().map(|linked| &linked.message);
-        for message in recent.chain(linked) {
+        for message in recent.chain(linked).chain(self.pins.iter().flatten()) {
             opted_out.remember(message);
         }
     }
@@ -50,8 +50,9 @@ impl ChannelWindow {
         let linked = self.linked.values_mut().map(|linked| &mut linked.message);
         let changes = self.changes.iter_mut();
         let edits = changes.filter_map(|change| change.message.as_mut());
+        let pins = self.pins.iter_mut().flatten();
         let mut bytes = self.bytes;
-        for message in recent.chain(linked).chain(edits) {
+        for message in recent.chain(linked).chain(edits).chain(pins) {
             bytes -= weight(message);
             *message = opted_out.withheld(Arc::clone(message));
             bytes += weight(message);
@@ -66,7 +67,8 @@ impl ChannelWindow {
     fn take_withheld(&mut self, opted_out: &OptedOut) -> bool {
         let returned = |message: &Arc<Message>| opted_out.gives_back(message);
         let mut found = self.recent.values().any(|held| returned(&held.message))
-            || self.linked.values().any(|linked| returned(&linked.message));
+            || self.linked.values().any(|linked| returned(&linked.message))
+            || self.pins.iter().flatten().any(returned);
         self.changes.retain(|change| {
             let stays = !change.message.as_ref().is_some_and(returned);
             found |= !stays;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clew_context::model::{
-    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, ReplyTarget, TurnId,
+    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext, ReplyTarget, TurnId,
     UnixMillis, UserId,
 };
 use clew_store::Record;
@@ -226,6 +226,10 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
         option::of((0..=LinkContext::MOST, 0..=LinkContext::MOST)),
         option::of(lone_context()),
         btree_map(id(ChannelId::new), lone_context(), 0..3),
+        option::of(prop_oneof![
+            Just(PlaceContext::Topic),
+            Just(PlaceContext::TopicPins)
+        ]),
     )
         .prop_map(
             |(
@@ -237,6 +241,7 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
                 linked,
                 lone_context,
                 lone_contexts,
+                place_context,
             )| {
                 let around = |(before, after)| LinkContext { before, after };
                 GuildSettings {
@@ -248,6 +253,7 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
                     link_context: linked.map(around),
                     lone_context,
                     lone_contexts,
+                    place_context,
                 }
             },
         )

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, LinkContext, LoneContext, ReplyTarget};
+use clew_context::model::{ChannelId, LinkContext, LoneContext, PlaceContext, ReplyTarget};
 use clew_store::model::GuildSettings;
 use clew_store::{Backend, Purge};
 
@@ -53,6 +53,7 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
         }),
         lone_context: Some(LoneContext::Recent),
         lone_contexts: [(ChannelId::new(4), LoneContext::Off)].into(),
+        place_context: Some(PlaceContext::TopicPins),
     };
     let other = GuildSettings {
         reply_target: Some(ReplyTarget::Newest),

@@ -1,0 +1,49 @@
+//! The channel's topic, and its pinned messages unless the window holds them: other people's
+//! words like all that is collected, for those who may view the channel, the pins for those who
+//! may read its history. Only in servers.
+
+use std::sync::Arc;
+
+use crate::engine::place::{GatheredPlace, MOST_PINS};
+use crate::engine::turn::Collected;
+use crate::model::{Message, PlaceContext};
+
+use super::fetch::Fetcher;
+use super::source::Source;
+
+pub(super) async fn collect<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
+    let wanted = collected.turn.limits.place_context;
+    let turn = &mut collected.turn;
+    if wanted == PlaceContext::Off || turn.guild().is_none() || !turn.asker_access.may_view() {
+        return;
+    }
+    if turn.channel.is_none() {
+        turn.channel = fetcher.channel(turn.channel_id()).await;
+    }
+    let topic = turn.channel.as_ref().map(|channel| channel.topic.clone());
+    let reads_pins = wanted == PlaceContext::TopicPins && turn.asker_access.may_read();
+    let (pins, fetched) = match &turn.view.pins {
+        _ if !reads_pins => (Vec::new(), false),
+        Some(held) => (held.clone(), false),
+        None => fetched(fetcher, collected).await,
+    };
+    collected.place = GatheredPlace {
+        topic: topic.unwrap_or_default(),
+        pins,
+        fetched,
+    };
+}
+
+/// The pins that are still there, and whether they could be had.
+async fn fetched<S: Source>(
+    fetcher: &Fetcher<'_, S>,
+    collected: &Collected,
+) -> (Vec<Arc<Message>>, bool) {
+    let turn = &collected.turn;
+    let Some(pins) = fetcher.pins(turn.channel_id(), MOST_PINS).await else {
+        return (Vec::new(), false);
+    };
+    let is_there = |message: &Message| !turn.view.deleted.contains(&message.id);
+    let pins = pins.into_iter().filter(is_there).take(MOST_PINS);
+    (pins.map(Arc::new).collect(), true)
+}
