@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::Refused;
 use super::definition::{Action, Command};
 use clew_context::model::{
-    Author, Cause, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
+    Author, Cause, Extras, Interaction, Message, MessageFlags, MessageId, MessageKind, Reference,
     ReferenceKind, Referenced, TurnRequest,
 };
 use clew_discord::event::IncomingInteraction;
-use clew_discord::model::{CommandKind, InteractionData, OptionSpec};
+use clew_discord::model::{CommandKind, InteractionData, OptionKind, OptionSpec};
 
-pub(super) const ASK: Command =
-    Command::action(Action::turn("ask", "Ask a question", request).options(&[QUESTION, PRIVATE]));
+pub(super) const ASK: Command = Command::action(
+    Action::turn("ask", "Ask a question", request).options(&[QUESTION, FILE, PRIVATE]),
+);
 
 pub(super) const ASK_ABOUT: Command = Command {
     kind: CommandKind::Message,
@@ -23,6 +24,13 @@ pub(super) const ASK_ABOUT: Command = Command {
 /// As long as a message.
 const QUESTION: OptionSpec =
     OptionSpec::text("question", "What do you want to know?", 0, 2_000).required();
+
+/// Shown and bounded like one that a message has.
+const FILE: OptionSpec = OptionSpec::new(
+    "file",
+    "An image or a text file that the question is about",
+    OptionKind::File,
+);
 
 const PRIVATE: OptionSpec = OptionSpec::flag("private", "Only you see the answer; I don't keep it");
 
@@ -51,7 +59,14 @@ fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
         (trigger, cause)
     } else {
         let question = data.text(&QUESTION).ok_or(Refused::Unknown)?;
-        let trigger = question_as_message(&interaction, asker, question);
+        let files = data.file(&FILE).cloned().map(|file| Extras {
+            attachments: vec![file],
+            ..Extras::default()
+        });
+        let trigger = Message {
+            extras: files.map(Box::new),
+            ..question_as_message(&interaction, asker, question)
+        };
         (trigger, Cause::Ask(Box::new(interaction)))
     };
     Ok(TurnRequest {

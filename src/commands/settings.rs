@@ -9,7 +9,9 @@ use super::definition::{Action, Command, Section};
 use super::done::{Done, Stop};
 use super::server_memory::managed;
 use super::{CommandServices, words};
-use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget};
+use clew_context::model::{
+    ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget,
+};
 use clew_discord::model::{CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, SettingsChange};
 

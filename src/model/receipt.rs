@@ -267,7 +267,10 @@ impl From<&ContentSource> for ReadSource {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives the field by reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde gives the field by reference"
+)]
 const fn is_zero(count: &usize) -> bool {
     *count == 0
 }

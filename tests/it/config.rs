@@ -16,7 +16,8 @@ use std::time::Duration;
 use clew::config::{Config, ConfigErrors, MessageContent, SettingOrigin, VARIABLES};
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
-    ChannelId, GuildId, Limits, LinkContext, LoneContext, PlaceContext, ReplyTarget, RoleId, ThreadSelect, UserId,
+    ChannelId, GuildId, Limits, LinkContext, LoneContext, PlaceContext, ReplyTarget, RoleId,
+    ThreadSelect, UserId,
 };
 
 use example::example;

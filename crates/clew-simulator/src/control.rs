@@ -82,15 +82,19 @@ impl Simulator {
     /// Pins a message: the message changes, and a notice of type 6 is posted.
     pub fn pin(&self, channel: Id, message: Id, by: Id) -> Id {
         self.shared.with(|state| {
-            if let Some(found) = state.world.message_mut(channel, message) {
-                found.pinned = true;
-            }
-            state.emit_message("MESSAGE_UPDATE", channel, message);
+            let now = state.world.now_ms();
+            state.set_pinned(channel, message, Some(now));
             let reference = Reference::to(channel, Some(message));
             let draft = Draft::system(6).reference(reference);
             let notice = state.world.compose(channel, by, draft);
             state.publish(notice)
         })
+    }
+
+    /// Unpins a message.
+    pub fn unpin(&self, channel: Id, message: Id) {
+        self.shared
+            .with(|state| state.set_pinned(channel, message, None));
     }
 
     /// Opens a post in a forum or media channel.

@@ -1,10 +1,12 @@
 //! Changes of the world together with their gateway events, used by the bot's
 //! REST calls and by the control API.
 
+use std::cmp::Reverse;
+
 use serde_json::{Value, json};
 
 use super::gateway::intent;
-use super::ids::Id;
+use super::ids::{Id, iso};
 use super::render::{self, Audience};
 use super::state::State;
 use super::world::Message;
@@ -35,6 +37,27 @@ impl State {
         };
         let object = render::message(&self.world, message, Audience::Gateway);
         self.emit_in_channel(name, channel, &object, intent::MESSAGES);
+    }
+
+    /// Pins a message, or unpins it, and dispatches both events of that.
+    pub(super) fn set_pinned(&mut self, channel: Id, id: Id, pinned_ms: Option<i64>) {
+        if let Some(found) = self.world.message_mut(channel, id) {
+            found.pinned_ms = pinned_ms;
+        }
+        self.emit_message("MESSAGE_UPDATE", channel, id);
+        let newest = self.pins(channel).first().map(|(at, _)| iso(*at));
+        let data = self.located(channel, json!({"last_pin_timestamp": newest}));
+        self.emit_in_channel("CHANNEL_PINS_UPDATE", channel, &data, intent::PINS);
+    }
+
+    /// The pinned messages of a channel and when they were, the last first.
+    pub(super) fn pins(&self, channel: Id) -> Vec<(i64, Id)> {
+        let found = self.world.channels.get(&channel).into_iter();
+        let messages = found.flat_map(|found| found.messages.values());
+        let pinned = messages.filter_map(|one| Some((one.pinned_ms?, one.id)));
+        let mut pins: Vec<(i64, Id)> = pinned.collect();
+        pins.sort_unstable_by_key(|pin| Reverse(*pin));
+        pins
     }
 
     /// Dispatches an ephemeral message: only the bot gets it, with the channel's id

@@ -27,6 +27,8 @@ pub(super) mod intent {
     pub(crate) const GUILD_MEMBERS: u64 = 1 << 1;
     /// In guilds, in direct messages; the next two as well.
     pub(crate) const MESSAGES: [u64; 2] = [1 << 9, 1 << 12];
+    /// Pins come with the intent for guilds.
+    pub(crate) const PINS: [u64; 2] = [GUILDS, 1 << 12];
     pub(crate) const REACTIONS: [u64; 2] = [1 << 10, 1 << 13];
     pub(crate) const TYPING: [u64; 2] = [1 << 11, 1 << 14];
     pub(crate) const MESSAGE_CONTENT: u64 = 1 << 15;

@@ -11,7 +11,7 @@ use super::world::{Interaction, User, World};
 pub(super) use guild::{
     channel, guild, guild_create, member, role, thread_listing, thread_member, thread_seen,
 };
-pub(super) use message::{Audience, blank_unless_allowed, message, reaction_emoji, snapshot};
+pub(super) use message::{Audience, blank_unless_allowed, file, message, reaction_emoji, snapshot};
 
 /// A user object; an unknown id is rendered as a deleted user.
 pub(super) fn user(world: &World, id: Id) -> Value {

@@ -318,8 +318,8 @@ pub struct Message {
     pub snapshots: Vec<Value>,
     /// Message flags.
     pub flags: u64,
-    /// Whether it is pinned.
-    pub pinned: bool,
+    /// When it was pinned, in Unix milliseconds; `None`: it is not.
+    pub pinned_ms: Option<i64>,
     /// The nonce it was sent with.
     pub nonce: Option<Value>,
     /// Emoji (as in the path of the reaction routes), and who reacted.

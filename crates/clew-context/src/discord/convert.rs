@@ -14,7 +14,7 @@ mod twilight;
 mod wire;
 
 pub use channel::{channel, guild, member_roles};
-pub use message::{incoming, message, page, pins};
+pub use message::{attachment, incoming, message, page, pins};
 #[cfg(feature = "twilight")]
 pub use twilight::{from_twilight, us};
 

@@ -13,6 +13,7 @@ mod links;
 mod lone;
 mod opt_out;
 mod ours;
+mod place;
 mod proxies;
 mod routing;
 mod shown;

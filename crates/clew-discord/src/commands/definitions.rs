@@ -6,7 +6,8 @@ use twilight_model::channel::ChannelType;
 use twilight_model::guild::Permissions;
 use twilight_model::oauth::ApplicationIntegrationType;
 use twilight_util::builder::command::{
-    BooleanBuilder, ChannelBuilder, CommandBuilder, StringBuilder, SubCommandBuilder,
+    AttachmentBuilder, BooleanBuilder, ChannelBuilder, CommandBuilder, StringBuilder,
+    SubCommandBuilder,
 };
 
 use crate::model::{CommandKind, CommandSpec, OptionKind, OptionSpec};
@@ -53,6 +54,7 @@ fn option(spec: &OptionSpec) -> CommandOption {
         OptionKind::Text { min, max } => text().min_length(min).max_length(max).build(),
         OptionKind::Completed => text().autocomplete(true).build(),
         OptionKind::Choice(choices) => text().choices(choices.iter().copied()).build(),
+        OptionKind::File => AttachmentBuilder::new(name, description).build(),
         OptionKind::Flag => BooleanBuilder::new(name, description).build(),
         OptionKind::Channel => ChannelBuilder::new(name, description)
             .channel_types(TALKED_IN)

@@ -25,9 +25,9 @@ const BUTTON: u8 = 2;
 /// Interaction contexts (Discord's reference, "Interaction Context Types").
 const CONTEXT_GUILD: u8 = 0;
 const CONTEXT_BOT_DM: u8 = 1;
-/// Option type of sub-commands (Discord's reference, "Application Command Option
-/// Type").
+/// Option types (Discord's reference, "Application Command Option Type").
 const SUB_COMMAND: u8 = 1;
+const ATTACHMENT: u8 = 11;
 /// Key of `authorizing_integration_owners` for an install in a server.
 const GUILD_INSTALL: &str = "0";
 
@@ -118,7 +118,12 @@ impl<'a> WireData<'a> {
         };
         let focused = options.iter().find(|option| option.focused);
         let values = options.iter();
-        let values = values.filter_map(|option| Some((option.name.clone(), option.value()?)));
+        let resolved = self.resolved.as_ref();
+        let value = |option: &WireOption<'_>| match option.kind {
+            ATTACHMENT => option.file(resolved),
+            _ => option.value(),
+        };
+        let values = values.filter_map(|option| Some((option.name.clone(), value(option)?)));
         CommandData {
             focused: focused.map(|option| option.name.clone()),
             options: values.collect(),
@@ -142,6 +147,14 @@ impl WireOption<'_> {
         let text = serde_json::from_str(raw).map(OptionValue::Text);
         text.or_else(|_| serde_json::from_str(raw).map(OptionValue::Flag))
             .ok()
+    }
+
+    /// The file that it names by its id; `None` if it did not come or cannot be read.
+    fn file(&self, resolved: Option<&WireResolved<'_>>) -> Option<OptionValue> {
+        let id: &str = serde_json::from_str(self.value?.get()).ok()?;
+        let file = resolved?.attachments.as_ref()?.get(id)?;
+        let file = convert::attachment(file.get()).ok()?;
+        Some(OptionValue::File(Box::new(file)))
     }
 }
 
@@ -216,6 +229,9 @@ struct WireOption<'a> {
 struct WireResolved<'a> {
     #[serde(default, borrow)]
     messages: Option<HashMap<MessageId, &'a RawValue>>,
+    /// By id.
+    #[serde(default, borrow)]
+    attachments: Option<HashMap<&'a str, &'a RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -366,6 +382,29 @@ mod tests {
             check(&option, &command("memory", None, expected.clone()));
             check(&sub(&option), &command("memory", Some("show"), expected));
         }
+    }
+
+    #[test]
+    fn a_file_comes_from_what_the_call_resolves() {
+        #[track_caller]
+        fn check(resolved: &str, expected: Option<&str>) {
+            let data = format!(
+                r#""data":{{"id":"9","name":"ask","options":[{{"name":"file","type":11,
+                "value":"7"}}],"resolved":{{"attachments":{{{resolved}}}}}}}"#
+            );
+            let InteractionData::Command(data) = call(2, MEMBER, "", &data).unwrap().data else {
+                panic!("it is a command");
+            };
+            const FILE: crate::model::OptionSpec =
+                crate::model::OptionSpec::new("file", "", crate::model::OptionKind::File);
+            assert_eq!(data.file(&FILE).map(|file| &*file.filename), expected);
+            assert!(data.fits(&[FILE]) && data.text(&FILE).is_none());
+        }
+        let file = r#"{"id":"7","filename":"a.txt","size":3,"url":"https://cdn/a","proxy_url":""}"#;
+        check(&format!(r#""7":{file}"#), Some("a.txt"));
+        check(&format!(r#""8":{file}"#), None);
+        check(r#""7":{"id":"7","filename":"a.txt"}"#, None);
+        check(r#""7":[]"#, None);
     }
 
     #[test]

@@ -72,7 +72,11 @@ pub struct PartialChannel {
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
     /// Its topic, of a forum its guidelines; at most [`Channel::TOPIC_CHARS`].
-    #[serde(default, deserialize_with = "topic", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "topic",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub topic: String,
     /// A channel's category, or a thread's parent channel.
     #[serde(default, deserialize_with = "lenient")]

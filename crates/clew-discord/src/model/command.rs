@@ -1,6 +1,6 @@
 //! Commands: how they are defined, and what a call of one brings.
 
-use clew_context::model::{ChannelId, MessageId};
+use clew_context::model::{Attachment, ChannelId, MessageId};
 
 /// A command of ours, as members see it.
 #[derive(Debug, Clone)]
@@ -60,6 +60,8 @@ pub enum OptionKind {
     Flag,
     /// A channel that people talk in.
     Channel,
+    /// A file that the caller uploads with the call.
+    File,
     /// Nothing itself: a sub-command, with options of its own.
     Sub(&'static [OptionSpec]),
 }
@@ -136,6 +138,8 @@ pub enum OptionValue {
     Text(String),
     /// Yes or no.
     Flag(bool),
+    /// A file.
+    File(Box<Attachment>),
 }
 
 impl CommandData {
@@ -150,7 +154,7 @@ impl CommandData {
                 .text(option)
                 .is_none_or(|word| choices.iter().any(|(_, offered)| *offered == word)),
             OptionKind::Channel => self.text(option).is_none() || self.channel(option).is_some(),
-            OptionKind::Flag | OptionKind::Sub(_) => true,
+            OptionKind::Flag | OptionKind::File | OptionKind::Sub(_) => true,
         })
     }
 
@@ -167,13 +171,21 @@ impl CommandData {
     fn text_of(&self, name: &str) -> Option<&str> {
         match self.value(name)? {
             OptionValue::Text(text) => Some(text),
-            OptionValue::Flag(_) => None,
+            OptionValue::Flag(_) | OptionValue::File(_) => None,
         }
     }
 
     /// Whether a flag is set.
     pub fn flag(&self, option: &OptionSpec) -> bool {
         self.value(option.name) == Some(&OptionValue::Flag(true))
+    }
+
+    /// A file; `None` if it is absent or could not be read.
+    pub fn file(&self, option: &OptionSpec) -> Option<&Attachment> {
+        match self.value(option.name)? {
+            OptionValue::File(file) => Some(file),
+            OptionValue::Text(_) | OptionValue::Flag(_) => None,
+        }
     }
 
     /// A channel.

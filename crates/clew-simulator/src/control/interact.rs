@@ -68,6 +68,15 @@ impl Choice {
         }
     }
 
+    /// An option that takes a file: one of any message, in place of an upload.
+    pub fn file(name: &str, id: Id) -> Self {
+        Self {
+            kind: 11,
+            value: id.json(),
+            ..Self::text(name, "")
+        }
+    }
+
     /// A subcommand with its options.
     pub fn subcommand(name: &str, options: Vec<Self>) -> Self {
         Self {
@@ -240,7 +249,8 @@ impl State {
         }
     }
 
-    /// Objects for the users, roles and channels that the options name.
+    /// Objects for the users, roles, channels and files that the options name; a file is one of
+    /// any message.
     fn resolve(&self, guild: Option<Id>, options: &[Choice]) -> Value {
         let mut resolved = json!({});
         let world = &self.world;
@@ -270,6 +280,11 @@ impl State {
                 8 => {
                     if let Some(role) = guild.and_then(|guild| guild.roles.get(&id)) {
                         resolved["roles"][&key] = render::role(role);
+                    }
+                }
+                11 => {
+                    if let Some(object) = render::file(world, id) {
+                        resolved["attachments"][&key] = object;
                     }
                 }
                 _ => {}

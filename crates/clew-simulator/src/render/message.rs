@@ -75,6 +75,15 @@ pub(crate) fn snapshot(world: &World, found: &Message) -> Value {
     fields.into()
 }
 
+/// The object of the file of any message with this id.
+pub(crate) fn file(world: &World, id: Id) -> Option<Value> {
+    let channels = world.channels.values();
+    let messages = channels.flat_map(|channel| channel.messages.values());
+    let mut files = messages.flat_map(|one| one.attachments.iter().map(|file| (one.channel, file)));
+    let (channel, found) = files.find(|(_, file)| file.id == id)?;
+    Some(attachment(world, channel, found))
+}
+
 /// An attachment object; its URL is one of the simulator's CDN routes.
 fn attachment(world: &World, channel: Id, found: &Attachment) -> Value {
     let base = world.settings.cdn_base.as_ref().unwrap_or(&world.base_url);
@@ -112,7 +121,7 @@ fn bare(world: &World, found: &Message) -> Map<String, Value> {
         "attachments": files, "embeds": found.embeds, "timestamp": iso(found.id.unix_ms()),
         "edited_timestamp": found.edited_ms.map(iso), "flags": found.flags,
         "components": found.components, "id": found.id.json(), "channel_id": found.channel.json(),
-        "author": author(world, found), "pinned": found.pinned,
+        "author": author(world, found), "pinned": found.pinned_ms.is_some(),
         "mention_everyone": found.mention_everyone, "tts": false,
     });
     let mut fields = match object {

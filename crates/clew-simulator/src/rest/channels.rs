@@ -6,11 +6,14 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Refusal, Reply};
 use super::body::{self, Call};
 use super::given;
-use crate::ids::{Id, iso};
+use crate::ids::{Id, iso, parse_iso};
 use crate::permissions::Permissions;
 use crate::render;
 use crate::state::State;
 use crate::world::{Channel, ChannelKind, OverwriteOf};
+
+/// The most pins that a channel may list at once (Get Channel Pins, `limit`).
+const MOST_PINS: usize = 50;
 
 impl State {
     pub(super) fn channel_routes(
@@ -33,7 +36,7 @@ impl State {
             ("PUT" | "DELETE", ["permissions", target]) => {
                 self.edit_overwrite(call, channel, target)
             }
-            ("GET", ["pins"]) => Ok(self.pins(channel)),
+            ("GET", ["pins"]) => Ok(self.first_pins(channel)),
             _ => Err(Refusal::no_route()),
         }
     }
@@ -227,28 +230,38 @@ impl State {
         Ok(Reply::nothing())
     }
 
-    /// Pinned messages, newest first, in the format of `/pins`.
-    fn pins(&self, channel: Id) -> Reply {
-        let pinned = self.pinned(channel).into_iter();
-        Reply::json(pinned.map(|(_, object)| object).collect())
+    /// The first 50 pinned messages, in the format of `/pins`.
+    fn first_pins(&self, channel: Id) -> Reply {
+        let pins = self.readable_pins(channel).into_iter().take(MOST_PINS);
+        let objects = pins.map(|(_, id)| self.served_message(channel, id));
+        Reply::json(objects.collect())
     }
 
-    /// The pins with their times, in the format of `/messages/pins`.
-    pub(super) fn pin_page(&self, channel: Id) -> Reply {
-        let pinned = self.pinned(channel).into_iter();
-        let items: Vec<Value> = pinned
-            .map(|(id, object)| json!({"pinned_at": iso(id.unix_ms()), "message": object}))
-            .collect();
-        Reply::json(json!({"items": items, "has_more": false}))
+    /// The pins with their times, the last first, in the format of `/messages/pins`.
+    pub(super) fn pin_page(&self, call: &Call, channel: Id) -> Answer {
+        let limit = call.number("limit")?.unwrap_or(50);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        if !(1..=MOST_PINS).contains(&limit) {
+            let message = "int value should be between 1 and 50.";
+            return Err(Refusal::invalid("limit", "NUMBER_TYPE_MAX", message));
+        }
+        let before = call.query("before").and_then(|text| parse_iso(&text));
+        let mut pins = self.readable_pins(channel);
+        pins.retain(|(at, _)| before.is_none_or(|before| *at < before));
+        let has_more = pins.len() > limit;
+        pins.truncate(limit);
+        let item = |(at, id): (i64, Id)| {
+            let message = self.served_message(channel, id);
+            json!({"pinned_at": iso(at), "message": message})
+        };
+        let items: Vec<Value> = pins.into_iter().map(item).collect();
+        Ok(Reply::json(json!({"items": items, "has_more": has_more})))
     }
 
-    fn pinned(&self, channel: Id) -> Vec<(Id, Value)> {
-        let found = self.world.channels.get(&channel);
-        let found = found.filter(|_| self.may_read(channel));
-        let messages = found.map(|found| found.messages.values().rev());
-        let pinned = messages.into_iter().flatten().filter(|m| m.pinned);
-        pinned
-            .map(|message| (message.id, self.served_message(channel, message.id)))
-            .collect()
+    /// None without Read Message History.
+    fn readable_pins(&self, channel: Id) -> Vec<(i64, Id)> {
+        let mut pins = self.pins(channel);
+        pins.retain(|_| self.may_read(channel));
+        pins
     }
 }

@@ -26,7 +26,7 @@ impl State {
         match (call.method.as_str(), rest) {
             ("GET", []) => self.list_messages(call, channel),
             ("POST", []) => self.create_message(call, channel),
-            ("GET", ["pins"]) => Ok(self.pin_page(channel)),
+            ("GET", ["pins"]) => self.pin_page(call, channel),
             ("POST", ["bulk-delete"]) => self.bulk_delete(call, channel),
             ("GET", [message]) => {
                 self.need(channel, Permissions::READ_MESSAGE_HISTORY)?;

@@ -121,7 +121,7 @@ impl World {
             components: draft.components.into_iter().map(numbered).collect(),
             snapshots,
             flags: draft.flags | draft.forward_of.map_or(0, |_| flag::HAS_SNAPSHOT),
-            pinned: draft.pinned,
+            pinned_ms: draft.pinned.then(|| id.unix_ms()),
             nonce: None,
             reactions: Vec::new(),
             interaction: None,

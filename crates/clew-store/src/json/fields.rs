@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::model::{AgentName, FactId, ReceiptPerson, Scope, SnapshotId, StoredRole};
 use clew_context::model::{
-    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext, ReplyTarget, TurnId,
-    UnixMillis, UserId,
+    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext,
+    ReplyTarget, TurnId, UnixMillis, UserId,
 };
 
 /// Why a JSON text was rejected. Holds none of its text.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget};
+use clew_context::model::{
+    ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget,
+};
 
 /// The settings of one server; unset ones follow the operator's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -62,7 +62,7 @@ fn embed(raw: WireEmbed<'_>, unread: &mut Vec<&'static str>) -> Embed {
     }
 }
 
-fn attachment(raw: WireAttachment<'_>, unread: &mut Vec<&'static str>) -> Attachment {
+pub(super) fn attachment(raw: WireAttachment<'_>, unread: &mut Vec<&'static str>) -> Attachment {
     let filename = raw.filename.noting("attachments", unread);
     let url = raw.url.noting("attachments", unread);
     let size = raw.size.noting("attachments", unread);

@@ -8,8 +8,8 @@ use super::part::{self, Count, List, Object, Part, Text, note};
 use super::wire::{WireMember, WireMessage, WireReference, WireReferenced, WireUser};
 use super::{Incoming, NotAPage, ReadPage, Unreadable, WhyUnreadable};
 use crate::model::{
-    ApplicationId, Author, ChannelKind, Extras, Mention, Message, MessageFlags, MessageKind,
-    Reference, ReferenceKind, Referenced, UnixMillis, UserId,
+    ApplicationId, Attachment, Author, ChannelKind, Extras, Mention, Message, MessageFlags,
+    MessageKind, Reference, ReferenceKind, Referenced, UnixMillis, UserId,
 };
 
 /// Reads one message of a page, a single fetch or an event.
@@ -92,6 +92,18 @@ pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
     page.messages.dedup_by_key(|message| message.id);
     page.unreadable.sort_unstable();
     Ok(page)
+}
+
+/// Reads a single file, as the option of a command has it.
+///
+/// # Errors
+/// [`Unreadable`] if it is no JSON object, or its name, size or address cannot be read.
+pub fn attachment(json: &str) -> Result<Attachment, Unreadable> {
+    let unreadable = Unreadable::of(WhyUnreadable::Json);
+    let mut unread = Vec::new();
+    let wire = part::read(json).map_err(|_| unreadable)?;
+    let file = extras::attachment(wire, &mut unread);
+    unread.is_empty().then_some(file).ok_or(unreadable)
 }
 
 /// Reads the messages of an answer of Get Channel Pins, the last pinned first. Those that cannot

@@ -47,7 +47,8 @@ impl ChannelWindow {
         let recent = self.recent.values().map(|held| weight(&held.message));
         let linked = self.linked.values().map(|linked| weight(&linked.message));
         let changes = self.changes.iter().map(Change::weight);
-        CHANNEL_OVERHEAD + recent.chain(linked).chain(changes).sum::<usize>()
+        let held = recent.chain(linked).chain(changes);
+        CHANNEL_OVERHEAD + held.sum::<usize>() + self.pin_bytes()
     }
 }
 
@@ -61,6 +62,8 @@ enum Step {
     Delete,
     Fetch,
     Keep,
+    Pins,
+    Repinned,
     Break,
     Forget,
     OptOut,
@@ -69,10 +72,11 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     use Step::{
-        Break, Carry, Create, Delete, Edit, Fetch, Forget, Keep, Late, OptOut, Post, Return,
+        Break, Carry, Create, Delete, Edit, Fetch, Forget, Keep, Late, OptOut, Pins, Post,
+        Repinned, Return,
     };
-    let often = [Create, Carry, Late, Post, Edit, Delete, Fetch, Keep];
-    let seldom = [Break, Forget, OptOut, Return];
+    let often = [Create, Carry, Late, Post, Edit, Delete, Fetch, Keep, Pins];
+    let seldom = [Repinned, Break, Forget, OptOut, Return];
     prop_oneof![6 => prop::sample::select(often.to_vec()), 1 => prop::sample::select(seldom.to_vec())]
 }
 
@@ -98,6 +102,12 @@ fn apply(window: &mut Window, step: Step, channel: ChannelId, n: u64, length: us
             let view = window.view(channel);
             window.keep(channel, &view, &fetched());
         }
+        Step::Pins => {
+            let view = window.view(channel);
+            let pins = [message, said(channel, n + 40, length)].map(Arc::new);
+            window.keep_pins(channel, Some(GuildId::new(1)), &view, &pins);
+        }
+        Step::Repinned => window.pins_changed(channel),
         Step::Break => window.break_channel(channel),
         Step::Forget => window.forget(channel),
         Step::OptOut => window.withhold(OptedOut::from_iter([UserId::new(n % 3)])),
@@ -126,6 +136,9 @@ proptest! {
             let all: usize = window.channels.values().map(|one| one.bytes).sum();
             prop_assert_eq!(window.bytes, all, "{:?}", step);
             prop_assert!(all <= max_bytes || window.channels.len() == 1);
+            let pins: usize = window.channels.values().map(ChannelWindow::pin_bytes).sum();
+            let is_bounded = !matches!(step, Step::Pins) || pins <= max_bytes / 8;
+            prop_assert!(is_bounded, "{pins}");
         }
     }
 }
@@ -142,4 +155,70 @@ fn what_is_remembered_of_changes_is_counted() {
     let one = &window.channels[&channel];
     assert_eq!(one.bytes, one.counted());
     assert_eq!(one.changes.len(), 128);
+}
+
+/// What was on its way while the pins changed is not kept, nor what a deletion took out, and an
+/// edit is followed.
+#[test]
+fn pins_are_those_after_the_last_change() {
+    let mut window = Window::new(WindowLimits::default());
+    let (here, guild) = (CHANNELS[0], Some(GuildId::new(1)));
+    let pins = [3, 1].map(|n| Arc::new(said(here, n, 10)));
+    let kept = |window: &Window| {
+        let pins = window.view(here).pins?;
+        Some(pins.iter().map(|one| one.id.get()).collect::<Vec<_>>())
+    };
+    let before = window.view(here);
+    window.pins_changed(here);
+    window.keep_pins(here, guild, &before, &pins);
+    assert_eq!(kept(&window), None, "nothing was held of the channel");
+    let view = window.view(here);
+    window.keep_pins(here, guild, &view, &pins);
+    assert_eq!(kept(&window), Some(vec![3, 1]));
+    window.edited(said(here, 3, 25));
+    assert_eq!(window.view(here).pins.unwrap()[0].content.len(), 25);
+    assert_eq!(
+        window
+            .message(here, MessageId::new(3))
+            .unwrap()
+            .content
+            .len(),
+        25
+    );
+    let before = window.view(here);
+    window.deleted(here, &[MessageId::new(3)]);
+    assert_eq!(kept(&window), Some(vec![1]));
+    window.keep_pins(here, guild, &before, &pins);
+    assert_eq!(
+        kept(&window),
+        Some(vec![1]),
+        "the page had not seen the deletion"
+    );
+    window.pins_changed(here);
+    assert_eq!(kept(&window), None);
+    window.keep_pins(here, guild, &before, &pins);
+    assert_eq!(kept(&window), None, "nor the change");
+    let view = window.view(here);
+    window.keep_pins(here, guild, &view, &pins);
+    window.break_channel(here);
+    assert_eq!(kept(&window), None);
+}
+
+/// Those of a server that were asked about last stay; another server's do not count.
+#[test]
+fn the_pins_of_a_server_take_an_eighth_of_the_window() {
+    let limits = WindowLimits {
+        per_channel: 10,
+        max_bytes: 80_000,
+    };
+    let mut window = Window::new(limits);
+    for n in 1..=30 {
+        let (channel, guild) = (ChannelId::new(n), GuildId::new(1 + n / 30));
+        let pin = Arc::new(said(channel, 1, 2_000));
+        let view = window.view(channel);
+        window.keep_pins(channel, Some(guild), &view, &[pin]);
+    }
+    let held = |n: u64| window.view(ChannelId::new(n)).pins.is_some();
+    let held: Vec<u64> = (1..=30).filter(|n| held(*n)).collect();
+    assert_eq!(held, [26, 27, 28, 29, 30]);
 }

@@ -132,6 +132,7 @@ async fn single_objects_are_read() {
         Some(Parent {
             kind: forum.kind,
             name: forum.name.clone(),
+            topic: String::new(),
             tags: vec![(TagId::new(tags[0].0), "rust".to_owned())],
         })
     };

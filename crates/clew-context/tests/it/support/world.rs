@@ -29,6 +29,8 @@ pub(crate) type Call = String;
 pub(crate) struct World {
     messages: BTreeMap<ChannelId, BTreeMap<MessageId, Message>>,
     channels: BTreeMap<ChannelId, Channel>,
+    /// The pinned messages of each channel, the last pinned first.
+    pub(crate) pins: BTreeMap<ChannelId, Vec<Message>>,
     /// Texts of files, by name.
     pub(crate) files: HashMap<String, String>,
     /// Channels whose history may not be read: pages are empty, single reads are refused.
@@ -185,6 +187,17 @@ impl Source for World {
         }
         let found = self.messages.get(&channel).and_then(|all| all.get(&id));
         found.cloned().ok_or(FetchError::lasting(Fallback::Deleted))
+    }
+
+    async fn pins(
+        &self,
+        channel: ChannelId,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Vec<Message>, FetchError> {
+        self.call("pins".to_owned(), deadline).await?;
+        let pins = self.pins.get(&channel).into_iter().flatten();
+        Ok(pins.take(limit).cloned().collect())
     }
 
     fn other_channels(&self) -> Option<&dyn OtherChannels> {
@@ -410,7 +423,7 @@ pub(crate) fn window() -> Window {
 }
 
 /// The block in short form, oldest first: the numbers of messages, named ones
-/// prefixed by their place (`s`tarter, `p`ointed at, `t`arget, `l`inked), and markers:
+/// prefixed by their place (`s`tarter, `p`ointed at, `t`arget, `l`inked, `*` pinned), and markers:
 /// `..12..`, `deleted`, `app`, `unavailable`, `earlier`, `private`, `closed`; `|` is a
 /// heading.
 pub(crate) fn outline(block: &Block) -> String {
@@ -424,6 +437,7 @@ pub(crate) fn outline(block: &Block) -> String {
                     BlockPlace::PointedAt => "p",
                     BlockPlace::Target => "t",
                     BlockPlace::Linked => "l",
+                    BlockPlace::Pinned => "*",
                     BlockPlace::Tail
                     | BlockPlace::History
                     | BlockPlace::Chain

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clew_context::model::{
-    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext, ReplyTarget, TurnId,
-    UnixMillis, UserId,
+    ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext,
+    ReplyTarget, TurnId, UnixMillis, UserId,
 };
 use clew_store::Record;
 use clew_store::model::{
