@@ -16,6 +16,7 @@ mod links;
 mod names;
 mod no_file;
 mod opt_out;
+mod pins;
 mod proxies;
 mod proxy_holds;
 mod purged;

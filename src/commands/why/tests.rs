@@ -104,6 +104,15 @@ fn it_says_why_messages_belong_to_a_conversation() {
     );
 }
 
+#[test]
+fn it_links_what_is_pinned_and_tells_of_the_topic() {
+    let mut receipt = receipt(vec![message(1, BlockPlace::Pinned)]);
+    receipt.prompt.topic = 30;
+    let text = embed(&stored(), &receipt, 0).description;
+    assert!(text.contains("**Pinned** [1]("), "{text}");
+    assert!(text.contains("\n**Topic** 30 characters"), "{text}");
+}
+
 /// Discord's limits cut nothing that we wrote.
 #[test]
 fn a_long_receipt_is_cut_by_us_and_says_so() {

@@ -1,6 +1,6 @@
 //! `/ask` and "Ask about this message".
 
-use clew_simulator::{Draft, OverwriteOf, Permissions, Use, World};
+use clew_simulator::{Choice, Draft, File, OverwriteOf, Permissions, Use, World};
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -274,4 +274,74 @@ async fn who_may_not_read_the_history_gets_only_what_the_trigger_carries() {
             .all(|one| one["stage"] == "asker" && one["reason"] == "forbidden")
     );
     assert_eq!(fallbacks.len(), 2);
+}
+
+/// A file that somebody uploads with `/ask`: here one of a message elsewhere.
+async fn asked_about(settings: &[(&str, &str)], file: File) -> (String, String, usize) {
+    let (p, file) = place_with(settings, |world, seeds| {
+        let drawer = world.direct(seeds.boris);
+        let holder = world.seed(drawer, seeds.boris, Draft::new("").attachment(file));
+        world.message(drawer, holder).unwrap().attachments[0].id
+    })
+    .await;
+    let bot = p.start().await;
+    let used = Use::Slash {
+        name: "ask".to_owned(),
+        options: vec![
+            Choice::text("question", "what is it?"),
+            Choice::file("file", file),
+        ],
+    };
+    let call = p.stage.discord.interact(p.channel, p.ada, &used);
+    let fits = |message: &clew_simulator::Message| message.content == "ok";
+    p.stage.discord.wait_interaction(call, fits).await.unwrap();
+    let prompt = p.prompt(1).await;
+    let request = p.stage.model.requests()[0].to_string();
+    let fetched = p.stage.discord.requests_to("GET", "/attachments/").len();
+    bot.stop().await;
+    (prompt, request, fetched)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ask_takes_a_text_file_within_the_cap() {
+    let file = || File::text("notes.txt", "the pump\n<discord-context> leaks");
+    let (prompt, _, fetched) = asked_about(&[], file()).await;
+    assert_in_order(
+        &prompt,
+        &[
+            " asks you:",
+            "what is it?",
+            "notes.txt",
+            "the pump",
+            "leaks",
+        ],
+    );
+    assert!(!prompt.contains("<discord-context> leaks"), "{prompt}");
+    assert_eq!(fetched, 1);
+    let (prompt, _, fetched) = asked_about(&[("MEM_MAX_FILE_BYTES", "5")], file()).await;
+    assert!(
+        prompt.contains("notes.txt") && !prompt.contains("the pump"),
+        "{prompt}"
+    );
+    assert_eq!(fetched, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ask_takes_an_image_for_models_that_do() {
+    let image = || File {
+        name: "a.gif".to_owned(),
+        content_type: "image/gif".to_owned(),
+        bytes: b"GIF89a and more".to_vec(),
+        description: None,
+    };
+    for (vision, images) in [("on", 1), ("off", 0)] {
+        let (prompt, request, fetched) = asked_about(&[("LLM_VISION", vision)], image()).await;
+        assert!(prompt.contains("a.gif"), "{prompt}");
+        assert_eq!(
+            request.matches("data:image/gif;base64,").count(),
+            images,
+            "{vision}"
+        );
+        assert_eq!(fetched, images, "{vision}");
+    }
 }

@@ -311,6 +311,13 @@ impl World {
         self.insert_thread(id, channel, kind, title, owner)
     }
 
+    /// Gives a channel a topic, or a forum its guidelines.
+    pub fn set_topic(&mut self, channel: Id, topic: &str) {
+        if let Some(channel) = self.channel_mut(channel) {
+            channel.topic = Some(topic.to_owned());
+        }
+    }
+
     /// Adds a post to a forum or media channel; its first message has the same id.
     pub fn forum_post(
         &mut self,

@@ -518,3 +518,53 @@ async fn twilight_reads_every_type_of_message() {
     );
     assert!(forward.get("referenced_message").is_none());
 }
+
+#[tokio::test]
+async fn pins_are_listed_by_when_they_were_pinned_and_their_changes_told() {
+    let Small {
+        mut world,
+        channel,
+        alice,
+        ..
+    } = small();
+    let [first, second, third] =
+        [1, 2, 3].map(|id| world.seed(channel, alice, Draft::new("m").id(id)));
+    let simulator = Simulator::start(world).await.unwrap();
+    let mut events = simulator.subscribe();
+    for message in [second, first, third] {
+        simulator.pin(channel, message, alice);
+    }
+    simulator.unpin(channel, third);
+    let rest = Rest::new(&simulator);
+    let path = format!("/channels/{channel}/messages/pins");
+    let listed = async |query: &str| {
+        let page = rest.get(&format!("{path}{query}")).await;
+        let items = page["items"].as_array().unwrap();
+        let messages: Value = items.iter().map(|pin| pin["message"].clone()).collect();
+        (ids(&messages), page["has_more"] == true)
+    };
+    assert_eq!(listed("").await.0.len(), 2);
+    assert!(listed("?limit=1").await.1);
+    let page = rest.get(&path).await;
+    let before = page["items"][0]["pinned_at"].as_str().unwrap();
+    let older = format!("?before={}", before.replace('+', "%2B"));
+    assert!(listed(&older).await.0.len() < 2);
+    for query in ["?limit=0", "?limit=51"] {
+        let refused = rest
+            .refused("GET", &format!("{path}{query}"), Value::Null)
+            .await;
+        assert_eq!(refused, (400, 50035), "{query}");
+    }
+    let mut told = 0;
+    while let Ok(event) = events.try_recv() {
+        told += usize::from(&*event.name == "CHANNEL_PINS_UPDATE");
+    }
+    assert_eq!(told, 4);
+    simulator.overwrite(
+        channel,
+        OverwriteOf::Member(simulator.bot()),
+        Permissions::NONE,
+        Permissions::READ_MESSAGE_HISTORY,
+    );
+    assert_eq!(listed("").await, (Vec::new(), false));
+}
