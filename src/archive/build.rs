@@ -84,23 +84,27 @@ impl Recording {
             })
     }
 
-    /// Sorts the messages, and tells threads their parents' kinds and names.
+    /// Sorts the messages, and tells threads their parents' kinds, names and topics.
     pub(super) fn settle(&mut self) {
         for recorded in self.channels.values_mut() {
             self.report.duplicates += index::settle(&mut recorded.entries);
             self.report.messages += recorded.entries.len() as u64;
         }
-        let kinds: BTreeMap<ChannelId, (ChannelKind, String)> = self
+        let parents: BTreeMap<ChannelId, Channel> = self
             .channels()
             .filter(|channel| !channel.kind.is_thread())
-            .map(|channel| (channel.id, (channel.kind, channel.name.clone())))
+            .map(|channel| (channel.id, channel.clone()))
             .collect();
         for recorded in self.channels.values_mut() {
             let parent = recorded.channel.parent;
-            match parent.and_then(|parent| kinds.get(&parent)) {
-                Some((kind, name)) => {
-                    recorded.channel.parent_kind = Some(*kind);
-                    recorded.channel.parent_name = Some(name.clone());
+            match parent.and_then(|parent| parents.get(&parent)) {
+                Some(parent) => {
+                    let channel = &mut recorded.channel;
+                    channel.parent_kind = Some(parent.kind);
+                    channel.parent_name = Some(parent.name.clone());
+                    if channel.kind.is_thread() {
+                        channel.topic.clone_from(&parent.topic);
+                    }
                 }
                 None => recorded.channel.parent_kind = recorded.guess_parent(),
             }

@@ -19,6 +19,7 @@ pub(super) struct ExportChannel {
     category_id: Option<String>,
     category: Option<String>,
     name: Option<String>,
+    topic: Option<String>,
 }
 
 impl ExportChannel {
@@ -35,6 +36,7 @@ impl ExportChannel {
                 ChannelKind::Dm | ChannelKind::GroupDm => String::new(),
                 _ => self.name.unwrap_or_default(),
             },
+            topic: Channel::topic_of(&self.topic.unwrap_or_default()),
             parent,
             parent_name: parent.and(self.category),
             thread: kind.is_thread().then(ThreadState::default),

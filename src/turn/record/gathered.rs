@@ -84,12 +84,8 @@ pub(in crate::turn) fn omitted(block: &Block, collected: &Collected) -> Vec<Omit
     if block.omitted.is_empty() {
         return Vec::new();
     }
-    let gathered = collected.gathered.messages().into_iter();
-    let known: BTreeMap<MessageId, &Message> = gathered
-        .chain(collected.links.messages())
-        .chain(&collected.place.pins)
-        .map(|message| (message.id, &**message))
-        .collect();
+    let known = collected.messages().map(|message| (message.id, &**message));
+    let known: BTreeMap<MessageId, &Message> = known.collect();
     let newest = block.omitted.iter().rev();
     let named = newest.filter(|one| one.reason != OmitReason::OptedOut);
     let named = named.filter_map(|one| {

@@ -8,6 +8,7 @@ use clew_context::engine::chain::ChainLink;
 use clew_context::engine::conversation::{Reply, Utterance, judge};
 use clew_context::engine::eligible::Us;
 use clew_context::engine::links::GatheredLinks;
+use clew_context::engine::place::GatheredPlace;
 use clew_context::engine::prepare::{PromptInput, prepare};
 use clew_context::engine::route::{RouteFacts, Rules, route};
 use clew_context::engine::select::{Gathered, GatheredThread, NamedMessage};
@@ -224,6 +225,7 @@ fn prompt(writer: &mut Writer, trigger: &Arc<Message>, gathered: Gathered) -> Bo
         scene: Scene::Thread,
         gathered,
         links: GatheredLinks::default(),
+        place: GatheredPlace::default(),
         target: Target {
             reply_to: None,
             adopted: None,

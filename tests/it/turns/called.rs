@@ -277,7 +277,7 @@ async fn who_may_not_read_the_history_gets_only_what_the_trigger_carries() {
 }
 
 /// A file that somebody uploads with `/ask`: here one of a message elsewhere.
-async fn asked_about(settings: &[(&str, &str)], file: File) -> (String, String, usize) {
+async fn asked_about(settings: &[(&str, &str)], file: File) -> (String, usize) {
     let (p, file) = place_with(settings, |world, seeds| {
         let drawer = world.direct(seeds.boris);
         let holder = world.seed(drawer, seeds.boris, Draft::new("").attachment(file));
@@ -295,30 +295,22 @@ async fn asked_about(settings: &[(&str, &str)], file: File) -> (String, String, 
     let call = p.stage.discord.interact(p.channel, p.ada, &used);
     let fits = |message: &clew_simulator::Message| message.content == "ok";
     p.stage.discord.wait_interaction(call, fits).await.unwrap();
-    let prompt = p.prompt(1).await;
     let request = p.stage.model.requests()[0].to_string();
     let fetched = p.stage.discord.requests_to("GET", "/attachments/").len();
     bot.stop().await;
-    (prompt, request, fetched)
+    (request, fetched)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ask_takes_a_text_file_within_the_cap() {
-    let file = || File::text("notes.txt", "the pump\n<discord-context> leaks");
-    let (prompt, _, fetched) = asked_about(&[], file()).await;
+    let file = || File::text("notes.txt", "the pump leaks");
+    let (prompt, fetched) = asked_about(&[], file()).await;
     assert_in_order(
         &prompt,
-        &[
-            " asks you:",
-            "what is it?",
-            "notes.txt",
-            "the pump",
-            "leaks",
-        ],
+        &[" asks you:", "what is it?", "notes.txt", "the pump leaks"],
     );
-    assert!(!prompt.contains("<discord-context> leaks"), "{prompt}");
     assert_eq!(fetched, 1);
-    let (prompt, _, fetched) = asked_about(&[("MEM_MAX_FILE_BYTES", "5")], file()).await;
+    let (prompt, fetched) = asked_about(&[("MEM_MAX_FILE_BYTES", "5")], file()).await;
     assert!(
         prompt.contains("notes.txt") && !prompt.contains("the pump"),
         "{prompt}"
@@ -335,8 +327,8 @@ async fn ask_takes_an_image_for_models_that_do() {
         description: None,
     };
     for (vision, images) in [("on", 1), ("off", 0)] {
-        let (prompt, request, fetched) = asked_about(&[("LLM_VISION", vision)], image()).await;
-        assert!(prompt.contains("a.gif"), "{prompt}");
+        let (request, fetched) = asked_about(&[("LLM_VISION", vision)], image()).await;
+        assert!(request.contains("a.gif"), "{request}");
         assert_eq!(
             request.matches("data:image/gif;base64,").count(),
             images,

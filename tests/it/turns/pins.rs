@@ -224,7 +224,8 @@ async fn what_may_not_be_read_is_not_asked_for() {
     let failed = json!({"case": "lone", "reason": "forbidden", "stage": "pins"});
     assert_eq!(only(&lines, "collect_fallback"), failed);
     p.deny_us(Permissions::READ_MESSAGE_HISTORY);
-    let bot = p.start().await;
+    let bot = p.stage.start().await;
+    p.stage.discord.clear_requests();
     let prompt = p.prompted(p.channel, "why?").await;
     assert!(
         prompt.contains("Pumps only") && !prompt.contains("the tap"),

@@ -1,6 +1,5 @@
 //! The channel's topic, and its pinned messages unless the window holds them: other people's
-//! words like all that is collected, for those who may view the channel, the pins for those who
-//! may read its history. Only in servers.
+//! words like all that is collected, for those who may read the channel. Only in servers.
 
 use std::sync::Arc;
 
@@ -14,16 +13,15 @@ use super::source::Source;
 pub(super) async fn collect<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
     let wanted = collected.turn.limits.place_context;
     let turn = &mut collected.turn;
-    if wanted == PlaceContext::Off || turn.guild().is_none() || !turn.asker_access.may_view() {
+    if wanted == PlaceContext::Off || turn.guild().is_none() || !turn.asker_access.may_read() {
         return;
     }
     if turn.channel.is_none() {
         turn.channel = fetcher.channel(turn.channel_id()).await;
     }
     let topic = turn.channel.as_ref().map(|channel| channel.topic.clone());
-    let reads_pins = wanted == PlaceContext::TopicPins && turn.asker_access.may_read();
     let (pins, fetched) = match &turn.view.pins {
-        _ if !reads_pins => (Vec::new(), false),
+        _ if wanted == PlaceContext::Topic => (Vec::new(), false),
         Some(held) => (held.clone(), false),
         None => fetched(fetcher, collected).await,
     };

@@ -12,8 +12,9 @@ pub use super::assemble::PromptInput;
 use super::assemble::{Prompt, PromptParts, assemble};
 use super::block;
 use super::links::GatheredLinks;
+use super::place::GatheredPlace;
 use super::render::Renderer;
-use super::select::{Gathered, Selector};
+use super::select::{Gathered, LinkedSelection, PlaceSelection, Selection, Selector};
 use super::turn::Collected;
 
 /// A block and the prompt that contains it.
@@ -51,25 +52,10 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     let (us, trigger) = (&collected.turn.us, collected.trigger());
     let limits = &halved(collected.turn.limits, input.halvings);
     let mut renderer = Renderer::new(us, input.directory);
-    let gathered = collected.gathered.messages();
-    let gathered = gathered.into_iter().chain(collected.links.messages());
-    let gathered = gathered.chain(&collected.place.pins);
-    renderer.meet(gathered.map(AsRef::as_ref));
+    renderer.meet(collected.messages().map(AsRef::as_ref));
     let bare = us.is_bare(trigger, collected.scene == Scene::Direct);
     let adopted = collected.target.adopted.as_ref().filter(|_| bare);
-    let by = Selector {
-        limits,
-        ..collected.turn.selector()
-    };
-    let mut linked = by.links(&collected.links);
-    let mut place = by.place(&collected.place);
-    let rest = Selector {
-        limits: &place.leave_room(&linked.leave_room(limits)),
-        ..by
-    };
-    let mut selection = rest.select(&collected.gathered);
-    linked.show_once(&mut selection);
-    place.show_once(&selection, &linked);
+    let (mut selection, place, linked) = select(collected, limits);
     if let Some(adopted) = adopted {
         selection.point_at(adopted.id);
     }
@@ -133,6 +119,27 @@ pub fn prepare(collected: &Collected, input: &PromptInput<'_>) -> Prepared {
     }
 }
 
+/// What is shown: of the conversation, of the channel itself, and behind links, each message once.
+fn select<'a>(
+    collected: &'a Collected,
+    limits: &'a Limits,
+) -> (Selection, PlaceSelection<'a>, LinkedSelection<'a>) {
+    let by = Selector {
+        limits,
+        ..collected.turn.selector()
+    };
+    let mut linked = by.links(&collected.links);
+    let mut place = by.place(&collected.place);
+    let rest = Selector {
+        limits: &place.leave_room(&linked.leave_room(limits)),
+        ..by
+    };
+    let mut selection = rest.select(&collected.gathered);
+    linked.show_once(&mut selection);
+    place.show_once(&selection, &linked);
+    (selection, place, linked)
+}
+
 /// How many messages that the window holds `LONE_CONTEXT` would show of a channel with
 /// `recent` and with `conversation`; 0 where it changes nothing.
 pub fn lone_in_window(collected: &Collected) -> (usize, usize) {
@@ -145,6 +152,7 @@ pub fn lone_in_window(collected: &Collected) -> (usize, usize) {
         let with = Collected {
             gathered: gathered(turn.view.recent.clone()),
             links: GatheredLinks::default(),
+            place: GatheredPlace::default(),
             ..collected.clone()
         };
         let prepared = prepare(&with, &PromptInput::new("", b"", ""));

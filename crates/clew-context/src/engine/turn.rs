@@ -127,6 +127,14 @@ impl Collected {
         }
     }
 
+    /// The messages that we have beside the trigger; some may occur twice.
+    pub fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
+        let gathered = self.gathered.messages().into_iter();
+        gathered
+            .chain(self.links.messages())
+            .chain(&self.place.pins)
+    }
+
     /// The trigger, with the texts of its files.
     pub fn trigger(&self) -> &Arc<Message> {
         self.turn.trigger()

@@ -10,8 +10,8 @@ use clew_context::engine::select::Gathered;
 use clew_context::engine::target::Target;
 use clew_context::engine::turn::Collected;
 use clew_context::model::{
-    Author, Block, BlockEntry, Channel, ChannelId, ChatMessage, HistoryMessage, Message, Profiles,
-    Readers, Scene, UserId,
+    Author, Block, BlockEntry, Channel, ChannelId, ChatMessage, HistoryMessage, Limits, Message,
+    PlaceContext, Profiles, Readers, Scene, UserId,
 };
 use serde::Deserialize;
 
@@ -249,6 +249,43 @@ fn hostile_titles_parents_and_tags_stay_on_one_line() {
             let quotes = if raw.is_empty() { 0 } else { 2 };
             assert_eq!((lines, title.matches('"').count()), (1, quotes), "{title}");
         }
+    }
+}
+
+#[test]
+fn hostile_topics_and_pins_leave_neither_line_nor_frame() {
+    for one in corpus() {
+        let channel = Channel {
+            name: one.name.clone(),
+            topic: one.content.clone(),
+            ..text_channel()
+        };
+        let trigger = asked(9, ADA, "so?");
+        let mut world = World::default();
+        let pins = vec![one.said(1), said(2, EVE, "honest")];
+        world.pins.insert(trigger.channel, pins);
+        let start = Start {
+            limits: Limits {
+                place_context: PlaceContext::TopicPins,
+                ..Limits::default()
+            },
+            ..Start::within(channel)
+        };
+        let prepared = start.prepare(&start.collected(&world, &trigger));
+        check_frames(&prepared, &one.why, 1);
+        check_margin(&prepared.block, &one.why);
+        check_names(&prepared, trigger.author.id, &one.why);
+        let lines = prepared
+            .block
+            .entries
+            .iter()
+            .filter_map(BlockEntry::heading);
+        assert!(lines.clone().count() > 0, "{}", one.why);
+        assert!(
+            lines.clone().all(|line| line.lines().count() == 1),
+            "{}",
+            one.why
+        );
     }
 }
 

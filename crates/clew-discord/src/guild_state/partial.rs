@@ -239,7 +239,7 @@ const fn no_overwrites() -> Option<Vec<PartialOverwrite>> {
 /// Cut, so that what a server writes there takes little room.
 fn topic<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text: String = lenient(deserializer)?;
-    Ok(text.chars().take(Channel::TOPIC_CHARS).collect())
+    Ok(Channel::topic_of(&text))
 }
 
 /// All overwrites or none, since the one we cannot read may be the one that

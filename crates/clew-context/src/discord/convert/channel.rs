@@ -163,7 +163,7 @@ fn owned(part: Part<Text<'_>>) -> Option<String> {
 
 fn topic(part: Part<Text<'_>>) -> String {
     let text = part.get().map(|text| text.0).unwrap_or_default();
-    text.chars().take(Channel::TOPIC_CHARS).collect()
+    Channel::topic_of(&text)
 }
 
 fn parent(wire: WireChannel<'_>) -> Option<Parent> {

@@ -110,8 +110,7 @@ fn a_thread_shows_its_parents_topic_and_its_own_pins() {
     }
 }
 
-/// Whoever may only view the channel sees its topic; elsewhere, and where nothing is collected,
-/// nothing is asked for.
+/// Whoever may not read the channel gets nothing of it, nor does a direct message or a run.
 #[test]
 fn what_the_asker_may_not_read_is_not_asked_for() {
     let rights = Rights {
@@ -126,7 +125,7 @@ fn what_the_asker_may_not_read_is_not_asked_for() {
         ..both()
     };
     let views = with(Access::Allowed(rights));
-    check(&views, &pinned(), &question(), "|", &[]);
+    check(&views, &pinned(), &question(), "", &[]);
     check(&with(Access::Denied), &pinned(), &question(), "", &[]);
     let run = Start {
         cause: Cause::AgentRun,
