@@ -2,7 +2,7 @@
 //! tells of them, for those who may read them.
 
 use clew::model::Receipt;
-use clew_simulator::{ChannelKind, Draft, Fault, File, Id, Permissions, World};
+use clew_simulator::{ChannelKind, Draft, Fault, File, Id, OverwriteOf, Permissions, World};
 use clew_store::{Kind, Record};
 use serde_json::json;
 
@@ -223,9 +223,12 @@ async fn what_may_not_be_read_is_not_asked_for() {
     let lines = bot.stop().await;
     let failed = json!({"case": "lone", "reason": "forbidden", "stage": "pins"});
     assert_eq!(only(&lines, "collect_fallback"), failed);
-    p.deny_us(Permissions::READ_MESSAGE_HISTORY);
     let bot = p.stage.start().await;
-    p.stage.discord.clear_requests();
+    let (us, none) = (OverwriteOf::Member(p.us), Permissions::NONE);
+    let discord = &p.stage.discord;
+    discord.overwrite(p.channel, us, none, Permissions::READ_MESSAGE_HISTORY);
+    p.seen().await;
+    discord.clear_requests();
     let prompt = p.prompted(p.channel, "why?").await;
     assert!(
         prompt.contains("Pumps only") && !prompt.contains("the tap"),

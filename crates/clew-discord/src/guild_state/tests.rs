@@ -1,6 +1,7 @@
 //! What events make of the guild state, valid and malformed ones.
 
 mod readers;
+mod topic;
 
 use super::partial::Bits;
 use super::*;

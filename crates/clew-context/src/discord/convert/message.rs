@@ -97,13 +97,14 @@ pub fn page(json: &[u8]) -> Result<ReadPage, NotAPage> {
 /// Reads a single file, as the option of a command has it.
 ///
 /// # Errors
-/// [`Unreadable`] if it is no JSON object, or its name, size or address cannot be read.
+/// [`Unreadable`] if it is no JSON object, has no address, or its name or size cannot be read.
 pub fn attachment(json: &str) -> Result<Attachment, Unreadable> {
     let unreadable = Unreadable::of(WhyUnreadable::Json);
     let mut unread = Vec::new();
     let wire = part::read(json).map_err(|_| unreadable)?;
     let file = extras::attachment(wire, &mut unread);
-    unread.is_empty().then_some(file).ok_or(unreadable)
+    let is_whole = unread.is_empty() && !file.url.is_empty();
+    is_whole.then_some(file).ok_or(unreadable)
 }
 
 /// Reads the messages of an answer of Get Channel Pins, the last pinned first. Those that cannot

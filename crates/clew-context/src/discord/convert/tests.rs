@@ -484,19 +484,34 @@ fn a_page_loses_only_what_cannot_be_read() {
 }
 
 #[test]
+fn pins_lose_only_what_cannot_be_read() {
+    let pin = |id: &str| json!({"id": id, "channel_id": "7", "author": {"id": "5"}});
+    let json = json!({"has_more": true, "items": [
+        {"pinned_at": "2026-01-02T03:04:05Z", "message": pin("1")},
+        {"pinned_at": "2026-01-01T03:04:05Z", "message": {"id": "2"}},
+        {"pinned_at": null, "message": pin("3")},
+    ]});
+    let read = pins(json.to_string().as_bytes()).unwrap();
+    let ids: Vec<u64> = read.iter().map(|message| message.id.get()).collect();
+    assert_eq!(ids, [1, 3], "the last pinned first");
+    assert!(pins(b"[]").is_err() && pins(br#"{"items": 1}"#).is_err());
+}
+
+#[test]
 fn a_channel_takes_its_parents_words() {
     let thread = examples("Example Thread Channel").remove(0).to_string();
     let read = channel(&thread, None).unwrap();
     assert_eq!(read.kind, ChannelKind::PublicThread);
     assert_eq!(read.thread.unwrap().message_count, Some(1));
     let parent = json!({"id": "41771983423143937", "type": 15, "name": "help",
-        "available_tags": [{"id": "1", "name": "rust", "emoji_id": "0"}, {"id": "2", "name": "solved"}]});
+        "topic": "t".repeat(4_096), "available_tags": [{"id": "1", "name": "rust", "emoji_id": "0"}, {"id": "2", "name": "solved"}]});
     let mut post: Value = serde_json::from_str(&thread).unwrap();
     post["applied_tags"] = json!(["2", "77", 1]);
     let read = channel(&post.to_string(), Some(&parent.to_string())).unwrap();
     assert_eq!(read.parent_kind, Some(ChannelKind::Forum));
     assert_eq!(read.parent_name.as_deref(), Some("help"));
     assert_eq!(read.tags, ["solved", "rust"]);
+    assert_eq!(read.topic, "t".repeat(500));
     assert_eq!(channel("{}", None).unwrap_err().reason, WhyUnreadable::Id);
     let no_type = channel(r#"{"id":"4"}"#, None).unwrap_err();
     assert_eq!(no_type.channel, Some(ChannelId::new(4)));
