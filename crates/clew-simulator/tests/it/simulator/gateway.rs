@@ -153,6 +153,7 @@ async fn every_event_parses_and_the_client_acknowledges_it() {
     let expected = [
         "CHANNEL_CREATE",
         "CHANNEL_DELETE",
+        "CHANNEL_PINS_UPDATE",
         "CHANNEL_UPDATE",
         "GUILD_CREATE",
         "GUILD_DELETE",
