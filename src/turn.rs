@@ -337,7 +337,8 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
     turn.report.enters(TurnStage::Ask);
     let target = material.collected.target.reply_to.clone();
     let mut posted = PostedAnswer::new(turn, target.as_deref());
-    let ended = answer(turn, &mut material, &mut posted, control).await;
+    // Boxed to keep the future of a turn small.
+    let ended = Box::pin(answer(turn, &mut material, &mut posted, control)).await;
     turn.report.left_out(&posted);
     let order = match ended {
         Ok(ended) => match control.revoked() {

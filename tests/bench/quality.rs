@@ -17,7 +17,9 @@ use clew_context::engine::chain::ChainLink;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::frame;
 use clew_context::engine::render::{Nobody, Renderer};
-use clew_context::engine::select::{Gathered, GatheredThread, LinkedSelection, Selector};
+use clew_context::engine::select::{
+    Gathered, GatheredThread, LinkedSelection, PlaceSelection, Selector,
+};
 use clew_context::model::{
     Author, BlockEntry, ChannelId, Limits, Message, MessageFlags, MessageId, MessageKind, Proxies,
     Reference, ReferenceKind, Referenced, ThreadSelect, UserId,
@@ -202,7 +204,14 @@ impl Case<'_> {
         let mut renderer = Renderer::new(us, &Nobody);
         let selection = by.select(gathered);
         let linked = LinkedSelection::default();
-        let block = block::build(selection, linked, None, &mut renderer, limits);
+        let block = block::build(
+            selection,
+            PlaceSelection::default(),
+            linked,
+            None,
+            &mut renderer,
+            limits,
+        );
         let chars = frame::block(&block).chars().count();
         assert!(chars <= limits.max_chars, "{chars} characters");
         let shown = block.entries.iter().filter_map(BlockEntry::item);

@@ -263,6 +263,7 @@ struct WireUser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{OptionKind, OptionSpec};
 
     const MEMBER: &str = r#""guild_id":"3","channel":{"id":"4","type":11},"channel_id":"4",
         "member":{"user":{"id":"5","username":"ann","global_name":"Ann"},"nick":null,
@@ -281,6 +282,8 @@ mod tests {
         ))
         .unwrap()
     }
+
+    const FILE: OptionSpec = OptionSpec::new("file", "", OptionKind::File);
 
     /// A call of a command, with one option at most.
     fn command(name: &str, sub: Option<&str>, option: Option<(&str, OptionValue)>) -> CommandData {
@@ -395,8 +398,6 @@ mod tests {
             let InteractionData::Command(data) = call(2, MEMBER, "", &data).unwrap().data else {
                 panic!("it is a command");
             };
-            const FILE: crate::model::OptionSpec =
-                crate::model::OptionSpec::new("file", "", crate::model::OptionKind::File);
             assert_eq!(data.file(&FILE).map(|file| &*file.filename), expected);
             assert!(data.fits(&[FILE]) && data.text(&FILE).is_none());
         }
