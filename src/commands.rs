@@ -7,6 +7,7 @@
 
 mod agent;
 mod ask;
+mod block;
 mod call;
 mod choices;
 mod clear_context;
@@ -23,6 +24,7 @@ mod privacy;
 mod readable;
 mod server_memory;
 mod settings;
+mod usage;
 mod why;
 mod words;
 
@@ -33,9 +35,11 @@ use crate::llm;
 use crate::memory::Memory;
 use crate::runs::Runs;
 use crate::telemetry::Telemetry;
+use crate::telemetry::event::Refusal;
 use clew_context::engine::admission::{Admission, Denied, admit};
 use clew_context::model::{
     AccessRules, Channel, ChannelMode, InteractionPlace, Limits, ReplyTarget, TurnRequest,
+    UnixMillis,
 };
 use clew_discord::event::IncomingInteraction;
 use clew_discord::guild_state::GuildState;
@@ -58,6 +62,9 @@ const COMMANDS: &[&Command] = &[
     &memory::MEMORY,
     &server_memory::SERVER_MEMORY,
     &settings::SETTINGS,
+    &block::BLOCK,
+    &block::UNBLOCK,
+    &usage::USAGE,
     &privacy::PRIVACY,
     &help::HELP,
 ];
@@ -130,6 +137,10 @@ pub struct CommandServices<'a> {
     pub limits: Limits,
     /// Where `/privacy show` looks up what telemetry keeps.
     pub telemetry: &'a Telemetry,
+    /// Counts tokens; none if there are no limits.
+    pub tokens: Option<&'a llm::TokenMeter>,
+    /// Why and when the caller was last refused here.
+    pub last_refusal: Option<(Refusal, UnixMillis)>,
 }
 
 /// Decides on a call. `rules` keep nobody from what is `Command::for_everybody`; `mode`, which the

@@ -23,6 +23,7 @@ mod observe;
 pub mod patience;
 mod progress;
 mod record;
+mod refusals;
 mod roles;
 mod services;
 
@@ -48,10 +49,11 @@ use clew_discord::session::Unfinished;
 pub use control::{Control, Order, Orders};
 pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
-pub use line::{INTERRUPTED, refusal};
+pub use line::{BLOCKED, INTERRUPTED, refusal};
 pub use news::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver, TurnOver};
 pub use observe::preview;
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
+pub use refusals::LastRefusals;
 pub use services::{Services, TurnSettings};
 
 use answer::TurnAnswer;
@@ -233,7 +235,7 @@ impl Turn<'_> {
         if self.job.run.is_some() && self.job.activity.now().tokens >= most {
             return Some(line::TOKENS_SPENT.into());
         }
-        let of_day = self.services.tokens_spent(self.payer())?;
+        let of_day = self.services.may_not_ask(self.payer())?;
         refusal(of_day, self.services.memory.now())
     }
 

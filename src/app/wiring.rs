@@ -19,7 +19,7 @@ use crate::runs::Runs;
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::tools::SearchedServers;
-use crate::turn::{Services, TurnSettings};
+use crate::turn::{LastRefusals, Services, TurnSettings};
 use crate::{app, llm};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::route::Rules;
@@ -86,6 +86,7 @@ pub(super) async fn services(
             runs: config.runs.bounds,
             secret: keys.frames,
         },
+        refusals: LastRefusals::default(),
         observer: None,
     })
 }

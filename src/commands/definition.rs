@@ -26,6 +26,8 @@ pub(super) struct Command {
     pub(super) servers_only: bool,
     /// Offered to members with Manage Server only.
     pub(super) manage_server: bool,
+    /// The same with Moderate Members.
+    pub(super) moderate_members: bool,
     /// Allow and deny lists keep nobody from it: `/help`, and what people need to see and delete
     /// what is kept about themselves.
     pub(super) for_everybody: bool,
@@ -121,6 +123,7 @@ impl Command {
             body,
             servers_only: false,
             manage_server: false,
+            moderate_members: false,
             for_everybody: false,
             buttons: &[],
             help: None,
@@ -145,6 +148,7 @@ impl Command {
             options,
             servers_only: self.servers_only,
             manage_server: self.manage_server,
+            moderate_members: self.moderate_members,
         }
     }
 

@@ -55,7 +55,7 @@ async fn remember(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     facts::remember(services, call, CHANGED, origin).await
 }
 
-fn server(call: &Call) -> Result<GuildId, Stop> {
+pub(super) fn server(call: &Call) -> Result<GuildId, Stop> {
     call.guild()
         .ok_or_else(|| Stop::refused(words::SERVERS_ONLY))
 }

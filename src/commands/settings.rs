@@ -1,4 +1,4 @@
-//! `/settings show|set`: how the bot behaves in a server. Needs Manage Server.
+//! `/settings show|set|prompt`: how the bot behaves in a server. Needs Manage Server.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -12,13 +12,16 @@ use super::{CommandServices, words};
 use clew_context::model::{
     ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget,
 };
-use clew_discord::model::{CommandData, OptionKind, OptionSpec};
+use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, SettingsChange};
 
 pub(super) const SETTINGS: Command = Command {
     servers_only: true,
     manage_server: true,
-    help: Some((Section::Server, "`/settings show` · `/settings set`")),
+    help: Some((
+        Section::Server,
+        "`/settings show` · `/settings set` · `/settings prompt`",
+    )),
     ..Command::subs(
         "settings",
         "How I behave in this server",
@@ -26,6 +29,7 @@ pub(super) const SETTINGS: Command = Command {
             Action::new("show", "Show the settings", run!(show)),
             Action::new("set", "Change what is given, leave the rest", run!(set))
                 .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE, PLACE]),
+            Action::new("prompt", "What I am told in this server", run!(prompt)).options(&[TEXT]),
         ],
     )
 };
@@ -90,6 +94,12 @@ const PLACE: OptionSpec = OptionSpec::new(
         OPERATORS,
     ]),
 );
+const TEXT: OptionSpec = OptionSpec::text(
+    "text",
+    "Instructions for me in this server, \\n for a new line; left out: none",
+    0,
+    2_000,
+);
 /// The choice that resets a setting.
 const OPERATORS: (&str, &str) = ("As the operator set it", "default");
 
@@ -100,8 +110,12 @@ const CHANNELS_CHARS: usize = 900;
 
 async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let settings = services.memory.guild_settings(managed(call)?);
-    let title = "How I behave in this server";
-    Ok(Done::fields(title, fields(services, call, &settings)))
+    Ok(shown(
+        "How I behave in this server",
+        services,
+        call,
+        &settings,
+    ))
 }
 
 async fn set(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
@@ -109,7 +123,66 @@ async fn set(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> 
     let guild = managed(call)?;
     let settings = services.memory.change_settings(guild, &change).await?;
     let title = "Changed. This is how I behave in this server from now on";
-    Ok(Done::fields(title, fields(services, call, &settings)))
+    Ok(shown(title, services, call, &settings))
+}
+
+/// Discord's options are one line: `\n` stands for a new one.
+async fn prompt(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let guild = managed(call)?;
+    let text = call.text(&TEXT).unwrap_or_default().replace("\\n", "\n");
+    let text = text.trim();
+    if text.chars().count() > GuildSettings::MOST_PROMPT {
+        let most = GuildSettings::MOST_PROMPT;
+        return Err(Stop::refused(format!(
+            "`text` is at most {most} characters long."
+        )));
+    }
+    let before = services.memory.guild_settings(guild);
+    let change = SettingsChange {
+        prompt: match text {
+            "" => Change::Unset,
+            text => Change::Set(text.to_owned()),
+        },
+        ..SettingsChange::default()
+    };
+    let after = services.memory.change_settings(guild, &change).await?;
+    Ok(match (&after.prompt, &before.prompt) {
+        (Some(prompt), _) => titled("In this server I am told, too", prompt),
+        (None, Some(prompt)) => titled("In this server I am no longer told", prompt),
+        (None, None) => Done::say("In this server I am told nothing of its own."),
+    })
+}
+
+/// All settings. The server's instructions are longer than a field may be.
+fn shown(
+    title: &str,
+    services: &CommandServices<'_>,
+    call: &Call,
+    settings: &GuildSettings,
+) -> Done {
+    let description = settings
+        .prompt
+        .as_ref()
+        .map(|prompt| format!("I am told:\n{prompt}"));
+    let fields = fields(services, call, settings).into_iter();
+    let embed = AnswerEmbed {
+        title: title.to_owned(),
+        description: description.unwrap_or_default(),
+        fields: fields
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        ..AnswerEmbed::default()
+    };
+    Done::answer(Answer::default().with_embed(embed))
+}
+
+fn titled(title: &str, text: &str) -> Done {
+    let embed = AnswerEmbed {
+        title: title.to_owned(),
+        description: text.to_owned(),
+        ..AnswerEmbed::default()
+    };
+    Done::answer(Answer::default().with_embed(embed))
 }
 
 /// The change asked for, or what is wrong with the options together.
@@ -160,6 +233,7 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
             _ => Some(PlaceContext::Off),
         })
         .unwrap_or_default(),
+        ..SettingsChange::default()
     };
     if change == SettingsChange::default() {
         return Err("Say what to change: give at least one option.");
@@ -400,8 +474,8 @@ mod tests {
             learning: Change::Unset,
             link_context: Change::Unset,
             lone_context: Change::Unset,
-            lone_context_in: None,
             place_context: Change::Unset,
+            ..SettingsChange::default()
         };
         check(&back.map(|name| (name, "default")), Ok(unset));
         let (channel, mode) = (("channel", "42"), ("mode", "off"));
@@ -427,9 +501,7 @@ mod tests {
             reply_target: Change::Set(ReplyTarget::Trigger),
             learning: Change::Set(false),
             link_context: Change::Keep,
-            lone_context: Change::Keep,
-            lone_context_in: None,
-            place_context: Change::Keep,
+            ..SettingsChange::default()
         };
         let rest = [("reply-target", "trigger"), ("learning", "off")];
         check(&[channel, mode, rest[0], rest[1]], Ok(change));

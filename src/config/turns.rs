@@ -19,7 +19,7 @@ pub struct TurnConfig {
     pub max_concurrent: usize,
     /// `USER_TURNS_PER_MIN`; if 0, none.
     pub user_per_minute: Option<NonZeroU32>,
-    /// `TOKENS_PER_DAY`.
+    /// `TOKENS_PER_DAY` and `TOKENS_TOTAL_DAY`.
     pub tokens: TokenLimits,
     /// `SHUTDOWN_TIMEOUT_S`: how long running turns may take at shutdown.
     pub shutdown_timeout: Duration,
@@ -60,7 +60,7 @@ pub(super) fn read(check: &mut Checker) -> TurnConfig {
     }
 }
 
-/// A person's and a server's limit of tokens, of which 0 is none.
+/// The limits of tokens, of which 0 is none.
 fn tokens(check: &mut Checker) -> TokenLimits {
     let accepted = format!("a person's and a server's, each from 0 to {MOST_TOKENS}");
     let read = |text: &str| {
@@ -70,8 +70,13 @@ fn tokens(check: &mut Checker) -> TokenLimits {
         Some(TokenLimits {
             per_user: most(limit(user)?),
             per_guild: most(limit(guild)?),
+            total: None,
         })
     };
     let limits = check.optional(&var::TOKENS_PER_DAY, &accepted, read);
-    limits.unwrap_or_default()
+    let total = check.number(&var::TOKENS_TOTAL_DAY, 0..=MOST_TOKENS);
+    TokenLimits {
+        total: (total > 0).then_some(total),
+        ..limits.unwrap_or_default()
+    }
 }

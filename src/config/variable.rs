@@ -196,6 +196,8 @@ variables! {
     USER_TURNS_PER_MIN = "10", "turns", Turns;
     /// The most tokens of the model, prompts and answers, that a user, and all users of a server together, may use per day (UTC), 0 for no limit; direct messages count for the user alone.
     TOKENS_PER_DAY = "0,0", "user,server", Turns;
+    /// The most tokens of the model that everybody together may use per day (UTC), 0 for no limit.
+    TOKENS_TOTAL_DAY = "0", "tokens", Turns;
     /// How many agent runs (`/agent run`) may be under way at once, in all; 0 for none.
     MAX_AGENT_RUNS = "4", "runs", Turns;
     /// The tokens of one, prompts and answers: when they run low, the model is asked for its answer without tools.

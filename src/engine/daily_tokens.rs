@@ -1,5 +1,5 @@
-//! How many of the model's tokens each user and server has used today, against the
-//! operator's limits. A day is one of UTC.
+//! How many of the model's tokens each user, each server and the whole bot have used today,
+//! against the operator's limits. A day is one of UTC.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -19,6 +19,50 @@ pub enum SpentBy {
     User,
     /// The server's.
     Guild,
+    /// The whole bot's.
+    Total,
+}
+
+/// What has been used of a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Tokens.
+    pub used: u64,
+    /// Of so many.
+    pub limit: u64,
+}
+
+impl Share {
+    /// What may still be used.
+    pub const fn left(self) -> u64 {
+        self.limit.saturating_sub(self.used)
+    }
+}
+
+/// What has been used of each limit that there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Of the user's.
+    pub user: Option<Share>,
+    /// Of the server's.
+    pub guild: Option<Share>,
+    /// Of the whole bot's.
+    pub total: Option<Share>,
+}
+
+impl Shares {
+    /// Which limit is reached, if one is.
+    pub fn spent(self) -> Option<SpentBy> {
+        let of = [
+            (self.user, SpentBy::User),
+            (self.guild, SpentBy::Guild),
+            (self.total, SpentBy::Total),
+        ];
+        let mut reached = of
+            .into_iter()
+            .filter(|(share, _)| share.is_some_and(|share| share.left() == 0));
+        reached.next().map(|(_, by)| by)
+    }
 }
 
 /// What has been used today.
@@ -37,6 +81,8 @@ pub struct UsedTokens {
     /// Apps through which people write are counted among them, by channel.
     users: HashMap<Spender, u64>,
     guilds: HashMap<GuildId, u64>,
+    #[serde(default)]
+    total: u64,
 }
 
 impl DailyTokens {
@@ -63,21 +109,25 @@ impl DailyTokens {
         {
             add(&mut self.used.guilds, guild, tokens);
         }
+        if self.limits.total.is_some() {
+            self.used.total = self.used.total.saturating_add(tokens);
+        }
     }
 
-    /// Whose limit keeps somebody from asking, if one does.
-    pub fn spent(&mut self, payer: Payer, now: UnixMillis) -> Option<SpentBy> {
+    /// What has been used of the limits that count for somebody.
+    pub fn shares(&mut self, payer: Payer, now: UnixMillis) -> Shares {
         self.begin_day(now);
-        let of_guild = |guild| self.used.guilds.get(&guild);
-        let is_reached = |used: Option<&u64>, limit: Option<u64>| {
-            limit.is_some_and(|limit| used.is_some_and(|used| *used >= limit))
+        let share = |used: Option<u64>, limit: Option<u64>| {
+            let used = used.unwrap_or(0);
+            limit.map(|limit| Share { used, limit })
         };
-        if is_reached(self.used.users.get(&payer.spender), self.limits.per_user) {
-            Some(SpentBy::User)
-        } else if is_reached(payer.guild.and_then(of_guild), self.limits.per_guild) {
-            Some(SpentBy::Guild)
-        } else {
-            None
+        let (used, limits) = (&self.used, &self.limits);
+        let user = used.users.get(&payer.spender).copied();
+        let of_guild = |guild| share(used.guilds.get(&guild).copied(), limits.per_guild);
+        Shares {
+            user: share(user, limits.per_user),
+            guild: payer.guild.and_then(of_guild),
+            total: share(Some(used.total), limits.total),
         }
     }
 
@@ -132,7 +182,14 @@ mod tests {
     const LIMITS: TokenLimits = TokenLimits {
         per_user: Some(100),
         per_guild: Some(150),
+        total: None,
     };
+
+    impl DailyTokens {
+        fn spent(&mut self, payer: Payer, now: UnixMillis) -> Option<SpentBy> {
+            self.shares(payer, now).spent()
+        }
+    }
 
     fn payer(user: u64, guild: u64) -> Payer {
         Payer {
@@ -160,6 +217,29 @@ mod tests {
         assert_eq!(tokens.spent(payer(3, 7), NOON), Some(SpentBy::Guild));
         assert_eq!(tokens.spent(payer(3, 8), NOON), None);
         assert_eq!(tokens.spent(payer(3, 0), NOON), None);
+    }
+
+    #[test]
+    fn everybody_together_has_a_limit_and_each_sees_what_is_left() {
+        let total = Some(200);
+        let mut tokens = none_used(TokenLimits { total, ..LIMITS });
+        tokens.add(payer(1, 7), 99, NOON);
+        tokens.add(payer(2, 0), 100, NOON);
+        let shares = tokens.shares(payer(1, 7), NOON);
+        let left = [shares.user, shares.guild, shares.total];
+        assert_eq!(left.map(|one| one.map(Share::left)), [1, 51, 1].map(Some));
+        assert_eq!(tokens.shares(payer(1, 0), NOON).guild, None);
+        tokens.add(payer(3, 8), 5, NOON);
+        assert_eq!(tokens.spent(payer(4, 9), NOON), Some(SpentBy::Total));
+        assert_eq!(tokens.spent(payer(4, 9), TOMORROW), None);
+    }
+
+    /// An earlier version kept no count of everybody's.
+    #[test]
+    fn what_an_earlier_version_kept_is_read() {
+        let kept = r#"{"day":20000,"users":{},"guilds":{"7":150}}"#;
+        let mut tokens = DailyTokens::new(LIMITS, serde_json::from_str(kept).unwrap(), NOON);
+        assert_eq!(tokens.spent(payer(1, 7), NOON), Some(SpentBy::Guild));
     }
 
     #[test]

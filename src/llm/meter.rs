@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Usage;
 use super::estimate::{estimated, tokens};
-use crate::engine::daily_tokens::{DailyTokens, SpentBy, UsedTokens};
+use crate::engine::daily_tokens::{DailyTokens, Shares, UsedTokens};
 use crate::model::{Payer, TokenLimits};
 use clew_context::model::{ChatMessage, Clock};
 
@@ -43,9 +43,9 @@ impl TokenMeter {
         }
     }
 
-    /// Whose limit keeps somebody from asking, if one does.
-    pub fn spent(&self, payer: Payer) -> Option<SpentBy> {
-        self.today().spent(payer, (self.clock)())
+    /// What has been used of the limits that count for somebody.
+    pub fn shares(&self, payer: Payer) -> Shares {
+        self.today().shares(payer, (self.clock)())
     }
 
     /// What is kept over a restart.

@@ -14,6 +14,8 @@ pub struct TokenLimits {
     pub per_user: Option<u64>,
     /// By all users of a server together.
     pub per_guild: Option<u64>,
+    /// By everybody together, direct messages included.
+    pub total: Option<u64>,
 }
 
 /// Whose limits a request to the model counts towards.

@@ -23,6 +23,9 @@ pub(super) const WITHHELD: &str = "-# Whoever wrote that message opted out, so I
 /// Said once per channel with `DISCORD_MESSAGE_CONTENT=off`.
 pub(super) const ONLY_MENTIONS: &str =
     "-# I only see messages that mention me. Mention me when you ask.";
+/// The moderators of the server blocked the asker (`/block member`): said only where nobody else
+/// reads it.
+pub const BLOCKED: &str = "-# The moderators of this server don't let you ask me here.";
 /// The process ends before a command is answered, and no other will answer it.
 pub const INTERRUPTED: &str = "-# I'm restarting. Try again in a moment.";
 
@@ -35,6 +38,8 @@ pub fn refusal(reason: Refusal, now: UnixMillis) -> Option<Cow<'static, str>> {
         Refusal::UserRate => "-# That's a lot of questions. Try again in a minute.",
         Refusal::UserTokens => return Some(spent("You", now)),
         Refusal::GuildTokens => return Some(spent("This server", now)),
+        Refusal::TotalTokens => return Some(spent("I", now)),
+        Refusal::Blocked => BLOCKED,
         Refusal::Busy => "-# I'm busy elsewhere. Try again in a moment.",
         Refusal::NoContent => ONLY_MENTIONS,
         Refusal::NotAllowed | Refusal::Elsewhere | Refusal::UnknownCommand | Refusal::Stopping => {

@@ -6,6 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::image_room::ImageRoom;
 use super::news::TurnObserver;
+use super::refusals::LastRefusals;
 use crate::agents::Agents;
 use crate::config::ToolConfig;
 use crate::engine::daily_tokens::SpentBy;
@@ -58,6 +59,8 @@ pub struct Services {
     /// What the images of running turns may take in memory.
     pub image_room: Arc<ImageRoom>,
     pub settings: TurnSettings,
+    /// Why people were last refused.
+    pub refusals: LastRefusals,
     /// Is told how turns go on; `clew run` has none.
     pub observer: Option<TurnObserver>,
 }
@@ -168,13 +171,25 @@ impl Services {
         })
     }
 
-    /// Why somebody may not ask the model today, if so.
-    pub fn tokens_spent(&self, payer: Payer) -> Option<Refusal> {
-        let spent = self.tokens.as_ref()?.spent(payer)?;
+    /// Why somebody may not ask the model, at any rate today, if so.
+    pub fn may_not_ask(&self, payer: Payer) -> Option<Refusal> {
+        if self.is_blocked(payer) {
+            return Some(Refusal::Blocked);
+        }
+        let spent = self.tokens.as_ref()?.shares(payer).spent()?;
         Some(match spent {
             SpentBy::User => Refusal::UserTokens,
             SpentBy::Guild => Refusal::GuildTokens,
+            SpentBy::Total => Refusal::TotalTokens,
         })
+    }
+
+    /// Whether the server's moderators blocked them. Who writes through an app is not known.
+    pub fn is_blocked(&self, payer: Payer) -> bool {
+        let (Spender::User(user), Some(guild)) = (payer.spender, payer.guild) else {
+            return false;
+        };
+        self.memory.guild_settings(guild).blocked.contains(&user)
     }
 
     /// The ids with which a turn's events are written.

@@ -38,6 +38,8 @@ impl Permissions {
     pub const CONNECT: Self = Self(1 << 20);
     /// Edit roles and overwrites.
     pub const MANAGE_ROLES: Self = Self(1 << 28);
+    /// Time members out.
+    pub const MODERATE_MEMBERS: Self = Self(1 << 40);
     /// Use commands.
     pub const USE_APPLICATION_COMMANDS: Self = Self(1 << 31);
     /// Archive, lock and delete threads, and see all private ones.

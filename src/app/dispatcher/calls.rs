@@ -43,7 +43,14 @@ impl Dispatcher {
             channel.as_ref().and_then(|channel| channel.parent),
         );
         match commands::plan(incoming, channel, &self.rules.access, mode) {
-            Ok(Planned::Turn(request)) => self.think(interaction, request),
+            Ok(Planned::Turn(request)) => {
+                if self.services.is_blocked(self.payer(&request)) {
+                    // Before "thinking", which others may see.
+                    let line = turn::BLOCKED.to_owned();
+                    return self.refuse_call(interaction, Refusal::Blocked, None, line);
+                }
+                self.think(interaction, request);
+            }
             Ok(Planned::Run(call)) => {
                 if call.asks_model()
                     && let Err(reason) = self.may_ask(call.payer())
@@ -78,8 +85,8 @@ impl Dispatcher {
     /// # Errors
     /// Why they may not.
     pub(super) fn may_ask(&mut self, payer: Payer) -> Result<(), Refusal> {
-        if let Some(spent) = self.services.tokens_spent(payer) {
-            return Err(spent);
+        if let Some(refused) = self.services.may_not_ask(payer) {
+            return Err(refused);
         }
         let rate = self.question_rate.as_mut();
         if rate.is_none_or(|rate| rate.take(payer.spender, Instant::now())) {

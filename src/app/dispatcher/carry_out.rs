@@ -49,6 +49,10 @@ pub(super) async fn carry_out(
         reply_target: services.settings.reply_target,
         limits: services.settings.limits,
         telemetry: &services.telemetry,
+        tokens: services.tokens.as_deref(),
+        last_refusal: services
+            .refusals
+            .of((call.interaction.user, call.interaction.guild)),
     };
     // Boxed, since the combined future of all commands is large.
     let work = Box::pin(async {

@@ -69,7 +69,7 @@ impl Dispatcher {
     /// asker's rate the turn just ends.
     fn restart(&mut self, message: Message) {
         let (now, asker) = (Instant::now(), self.services.spender(&message));
-        let spent = self.tokens_spent(&message);
+        let refused = self.may_not_ask(&message);
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
@@ -85,20 +85,20 @@ impl Dispatcher {
             return;
         }
         let rate = self.question_rate.as_mut();
-        let may_ask = || spent.is_none() && rate.is_none_or(|rate| rate.take(asker, now));
+        let may_ask = || refused.is_none() && rate.is_none_or(|rate| rate.take(asker, now));
         if let Some(at) = active.restarts.edited(now, may_ask) {
             let trigger = Arc::new(edited(&self.services, message, before));
             active.trigger = Arc::clone(&trigger);
             active.orders.send_replace(Order::Restart { trigger, at });
         } else {
             active.orders.send_replace(Order::Refuse);
-            self.refuse(&message, spent.unwrap_or(Refusal::UserRate));
+            self.refuse(&message, refused.unwrap_or(Refusal::UserRate));
         }
     }
 
-    fn tokens_spent(&self, message: &Message) -> Option<Refusal> {
+    fn may_not_ask(&self, message: &Message) -> Option<Refusal> {
         let of_channel = || self.services.guild_state.guild_of(message.channel);
-        self.services.tokens_spent(Payer {
+        self.services.may_not_ask(Payer {
             spender: self.services.spender(message),
             guild: message.guild.or_else(of_channel),
         })

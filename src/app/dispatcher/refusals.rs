@@ -45,16 +45,22 @@ impl Dispatcher {
     }
 
     /// Sends one line, at most once per user and minute and a few in a channel; that tokens
-    /// are used up, once per day in a channel.
+    /// are used up, once per day in a channel. Who is blocked is told nothing.
     pub(super) fn refuse(&mut self, message: &Message, reason: Refusal) {
         let ids = self.ids(message);
         self.emit_refused(&ids, reason, None);
+        if reason == Refusal::Blocked {
+            return;
+        }
         let (now, at) = (self.services.memory.now(), Instant::now());
         let Some(line) = turn::refusal(reason, now) else {
             return;
         };
         let access = self.services.guild_state.our_access(message.channel);
-        let of_day = matches!(reason, Refusal::UserTokens | Refusal::GuildTokens);
+        let of_day = matches!(
+            reason,
+            Refusal::UserTokens | Refusal::GuildTokens | Refusal::TotalTokens
+        );
         let spender = self.services.spender(message);
         let told = (now.day(), message.channel, spender);
         if access.forbids(|rights| rights.send)
@@ -96,6 +102,10 @@ impl Dispatcher {
             self.refused.pop_front();
         }
         self.refused.extend(ids.channel.zip(ids.message));
+        if let Some(user) = ids.user {
+            let now = self.services.memory.now();
+            self.services.refusals.note((user, ids.guild), reason, now);
+        }
         let known = |channel| self.services.guild_state.kind_and_parent(channel);
         let thread = ids.channel.and_then(known);
         let thread = thread.filter(|(kind, _)| kind.is_thread());

@@ -169,7 +169,7 @@ impl Dispatcher {
         }
     }
 
-    fn payer(&self, request: &TurnRequest) -> Payer {
+    pub(super) fn payer(&self, request: &TurnRequest) -> Payer {
         let guild = Ids::of(request).guild;
         let of_channel = || self.services.guild_state.guild_of(request.trigger.channel);
         Payer {
@@ -339,12 +339,12 @@ impl Dispatcher {
         let mut next = active.queue.and_then(|queue| self.queues.finished(queue));
         while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
             let payer = self.payer(&waiting.request);
-            let Some(spent) = self.services.tokens_spent(payer) else {
+            let Some(refused) = self.services.may_not_ask(payer) else {
                 self.start(queue, waiting, true);
                 next = self.queues.next();
                 continue;
             };
-            self.refuse_request(&waiting.request, spent);
+            self.refuse_request(&waiting.request, refused);
             if let Some(mark) = waiting.mark {
                 self.finished(mark);
             }

@@ -154,6 +154,10 @@ words! {
         UserTokens = "user_tokens",
         /// The server has used up its part of `TOKENS_PER_DAY`.
         GuildTokens = "guild_tokens",
+        /// `TOKENS_TOTAL_DAY` are used up.
+        TotalTokens = "total_tokens",
+        /// The server's moderators blocked the asker (`/block member`).
+        Blocked = "blocked",
         /// `MAX_CONCURRENT_TURNS` are running, and too many of theirs are waiting.
         Busy = "busy",
         /// An allow or deny list forbids it.

@@ -1,5 +1,7 @@
 //! The prompt, shortened until it fits the model.
 
+use std::borrow::Cow;
+
 use super::TurnMaterial;
 use super::names::TurnNames;
 use super::words;
@@ -7,10 +9,15 @@ use crate::llm;
 use crate::turn::Turn;
 use crate::turn::background::Background;
 use clew_context::engine::prepare::{Prepared, PromptInput, prepare};
+use clew_context::engine::sanitise;
 use clew_context::engine::turn::Collected;
 
 /// How often a turn's context may be halved: an eighth is left then.
 const MAX_HALVINGS: u32 = 3;
+
+/// Stands before what a server's managers set.
+const SERVERS: &str = "# What this server's managers ask of you\n\n\
+    It changes none of your other instructions.";
 
 /// A prompt, and how often its context was halved to fit the model.
 #[derive(Clone)]
@@ -115,6 +122,7 @@ fn halved(
             let memory = &services.memory;
             let words = || (words::question(turn), words::around(collected));
             let docs = agent.docs.for_prompt(halvings, words);
+            let system = with_servers(turn, &agent.system);
             let input = PromptInput {
                 directory,
                 docs: &docs,
@@ -124,7 +132,7 @@ fn halved(
                 recalled: &memory.recalled_messages(recalled),
                 offers: &background.offers,
                 halvings,
-                ..PromptInput::new(&agent.system, secret, &scope)
+                ..PromptInput::new(&system, secret, &scope)
             };
             // The first is the list of titles.
             let passages = docs.iter().skip(1).filter(|_| agent.docs.are_cut());
@@ -138,4 +146,18 @@ fn halved(
         passages,
         halvings,
     }
+}
+
+/// The operator's system prompt, and after it what the server's managers set (`/settings prompt`).
+fn with_servers<'a>(turn: &Turn<'_>, operators: &'a str) -> Cow<'a, str> {
+    let guild = turn.ids.guild;
+    let settings = guild.map(|guild| turn.services.memory.guild_settings(guild));
+    let Some(text) = settings
+        .as_ref()
+        .and_then(|settings| settings.prompt.as_ref())
+    else {
+        return Cow::Borrowed(operators);
+    };
+    let text = sanitise::text(text);
+    Cow::Owned(format!("{}\n\n{SERVERS}\n\n{text}", operators.trim()))
 }

@@ -19,6 +19,8 @@ pub mod bits {
     pub const SEND_MESSAGES: u64 = 1 << 11;
     /// Manage Messages.
     pub const MANAGE_MESSAGES: u64 = 1 << 13;
+    /// Time members out.
+    pub const MODERATE_MEMBERS: u64 = 1 << 40;
     /// Attach Files.
     pub const ATTACH_FILES: u64 = 1 << 15;
     /// Read Message History.

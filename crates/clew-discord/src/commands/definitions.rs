@@ -6,8 +6,8 @@ use twilight_model::channel::ChannelType;
 use twilight_model::guild::Permissions;
 use twilight_model::oauth::ApplicationIntegrationType;
 use twilight_util::builder::command::{
-    AttachmentBuilder, BooleanBuilder, ChannelBuilder, CommandBuilder, StringBuilder,
-    SubCommandBuilder,
+    AttachmentBuilder, BooleanBuilder, ChannelBuilder, CommandBuilder, RoleBuilder, StringBuilder,
+    SubCommandBuilder, UserBuilder,
 };
 
 use crate::model::{CommandKind, CommandSpec, OptionKind, OptionSpec};
@@ -30,8 +30,12 @@ pub(super) fn command(spec: &CommandSpec, everywhere: bool) -> Command {
         CommandKind::Message => CommandType::Message,
     };
     let mut command = CommandBuilder::new(spec.name, spec.description, kind);
-    if spec.manage_server {
-        command = command.default_member_permissions(Permissions::MANAGE_GUILD);
+    let needs = [
+        (spec.manage_server, Permissions::MANAGE_GUILD),
+        (spec.moderate_members, Permissions::MODERATE_MEMBERS),
+    ];
+    for (_, permission) in needs.into_iter().filter(|(is_needed, _)| *is_needed) {
+        command = command.default_member_permissions(permission);
     }
     if everywhere {
         let mut contexts = vec![InteractionContextType::Guild];
@@ -59,6 +63,8 @@ fn option(spec: &OptionSpec) -> CommandOption {
         OptionKind::Channel => ChannelBuilder::new(name, description)
             .channel_types(TALKED_IN)
             .build(),
+        OptionKind::User => UserBuilder::new(name, description).build(),
+        OptionKind::Role => RoleBuilder::new(name, description).build(),
         OptionKind::Sub(options) => {
             let sub = SubCommandBuilder::new(name, description);
             let options = options.iter().map(option);
@@ -94,6 +100,7 @@ pub(super) mod tests {
             options,
             servers_only: false,
             manage_server: false,
+            moderate_members: false,
         }
     }
 

@@ -167,6 +167,7 @@ impl WireMember {
         CallerRights {
             manage_server: has(bits::MANAGE_GUILD),
             manage_messages: has(bits::MANAGE_MESSAGES),
+            moderate_members: has(bits::MODERATE_MEMBERS),
         }
     }
 }
@@ -411,25 +412,28 @@ mod tests {
     #[test]
     fn the_callers_rights_are_discords() {
         #[track_caller]
-        fn check(permissions: &str, manage_server: bool, manage_messages: bool) {
+        fn check(permissions: &str, expected: [bool; 3]) {
             let member = MEMBER.replace(
                 r#""roles""#,
                 &format!(r#""permissions":{permissions},"roles""#),
             );
             let rights = call(2, &member, "", ASKED).unwrap().rights;
+            let [manage_server, manage_messages, moderate_members] = expected;
             let expected = CallerRights {
                 manage_server,
                 manage_messages,
+                moderate_members,
             };
             assert_eq!(rights, expected);
         }
-        check(r#""0""#, false, false);
-        check(r#""32""#, true, false);
-        check(r#""8192""#, false, true);
-        check(r#""8""#, true, true);
-        check(r#""9007199254740991""#, true, true);
-        check(r#""2147483647999999999999999""#, false, false);
-        check("null", false, false);
+        check(r#""0""#, [false; 3]);
+        check(r#""32""#, [true, false, false]);
+        check(r#""8192""#, [false, true, false]);
+        check(r#""1099511627776""#, [false, false, true]);
+        check(r#""8""#, [true; 3]);
+        check(r#""9007199254740991""#, [true; 3]);
+        check(r#""2147483647999999999999999""#, [false; 3]);
+        check("null", [false; 3]);
         let direct = call(2, USER, r#","context":1"#, ASKED).unwrap();
         assert_eq!(direct.rights, CallerRights::default());
     }

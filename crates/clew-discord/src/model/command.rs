@@ -18,6 +18,8 @@ pub struct CommandSpec {
     /// Offered to members with Manage Server only, unless a server's
     /// administrators say otherwise.
     pub manage_server: bool,
+    /// The same with Moderate Members.
+    pub moderate_members: bool,
 }
 
 /// Where a command is offered (Discord's reference, "Application Command Types").
@@ -62,6 +64,10 @@ pub enum OptionKind {
     Channel,
     /// A file that the caller uploads with the call.
     File,
+    /// A user.
+    User,
+    /// A role.
+    Role,
     /// Nothing itself: a sub-command, with options of its own.
     Sub(&'static [OptionSpec]),
 }
@@ -153,7 +159,9 @@ impl CommandData {
             OptionKind::Choice(choices) => self
                 .text(option)
                 .is_none_or(|word| choices.iter().any(|(_, offered)| *offered == word)),
-            OptionKind::Channel => self.text(option).is_none() || self.channel(option).is_some(),
+            OptionKind::Channel | OptionKind::User | OptionKind::Role => {
+                self.text(option).is_none_or(|id| id.parse::<u64>().is_ok())
+            }
             OptionKind::Flag | OptionKind::File | OptionKind::Sub(_) => true,
         })
     }
@@ -207,6 +215,8 @@ pub struct CallerRights {
     pub manage_server: bool,
     /// Manage Messages.
     pub manage_messages: bool,
+    /// Moderate Members (time out).
+    pub moderate_members: bool,
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub(crate) fn specs() -> Vec<CommandSpec> {
         options,
         servers_only: false,
         manage_server: false,
+        moderate_members: false,
     };
     let memory = [
         sub("show", &[]),

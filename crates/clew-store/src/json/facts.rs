@@ -31,6 +31,8 @@ form! {
         lone_context,
         lone_contexts: list,
         place_context,
+        prompt,
+        blocked: list,
     }
 }
 

@@ -151,7 +151,7 @@ plain! {
     // As text or number.
     "a Discord id": ChannelId, GuildId, MessageId, UserId =
         |id| id, |value| Self::deserialize(value).ok();
-    "a list of Discord ids": Vec<MessageId>, BTreeSet<ChannelId> =
+    "a list of Discord ids": Vec<MessageId>, BTreeSet<ChannelId>, BTreeSet<UserId> =
         |ids| ids, |value| Self::deserialize(value).ok();
     "a list of messages and channels": Vec<ContentSource> =
         |sources| sources, |value| Self::deserialize(value).ok();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clew_context::model::{
-    ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget,
+    ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget, UserId,
 };
 
 /// The settings of one server; unset ones follow the operator's.
@@ -29,6 +29,10 @@ pub struct GuildSettings {
     pub lone_contexts: BTreeMap<ChannelId, LoneContext>,
     /// `PLACE_CONTEXT`.
     pub place_context: Option<PlaceContext>,
+    /// What the server's managers tell the model: at most [`Self::MOST_PROMPT`] characters.
+    pub prompt: Option<String>,
+    /// Who is not answered in the server: at most [`Self::MOST_BLOCKED`].
+    pub blocked: BTreeSet<UserId>,
 }
 
 /// One `/settings set`: the given settings change, the others stay.
@@ -50,6 +54,10 @@ pub struct SettingsChange {
     pub lone_context_in: Option<(ChannelId, Change<LoneContext>)>,
     /// What is shown of a channel itself.
     pub place_context: Change<PlaceContext>,
+    /// What the server's managers tell the model.
+    pub prompt: Change<String>,
+    /// Whether somebody is not answered. Beyond [`GuildSettings::MOST_BLOCKED`] nobody is added.
+    pub blocked: Option<(UserId, bool)>,
 }
 
 /// A change to one setting.
@@ -75,6 +83,11 @@ impl<T> Change<T> {
 }
 
 impl GuildSettings {
+    /// The most characters of a server's instructions.
+    pub const MOST_PROMPT: usize = 2_000;
+    /// The most members that one server can block.
+    pub const MOST_BLOCKED: usize = 200;
+
     /// What the bot does in a channel, or in a thread under `parent`.
     pub fn mode(&self, channel: ChannelId, parent: Option<ChannelId>) -> ChannelMode {
         let named = |set: &BTreeSet<ChannelId>| {
@@ -105,6 +118,14 @@ impl GuildSettings {
         self.link_context = change.link_context.of(self.link_context);
         self.lone_context = change.lone_context.of(self.lone_context);
         self.place_context = change.place_context.of(self.place_context);
+        self.prompt = change.prompt.clone().of(self.prompt);
+        match change.blocked {
+            Some((user, true)) if self.blocked.len() < Self::MOST_BLOCKED => {
+                self.blocked.insert(user);
+            }
+            Some((user, false)) => drop(self.blocked.remove(&user)),
+            Some((_, true)) | None => {}
+        }
         if let Some((channel, change)) = change.lone_context_in {
             let own = self.lone_contexts.remove(&channel);
             let own = change.of(own).map(|context| (channel, context));

@@ -368,6 +368,7 @@ fn is_limit_reached(evidence: &Evidence, refused: &Value) -> bool {
         "queue_full" => of_minute("channel_id") > 0,
         "busy" => of_minute("guild_id") > 0,
         "user_tokens" | "guild_tokens" => set("TOKENS_PER_DAY").is_some(),
+        "total_tokens" => set("TOKENS_TOTAL_DAY").is_some(),
         "stopping" => true,
         _ => false,
     }

@@ -213,6 +213,7 @@ async fn a_call_has_its_callers_rights() {
     let of = |manage_server, manage_messages| CallerRights {
         manage_server,
         manage_messages,
+        moderate_members: manage_server && manage_messages,
     };
     for (held, expected) in [
         (Permissions::NONE, of(false, false)),

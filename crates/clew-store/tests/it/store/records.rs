@@ -230,6 +230,8 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
             Just(PlaceContext::Topic),
             Just(PlaceContext::TopicPins)
         ]),
+        option::of(any::<String>()),
+        btree_set(id(UserId::new), 0..3),
     )
         .prop_map(
             |(
@@ -242,6 +244,8 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
                 lone_context,
                 lone_contexts,
                 place_context,
+                prompt,
+                blocked,
             )| {
                 let around = |(before, after)| LinkContext { before, after };
                 GuildSettings {
@@ -254,6 +258,8 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
                     lone_context,
                     lone_contexts,
                     place_context,
+                    prompt,
+                    blocked,
                 }
             },
         )
