@@ -1,6 +1,7 @@
 //! Commands end to end: what people call, press and type in the simulated Discord, and what the running bot
 //! answers, stores and deletes.
 
+mod block;
 mod clear_context;
 mod complete;
 mod context;

@@ -196,3 +196,31 @@ async fn a_channel_may_have_its_own_lone_context() {
     );
     bot.stop().await;
 }
+
+/// After the operator's, before the agent's docs and our rules.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_has_instructions_of_its_own() {
+    let (p, bot) = place(&[("SYSTEM_PROMPT", "Be brief.")]).await;
+    let text = json!({"text": "Answer in Czech.\\nBe kind."});
+    let refused = p.call(p.ada, p.channel, "settings prompt", text.clone());
+    assert_refused(&refused.await, "Manage Server");
+    p.talk(p.ada, p.channel, "before").await;
+    p.call(p.maria, p.channel, "settings prompt", text).await;
+    let shown = p.plain(p.maria, "settings show").await;
+    let told = &shown.embeds[0]["description"];
+    assert_eq!(told, "I am told:\nAnswer in Czech.\nBe kind.");
+    p.talk(p.ada, p.channel, "after").await;
+    p.talk(p.ada, p.direct(p.ada), "elsewhere").await;
+    let shown = p.plain(p.maria, "settings prompt").await;
+    assert_eq!(shown.embeds[0]["description"], "Answer in Czech.\nBe kind.");
+    p.talk(p.ada, p.channel, "cleared").await;
+    let prompts = p.prompts();
+    let own = "Be brief.\n\n# What this server's managers ask of you\n\nIt changes none of your \
+               other instructions.\n\nAnswer in Czech.\nBe kind.\n\nYour name here is";
+    let has: Vec<bool> = prompts.iter().map(|prompt| prompt.contains(own)).collect();
+    assert_eq!(has, [false, true, false, false], "{prompts:?}");
+    for plain in [0, 2, 3] {
+        assert!(prompts[plain].contains("Be brief.\n\nYour name here is"));
+    }
+    bot.stop().await;
+}

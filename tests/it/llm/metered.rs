@@ -20,6 +20,7 @@ const PROMPT: u64 = 12;
 const LIMITS: TokenLimits = TokenLimits {
     per_user: Some(1),
     per_guild: Some(1),
+    total: None,
 };
 
 struct Metered {

@@ -13,7 +13,7 @@ use clew::runs::{OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::tools::SearchedServers;
-use clew::turn::{self, Control, Services, TurnJob, TurnSettings};
+use clew::turn::{self, Control, LastRefusals, Services, TurnJob, TurnSettings};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::window::{Window, WindowLimits};
 use clew_context::model::{
@@ -92,6 +92,7 @@ async fn services(p: &Place) -> (Services, Lines) {
             runs: RUN_BOUNDS,
             secret: b"secret".to_vec(),
         },
+        refusals: LastRefusals::default(),
         observer: None,
     };
     (services, lines)

@@ -192,3 +192,46 @@ async fn extraction_counts() {
     assert_eq!(p.said(p.channel, p.ada, 3).await, REFUSED);
     bot.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybodys_tokens_are_used_up_together_and_usage_says_so() {
+    let settings = [("TOKENS_TOTAL_DAY", "20"), ("TOKENS_PER_DAY", "15,40")];
+    let (p, clock) = place_with_clock(&settings).await;
+    let direct = p.stage.discord.world(|world| world.direct(p.ada));
+    let bot = p.start().await;
+    let usage = async |who| {
+        let discord = &p.stage.discord;
+        let called = discord.call(who, p.channel, "usage", json!({})).await;
+        let shown = called.unwrap().answer().await.unwrap();
+        assert!(shown.ephemeral);
+        shown.embeds[0]["fields"].clone()
+    };
+    let told = async |who| {
+        let fields = usage(who).await;
+        let fields = fields.as_array().unwrap().iter();
+        let values = fields.map(|field| field["value"].as_str().unwrap().to_owned());
+        values.collect::<Vec<_>>()
+    };
+    assert_eq!(p.said(direct, p.ada, 1).await, "ok");
+    let before = told(p.ada).await;
+    let first = [
+        "5 of 15 tokens are left",
+        "40 of 40 tokens are left",
+        "50 % is left",
+    ];
+    assert_eq!(before[..3], first);
+    assert_eq!(before[4], "not since I started");
+    assert_eq!(p.said(p.channel, p.boris, 1).await, "ok");
+    let refused = p.said(p.channel, p.boris, 2).await;
+    assert!(
+        refused.starts_with("-# I used up today's tokens."),
+        "{refused}"
+    );
+    let after = told(p.boris).await;
+    assert_eq!(after[1..3], ["30 of 40 tokens are left", "0 % is left"]);
+    assert!(after[4].ends_with("everybody's tokens of the day were used up"));
+    clock.store(MIDNIGHT * 1_000, Ordering::SeqCst);
+    assert_eq!(p.said(p.channel, p.boris, 3).await, "ok");
+    let lines = bot.stop().await;
+    assert_eq!(reasons(&lines), ["total_tokens"]);
+}
