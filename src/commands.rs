@@ -137,7 +137,7 @@ pub struct CommandServices<'a> {
     pub limits: Limits,
     /// Where `/privacy show` looks up what telemetry keeps.
     pub telemetry: &'a Telemetry,
-    /// Counts tokens; none if there are no limits.
+    /// Counts tokens; none if there is no model.
     pub tokens: Option<&'a llm::TokenMeter>,
     /// Why and when the caller was last refused here.
     pub last_refusal: Option<(Refusal, UnixMillis)>,

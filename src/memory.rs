@@ -34,10 +34,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::config::MemoryConfig;
-use crate::model::Agent;
+use crate::model::{Agent, Payer, Spender};
 use crate::telemetry::event::{StoreFailed, StoreOperation};
 use crate::telemetry::{Ids, Telemetry, with_sources};
-use clew_context::model::{ApplicationId, ChannelId, Clock, GuildId, OptOuts, UnixMillis, UserId};
+use clew_context::model::{
+    ApplicationId, ChannelId, Clock, GuildId, OptOuts, RoleId, UnixMillis, UserId,
+};
 use clew_store::model::{AgentName, GuildSettings, Scope, SettingsChange};
 use clew_store::outputs::ToolOutputs;
 use clew_store::{Store, Transcripts};
@@ -260,6 +262,25 @@ impl Memory {
     pub fn guild_settings(&self, guild: GuildId) -> Arc<GuildSettings> {
         let guilds = self.guilds.lock();
         guilds.get(&guild).cloned().unwrap_or_default()
+    }
+
+    /// Who pays for a question, within what their roles allow them in the server. Of unknown
+    /// roles only everybody's counts.
+    pub fn payer(
+        &self,
+        spender: Spender,
+        guild: Option<GuildId>,
+        roles: Option<&[RoleId]>,
+    ) -> Payer {
+        let limits = guild.map(|guild| {
+            let settings = self.guild_settings(guild);
+            settings.limits_of(guild, roles.unwrap_or_default())
+        });
+        Payer {
+            spender,
+            guild,
+            limits: limits.unwrap_or_default(),
+        }
     }
 
     /// Changes a server's settings. They are on disk when this returns.

@@ -197,10 +197,8 @@ impl Turn<'_> {
 
     /// Whose limits of tokens the turn counts towards.
     fn payer(&self) -> Payer {
-        Payer {
-            spender: self.services.spender(self.trigger()),
-            guild: self.ids.guild,
-        }
+        let spender = self.services.spender(self.trigger());
+        self.with_roles(|roles| self.services.memory.payer(spender, self.ids.guild, roles))
     }
 
     /// How often the model may call tools.

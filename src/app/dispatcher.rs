@@ -29,7 +29,7 @@ use super::loop_event::LoopEvent;
 use super::queues::Queues;
 use super::wiring;
 use crate::config::Config;
-use crate::engine::rate_limit::RateLimiter;
+use crate::engine::rate_limit::{QuestionRate, RateLimiter};
 use crate::memory::DiscordChange;
 use crate::model::Spender;
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
@@ -68,7 +68,7 @@ pub(super) struct Dispatcher {
     catch_up: CatchUp,
     queues: Queues<WaitingTrigger>,
     active: HashMap<MessageId, ActiveTurn>,
-    question_rate: Option<RateLimiter<Spender>>,
+    question_rate: QuestionRate,
     refusal_rate: RateLimiter<Spender>,
     refusals_here: RateLimiter<ChannelId>,
     bot_turns: BotTurns,
@@ -113,7 +113,7 @@ impl Dispatcher {
             catch_up: CatchUp::new(config.turns.catch_up, whole_until),
             queues: Queues::new(config.turns.max_concurrent, config.turns.queue_per_channel),
             active: HashMap::new(),
-            question_rate: per_minute.map(RateLimiter::new),
+            question_rate: QuestionRate::new(per_minute),
             refusal_rate: RateLimiter::new(REFUSALS_A_MINUTE),
             refusals_here: RateLimiter::new(REFUSALS_OF_A_CHANNEL),
             bot_turns: BotTurns::default(),

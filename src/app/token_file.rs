@@ -34,7 +34,7 @@ pub(super) async fn keep(meter: Arc<TokenMeter>, state_dir: PathBuf, ends: Cance
     loop {
         let is_last = ends.run_until_cancelled(sleep(SAVE_EVERY)).await.is_none();
         let used = meter.used();
-        if used != saved {
+        if used != saved && !used.is_empty() {
             saved = used;
             if let Err(error) = state_file::write(&state_dir, FILE, &saved).await {
                 tracing::warn!(path = %state_dir.join(FILE).display(), %error,

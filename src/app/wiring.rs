@@ -14,7 +14,6 @@ use crate::agents::Agents;
 use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
-use crate::model::TokenLimits;
 use crate::runs::Runs;
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
@@ -202,12 +201,10 @@ pub fn folders(config: &MemoryConfig) -> Folders {
     }
 }
 
-/// Counts the model's tokens, if any are limited.
+/// Counts the model's tokens, of which servers may limit some.
 fn token_meter(config: &Config, clock: &Clock) -> Option<Arc<llm::TokenMeter>> {
+    config.llm.as_ref()?;
     let limits = config.turns.tokens;
-    if config.llm.is_none() || limits == TokenLimits::default() {
-        return None;
-    }
     let kept = token_file::load(&config.state_dir);
     let meter = llm::TokenMeter::new(limits, kept, Arc::clone(clock));
     Some(Arc::new(meter))

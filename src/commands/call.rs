@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::done::{Deferral, Done, Stop};
 use super::{CommandServices, words};
+use crate::memory::Memory;
 use crate::model::{Payer, Spender};
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{
@@ -137,11 +138,9 @@ impl Call {
     }
 
     /// Whose limits of tokens it counts towards.
-    pub const fn payer(&self) -> Payer {
-        Payer {
-            spender: Spender::User(self.interaction.user),
-            guild: self.interaction.guild,
-        }
+    pub fn payer(&self, memory: &Memory) -> Payer {
+        let spender = Spender::User(self.interaction.user);
+        memory.payer(spender, self.interaction.guild, Some(&self.roles))
     }
 
     pub(super) const fn caller(&self) -> UserId {

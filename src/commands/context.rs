@@ -178,7 +178,7 @@ async fn save(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     let own = agent.model.as_deref();
     let model = services
         .model
-        .map(|model| model.asked_by(call.payer(), own));
+        .map(|model| model.asked_by(call.payer(services.memory), own));
     let saved = services
         .memory
         .save(&place, description, model.as_ref())

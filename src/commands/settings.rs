@@ -1,4 +1,4 @@
-//! `/settings show|set|prompt`: how the bot behaves in a server. Needs Manage Server.
+//! `/settings show|set|prompt|limits`: how the bot behaves in a server. Needs Manage Server.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -10,17 +10,17 @@ use super::done::{Done, Stop};
 use super::server_memory::managed;
 use super::{CommandServices, words};
 use clew_context::model::{
-    ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget,
+    ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget, RoleId,
 };
 use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
-use clew_store::model::{Change, GuildSettings, SettingsChange};
+use clew_store::model::{Change, GuildSettings, RoleLimits, SettingsChange};
 
 pub(super) const SETTINGS: Command = Command {
     servers_only: true,
     manage_server: true,
     help: Some((
         Section::Server,
-        "`/settings show` · `/settings set` · `/settings prompt`",
+        "`/settings show` · `/settings set` · `/settings prompt` · `/settings limits`",
     )),
     ..Command::subs(
         "settings",
@@ -30,6 +30,12 @@ pub(super) const SETTINGS: Command = Command {
             Action::new("set", "Change what is given, leave the rest", run!(set))
                 .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE, PLACE]),
             Action::new("prompt", "What I am told in this server", run!(prompt)).options(&[TEXT]),
+            Action::new(
+                "limits",
+                "What a role may use; left out: as the operator set it",
+                run!(limits),
+            )
+            .options(&[ROLE, QUESTIONS, TOKENS]),
         ],
     )
 };
@@ -100,6 +106,9 @@ const TEXT: OptionSpec = OptionSpec::text(
     0,
     2_000,
 );
+const ROLE: OptionSpec = OptionSpec::new("role", "Whose members", OptionKind::Role).required();
+const QUESTIONS: OptionSpec = OptionSpec::text("questions", "Questions a minute, 1 to 1000", 0, 4);
+const TOKENS: OptionSpec = OptionSpec::text("tokens", "The model's tokens a day", 0, 13);
 /// The choice that resets a setting.
 const OPERATORS: (&str, &str) = ("As the operator set it", "default");
 
@@ -151,6 +160,59 @@ async fn prompt(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
         (None, Some(prompt)) => titled("In this server I am no longer told", prompt),
         (None, None) => Done::say("In this server I am told nothing of its own."),
     })
+}
+
+/// Never above the operator's; whoever has several of the roles gets the most that one allows.
+async fn limits(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let guild = managed(call)?;
+    let role = call.text(&ROLE).and_then(|id| id.parse().ok());
+    let role: RoleId = role.ok_or_else(|| Stop::refused("Say which role."))?;
+    let number = |option, most: u64| match call.text(option) {
+        None => Ok(None),
+        Some(text) => match text.trim().parse::<u64>() {
+            Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+            _ => {
+                let name = option.name;
+                Err(Stop::refused(format!(
+                    "`{name}` is a number from 1 to {most}."
+                )))
+            }
+        },
+    };
+    let questions = number(&QUESTIONS, 1_000)?;
+    let limits = RoleLimits {
+        questions: questions.and_then(|most| u32::try_from(most).ok()),
+        tokens: number(&TOKENS, 1_000_000_000_000)?,
+    };
+    let change = SettingsChange {
+        role_limits: Some((role, limits)),
+        ..SettingsChange::default()
+    };
+    let settings = services.memory.change_settings(guild, &change).await?;
+    if limits != RoleLimits::default() && !settings.role_limits.contains_key(&role) {
+        let most = GuildSettings::MOST_ROLES;
+        return Err(Stop::refused(format!(
+            "At most {most} roles can have limits."
+        )));
+    }
+    Ok(Done::fields("Changed", vec![by_role(&settings)]))
+}
+
+fn by_role(settings: &GuildSettings) -> (&'static str, String) {
+    let told = settings.role_limits.iter().map(|(role, limits)| {
+        let questions = limits
+            .questions
+            .map(|most| format!("{most} questions a minute"));
+        let tokens = limits.tokens.map(|most| format!("{most} tokens a day"));
+        let both: Vec<String> = questions.into_iter().chain(tokens).collect();
+        format!("<@&{role}>: {}", both.join(", "))
+    });
+    let told: Vec<String> = told.collect();
+    let told = match told.is_empty() {
+        true => "none of its own".to_owned(),
+        false => told.join("\n"),
+    };
+    ("Limits by role, within the operator's", told)
 }
 
 /// All settings. The server's instructions are longer than a field may be.
@@ -334,6 +396,7 @@ fn fields(
             "I answer every message in",
             all_of(&settings.channels_answered),
         ),
+        by_role(settings),
     ]
 }
 

@@ -20,7 +20,9 @@ pub(super) const USAGE: Command = Command {
 };
 
 async fn usage(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    let shares = services.tokens.map(|meter| meter.shares(call.payer()));
+    let shares = services
+        .tokens
+        .map(|meter| meter.shares(call.payer(services.memory)));
     let shares = shares.unwrap_or_default();
     let told = |share: Option<Share>| {
         share.map_or_else(
@@ -29,6 +31,9 @@ async fn usage(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
         )
     };
     let mut fields = vec![("You", told(shares.user))];
+    if shares.member.is_some() {
+        fields.push(("You, in this server", told(shares.member)));
+    }
     if call.guild().is_some() {
         fields.push(("This server", told(shares.guild)));
     }

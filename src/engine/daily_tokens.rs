@@ -16,6 +16,7 @@ const MANY: usize = 50_000;
 /// Which limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpentBy {
+    /// The user's, or that of their roles.
     User,
     /// The server's.
     Guild,
@@ -44,6 +45,8 @@ impl Share {
 pub struct Shares {
     /// Of the user's.
     pub user: Option<Share>,
+    /// Of what their roles allow them in the server.
+    pub member: Option<Share>,
     /// Of the server's.
     pub guild: Option<Share>,
     /// Of the whole bot's.
@@ -55,6 +58,7 @@ impl Shares {
     pub fn spent(self) -> Option<SpentBy> {
         let of = [
             (self.user, SpentBy::User),
+            (self.member, SpentBy::User),
             (self.guild, SpentBy::Guild),
             (self.total, SpentBy::Total),
         ];
@@ -83,6 +87,23 @@ pub struct UsedTokens {
     guilds: HashMap<GuildId, u64>,
     #[serde(default)]
     total: u64,
+    /// Members whose roles have a limit, each in their server.
+    #[serde(default, with = "pairs")]
+    members: HashMap<(GuildId, Spender), u64>,
+}
+
+impl UsedTokens {
+    /// Whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            users,
+            guilds,
+            total,
+            members,
+            ..
+        } = self;
+        users.is_empty() && guilds.is_empty() && *total == 0 && members.is_empty()
+    }
 }
 
 impl DailyTokens {
@@ -105,6 +126,11 @@ impl DailyTokens {
             add(&mut self.used.users, payer.spender, tokens);
         }
         if let Some(guild) = payer.guild
+            && payer.limits.tokens.is_some()
+        {
+            add(&mut self.used.members, (guild, payer.spender), tokens);
+        }
+        if let Some(guild) = payer.guild
             && self.limits.per_guild.is_some()
         {
             add(&mut self.used.guilds, guild, tokens);
@@ -124,7 +150,12 @@ impl DailyTokens {
         let (used, limits) = (&self.used, &self.limits);
         let user = used.users.get(&payer.spender).copied();
         let of_guild = |guild| share(used.guilds.get(&guild).copied(), limits.per_guild);
+        let of_member = |guild| {
+            let used = used.members.get(&(guild, payer.spender));
+            share(used.copied(), payer.limits.tokens)
+        };
         Shares {
+            member: payer.guild.and_then(of_member),
             user: share(user, limits.per_user),
             guild: payer.guild.and_then(of_guild),
             total: share(Some(used.total), limits.total),
@@ -144,6 +175,30 @@ impl DailyTokens {
                 ..UsedTokens::default()
             };
         }
+    }
+}
+
+/// A map whose keys are no texts, as a list.
+mod pairs {
+    use std::collections::HashMap;
+    use std::hash::Hash;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<K: Serialize, S: Serializer>(
+        map: &HashMap<K, u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, K, D>(deserializer: D) -> Result<HashMap<K, u64>, D::Error>
+    where
+        K: Deserialize<'de> + Eq + Hash,
+        D: Deserializer<'de>,
+    {
+        let pairs = Vec::<(K, u64)>::deserialize(deserializer)?;
+        Ok(pairs.into_iter().collect())
     }
 }
 
@@ -174,6 +229,7 @@ fn forget_least<Id: Copy + Eq + Hash>(used: &mut HashMap<Id, u64>) {
 #[cfg(test)]
 mod tests {
     use clew_context::model::{ChannelId, ProxyId, UserId};
+    use clew_store::model::RoleLimits;
 
     use super::*;
 
@@ -195,6 +251,7 @@ mod tests {
         Payer {
             spender: UserId::new(user).into(),
             guild: (guild > 0).then(|| GuildId::new(guild)),
+            limits: RoleLimits::default(),
         }
     }
 
@@ -234,6 +291,30 @@ mod tests {
         assert_eq!(tokens.spent(payer(4, 9), TOMORROW), None);
     }
 
+    /// Without any limit of the operator's, too, and over a restart.
+    #[test]
+    fn a_roles_limit_holds_its_member_in_that_server() {
+        let limited = |user, guild| Payer {
+            limits: RoleLimits {
+                questions: None,
+                tokens: Some(50),
+            },
+            ..payer(user, guild)
+        };
+        let mut tokens = none_used(TokenLimits::default());
+        assert!(tokens.used().is_empty());
+        tokens.add(limited(1, 7), 50, NOON);
+        let kept = serde_json::to_string(tokens.used()).unwrap();
+        let kept: UsedTokens = serde_json::from_str(&kept).unwrap();
+        assert!(!kept.is_empty());
+        let mut tokens = DailyTokens::new(TokenLimits::default(), kept, NOON);
+        assert_eq!(tokens.spent(limited(1, 7), NOON), Some(SpentBy::User));
+        for other in [limited(2, 7), limited(1, 8), limited(1, 0), payer(1, 7)] {
+            assert_eq!(tokens.spent(other, NOON), None, "{other:?}");
+        }
+        assert_eq!(tokens.spent(limited(1, 7), TOMORROW), None);
+    }
+
     /// An earlier version kept no count of everybody's.
     #[test]
     fn what_an_earlier_version_kept_is_read() {
@@ -271,6 +352,7 @@ mod tests {
         let proxy = Payer {
             spender: Spender::Proxy(ProxyId::new(5), ChannelId::new(6)),
             guild: None,
+            limits: RoleLimits::default(),
         };
         tokens.add(proxy, 300, NOON);
         let kept = serde_json::to_string(tokens.used()).unwrap();

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::model::{Payer, Spender};
+use clew_context::model::GuildId;
+
 /// The span that rates are counted over.
 const MINUTE: Duration = Duration::from_mins(1);
 /// How many are remembered before those without recent activity are removed.
@@ -33,6 +36,11 @@ impl<K: Eq + Hash> RateLimiter<K> {
 
     /// Counts one more and returns true, unless that would be too many.
     pub fn take(&mut self, key: K, now: Instant) -> bool {
+        self.take_within(key, self.most, now)
+    }
+
+    /// The same with another limit.
+    fn take_within(&mut self, key: K, most: usize, now: Instant) -> bool {
         if self.times.len() >= self.tidy_at {
             self.times
                 .retain(|_, times| times.back().is_some_and(|last| now - *last < MINUTE));
@@ -42,7 +50,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         while times.front().is_some_and(|first| now - *first >= MINUTE) {
             times.pop_front();
         }
-        let allowed = times.len() < self.most;
+        let allowed = times.len() < most;
         if allowed {
             times.push_back(now);
         }
@@ -56,11 +64,57 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 }
 
+/// Counts people's questions against the operator's limit and that of their roles.
+#[derive(Debug)]
+pub struct QuestionRate {
+    /// None without a limit.
+    everywhere: Option<RateLimiter<Spender>>,
+    /// Of members whose roles have a limit.
+    members: RateLimiter<(Option<GuildId>, Spender)>,
+}
+
+impl QuestionRate {
+    /// Allows at most `most` per person and minute.
+    pub fn new(most: Option<usize>) -> Self {
+        Self {
+            everywhere: most.map(RateLimiter::new),
+            members: RateLimiter::new(usize::MAX),
+        }
+    }
+
+    /// Counts one more and returns true, unless that would be too many.
+    pub fn take(&mut self, payer: Payer, now: Instant) -> bool {
+        let member = (payer.guild, payer.spender);
+        let of_roles = payer.limits.questions.map(|most| most as usize);
+        of_roles.is_none_or(|most| self.members.take_within(member, most, now))
+            && (self.everywhere.as_mut()).is_none_or(|rate| rate.take(payer.spender, now))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Spender;
     use clew_context::model::UserId;
+    use clew_store::model::RoleLimits;
+
+    /// And never above the operator's.
+    #[test]
+    fn a_roles_rate_counts_in_its_server() {
+        let (mut rate, now) = (QuestionRate::new(Some(3)), Instant::now());
+        let payer = |guild, questions| Payer {
+            spender: UserId::new(1).into(),
+            guild: Some(GuildId::new(guild)),
+            limits: RoleLimits {
+                questions,
+                tokens: None,
+            },
+        };
+        assert!(rate.take(payer(1, Some(1)), now));
+        assert!(!rate.take(payer(1, Some(1)), now));
+        assert!(rate.take(payer(2, Some(9)), now) && rate.take(payer(2, Some(9)), now));
+        assert!(!rate.take(payer(2, Some(9)), now));
+        assert!(!rate.take(payer(3, None), now));
+    }
 
     /// However many come, no more are remembered than were active within a minute or two.
     #[test]

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use clew_context::model::{ChannelId, GuildId, ParseIdError, ProxyId, UserId};
+use clew_store::model::RoleLimits;
 
 /// The most tokens that may be used in a day; none if there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Payer {
     pub spender: Spender,
     /// The server in which they asked; none in direct messages.
     pub guild: Option<GuildId>,
+    /// What the roles that they have there allow (`/settings limits`).
+    pub limits: RoleLimits,
 }
 
 /// Whom limits count as one. People who write through an app cannot be told apart for

@@ -69,6 +69,7 @@ mod tests {
         Payer {
             spender: UserId::new(user).into(),
             guild: (guild > 0).then(|| GuildId::new(guild)),
+            limits: clew_store::model::RoleLimits::default(),
         }
     }
 

@@ -36,7 +36,7 @@ pub struct Services {
     pub guild_state: Arc<GuildState>,
     /// The servers of the model; without them the inspector answers.
     pub model: Option<llm::ModelServers>,
-    /// Counts the tokens that people and servers use of it; none without limits.
+    /// Counts the tokens that people and servers use of it; none without a model.
     pub tokens: Option<Arc<llm::TokenMeter>>,
     /// Where events are written.
     pub telemetry: Telemetry,

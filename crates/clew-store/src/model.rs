@@ -14,7 +14,7 @@ pub use address::{StoreAddress, StoreAddressError};
 pub use fact::{Fact, FactId, FactIdError, MAX_FACT_BYTES, Origin, Subject};
 pub use receipt::{ReceiptLimits, ReceiptPerson, StoredReceipt};
 pub use scope::{ParseScopeError, Scope, ScopeKind};
-pub use settings::{Change, GuildSettings, SettingsChange};
+pub use settings::{Change, GuildSettings, RoleLimits, SettingsChange};
 pub use stored::{
     AgentName, AgentNameError, ClearKey, ContextSnapshot, ContextSnapshotInfo, SnapshotId,
     SnapshotIdError, StoredMessage, StoredRole,

@@ -53,7 +53,7 @@ impl Dispatcher {
             }
             Ok(Planned::Run(call)) => {
                 if call.asks_model()
-                    && let Err(reason) = self.may_ask(call.payer())
+                    && let Err(reason) = self.may_ask(call.payer(&self.services.memory))
                 {
                     let line = turn::refusal(reason, self.services.memory.now());
                     let line = line.unwrap_or_default().into_owned();
@@ -88,8 +88,7 @@ impl Dispatcher {
         if let Some(refused) = self.services.may_not_ask(payer) {
             return Err(refused);
         }
-        let rate = self.question_rate.as_mut();
-        if rate.is_none_or(|rate| rate.take(payer.spender, Instant::now())) {
+        if self.question_rate.take(payer, Instant::now()) {
             Ok(())
         } else {
             Err(Refusal::UserRate)

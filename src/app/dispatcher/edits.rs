@@ -8,7 +8,6 @@ use tokio::time::Instant;
 use super::super::holds::joined;
 use super::Dispatcher;
 use crate::memory::DiscordChange;
-use crate::model::Payer;
 use crate::telemetry::event::Refusal;
 use crate::turn::{Order, Services};
 use clew_context::discord::convert::Incoming;
@@ -68,8 +67,6 @@ impl Dispatcher {
     /// asked again once the edits stop, which counts as a question. Beyond the
     /// asker's rate the turn just ends.
     fn restart(&mut self, message: Message) {
-        let (now, asker) = (Instant::now(), self.services.spender(&message));
-        let refused = self.may_not_ask(&message);
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
@@ -84,8 +81,10 @@ impl Dispatcher {
         if ends || !differs {
             return;
         }
-        let rate = self.question_rate.as_mut();
-        let may_ask = || refused.is_none() && rate.is_none_or(|rate| rate.take(asker, now));
+        let (now, payer) = (Instant::now(), active.payer);
+        let refused = self.services.may_not_ask(payer);
+        let rate = &mut self.question_rate;
+        let may_ask = || refused.is_none() && rate.take(payer, now);
         if let Some(at) = active.restarts.edited(now, may_ask) {
             let trigger = Arc::new(edited(&self.services, message, before));
             active.trigger = Arc::clone(&trigger);
@@ -94,14 +93,6 @@ impl Dispatcher {
             active.orders.send_replace(Order::Refuse);
             self.refuse(&message, refused.unwrap_or(Refusal::UserRate));
         }
-    }
-
-    fn may_not_ask(&self, message: &Message) -> Option<Refusal> {
-        let of_channel = || self.services.guild_state.guild_of(message.channel);
-        self.services.may_not_ask(Payer {
-            spender: self.services.spender(message),
-            guild: message.guild.or_else(of_channel),
-        })
     }
 
     /// Passes an edit on to memory: the message may be part of a stored turn.

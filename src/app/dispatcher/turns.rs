@@ -52,6 +52,7 @@ pub(super) struct ActiveTurn {
     pub(super) orders: Orders,
     /// The trigger as it is being asked, or will be.
     pub(super) trigger: Arc<Message>,
+    pub(super) payer: Payer,
     pub(super) restarts: Restarts,
     mark: Option<Mark>,
     pub(super) run: Option<Arc<Run>>,
@@ -160,7 +161,7 @@ impl Dispatcher {
 
     /// Whose share a turn counts towards.
     fn requester(&self, request: &TurnRequest) -> Requester {
-        let Payer { spender, guild } = self.payer(request);
+        let Payer { spender, guild, .. } = self.payer(request);
         let tenant = guild.map_or(Tenant::Person(spender), Tenant::Guild);
         Requester {
             tenant,
@@ -172,10 +173,10 @@ impl Dispatcher {
     pub(super) fn payer(&self, request: &TurnRequest) -> Payer {
         let guild = Ids::of(request).guild;
         let of_channel = || self.services.guild_state.guild_of(request.trigger.channel);
-        Payer {
-            spender: self.services.spender(&request.trigger),
-            guild: guild.or_else(of_channel),
-        }
+        let spender = self.services.spender(&request.trigger);
+        let roles = request.asker_roles.as_deref();
+        let memory = &self.services.memory;
+        memory.payer(spender, guild.or_else(of_channel), roles)
     }
 
     fn start(&mut self, queue: QueueKey, waiting: WaitingTrigger, waited: bool) {
@@ -219,6 +220,7 @@ impl Dispatcher {
             since: self.services.memory.now(),
             orders: starting.orders,
             trigger: Arc::clone(&request.trigger),
+            payer: self.payer(&request),
             restarts: Restarts::default(),
             mark: waiting.mark,
             run: run.as_ref().map(|slot| Arc::clone(slot.run())),

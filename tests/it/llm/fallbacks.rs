@@ -195,6 +195,7 @@ async fn an_agents_model_falls_back_to_the_servers_own() {
     let payer = Payer {
         spender: UserId::new(1).into(),
         guild: None,
+        limits: clew_store::model::RoleLimits::default(),
     };
     let of_agent = pair.servers.asked_by(payer, Some("deep"));
     for _ in 0..4 {

@@ -38,6 +38,7 @@ async fn metered(timeout: Duration) -> Metered {
     let payer = Payer {
         spender: UserId::new(1).into(),
         guild: Some(GuildId::new(7)),
+        limits: clew_store::model::RoleLimits::default(),
     };
     let servers = servers.metered(Arc::clone(&meter)).asked_by(payer, None);
     Metered {

@@ -184,6 +184,7 @@ async fn a_model_without_tools_is_noticed_once_and_served_without() {
         let nobody = Payer {
             spender: UserId::new(1).into(),
             guild: None,
+            limits: clew_store::model::RoleLimits::default(),
         };
         let other = client.asked_by(nobody, Some("large"));
         steps_with(&other, &prompt, TOOLS).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use clew_context::model::UnixMillis;
-use clew_simulator::Id;
+use clew_simulator::{Id, Permissions};
 use serde_json::json;
 
 use super::{Place, place};
@@ -234,4 +234,69 @@ async fn everybodys_tokens_are_used_up_together_and_usage_says_so() {
     assert_eq!(p.said(p.channel, p.boris, 3).await, "ok");
     let lines = bot.stop().await;
     assert_eq!(reasons(&lines), ["total_tokens"]);
+}
+
+/// Without any limit of the operator's; the role with most counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_limits_roles() {
+    let (p, clock) = place_with_clock(&[]).await;
+    let discord = &p.stage.discord;
+    let manager = discord.role(p.guild, "manager", Permissions::MANAGE_GUILD);
+    discord.set_role(p.guild, p.boris, manager, true);
+    let friend = discord.role(p.guild, "friend", Permissions::NONE);
+    let direct = discord.world(|world| world.direct(p.ada));
+    let bot = p.start().await;
+    let limits = async |role: Id, tokens: &str| {
+        let options = json!({"role": role.to_string(), "tokens": tokens});
+        let called = discord.call(p.boris, p.channel, "settings limits", options);
+        called.await.unwrap().answer().await.unwrap().text()
+    };
+    let refused = limits(p.guild, "0").await;
+    assert!(refused.starts_with("-# `tokens` is a number"), "{refused}");
+    let told = limits(p.guild, "10").await;
+    assert!(
+        told.contains(&format!("<@&{}>: 10 tokens a day", p.guild)),
+        "{told}"
+    );
+    limits(friend, "20").await;
+    assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
+    assert_eq!(p.said(p.channel, p.ada, 2).await, REFUSED);
+    assert_eq!(p.said(direct, p.ada, 1).await, "ok");
+    discord.set_role(p.guild, p.ada, friend, true);
+    assert_eq!(p.said(p.channel, p.ada, 3).await, "ok");
+    bot.stop().await;
+    let bot = p.stage.start().await;
+    p.post(p.channel, p.ada, p.to_us("and now?"));
+    p.seen().await;
+    clock.store(MIDNIGHT * 1_000, Ordering::SeqCst);
+    assert_eq!(p.said(p.channel, p.ada, 4).await, "ok");
+    let lines = bot.stop().await;
+    assert_eq!(reasons(&lines), ["user_tokens"]);
+}
+
+/// Their own for each server, and what the operator allows is not exceeded.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_limits_questions_a_minute() {
+    let (p, _) = place_with_clock(&[("USER_TURNS_PER_MIN", "2")]).await;
+    let discord = &p.stage.discord;
+    let manager = discord.role(p.guild, "manager", Permissions::MANAGE_GUILD);
+    discord.set_role(p.guild, p.boris, manager, true);
+    let bot = p.start().await;
+    let options = json!({"role": p.guild.to_string(), "questions": "1"});
+    let called = discord.call(p.boris, p.channel, "settings limits", options);
+    called.await.unwrap().answer().await.unwrap();
+    assert_eq!(p.said(p.channel, p.ada, 1).await, "ok");
+    let refused = p.said(p.channel, p.ada, 2).await;
+    assert_eq!(
+        refused,
+        "-# That's a lot of questions. Try again in a minute."
+    );
+    let options = json!({"role": p.guild.to_string(), "questions": "9"});
+    let called = discord.call(p.boris, p.channel, "settings limits", options);
+    called.await.unwrap().answer().await.unwrap();
+    assert_eq!(p.said(p.channel, p.ada, 3).await, "ok");
+    p.post(p.channel, p.ada, p.to_us("a third?"));
+    p.seen().await;
+    let lines = bot.stop().await;
+    assert_eq!(reasons(&lines), ["user_rate", "user_rate"]);
 }

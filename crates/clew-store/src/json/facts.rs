@@ -33,6 +33,7 @@ form! {
         place_context,
         prompt,
         blocked: list,
+        role_limits: list,
     }
 }
 

@@ -7,10 +7,10 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::model::{AgentName, FactId, ReceiptPerson, Scope, SnapshotId, StoredRole};
+use crate::model::{AgentName, FactId, ReceiptPerson, RoleLimits, Scope, SnapshotId, StoredRole};
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext,
-    ReplyTarget, TurnId, UnixMillis, UserId,
+    ReplyTarget, RoleId, TurnId, UnixMillis, UserId,
 };
 
 /// Why a JSON text was rejected. Holds none of its text.
@@ -165,6 +165,8 @@ plain! {
         |contexts| contexts, |value| Self::deserialize(value).ok();
     "`off`, `topic` or `topic,pins`": PlaceContext =
         |context| context, |value| Self::deserialize(value).ok();
+    "a Discord id each with limits": BTreeMap<RoleId, RoleLimits> =
+        |limits| limits, |value| Self::deserialize(value).ok();
     "the key of a conversation": Scope = |scope| scope.to_string(), |value| parsed(value);
     "the name of an agent": AgentName = |name| name.to_string(), |value| parsed(value);
     "the id of a snapshot": SnapshotId = |id| id.to_string(), |value| parsed(value);

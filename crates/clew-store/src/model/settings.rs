@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use clew_context::model::{
-    ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget, UserId,
+    ChannelId, ChannelMode, GuildId, LinkContext, LoneContext, PlaceContext, ReplyTarget, RoleId,
+    UserId,
 };
 
 /// The settings of one server; unset ones follow the operator's.
@@ -33,6 +36,18 @@ pub struct GuildSettings {
     pub prompt: Option<String>,
     /// Who is not answered in the server: at most [`Self::MOST_BLOCKED`].
     pub blocked: BTreeSet<UserId>,
+    /// What the members of a role may use, at most [`Self::MOST_ROLES`]; the role with the
+    /// server's id is everybody's.
+    pub role_limits: BTreeMap<RoleId, RoleLimits>,
+}
+
+/// What a member may use in a server; none: as much as the operator lets them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RoleLimits {
+    /// Questions a minute.
+    pub questions: Option<u32>,
+    /// The model's tokens a day (UTC).
+    pub tokens: Option<u64>,
 }
 
 /// One `/settings set`: the given settings change, the others stay.
@@ -58,6 +73,9 @@ pub struct SettingsChange {
     pub prompt: Change<String>,
     /// Whether somebody is not answered. Beyond [`GuildSettings::MOST_BLOCKED`] nobody is added.
     pub blocked: Option<(UserId, bool)>,
+    /// What a role's members may use; without any limit it is as others. Beyond
+    /// [`GuildSettings::MOST_ROLES`] no role is added.
+    pub role_limits: Option<(RoleId, RoleLimits)>,
 }
 
 /// A change to one setting.
@@ -87,6 +105,8 @@ impl GuildSettings {
     pub const MOST_PROMPT: usize = 2_000;
     /// The most members that one server can block.
     pub const MOST_BLOCKED: usize = 200;
+    /// The most roles that have limits of their own.
+    pub const MOST_ROLES: usize = 20;
 
     /// What the bot does in a channel, or in a thread under `parent`.
     pub fn mode(&self, channel: ChannelId, parent: Option<ChannelId>) -> ChannelMode {
@@ -109,6 +129,22 @@ impl GuildSettings {
         own.or(self.lone_context)
     }
 
+    /// What somebody with these roles may use: the most generous of what theirs allow.
+    pub fn limits_of(&self, guild: GuildId, roles: &[RoleId]) -> RoleLimits {
+        let everybody = RoleId::new(guild.get());
+        let held = roles.iter().chain([&everybody]);
+        let held: Vec<&RoleLimits> = held.filter_map(|id| self.role_limits.get(id)).collect();
+        let most = |limit: fn(&RoleLimits) -> Option<u64>| {
+            let limits: Option<Vec<u64>> = held.iter().map(|one| limit(one)).collect();
+            limits?.into_iter().max()
+        };
+        RoleLimits {
+            questions: most(|one| one.questions.map(u64::from))
+                .map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
+            tokens: most(|one| one.tokens),
+        }
+    }
+
     /// Applies a change.
     #[must_use]
     pub fn changed(mut self, change: &SettingsChange) -> Self {
@@ -126,6 +162,12 @@ impl GuildSettings {
             Some((user, false)) => drop(self.blocked.remove(&user)),
             Some((_, true)) | None => {}
         }
+        if let Some((role, limits)) = change.role_limits {
+            self.role_limits.remove(&role);
+            if limits != RoleLimits::default() && self.role_limits.len() < Self::MOST_ROLES {
+                self.role_limits.insert(role, limits);
+            }
+        }
         if let Some((channel, change)) = change.lone_context_in {
             let own = self.lone_contexts.remove(&channel);
             let own = change.of(own).map(|context| (channel, context));
@@ -141,5 +183,60 @@ impl GuildSettings {
             }
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(questions: Option<u32>, tokens: Option<u64>) -> RoleLimits {
+        RoleLimits { questions, tokens }
+    }
+
+    #[test]
+    fn the_most_generous_of_ones_roles_counts() {
+        let (guild, role) = (GuildId::new(1), RoleId::new);
+        let settings = GuildSettings {
+            role_limits: [
+                (role(1), limits(Some(1), Some(10))),
+                (role(2), limits(Some(5), None)),
+                (role(3), limits(Some(3), Some(30))),
+            ]
+            .into(),
+            ..GuildSettings::default()
+        };
+        let of = |roles: &[u64]| {
+            let roles: Vec<RoleId> = roles.iter().map(|id| role(*id)).collect();
+            settings.limits_of(guild, &roles)
+        };
+        assert_eq!(of(&[]), limits(Some(1), Some(10)));
+        assert_eq!(of(&[9]), limits(Some(1), Some(10)));
+        assert_eq!(of(&[3]), limits(Some(3), Some(30)));
+        assert_eq!(of(&[3, 2]), limits(Some(5), None));
+        let none = GuildSettings::default();
+        assert_eq!(none.limits_of(guild, &[role(3)]), RoleLimits::default());
+    }
+
+    #[test]
+    fn so_many_are_blocked_and_so_many_roles_limited_at_most() {
+        let mut settings = GuildSettings::default();
+        for id in 1..=300 {
+            settings = settings.changed(&SettingsChange {
+                blocked: Some((UserId::new(id), true)),
+                role_limits: Some((RoleId::new(id), limits(Some(1), None))),
+                ..SettingsChange::default()
+            });
+        }
+        assert_eq!(settings.blocked.len(), GuildSettings::MOST_BLOCKED);
+        assert_eq!(settings.role_limits.len(), GuildSettings::MOST_ROLES);
+        let back = SettingsChange {
+            blocked: Some((UserId::new(1), false)),
+            role_limits: Some((RoleId::new(1), RoleLimits::default())),
+            ..SettingsChange::default()
+        };
+        let settings = settings.changed(&back);
+        assert_eq!(settings.blocked.len(), GuildSettings::MOST_BLOCKED - 1);
+        assert_eq!(settings.role_limits.len(), GuildSettings::MOST_ROLES - 1);
     }
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clew_context::model::{
     ChannelId, ContentSource, GuildId, LinkContext, LoneContext, MessageId, PlaceContext,
-    ReplyTarget, TurnId, UnixMillis, UserId,
+    ReplyTarget, RoleId, TurnId, UnixMillis, UserId,
 };
 use clew_store::Record;
 use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
-    ReceiptPerson, Scope, StoredMessage, StoredReceipt, StoredRole, Subject,
+    ReceiptPerson, RoleLimits, Scope, StoredMessage, StoredReceipt, StoredRole, Subject,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -207,6 +207,11 @@ fn fact() -> impl Strategy<Value = Fact> {
     )
 }
 
+fn role_limits() -> impl Strategy<Value = RoleLimits> {
+    (option::of(any::<u32>()), option::of(any::<u64>()))
+        .prop_map(|(questions, tokens)| RoleLimits { questions, tokens })
+}
+
 fn lone_context() -> impl Strategy<Value = LoneContext> {
     prop_oneof![
         Just(LoneContext::Off),
@@ -232,6 +237,7 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
         ]),
         option::of(any::<String>()),
         btree_set(id(UserId::new), 0..3),
+        btree_map(id(RoleId::new), role_limits(), 0..3),
     )
         .prop_map(
             |(
@@ -246,6 +252,7 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
                 place_context,
                 prompt,
                 blocked,
+                role_limits,
             )| {
                 let around = |(before, after)| LinkContext { before, after };
                 GuildSettings {
@@ -260,6 +267,7 @@ fn settings() -> impl Strategy<Value = GuildSettings> {
                     place_context,
                     prompt,
                     blocked,
+                    role_limits,
                 }
             },
         )

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, LinkContext, LoneContext, PlaceContext, ReplyTarget};
-use clew_store::model::GuildSettings;
+use clew_context::model::{
+    ChannelId, LinkContext, LoneContext, PlaceContext, ReplyTarget, RoleId, UserId,
+};
+use clew_store::model::{GuildSettings, RoleLimits};
 use clew_store::{Backend, Purge};
 
 use crate::store::build::{at, direct, direct_channel, guild, member, turn, user};
@@ -56,6 +58,17 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
         place_context: Some(PlaceContext::TopicPins),
         prompt: Some("Answer in Czech.\n\u{1f375} \"Tea\" first.".to_owned()),
         blocked: [UserId::new(7), UserId::new(u64::MAX)].into(),
+        role_limits: [
+            (RoleId::new(8), RoleLimits::default()),
+            (
+                RoleId::new(9),
+                RoleLimits {
+                    questions: Some(3),
+                    tokens: Some(u64::MAX),
+                },
+            ),
+        ]
+        .into(),
     };
     let other = GuildSettings {
         reply_target: Some(ReplyTarget::Newest),
