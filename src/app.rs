@@ -4,6 +4,7 @@
 //! Invariant: the loop never waits for work; whatever takes time is a tracked task
 //! that reports back.
 
+mod alerts;
 mod begin;
 mod catch_up;
 mod clock;
@@ -41,16 +42,18 @@ use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
 use clew_context::model::{ApplicationId, Clock, Secret, UnixMillis};
-use clew_context::outside::blocking;
+use clew_context::outside::{Transport, blocking};
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
 use clew_discord::session::{self as session_files, LockError, ShardProgress, ShardSession};
 
+pub use alerts::{LOW_BYTES, free_bytes};
 pub use begin::claim;
 pub use clock::system_clock;
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 
+use alerts::Watcher;
 use begin::{Begun, begin, once_there_is_room};
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
@@ -213,6 +216,7 @@ pub async fn run_in(
         clock: &clock,
         monitor: monitor.as_ref(),
         dial: outside.dial.as_ref(),
+        transport: outside.transport.as_ref(),
     };
     let result = run_with_upkeep(&running, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
@@ -262,6 +266,7 @@ struct Running<'a> {
     /// None without `METRICS_ADDR`.
     monitor: Option<&'a Monitor>,
     dial: Option<&'a Arc<dyn Dial>>,
+    transport: Option<&'a Arc<dyn Transport>>,
 }
 
 /// Runs the memory's upkeep along with the bot, and closes the memory after it.
@@ -337,6 +342,9 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
+    if let Some(watcher) = Watcher::new(running, &loop_events) {
+        tracker.spawn(watcher.watch(shutdown.clone()));
+    }
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,

@@ -9,6 +9,7 @@
 //! `model` of `clew-store`), does no IO, and reads no clock, environment or
 //! randomness.
 
+pub mod alerts;
 pub mod citations;
 pub mod daily_tokens;
 pub mod deliver;

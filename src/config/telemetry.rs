@@ -36,6 +36,8 @@ pub struct TelemetryConfig {
     pub context_subsys: String,
     /// `METRICS_ADDR`; if none, nothing is served.
     pub metrics: Option<SocketAddr>,
+    /// `ALERT_WEBHOOK`; whoever has the URL can post there.
+    pub alerts: Option<Secret>,
     /// Where traces go; if none, none are made.
     #[cfg(feature = "otel")]
     pub traces: Option<TraceConfig>,
@@ -107,6 +109,10 @@ pub(super) fn read(check: &mut Checker) -> TelemetryConfig {
             "an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464",
             |text| text.parse().ok(),
         ),
+        alerts: check.optional(&var::ALERT_WEBHOOK, "an http or https URL", |text| {
+            let url = reqwest::Url::parse(text).ok()?;
+            matches!(url.scheme(), "http" | "https").then(|| Secret::new(text))
+        }),
         #[cfg(feature = "otel")]
         traces,
     }

@@ -230,6 +230,8 @@ variables! {
     TELEMETRY_IDS = "plain", "plain or keyed", Operation;
     /// Where metrics for Prometheus and health checks are served, such as 127.0.0.1:9464; nowhere if empty.
     METRICS_ADDR = "", "IP:port", Operation;
+    /// Where the operator is told of troubles, as JSON: a Discord webhook or another URL; nowhere if empty.
+    ALERT_WEBHOOK = "", "https://host/path", Operation, Never;
     /// Where traces of turns go as OTLP over HTTP, in builds with the feature otel; nowhere if empty.
     OTEL_EXPORTER_OTLP_ENDPOINT = "", "http://host:port", Operation, WithoutLogin;
     /// Headers for that server, such as its key: name=value pairs separated by commas.

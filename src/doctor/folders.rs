@@ -1,15 +1,12 @@
 //! The folders that the bot writes to: whether it may, and how much room there is.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
+use crate::app::{LOW_BYTES, free_bytes};
 use crate::config::Config;
 use clew_store::model::StoreAddress;
-
-/// With less room, a store or the telemetry soon fails.
-const LOW_BYTES: u64 = 200 << 20;
 
 /// Looks at those whose settings can be used.
 pub(super) fn look(
@@ -49,7 +46,7 @@ fn folder_found(name: &'static str, folder: &Path) -> Finding {
     if let Err(error) = tempfile::tempfile_in(&there) {
         return Finding::failed("disk", format!("{name}={shown}: {error}"), remedy);
     }
-    match free(&there) {
+    match free_bytes(&there) {
         Ok(bytes) if bytes < LOW_BYTES => Finding::warning(
             "disk",
             format!("{name}={shown}: {} MiB free", bytes >> 20),
@@ -69,9 +66,4 @@ fn nearest(folder: &Path) -> PathBuf {
     let mut above = absolute.ancestors();
     let there = above.find(|folder| fs::metadata(folder).is_ok());
     there.map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
-}
-
-fn free(folder: &Path) -> io::Result<u64> {
-    let stats = rustix::fs::statvfs(folder)?;
-    Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
 }

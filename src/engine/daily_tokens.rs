@@ -142,7 +142,7 @@ impl DailyTokens {
 
     /// What has been used of the limits that count for somebody.
     pub fn shares(&mut self, payer: Payer, now: UnixMillis) -> Shares {
-        self.begin_day(now);
+        let total = self.total(now);
         let share = |used: Option<u64>, limit: Option<u64>| {
             let used = used.unwrap_or(0);
             limit.map(|limit| Share { used, limit })
@@ -158,8 +158,15 @@ impl DailyTokens {
             member: payer.guild.and_then(of_member),
             user: share(user, limits.per_user),
             guild: payer.guild.and_then(of_guild),
-            total: share(Some(used.total), limits.total),
+            total,
         }
+    }
+
+    /// What everybody has used together; none without a limit.
+    pub fn total(&mut self, now: UnixMillis) -> Option<Share> {
+        self.begin_day(now);
+        let used = self.used.total;
+        self.limits.total.map(|limit| Share { used, limit })
     }
 
     /// What is kept over a restart.

@@ -55,6 +55,11 @@ impl Breaker {
         self.state().lets_through(now)
     }
 
+    /// Whether the server has failed so often, and not answered since.
+    pub(super) fn is_open(&self) -> bool {
+        self.state().test_at.is_some()
+    }
+
     /// Lets a request through: any while closed, after the pause one at a time.
     pub(super) fn pass(self: &Arc<Self>, now: Instant) -> Option<BreakerPass> {
         let mut state = self.state();

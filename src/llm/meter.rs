@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Usage;
 use super::estimate::{estimated, tokens};
-use crate::engine::daily_tokens::{DailyTokens, Shares, UsedTokens};
+use crate::engine::daily_tokens::{DailyTokens, Share, Shares, UsedTokens};
 use crate::model::{Payer, TokenLimits};
 use clew_context::model::{ChatMessage, Clock};
 
@@ -46,6 +46,11 @@ impl TokenMeter {
     /// What has been used of the limits that count for somebody.
     pub fn shares(&self, payer: Payer) -> Shares {
         self.today().shares(payer, (self.clock)())
+    }
+
+    /// What everybody has used together; none without a limit.
+    pub fn total(&self) -> Option<Share> {
+        self.today().total((self.clock)())
     }
 
     /// What is kept over a restart.

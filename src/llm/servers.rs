@@ -137,6 +137,11 @@ impl ModelServers {
         &first.unwrap_or(&self.servers[0]).client
     }
 
+    /// Whether no server has answered lately.
+    pub fn none_answers(&self) -> bool {
+        self.servers.iter().all(|server| server.breaker.is_open())
+    }
+
     /// A question, for which a server is chosen at once.
     pub fn attempts(&self) -> ServerAttempts<'_> {
         let mut attempts = ServerAttempts {

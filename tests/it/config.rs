@@ -245,6 +245,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("AGENT_RUN_MAX_TOKENS", "0", "from 1 to 1000000000"),
     ("TOKENS_PER_DAY", "-1,0", "from 0 to 1000000000000"),
     ("TOKENS_PER_DAY", "1000", "a person's and a server's"),
+    ("TOKENS_TOTAL_DAY", "-1", "from 0 to 1000000000000"),
+    ("ALERT_WEBHOOK", "ftp://hook", "an http or https URL"),
     ("ANSWER_MAX_MESSAGES", "0", "from 1 to 20"),
     ("RECEIPT_BUTTON", "maybe", "true, false"),
     ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),
@@ -313,7 +315,9 @@ fn every_variable_is_refused_by_its_own_name() {
             {
                 "is [set]".to_owned()
             }
-            "DISCORD_TOKEN" | "LLM_API_KEY" | "OTEL_EXPORTER_OTLP_HEADERS" => "is [set]".to_owned(),
+            "DISCORD_TOKEN" | "LLM_API_KEY" | "OTEL_EXPORTER_OTLP_HEADERS" | "ALERT_WEBHOOK" => {
+                "is [set]".to_owned()
+            }
             "LLM_FALLBACKS" => "has an entry 1 that cannot be used".to_owned(),
             _ => format!("is {value:?}"),
         };

@@ -1,6 +1,7 @@
 //! What the bot says of itself over HTTP at `METRICS_ADDR`, scraped over real sockets: metrics that agree with
 //! telemetry to the number and name nobody, and checks that fail while something is wrong.
 
+mod alerts;
 mod counts;
 mod documents;
 mod health;

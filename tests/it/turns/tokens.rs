@@ -266,12 +266,11 @@ async fn a_server_limits_roles() {
     assert_eq!(p.said(p.channel, p.ada, 3).await, "ok");
     bot.stop().await;
     let bot = p.stage.start().await;
-    p.post(p.channel, p.ada, p.to_us("and now?"));
-    p.seen().await;
+    assert_eq!(p.said(p.channel, p.ada, 4).await, REFUSED);
     clock.store(MIDNIGHT * 1_000, Ordering::SeqCst);
-    assert_eq!(p.said(p.channel, p.ada, 4).await, "ok");
+    assert_eq!(p.said(p.channel, p.ada, 5).await, "ok");
     let lines = bot.stop().await;
-    assert_eq!(reasons(&lines), ["user_tokens"]);
+    assert_eq!(reasons(&lines), ["user_tokens"; 2]);
 }
 
 /// Their own for each server, and what the operator allows is not exceeded.
