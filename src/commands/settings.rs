@@ -208,9 +208,10 @@ fn by_role(settings: &GuildSettings) -> (&'static str, String) {
         format!("<@&{role}>: {}", both.join(", "))
     });
     let told: Vec<String> = told.collect();
-    let told = match told.is_empty() {
-        true => "none of its own".to_owned(),
-        false => told.join("\n"),
+    let told = if told.is_empty() {
+        "none of its own".to_owned()
+    } else {
+        told.join("\n")
     };
     ("Limits by role, within the operator's", told)
 }
