@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::Running;
 use super::loop_event::LoopEvent;
 use crate::engine::alerts::{Alert, Alerts, Trouble};
+use crate::llm::ModelServers;
 use crate::turn::Services;
 use clew_context::model::{Clock, Secret};
 use clew_context::outside::{Http, blocking};
@@ -99,7 +100,8 @@ impl Watcher {
         let total = services.tokens.as_ref().and_then(|meter| meter.total());
         let spent = total
             .is_some_and(|total| u128::from(total.used) * 100 >= u128::from(total.limit) * BUDGET);
-        let refuses = (services.model.as_ref()).is_some_and(|model| model.none_answers());
+        let model = services.model.as_ref();
+        let refuses = model.is_some_and(ModelServers::none_answers);
         let down = of_loop.is_some_and(|now| now.shards == 0 || now.connected < now.shards);
         let found = [
             (Trouble::Model, refuses),

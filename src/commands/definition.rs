@@ -15,6 +15,10 @@ use clew_discord::model::{
 
 /// A command, begun with [`Command::action`] or [`Command::subs`]; what it has beyond that is set
 /// field by field.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of a definition, beside its name"
+)]
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) name: &'static str,
