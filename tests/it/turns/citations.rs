@@ -10,7 +10,7 @@ use super::{Place, place};
 use crate::support::model::Behaviour;
 
 fn of(message: Id) -> String {
-    mark(MessageId::new(message.get()))
+    mark(MessageId::new(message.0))
 }
 
 /// Ada asks; the model reads a message, then answers as given.

@@ -264,6 +264,7 @@ impl PartialChannel {
             id: thread.id,
             type_number: thread.kind.number(),
             name: thread.name,
+            topic: String::new(),
             parent_id: thread.parent,
             owner_id: state.owner,
             nsfw: None,

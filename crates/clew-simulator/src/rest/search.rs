@@ -131,7 +131,9 @@ impl State {
             && fits(&query.authors, Some(message.author))
             && fits(&query.replied_to, replied.map(|one| one.author))
             && query.has.iter().all(|thing| has(message, thing))
-            && query.pinned.is_none_or(|pinned| message.pinned == pinned)
+            && query
+                .pinned
+                .is_none_or(|pinned| message.pinned_ms.is_some() == pinned)
             && (query.min..query.max).contains(&message.id.0)
             && message.id.0 != query.min;
         let times = words.iter().filter(|word| query.words.contains(word));
