@@ -70,6 +70,11 @@ impl Chat {
         messages.map(Message::utterance).collect()
     }
 
+    /// All messages.
+    pub(crate) fn utterances(&self) -> Vec<Utterance<'_>> {
+        self.messages.iter().map(Message::utterance).collect()
+    }
+
     /// The annotated messages, oldest first.
     pub(crate) fn queries(&self) -> Vec<Query> {
         // Which conversation a message is in, and the messages of each.

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use clew_context::engine::conversation::group::group;
 use clew_context::engine::conversation::sample;
 use clew_context::engine::conversation::weights::LEARNT;
 
@@ -48,9 +49,14 @@ impl Links {
         let all = self.messages;
         let [made, marked, both] = self.sizes;
         let variation = (made + marked - 2.0 * both) / all;
+        let picked = self.made + self.marked;
+        let picks = if picked > 0.0 {
+            format!("link F {:.1}, ", 200.0 * self.right / picked)
+        } else {
+            String::new()
+        };
         format!(
-            "link F {:.1}, VI {:.1}, 1-1 {:.1}, exact F {:.1}",
-            200.0 * self.right / (self.made + self.marked),
+            "{picks}VI {:.1}, 1-1 {:.1}, exact F {:.1}",
             100.0 * (1.0 - variation / all.log2()),
             100.0 * self.matched / all,
             200.0 * self.same / self.conversations
@@ -82,6 +88,48 @@ pub(crate) fn of(chat: &Chat) -> Links {
     links
 }
 
+/// A way to group all messages of a chat: each one's conversation, as the index of its first.
+type Grouping = fn(&Chat) -> Vec<usize>;
+
+/// How conversations are made of a chat's messages without a query.
+pub(crate) const GROUPINGS: [(&str, Grouping); 2] = [
+    ("grouping", |chat| group(&chat.utterances())),
+    ("grouping by pauses", by_pauses),
+];
+/// A pause that ends a conversation, in minutes: of 1, 2, 3, 5, 10 and 20 the one with the best
+/// VI on the development files.
+const PAUSE_MIN: i64 = 2;
+
+fn by_pauses(chat: &Chat) -> Vec<usize> {
+    let mut first = 0;
+    let messages = chat.messages.iter().enumerate().map(|(index, said)| {
+        let before = chat.messages[index.saturating_sub(1)].at;
+        if said.at.since(before) > PAUSE_MIN * 60_000 {
+            first = index;
+        }
+        first
+    });
+    messages.collect()
+}
+
+/// What the conversations that a grouping makes of a chat come to.
+pub(crate) fn grouped(chat: &Chat, grouping: Grouping) -> Links {
+    let mut links = Links::default();
+    let (mut made, mut marked) = (Groups::default(), Groups::default());
+    let firsts = grouping(chat);
+    for (index, said) in chat.messages.iter().enumerate() {
+        made.join(index, &[firsts[index]]);
+        let Some(answers) = &said.answers else {
+            continue;
+        };
+        if !answers.is_empty() || said.begins {
+            marked.add(index, answers);
+        }
+    }
+    compare(&made, &marked, &mut links);
+    links
+}
+
 /// The message that this one most probably answers; `None` if it begins something new.
 fn pick(chat: &Chat, index: usize) -> Option<usize> {
     let picks = sample(&chat.window(index, WINDOW), &LEARNT)?.picks;
@@ -101,6 +149,10 @@ struct Groups {
 impl Groups {
     fn add(&mut self, message: usize, answers: &[usize]) {
         self.messages.push(message);
+        self.join(message, answers);
+    }
+
+    fn join(&mut self, message: usize, answers: &[usize]) {
         for answered in answers {
             let (one, other) = (self.root(message), self.root(*answered));
             self.parent.insert(one.max(other), one.min(other));

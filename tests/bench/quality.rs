@@ -351,14 +351,17 @@ struct Measured {
     sums: [[Sums; METHODS.len()]; 2],
     classes: Classes,
     links: Links,
+    grouped: [Links; links::GROUPINGS.len()],
     /// Queries that fetch a second page after a start, and all.
     pages: (f64, f64),
 }
 
 fn measure(chat: &Chat) -> Measured {
     let room = Room::new(chat);
+    let unnamed = chat.without_mentions();
     let mut measured = Measured {
-        links: links::of(&chat.without_mentions()),
+        links: links::of(&unnamed),
+        grouped: links::GROUPINGS.map(|(_, grouping)| links::grouped(&unnamed, grouping)),
         ..Measured::default()
     };
     for query in chat.queries() {
@@ -510,6 +513,8 @@ impl Measured {
             all.1 += count;
         }
         self.links.join(&other.links);
+        let grouped = self.grouped.iter_mut().zip(&other.grouped);
+        grouped.for_each(|(sums, more)| sums.join(more));
         self.pages.0 += other.pages.0;
         self.pages.1 += other.pages.1;
     }
@@ -521,6 +526,9 @@ impl Measured {
             "  {name}: {queries} queries, {new} new; {}",
             self.links.line()
         );
+        for ((name, _), grouped) in links::GROUPINGS.iter().zip(&self.grouped) {
+            println!("  {name}: {}", grouped.line());
+        }
         let second = self.pages.0 / self.pages.1;
         println!("  second pages after a start: {second:.2}");
         println!("  {:<36} recall  prec.  shown  new  | after a start", "");

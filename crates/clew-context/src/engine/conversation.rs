@@ -9,6 +9,7 @@
 mod answers;
 pub mod choose;
 pub mod features;
+pub mod group;
 mod names;
 mod overlap;
 pub mod weights;

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::choose::{Candidate, Rule, choose, wanted};
+use super::group::group;
 use super::weights::LEARNT;
 use super::*;
 use crate::model::ProxyId;
@@ -437,4 +438,39 @@ fn after_half_a_day_only_a_tie_that_lasts_counts() {
     }
     let named = after(2 * half_a_day, "ann: is it plugged in?");
     assert!(named.tie == Tie::Named && named.belongs > 0.0, "{named:?}");
+}
+
+#[test]
+fn all_messages_are_grouped_into_their_conversations() {
+    let lines = [
+        (ANN, "does anybody know why grub hangs after the upgrade?"),
+        (BOB, "my printer only prints blank pages, any ideas?"),
+        (CAY, "ann: which version of grub is it?"),
+        (DAN, "bob: did you clean the heads of the printer?"),
+        (ANN, "cay: grub 2.06"),
+        (BOB, "dan: twice, still blank pages"),
+    ];
+    let mut talk = talk(&lines);
+    assert_eq!(group(&talk), [0, 1, 0, 1, 0, 1]);
+    talk[5].reply = Reply::To(4);
+    assert_eq!(group(&talk), [0, 1, 0, 1, 0, 0], "a reply is certain");
+    talk[5].reply = Reply::Elsewhere;
+    assert_eq!(group(&talk)[5], 5);
+    assert!(group(&[]).is_empty());
+}
+
+#[test]
+fn a_reply_to_long_ago_joins_its_conversation() {
+    let mut lines = vec![(EVE, "where is the map of the harbour?")];
+    lines.extend((0..450).map(|at| (at % 2, "zzz")));
+    let mut talk = talk(&lines);
+    let last = talk.len() - 1;
+    talk[last].reply = Reply::To(0);
+    let groups = group(&talk);
+    assert_eq!((groups.len(), groups[last]), (lines.len(), 0));
+    assert!(
+        (0..)
+            .zip(&groups)
+            .all(|(at, first)| *first <= at && groups[*first] == *first)
+    );
 }
