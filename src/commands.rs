@@ -9,6 +9,7 @@ mod agent;
 mod ask;
 mod block;
 mod call;
+mod catch_up;
 mod choices;
 mod clear_context;
 mod confirm;
@@ -33,12 +34,13 @@ use tokio::time::Instant;
 use crate::agents::Agents;
 use crate::llm;
 use crate::memory::Memory;
-use crate::runs::Runs;
+use crate::runs::{CatchUpPace, Runs};
 use crate::telemetry::Telemetry;
 use crate::telemetry::event::Refusal;
 use clew_context::engine::admission::{Admission, Denied, admit};
+use clew_context::engine::eligible::Us;
 use clew_context::model::{
-    AccessRules, Channel, ChannelMode, InteractionPlace, Limits, ReplyTarget, TurnRequest,
+    AccessRules, Channel, ChannelMode, InteractionPlace, Limits, OptOuts, ReplyTarget, TurnRequest,
     UnixMillis,
 };
 use clew_discord::event::IncomingInteraction;
@@ -56,6 +58,8 @@ use done::{Stop, finished};
 const COMMANDS: &[&Command] = &[
     &ask::ASK,
     &ask::ASK_ABOUT,
+    &catch_up::CATCH_UP,
+    &catch_up::SUMMARISE,
     &agent::AGENT,
     &context::CONTEXT,
     &clear_context::CLEAR_CONTEXT,
@@ -125,6 +129,12 @@ pub struct CommandServices<'a> {
     pub agents: &'a Agents,
     /// The agent runs that are under way.
     pub runs: &'a Runs,
+    /// How often people are told what they missed.
+    pub catch_up_pace: &'a CatchUpPace,
+    /// Who we are there.
+    pub us: &'a Us,
+    /// Who opted out.
+    pub opt_outs: &'a OptOuts,
     /// The model that writes summaries; none if there is no model.
     pub model: Option<&'a llm::ModelServers>,
     /// Servers, channels and roles.

@@ -10,6 +10,7 @@
 //! randomness.
 
 pub mod alerts;
+pub mod catch_up;
 pub mod citations;
 pub mod daily_tokens;
 pub mod deliver;

@@ -5,6 +5,7 @@
 //! Invariant: `runs` keeps ids, times and counts, never a word of a task or an answer.
 
 mod activity;
+mod pace;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,7 @@ use crate::model::{Agent, RUNS_PER_GUILD, RUNS_PER_USER};
 use clew_context::model::{ChannelId, GuildId, InteractionId, MessageId, UnixMillis, UserId};
 
 pub use activity::{Activity, Doing};
+pub use pace::CatchUpPace;
 
 /// The most runs that broke off and are remembered; the oldest go.
 const MOST_BROKEN_OFF: usize = 100;

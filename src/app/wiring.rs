@@ -14,7 +14,7 @@ use crate::agents::Agents;
 use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
-use crate::runs::Runs;
+use crate::runs::{CatchUpPace, Runs};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::tools::SearchedServers;
@@ -74,6 +74,7 @@ pub(super) async fn services(
         )),
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
         runs: Runs::new(config.runs.most, run_file::load(&config.state_dir)),
+        catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
         settings: TurnSettings {
             limits: config.limits,

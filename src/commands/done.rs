@@ -51,6 +51,8 @@ pub enum Effect {
         /// The reply if the caller takes no direct messages.
         closed: Answer,
     },
+    /// An answer for everybody there follows the reply.
+    Share(Answer),
     /// An agent run begins. The reply says where it stands.
     Run(Box<BeginningRun>),
     /// An agent run ends.

@@ -26,3 +26,12 @@ pub fn cut(text: &str, most: usize, more: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+/// What a model wrote, without the code fence that some put around JSON.
+pub fn unfenced(answer: &str) -> &str {
+    let inside = answer
+        .strip_prefix("```json")
+        .or_else(|| answer.strip_prefix("```"))
+        .and_then(|rest| rest.strip_suffix("```"));
+    inside.map_or(answer, str::trim)
+}

@@ -13,7 +13,7 @@ use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
 use crate::model::{Payer, RunBounds, Spender};
-use crate::runs::Runs;
+use crate::runs::{CatchUpPace, Runs};
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
 use crate::tools::SearchedServers;
@@ -56,6 +56,8 @@ pub struct Services {
     pub agents: Agents,
     /// The agent runs that are under way.
     pub runs: Runs,
+    /// How often people are told what they missed.
+    pub catch_up_pace: CatchUpPace,
     /// What the images of running turns may take in memory.
     pub image_room: Arc<ImageRoom>,
     pub settings: TurnSettings,

@@ -38,11 +38,15 @@ pub(super) async fn carry_out(
     stopped: &CancellationToken,
 ) {
     let came = Instant::now();
+    let us = services.us(call.interaction.guild);
     let for_commands = CommandServices {
         memory: &services.memory,
         claims: &services.claims,
         agents: &services.agents,
         runs: &services.runs,
+        catch_up_pace: &services.catch_up_pace,
+        us: &us,
+        opt_outs: &services.opt_outs,
         model: services.model.as_ref(),
         guild_state: &services.guild_state,
         rest: &services.rest,
@@ -78,6 +82,7 @@ pub(super) async fn carry_out(
                 left => (Reply::Message(closed), left),
             }
         }
+        Some(Effect::Share(answer)) => (reply, vec![answer]),
         Some(Effect::Run(beginning)) => match begin_run(services, *beginning).await {
             Ok((begun, answer)) => {
                 // The loop is gone only when the process ends.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::extract::MAX_FACTS;
+use crate::model::unfenced;
 
 /// The longest answer that is read, in bytes; three facts need less.
 const MAX_BYTES: usize = 8_192;
@@ -45,14 +46,6 @@ pub(super) fn texts(answer: &str) -> Option<Vec<String>> {
     let answer: Answer = serde_json::from_str(unfenced(answer.trim())).ok()?;
     let texts: Vec<String> = answer.facts.into_iter().map(|named| named.text).collect();
     (texts.len() <= MAX_FACTS).then_some(texts)
-}
-
-fn unfenced(answer: &str) -> &str {
-    let inside = answer
-        .strip_prefix("```json")
-        .or_else(|| answer.strip_prefix("```"))
-        .and_then(|rest| rest.strip_suffix("```"));
-    inside.map_or(answer, str::trim)
 }
 
 #[cfg(test)]

@@ -421,8 +421,8 @@ impl CommandWord {
     /// member gets here.
     pub fn new(command: &'static str, sub: Option<&'static str>) -> Self {
         let names = [command].into_iter().chain(sub);
-        let names: Vec<&str> = names.flat_map(|name| name.split('-')).collect();
-        Self(names.join("_").into())
+        let names: Vec<&str> = names.flat_map(|name| name.split(['-', ' '])).collect();
+        Self(names.join("_").to_lowercase().into())
     }
 }
 

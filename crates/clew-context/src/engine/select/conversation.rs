@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::{GapMarks, Pick, Selection, Selector};
 use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked, wanted};
+use crate::engine::conversation::group::group;
 use crate::engine::conversation::{
     MOST_MESSAGES, Reply, Utterance, Verdict, is_too_long_ago, judge,
 };
@@ -152,6 +153,17 @@ impl Selector<'_> {
             .collect();
         judge(&utterances)
     }
+}
+
+/// The conversation of each of these messages, oldest first, as the index of its first one.
+pub fn conversations(us: &Us, messages: &[Arc<Message>]) -> Vec<usize> {
+    let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
+    let texts: Vec<Cow<'_, str>> = messages.iter().map(|message| words(us, message)).collect();
+    let said = messages.iter().zip(&texts);
+    let said: Vec<Utterance<'_>> = said
+        .map(|(message, text)| utterance(us, message, text, &ids))
+        .collect();
+    group(&said)
 }
 
 /// Everybody who asks us mentions us, which says nothing about who talks with whom.

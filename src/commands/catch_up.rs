@@ -1,0 +1,330 @@
+//! `/catch-up` and "Summarise from here": what was decided, asked and left open in a channel or
+//! thread since the caller last wrote, each point with links to the messages that show it.
+//!
+//! The model reads whole conversations, those that concern the caller first, a portion a request;
+//! a last request joins what it says of several portions.
+//!
+//! Invariant: nothing is read that the caller, and of a shared answer everybody there, may not
+//! read, before the model is asked and again before it is told.
+
+mod read;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::call::{Call, Work, run};
+use super::definition::{Action, Command, Section};
+use super::done::{Done, Effect, Stop};
+use super::{CommandServices, readable, words};
+use crate::engine::catch_up::{self, Point, PointKind, Portion};
+use crate::llm::{ModelServers, tokens};
+use crate::telemetry::with_sources;
+use clew_context::model::{ChannelId, ChatMessage, MessageId, Readers, Role, UnixMillis};
+use clew_discord::guild_state::AnswerPlace;
+use clew_discord::model::{Answer, AnswerEmbed, CommandKind, OptionKind, OptionSpec};
+use read::{Missed, Since};
+
+pub(super) const CATCH_UP: Command = Command {
+    help: Some((
+        Section::Conversation,
+        "`/catch-up` tells what was decided, asked and left open since you last wrote somewhere",
+    )),
+    ..Command::action(
+        Action::new(
+            "catch-up",
+            "What was decided, asked and left open since your last message",
+            run!(catch_up),
+        )
+        .options(&[CHANNEL, SINCE, SHARE])
+        .work(Work::Model),
+    )
+};
+
+pub(super) const SUMMARISE: Command = Command {
+    kind: CommandKind::Message,
+    ..Command::action(Action::new("Summarise from here", "", run!(catch_up)).work(Work::Model))
+};
+
+const CHANNEL: OptionSpec = OptionSpec::new(
+    "channel",
+    "A channel, thread or forum post; this one if left out",
+    OptionKind::Channel,
+);
+const SINCE: OptionSpec = OptionSpec::text(
+    "since",
+    "How far back, like 30m, 2h, 3d or 1w; your last message there if left out",
+    0,
+    10,
+);
+const SHARE: OptionSpec = OptionSpec::flag("share", "Show it to everybody here");
+
+/// For all of it: Discord takes an answer for 15 minutes.
+const TIME: Duration = Duration::from_mins(12);
+/// The most tokens of all requests together, as far as can be told before.
+const MAX_TOKENS: u64 = 60_000;
+/// Kept for an answer.
+const ANSWER_TOKENS: u64 = 1_500;
+/// Kept for the last request, which joins the points of the others.
+const JOIN_TOKENS: u64 = 9_000;
+/// The same words whether it does not exist or may not be read.
+const UNREADABLE: &str = "There is no channel there that you can read.";
+
+async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let model = services
+        .model
+        .ok_or_else(|| Stop::refused("No model is set up, so I can't summarise."))?;
+    let model = model.asked_by(call.payer(), None);
+    let channel = call.data.channel(&CHANNEL).unwrap_or(call.channel_id());
+    let is_shared = call.data.flag(&SHARE);
+    let since = since(services, call)?;
+    must_read(services, call, channel, is_shared).await?;
+    let (pace, now) = (services.catch_up_pace, Instant::now());
+    pace.take(call.caller(), channel, now).map_err(|left| {
+        Stop::refused(format!(
+            "That was asked lately. Try again in {}.",
+            words::about(left)
+        ))
+    })?;
+    let missed = read::missed(services, call, channel, since, now + TIME).await?;
+    if missed.messages.is_empty() {
+        return Ok(Done::say("Nothing was written there since."));
+    }
+    let asked = timeout(TIME - now.elapsed().min(TIME), ask(&model, &missed));
+    let summary = asked.await.unwrap_or_else(|_| Err(Stop::refused(FAILED)))?;
+    // The model takes a while.
+    must_read(services, call, channel, is_shared).await?;
+    let answer = answer(call, channel, &missed, summary);
+    Ok(if is_shared {
+        let shared = Answer {
+            ephemeral: false,
+            ..answer
+        };
+        Done::say("Here it is for everybody.").with(Effect::Share(shared))
+    } else {
+        Done::answer(answer)
+    })
+}
+
+const FAILED: &str = "The model didn't answer. Try again later.";
+
+/// From when on.
+fn since(services: &CommandServices<'_>, call: &Call) -> Result<Since, Stop> {
+    if let Some(target) = call.data.target {
+        return Ok(Since::Message(target));
+    }
+    let Some(text) = call.text(&SINCE) else {
+        return Ok(Since::LastOwn);
+    };
+    let span = span(text).ok_or_else(|| Stop::refused("Say `since` like 30m, 2h, 3d or 1w."))?;
+    let at = services.memory.now().0.saturating_sub(span);
+    Ok(Since::Message(MessageId::first_at(UnixMillis(at))))
+}
+
+/// Milliseconds.
+fn span(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let minutes = match unit {
+        "m" => 1,
+        "h" => 60,
+        "d" => 24 * 60,
+        "w" => 7 * 24 * 60,
+        _ => return None,
+    };
+    let number: i64 = number.trim().parse::<u16>().ok()?.into();
+    Some(number * minutes * 60_000)
+}
+
+/// Whether the caller may read the channel now, we too, and everybody who will read the answer.
+async fn must_read(
+    services: &CommandServices<'_>,
+    call: &Call,
+    channel: ChannelId,
+    is_shared: bool,
+) -> Result<(), Stop> {
+    let (here, guild_state) = (call.channel_id(), services.guild_state);
+    let is_elsewhere = guild_state
+        .guild_of(channel)
+        .is_some_and(|guild| Some(guild) != call.guild());
+    let is_alien = is_elsewhere || (call.guild().is_none() && channel != here);
+    let readable = readable::among(services, call, BTreeSet::from([channel])).await;
+    let ours = guild_state.our_access(channel);
+    if is_alien || !readable.contains(&channel) || ours.forbids(|rights| rights.read_history) {
+        return Err(Stop::refused(UNREADABLE));
+    }
+    if is_shared && channel != here {
+        let place = AnswerPlace {
+            asker: call.caller(),
+            roles: Some(&call.roles),
+            channel: here,
+            is_private: false,
+        };
+        let source = guild_state.channel(channel);
+        let readers = source.map(|source| guild_state.readers(&place, &source));
+        if readers != Some(Readers::Everybody) {
+            return Err(Stop::refused(
+                "Not everybody here can read that channel, so I can't share it.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What the model made of it.
+struct Summary {
+    points: Vec<Point>,
+    /// Messages that it was given.
+    read: usize,
+}
+
+/// Asks about a portion after the other while the budget lasts, then about all points together.
+async fn ask(model: &ModelServers, missed: &Missed<'_>) -> Result<Summary, Stop> {
+    let portions = catch_up::portions(&missed.said);
+    let (mut points, mut read, mut parts) = (Vec::new(), BTreeSet::new(), 0);
+    let mut left = MAX_TOKENS - JOIN_TOKENS;
+    for Portion { data, messages } in portions {
+        let prompt = prompt(catch_up::SUMMARISE, data);
+        if left < tokens(&prompt) as u64 + ANSWER_TOKENS {
+            break;
+        }
+        let stands = || messages.iter().all(|at| missed.stands(*at));
+        let Some((text, used)) = complete(model, &prompt, stands).await? else {
+            continue;
+        };
+        left = left.saturating_sub(used);
+        let given: BTreeSet<usize> = messages.into_iter().collect();
+        if let Some(more) = catch_up::points(&text, |at| given.contains(&at)) {
+            points.extend(more);
+            read.extend(given);
+            parts += 1;
+        }
+    }
+    if parts == 0 {
+        return Err(Stop::refused(FAILED));
+    }
+    catch_up::retain(&mut points, |at| missed.stands(at));
+    let is_small = points.len() <= catch_up::MAX_POINTS;
+    if parts > 1 && !is_small {
+        let cited: BTreeSet<usize> = points.iter().flat_map(|point| point.from.clone()).collect();
+        let prompt = prompt(catch_up::JOIN, catch_up::joined(points.clone()));
+        let stands = || cited.iter().all(|at| missed.stands(*at));
+        let joined = complete(model, &prompt, stands).await.ok().flatten();
+        let joined = joined.and_then(|(text, _)| catch_up::points(&text, |at| cited.contains(&at)));
+        points = joined.unwrap_or(points);
+    }
+    points.truncate(catch_up::MAX_POINTS);
+    catch_up::retain(&mut points, |at| missed.stands(at));
+    Ok(Summary {
+        points,
+        read: read.len(),
+    })
+}
+
+fn prompt(told: &str, data: String) -> [ChatMessage; 2] {
+    [
+        ChatMessage::new(Role::System, told.to_owned()),
+        ChatMessage::new(Role::User, data),
+    ]
+}
+
+/// The answer with the tokens that it took; none if what was asked no longer stands.
+async fn complete(
+    model: &ModelServers,
+    prompt: &[ChatMessage],
+    stands: impl Fn() -> bool,
+) -> Result<Option<(String, u64)>, Stop> {
+    let answered = model.complete(prompt, stands).await.map_err(|error| {
+        tracing::warn!(error = %with_sources(&error), "a summary could not be made");
+        Stop::refused(FAILED)
+    })?;
+    Ok(answered.map(|answer| {
+        let used = answer.end.tokens(prompt, &answer.text, &[]);
+        (answer.text, used)
+    }))
+}
+
+fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: Summary) -> Answer {
+    let address = words::address(call.guild(), channel);
+    let mut text = String::new();
+    for (kind, title) in [
+        (PointKind::Decided, "Decided"),
+        (PointKind::Asked, "Asked"),
+        (PointKind::Open, "Left open"),
+    ] {
+        let of_kind = summary.points.iter().filter(|point| point.kind == kind);
+        for (number, point) in of_kind.enumerate() {
+            if number == 0 {
+                let _ = writeln!(text, "**{title}**");
+            }
+            let _ = write!(text, "- {}", point.text);
+            for at in &point.from {
+                let message = missed.messages[*at].id;
+                let _ = write!(
+                    text,
+                    " [{}]({address}/{message})",
+                    message_number(&summary.points, *at)
+                );
+            }
+            text.push('\n');
+        }
+    }
+    if summary.points.is_empty() {
+        text.push_str("Nothing was decided, asked or left open.\n");
+    }
+    let _ = write!(
+        text,
+        "-# {} in <#{channel}>",
+        words::count(summary.read, "message")
+    );
+    if let Some(first) = missed.messages.first() {
+        let _ = write!(text, " since {}", words::moment(first.timestamp));
+    }
+    if missed.is_cut {
+        text.push_str("; I stopped there, at the most that I read");
+    }
+    let rest = missed.messages.len().saturating_sub(summary.read);
+    if rest > 0 {
+        let _ = write!(
+            text,
+            "; {} more I didn't get to",
+            words::count(rest, "message")
+        );
+    }
+    let embed = AnswerEmbed {
+        title: "What you missed".to_owned(),
+        description: text,
+        ..AnswerEmbed::default()
+    };
+    Answer::default().with_embed(embed)
+}
+
+/// Links are numbered from 1 in the order of the points.
+fn message_number(points: &[Point], at: usize) -> usize {
+    let mut seen: Vec<usize> = Vec::new();
+    for from in points.iter().flat_map(|point| &point.from) {
+        if !seen.contains(from) {
+            seen.push(*from);
+        }
+    }
+    seen.iter()
+        .position(|one| *one == at)
+        .map_or(0, |place| place + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn spans_are_read() {
+        assert_eq!(span("30m"), Some(1_800_000));
+        assert_eq!(span(" 2 h"), Some(7_200_000));
+        assert_eq!(span("1w"), Some(604_800_000));
+        for other in ["", "m", "2", "-1h", "99999d", "2 years", "3ü"] {
+            assert_eq!(span(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What was written in a channel or thread since somebody last wrote there: its pages, newest
+//! first, until that message.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::super::CommandServices;
+use super::super::call::Call;
+use super::super::done::Stop;
+use crate::engine::catch_up::Said;
+use crate::telemetry::with_sources;
+use clew_context::collect::{PAGE_LIMIT, PageCursor};
+use clew_context::engine::frame;
+use clew_context::engine::render::{Nobody, Renderer};
+use clew_context::engine::select::conversations;
+use clew_context::model::{BlockPlace, ChannelId, ContentSource, Message, MessageId};
+
+/// The most pages of [`PAGE_LIMIT`] messages.
+const MAX_PAGES: usize = 20;
+/// The longest that a message is shown, in Unicode scalars.
+const MAX_CHARS: usize = 1_000;
+
+/// From when on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Since {
+    /// The caller's last message.
+    LastOwn,
+    /// This message, itself included.
+    Message(MessageId),
+}
+
+/// What was written since then, by people who have not opted out.
+pub(super) struct Missed<'a> {
+    services: &'a CommandServices<'a>,
+    /// What had been noted of deletions and edits before it was read.
+    revision: u64,
+    channel: ChannelId,
+    /// Oldest first.
+    pub(super) messages: Vec<Arc<Message>>,
+    /// The same, for the model.
+    pub(super) said: Vec<Said>,
+    /// There are older ones that were not read.
+    pub(super) is_cut: bool,
+}
+
+impl Missed<'_> {
+    /// Whether a message still says what was read, and its author still has not opted out.
+    pub(super) fn stands(&self, at: usize) -> bool {
+        let Some(message) = self.messages.get(at) else {
+            return false;
+        };
+        let source = ContentSource {
+            guild: message.guild,
+            channel: self.channel,
+            message: Some(message.id),
+            author: Some(message.author.id),
+        };
+        let memory = self.services.memory;
+        !memory.opted_out(message.author.id)
+            && !memory.noted().after(self.revision).changed(&source)
+    }
+}
+
+/// Reads it; no page after one that fails.
+pub(super) async fn missed<'a>(
+    services: &'a CommandServices<'a>,
+    call: &Call,
+    channel: ChannelId,
+    since: Since,
+    deadline: Instant,
+) -> Result<Missed<'a>, Stop> {
+    let revision = services.memory.noted().revision();
+    let reader = services.rest.reader();
+    let mut before = MessageId::new(call.interaction.id.get());
+    let (mut newest_first, mut is_cut) = (Vec::new(), true);
+    for page in 0..MAX_PAGES {
+        let read = reader
+            .page(channel, PageCursor::Before(before), PAGE_LIMIT, deadline)
+            .await;
+        let read = match read {
+            Ok(read) => read,
+            Err(error) if page == 0 => {
+                tracing::info!(error = %with_sources(&error), "a channel could not be read");
+                return Err(Stop::refused("I can't read that channel now."));
+            }
+            Err(_) => break,
+        };
+        let is_wanted = |message: &Message| match since {
+            Since::LastOwn => message.author.id != call.caller(),
+            Since::Message(first) => message.id >= first,
+        };
+        let mut messages = read.messages;
+        messages.sort_by_key(|message| message.id);
+        let oldest = messages.first().map(|message| message.id);
+        let all = messages.len();
+        newest_first.extend(messages.into_iter().rev().take_while(is_wanted));
+        let has_all = newest_first.len() < all + page * PAGE_LIMIT;
+        match oldest {
+            Some(oldest) if !has_all && !read.complete => before = oldest,
+            _ => {
+                is_cut = false;
+                break;
+            }
+        }
+    }
+    let opted_out = services.opt_outs.current();
+    let messages = newest_first.into_iter().rev().map(|mut message| {
+        opted_out.withhold(&mut message);
+        Arc::new(message)
+    });
+    let spoken =
+        |message: &Arc<Message>| !message.withheld && services.us.rejects(message).is_none();
+    let messages: Vec<Arc<Message>> = messages.filter(spoken).collect();
+    let said = said(services, call, &messages);
+    Ok(Missed {
+        services,
+        revision,
+        channel,
+        messages,
+        said,
+        is_cut,
+    })
+}
+
+/// The messages as the model reads them, in conversations.
+fn said(services: &CommandServices<'_>, call: &Call, messages: &[Arc<Message>]) -> Vec<Said> {
+    let mut renderer = Renderer::new(services.us, &Nobody);
+    renderer.meet(messages.iter().map(AsRef::as_ref));
+    let reader = call.caller();
+    let is_readers_thread = call.owns_thread();
+    let conversations = conversations(services.us, messages);
+    let said = messages
+        .iter()
+        .zip(conversations)
+        .map(|(message, conversation)| {
+            let item = renderer.item(Arc::clone(message), BlockPlace::History, MAX_CHARS);
+            let names = message.mentions.iter().any(|mention| mention.id == reader);
+            let answers = message
+                .referenced_message()
+                .is_some_and(|said| said.author.id == reader);
+            Said {
+                line: format!(
+                    "{} {}{}",
+                    message.timestamp.date(),
+                    frame::header(&item),
+                    item.text
+                ),
+                conversation,
+                concerns_reader: is_readers_thread
+                    || names
+                    || answers
+                    || message.author.id == reader,
+            }
+        });
+    said.collect()
+}

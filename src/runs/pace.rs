@@ -1,0 +1,82 @@
+//! How often somebody may be told what they missed: it asks the model several times.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use clew_context::model::{ChannelId, UserId};
+
+/// Between two of one person.
+const OF_USER: Duration = Duration::from_mins(5);
+/// Between two about one channel.
+const OF_CHANNEL: Duration = Duration::from_mins(1);
+/// How many are remembered before those that are over are removed.
+const MANY: usize = 1_024;
+
+/// When each person was last told, and each channel last told of.
+#[derive(Debug, Default)]
+pub struct CatchUpPace(Mutex<Times>);
+
+#[derive(Debug, Default)]
+struct Times {
+    users: HashMap<UserId, Instant>,
+    channels: HashMap<ChannelId, Instant>,
+}
+
+impl CatchUpPace {
+    /// Counts one more.
+    ///
+    /// # Errors
+    /// How long to wait, if it is too soon; then nothing is counted.
+    pub fn take(&self, user: UserId, channel: ChannelId, now: Instant) -> Result<(), Duration> {
+        let mut times = self.0.lock();
+        let Times { users, channels } = &mut *times;
+        if users.len().max(channels.len()) >= MANY {
+            users.retain(|_, last| now - *last < OF_USER);
+            channels.retain(|_, last| now - *last < OF_CHANNEL);
+        }
+        let left = |last: Option<&Instant>, pause: Duration| {
+            last.map_or(Duration::ZERO, |last| pause.saturating_sub(now - *last))
+        };
+        let left = left(users.get(&user), OF_USER).max(left(channels.get(&channel), OF_CHANNEL));
+        if !left.is_zero() {
+            return Err(left);
+        }
+        users.insert(user, now);
+        channels.insert(channel, now);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_and_a_channel_wait() {
+        let (pace, start) = (CatchUpPace::default(), Instant::now());
+        let take = |user, channel, seconds| {
+            let now = start + Duration::from_secs(seconds);
+            let taken = pace.take(UserId::new(user), ChannelId::new(channel), now);
+            taken.map_err(|left| left.as_secs())
+        };
+        assert_eq!(take(1, 1, 0), Ok(()));
+        assert_eq!(take(1, 2, 10), Err(290));
+        assert_eq!(take(2, 1, 10), Err(50));
+        assert_eq!(take(2, 2, 10), Ok(()));
+        assert_eq!(take(3, 1, 60), Ok(()));
+        assert_eq!(take(1, 3, 300), Ok(()));
+    }
+
+    #[test]
+    fn those_that_are_over_are_forgotten() {
+        let (pace, start) = (CatchUpPace::default(), Instant::now());
+        for number in 1..=10 * MANY as u64 {
+            let now = start + Duration::from_secs(number);
+            let _ = pace.take(UserId::new(number), ChannelId::new(number), now);
+        }
+        assert!(pace.0.lock().users.len() <= MANY);
+    }
+}
