@@ -2,6 +2,7 @@
 //! answers, stores and deletes.
 
 mod block;
+mod catch_up;
 mod clear_context;
 mod complete;
 mod context;

@@ -93,12 +93,20 @@ fn a_call_leads_to_its_command() {
             found.for_everybody,
             expected.starts_with("privacy") || expected == "help"
         );
-        let long = ["context_save", "privacy_export"].contains(&expected);
-        assert_eq!(found.called.work != Work::Short, long);
-        assert_eq!(found.called.work == Work::Model, expected == "context_save");
+        let asks = ["context_save", "catch_up", "summarise_from_here"].contains(&expected);
+        assert_eq!(
+            found.called.work != Work::Short,
+            asks || expected == "privacy_export"
+        );
+        assert_eq!(found.called.work == Work::Model, asks);
     }
     let pump = || [("text", text("pump"))];
     check(call("help", None, &[]), "help");
+    check(call("catch-up", None, &[]), "catch_up");
+    check(
+        call("Summarise from here", None, &[]),
+        "summarise_from_here",
+    );
     check(call("clear-context", None, &[]), "clear_context");
     check(call("context", Some("show"), &[]), "context_show");
     check(call("context", Some("save"), &[]), "context_save");

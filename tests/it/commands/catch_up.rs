@@ -1,0 +1,190 @@
+//! `/catch-up` and "Summarise from here": what is read, what the model is asked, and who sees what
+//! comes of it.
+
+use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, Shown, Use, World};
+use serde_json::{Value, json};
+
+use super::{Place, assert_refused, assert_says, outcomes, place};
+use crate::support::bot::{Bot, Stage, prompt};
+use crate::support::model::Behaviour;
+
+/// What is said of a channel that does not exist, and of one that may not be read.
+const UNREADABLE: &str = "There is no channel there that you can read.";
+
+/// The place, with a channel that only Ada and we can see, beside us.
+async fn place_with_staff() -> (Place, Id, Bot) {
+    let mut world = World::new();
+    let guild = world.guild("Works");
+    let channel = world.channel(guild, ChannelKind::Text, "help");
+    let [ada, boris, maria] = ["Ada", "Boris", "Maria"].map(|name| world.member(guild, name));
+    let (us, view) = (world.bot, Permissions::VIEW_CHANNEL);
+    let staff = world.channel(guild, ChannelKind::Text, "staff");
+    world.deny_everyone(staff, view);
+    for who in [us, ada] {
+        world.overwrite(staff, OverwriteOf::Member(who), view, Permissions::NONE);
+    }
+    let stage = Stage::new(world, &[]).await;
+    let bot = stage.start().await;
+    let place = Place {
+        stage,
+        guild,
+        channel,
+        ada,
+        boris,
+        maria,
+        us,
+    };
+    (place, staff, bot)
+}
+
+impl Place {
+    async fn catch_up(&self, who: Id, options: Value) -> Shown {
+        self.call(who, self.channel, "catch-up", options).await
+    }
+
+    fn answers(&self, points: &Value) {
+        let answer = json!({ "points": points }).to_string();
+        self.stage.model.script(Behaviour::text(&[&answer]));
+    }
+
+    /// The data of a request to the model.
+    fn data(&self, request: usize) -> Value {
+        let requests = self.stage.model.requests();
+        let data = requests[request]["messages"][1]["content"]
+            .as_str()
+            .unwrap();
+        serde_json::from_str(data).unwrap()
+    }
+}
+
+fn point(kind: &str, text: &str, from: &[usize]) -> Value {
+    json!({"kind": kind, "text": text, "from": from})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_missed_is_told_with_links() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    discord.seed(p.channel, p.boris, "long before");
+    discord.seed(p.channel, p.ada, "I am off");
+    let pump = discord.seed(p.channel, p.boris, "we take the red pump");
+    let asked = discord.seed(
+        p.channel,
+        p.maria,
+        format!("<@{}> who pays the pump?", p.ada).as_str(),
+    );
+    p.answers(&json!([
+        point("decided", "The red pump is taken", &[0, 7]),
+        point("open", "Who pays is open", &[1]),
+        point("asked", "Nobody said this", &[2]),
+    ]));
+    let shown = p.catch_up(p.ada, json!({})).await;
+    let link = |message: Id| {
+        format!(
+            "](https://discord.com/channels/{}/{}/{message})",
+            p.guild, p.channel
+        )
+    };
+    assert_says(
+        &shown,
+        &format!("**Decided**\n- The red pump is taken [1{}\n", link(pump)),
+    );
+    assert_says(
+        &shown,
+        &format!("**Left open**\n- Who pays is open [2{}\n", link(asked)),
+    );
+    assert_says(&shown, "2 messages in");
+    assert!(
+        !shown.text().contains("Nobody said this"),
+        "{}",
+        shown.text()
+    );
+    let data = p.data(0);
+    assert_eq!(data["conversations"][0]["concerns_reader"], true);
+    let text = prompt(&p.stage.model.requests()[0]);
+    assert!(text.contains("we take the red pump") && text.contains("who pays"));
+    assert!(
+        !text.contains("long before") && !text.contains("I am off"),
+        "{text}"
+    );
+    assert_refused(&p.catch_up(p.ada, json!({})).await, "Try again in about");
+    assert_refused(
+        &p.catch_up(p.boris, json!({"since": "soon"})).await,
+        "30m, 2h",
+    );
+    let lines = bot.stop().await;
+    assert_eq!(outcomes(&lines, "catch_up"), ["done", "refused", "refused"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_not_be_read_is_neither_told_nor_shared() {
+    let (p, staff, bot) = place_with_staff().await;
+    p.stage.discord.seed(staff, p.maria, "the boss leaves");
+    let of_staff = json!({"channel": staff.to_string(), "since": "1d"});
+    assert_refused(&p.catch_up(p.boris, of_staff.clone()).await, UNREADABLE);
+    let shared = json!({"channel": staff.to_string(), "since": "1d", "share": true});
+    assert_refused(&p.catch_up(p.ada, shared).await, "can't share it");
+    assert!(p.stage.model.requests().is_empty());
+    p.answers(&json!([point("decided", "The boss leaves", &[0])]));
+    assert_says(&p.catch_up(p.ada, of_staff).await, "The boss leaves");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_answer_is_seen_by_everybody_there() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    discord.seed(p.channel, p.boris, "we take the red pump");
+    p.answers(&json!([point("decided", "The red pump is taken", &[0])]));
+    let call = discord.call(p.ada, p.channel, "catch-up", json!({"share": true}));
+    let call = call.await.unwrap();
+    let shown = call.follow_up(0).await.unwrap();
+    assert!(!shown.ephemeral);
+    assert_says(&shown, "The red pump is taken");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_a_message_on_without_those_who_opted_out() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    p.plain(p.maria, "privacy opt-out").await;
+    discord.seed(p.channel, p.boris, "long before");
+    let from = discord.seed(p.channel, p.boris, "the valve is open");
+    discord.seed(p.channel, p.maria, "my secret");
+    discord.seed(p.channel, p.ada, "I close it");
+    p.answers(&json!([point("decided", "Ada closes the valve", &[1])]));
+    let call = Use::on_message("Summarise from here", from);
+    let call = discord.interact(p.channel, p.ada, &call);
+    let told = |message: &clew_simulator::Message| !message.embeds.is_empty();
+    discord.wait_interaction(call, told).await.unwrap();
+    let text = prompt(&p.stage.model.requests()[0]);
+    assert!(text.contains("the valve is open") && text.contains("I close it"));
+    assert!(
+        !text.contains("long before") && !text.contains("my secret"),
+        "{text}"
+    );
+    let lines = bot.stop().await;
+    assert_eq!(outcomes(&lines, "summarise_from_here"), ["done"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_much_was_missed_the_requests_are_bounded() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    let long = "pump ".repeat(190);
+    for number in 0..2_100 {
+        let who = [p.boris, p.maria][number % 2];
+        discord.seed(p.channel, who, long.as_str());
+    }
+    for _ in 0..8 {
+        p.answers(&json!([point("open", "pumps", &[1_999])]));
+    }
+    let shown = p.catch_up(p.ada, json!({})).await;
+    assert_says(&shown, "I stopped there, at the most that I read");
+    assert_says(&shown, "more I didn't get to");
+    let pages = p.stage.discord.requests_to("GET", "/messages");
+    assert_eq!(pages.len(), 20);
+    assert!(p.stage.model.requests().len() <= 8);
+    bot.stop().await;
+}
