@@ -9,6 +9,7 @@
 
 mod address;
 mod asker;
+mod catch_up;
 mod discord_search;
 mod forget;
 mod get_message;
@@ -61,10 +62,11 @@ macro_rules! run {
 use run;
 
 /// Every tool, in the order in which models are told of them.
-const TOOLS: [Tool; 8] = [
+const TOOLS: [Tool; 9] = [
     get_message::GET_MESSAGE,
     list_thread::LIST_THREAD,
     search_messages::SEARCH_MESSAGES,
+    catch_up::CATCH_UP,
     remember::REMEMBER,
     forget::FORGET,
     search_outputs::SEARCH_OUTPUTS,

@@ -22,7 +22,9 @@ use super::{CommandServices, readable, words};
 use crate::engine::catch_up::{self, Point, PointKind, Portion};
 use crate::llm::{ModelServers, tokens};
 use crate::telemetry::with_sources;
-use clew_context::model::{ChannelId, ChatMessage, MessageId, Readers, Role, UnixMillis};
+use clew_context::model::{
+    ChannelId, ChannelKind, ChatMessage, MessageId, Readers, Role, UnixMillis,
+};
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::model::{Answer, AnswerEmbed, CommandKind, OptionKind, OptionSpec};
 use read::{Missed, Since};
@@ -155,22 +157,29 @@ async fn must_read(
     if is_alien || !readable.contains(&channel) || ours.forbids(|rights| rights.read_history) {
         return Err(Stop::refused(UNREADABLE));
     }
-    if is_shared && channel != here {
-        let place = AnswerPlace {
-            asker: call.caller(),
-            roles: Some(&call.roles),
-            channel: here,
-            is_private: false,
-        };
-        let source = guild_state.channel(channel);
-        let readers = source.map(|source| guild_state.readers(&place, &source));
-        if readers != Some(Readers::Everybody) {
-            return Err(Stop::refused(
-                "Not everybody here can read that channel, so I can't share it.",
-            ));
-        }
+    if channel == here {
+        return Ok(());
     }
-    Ok(())
+    let unreadable = || Stop::refused(UNREADABLE);
+    let mut source = guild_state.channel(channel).ok_or_else(unreadable)?;
+    // Who its members are is not known; that the caller is one is known by now.
+    if source.kind == ChannelKind::PrivateThread && !is_shared {
+        let parent = source.parent.and_then(|parent| guild_state.channel(parent));
+        source = parent.ok_or_else(unreadable)?;
+    }
+    let place = AnswerPlace {
+        asker: call.caller(),
+        roles: Some(&call.roles),
+        channel: here,
+        is_private: !is_shared,
+    };
+    match guild_state.readers(&place, &source) {
+        Readers::Everybody => Ok(()),
+        Readers::AskerOnly => Err(Stop::refused(
+            "Not everybody here can read that channel, so I can't share it.",
+        )),
+        Readers::Nobody => Err(unreadable()),
+    }
 }
 
 /// What the model made of it.

@@ -6,11 +6,16 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{shortened, unfenced};
-use clew_context::engine::sanitise;
+use clew_context::engine::eligible::Us;
+use clew_context::engine::render::{Directory, Renderer};
+use clew_context::engine::select::conversations;
+use clew_context::engine::{frame, sanitise};
+use clew_context::model::{BlockPlace, Message, UserId};
 
 /// The most points of an answer.
 pub const MAX_POINTS: usize = 10;
@@ -18,6 +23,8 @@ pub const MAX_POINTS: usize = 10;
 pub const MAX_PORTIONS: usize = 7;
 /// Bytes of messages in one request: about 6,000 tokens.
 const PORTION_BYTES: usize = 18_000;
+/// The longest that a message is shown, in Unicode scalars.
+const MESSAGE_CHARS: usize = 1_000;
 /// The longest point, in Unicode scalars.
 const MAX_CHARS: usize = 200;
 /// The most messages that a point is shown with.
@@ -110,6 +117,47 @@ struct Data {
 struct Conversation {
     concerns_reader: bool,
     messages: Vec<String>,
+}
+
+/// Whoever missed the messages.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader {
+    /// Who it is.
+    pub user: UserId,
+    /// It is a thread that they opened.
+    pub owns_place: bool,
+}
+
+/// Messages, oldest first, as a model reads them, with the conversations that they make. Those of
+/// people who opted out must be gone; `directory` names what the reader may see.
+pub fn said(
+    us: &Us,
+    directory: &dyn Directory,
+    messages: &[Arc<Message>],
+    reader: Reader,
+) -> Vec<Said> {
+    let mut renderer = Renderer::new(us, directory);
+    renderer.meet(messages.iter().map(AsRef::as_ref));
+    let of = conversations(us, messages);
+    let said = messages.iter().zip(of).map(|(message, conversation)| {
+        let item = renderer.item(Arc::clone(message), BlockPlace::History, MESSAGE_CHARS);
+        let is_readers = |author: UserId| author == reader.user;
+        let mut mentions = message.mentions.iter();
+        let names = mentions.any(|mention| is_readers(mention.id));
+        let answered = message.referenced_message();
+        let answers = answered.is_some_and(|answered| is_readers(answered.author.id));
+        Said {
+            line: format!(
+                "{} {}{}",
+                message.timestamp.date(),
+                frame::header(&item),
+                item.text
+            ),
+            conversation,
+            concerns_reader: reader.owns_place || names || answers || is_readers(message.author.id),
+        }
+    });
+    said.collect()
 }
 
 /// Splits messages, oldest first, into at most [`MAX_PORTIONS`]: whole conversations as far as

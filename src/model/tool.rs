@@ -11,6 +11,8 @@ words! {
         ListThread = "list_thread",
         /// Finds messages by words.
         SearchMessages = "search_messages",
+        /// Reads what the asker missed, in conversations.
+        CatchUp = "catch_up",
         /// Notes a fact about the asker.
         Remember = "remember",
         /// Forgets a fact about the asker.
@@ -28,7 +30,11 @@ impl ToolName {
     /// Whether it only reads, and nothing that is kept.
     pub const fn only_reads(self) -> bool {
         match self {
-            Self::GetMessage | Self::ListThread | Self::SearchMessages | Self::ReadDoc => true,
+            Self::GetMessage
+            | Self::ListThread
+            | Self::SearchMessages
+            | Self::CatchUp
+            | Self::ReadDoc => true,
             Self::Remember | Self::Forget | Self::SearchOutputs | Self::ReadOutput => false,
         }
     }

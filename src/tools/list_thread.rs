@@ -17,12 +17,7 @@ pub(super) const LIST_THREAD: Tool = Tool {
         about: "Reads the newest messages of a Discord thread or channel, 25 at a time, oldest \
                 first. Each line begins with the message's id.",
         parameters: &[
-            ToolParameter {
-                name: THREAD,
-                about: "The thread or channel: its name as shown (`#name`), its id, or a link to it; this one \
-                        if left out.",
-                is_required: false,
-            },
+            TARGET,
             ToolParameter {
                 name: BEFORE,
                 about: "The id of a message: reads those right before it.",
@@ -34,6 +29,13 @@ pub(super) const LIST_THREAD: Tool = Tool {
     is_kept: true,
 };
 
+/// What [`target`] reads.
+pub(super) const TARGET: ToolParameter = ToolParameter {
+    name: THREAD,
+    about: "The thread or channel: its name as shown (`#name`), its id, or a link to it; this one \
+            if left out.",
+    is_required: false,
+};
 const THREAD: &str = "thread";
 const BEFORE: &str = "before";
 /// Messages of one page.
@@ -65,7 +67,7 @@ async fn list_thread(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOut
 }
 
 /// Which channel is meant. Links into other servers lead nowhere.
-fn target(asker: &Asker<'_>, arguments: &Arguments) -> Result<ChannelId, ToolError> {
+pub(super) fn target(asker: &Asker<'_>, arguments: &Arguments) -> Result<ChannelId, ToolError> {
     let Some(text) = arguments.text(THREAD) else {
         return Ok(asker.place.channel);
     };

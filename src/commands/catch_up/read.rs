@@ -8,18 +8,14 @@ use tokio::time::Instant;
 use super::super::CommandServices;
 use super::super::call::Call;
 use super::super::done::Stop;
-use crate::engine::catch_up::Said;
+use crate::engine::catch_up::{self, Reader, Said};
 use crate::telemetry::with_sources;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
-use clew_context::engine::frame;
-use clew_context::engine::render::{Nobody, Renderer};
-use clew_context::engine::select::conversations;
-use clew_context::model::{BlockPlace, ChannelId, ContentSource, Message, MessageId};
+use clew_context::engine::render::Nobody;
+use clew_context::model::{ChannelId, ContentSource, Message, MessageId};
 
 /// The most pages of [`PAGE_LIMIT`] messages.
 const MAX_PAGES: usize = 20;
-/// The longest that a message is shown, in Unicode scalars.
-const MAX_CHARS: usize = 1_000;
 
 /// From when on.
 #[derive(Debug, Clone, Copy)]
@@ -93,9 +89,9 @@ pub(super) async fn missed<'a>(
         let mut messages = read.messages;
         messages.sort_by_key(|message| message.id);
         let oldest = messages.first().map(|message| message.id);
-        let all = messages.len();
+        let all = newest_first.len() + messages.len();
         newest_first.extend(messages.into_iter().rev().take_while(is_wanted));
-        let has_all = newest_first.len() < all + page * PAGE_LIMIT;
+        let has_all = newest_first.len() < all;
         match oldest {
             Some(oldest) if !has_all && !read.complete => before = oldest,
             _ => {
@@ -112,7 +108,11 @@ pub(super) async fn missed<'a>(
     let spoken =
         |message: &Arc<Message>| !message.withheld && services.us.rejects(message).is_none();
     let messages: Vec<Arc<Message>> = messages.filter(spoken).collect();
-    let said = said(services, call, &messages);
+    let reader = Reader {
+        user: call.caller(),
+        owns_place: call.owns_thread() && channel == call.channel_id(),
+    };
+    let said = catch_up::said(services.us, &Nobody, &messages, reader);
     Ok(Missed {
         services,
         revision,
@@ -121,37 +121,4 @@ pub(super) async fn missed<'a>(
         said,
         is_cut,
     })
-}
-
-/// The messages as the model reads them, in conversations.
-fn said(services: &CommandServices<'_>, call: &Call, messages: &[Arc<Message>]) -> Vec<Said> {
-    let mut renderer = Renderer::new(services.us, &Nobody);
-    renderer.meet(messages.iter().map(AsRef::as_ref));
-    let reader = call.caller();
-    let is_readers_thread = call.owns_thread();
-    let conversations = conversations(services.us, messages);
-    let said = messages
-        .iter()
-        .zip(conversations)
-        .map(|(message, conversation)| {
-            let item = renderer.item(Arc::clone(message), BlockPlace::History, MAX_CHARS);
-            let names = message.mentions.iter().any(|mention| mention.id == reader);
-            let answers = message
-                .referenced_message()
-                .is_some_and(|said| said.author.id == reader);
-            Said {
-                line: format!(
-                    "{} {}{}",
-                    message.timestamp.date(),
-                    frame::header(&item),
-                    item.text
-                ),
-                conversation,
-                concerns_reader: is_readers_thread
-                    || names
-                    || answers
-                    || message.author.id == reader,
-            }
-        });
-    said.collect()
 }

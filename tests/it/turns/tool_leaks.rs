@@ -109,12 +109,13 @@ impl Fuzz<'_> {
 
     fn call(&mut self) -> (&'static str, String) {
         let source = self.one(&self.town.sources).to_string();
-        let (tool, arguments) = match self.random.below(7) {
+        let (tool, arguments) = match self.random.below(8) {
             0 | 1 => ("get_message", json!({"message": self.link()})),
             2 => ("list_thread", json!({ "thread": source })),
             3 => ("list_thread", json!({"thread": "#plans"})),
             4 => ("search_messages", json!({"words": "order"})),
             5 => ("search_outputs", json!({})),
+            6 => ("catch_up", json!({ "thread": source })),
             _ => {
                 let at = self.random.below(self.outputs.len() + 1);
                 ("read_output", json!({"id": self.outputs.get(at)}))

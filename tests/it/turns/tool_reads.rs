@@ -66,6 +66,12 @@ async fn only_what_everybody_may_read_is_read() {
     assert!(listed.contains("(there are no older messages)"), "{listed}");
     let named = p.tool("list_thread", &json!({"thread": "#news"})).await;
     assert_eq!(named.lines().nth(2), listed.lines().nth(2));
+    let missed = p.tool("catch_up", &json!({"thread": "#news"})).await;
+    assert!(
+        missed.contains(r#"{"conversations":[{"concerns_reader":false,"#)
+            && missed.contains("the boiler is new"),
+        "{missed}"
+    );
     let missing = Id(there.read.0 + 1);
     p.stage.discord.clear_requests();
     for (tool, arguments) in [
@@ -92,6 +98,8 @@ async fn only_what_everybody_may_read_is_read() {
         ),
         ("list_thread", json!({"thread": there.staff.to_string()})),
         ("list_thread", json!({"thread": "#staff"})),
+        ("catch_up", json!({"thread": "#staff"})),
+        ("catch_up", json!({"thread": there.foreign.to_string()})),
         ("list_thread", json!({"thread": "#nowhere"})),
         ("list_thread", json!({"thread": "12345"})),
         ("list_thread", json!({"thread": there.foreign.to_string()})),

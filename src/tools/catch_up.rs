@@ -1,0 +1,85 @@
+//! `catch_up`: what was written in a thread or channel since the asker last wrote there, in
+//! conversations, those that concern the asker first.
+
+use std::sync::Arc;
+
+use super::asker::Asker;
+use super::list_thread::{TARGET, target};
+use super::result::{ToolError, ToolOutput};
+use super::{Arguments, Tool, run};
+use crate::engine::catch_up::{self, Reader};
+use crate::model::{ToolDefinition, ToolName};
+use clew_context::collect::{PAGE_LIMIT, PageCursor};
+use clew_context::model::{ContentSource, Message};
+
+pub(super) const CATCH_UP: Tool = Tool {
+    definition: ToolDefinition {
+        name: ToolName::CatchUp,
+        about: "Reads what was written in a Discord thread or channel since the asker last wrote \
+                there, grouped into conversations. Use it to tell what they missed: what was \
+                decided, asked and left open.",
+        parameters: &[TARGET],
+    },
+    run: run!(catch_up),
+    is_kept: true,
+};
+
+/// The most pages of [`PAGE_LIMIT`] messages.
+const MAX_PAGES: usize = 5;
+
+async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let channel = target(asker, arguments)?;
+    asker.must_read(channel)?;
+    let reader = Reader {
+        user: asker.place.asker,
+        owns_place: false,
+    };
+    let (mut newest_first, mut before) = (Vec::new(), asker.trigger);
+    for page in 0..MAX_PAGES {
+        let read = asker
+            .reads
+            .page(channel, PageCursor::Before(before), PAGE_LIMIT)
+            .await;
+        let read = match read {
+            Err(error) if page == 0 => return Err(ToolError::of_read(error)),
+            Err(_) => break,
+            Ok(read) => read,
+        };
+        let mut messages = read.messages;
+        messages.sort_by_key(|message| message.id);
+        let wrote = messages
+            .iter()
+            .rposition(|message| message.author.id == reader.user);
+        let oldest = messages.first().map(|message| message.id);
+        newest_first.extend(messages.drain(wrote.map_or(0, |at| at + 1)..).rev());
+        match oldest {
+            Some(oldest) if wrote.is_none() && !read.complete => before = oldest,
+            _ => break,
+        }
+    }
+    let spoken = |message: &Message| !message.withheld && asker.us.rejects(message).is_none();
+    let messages: Vec<Arc<Message>> = newest_first
+        .into_iter()
+        .rev()
+        .filter(spoken)
+        .map(Arc::new)
+        .collect();
+    let mut said = catch_up::said(asker.us, asker.names, &messages, reader);
+    for (said, message) in said.iter_mut().zip(&messages) {
+        said.line.insert_str(0, &format!("{} ", message.id));
+    }
+    let Some(portion) = catch_up::portions(&said).into_iter().next() else {
+        return Ok(ToolOutput::line("Nothing was written there since."));
+    };
+    let source = |at: &usize| ContentSource {
+        guild: asker.guild(),
+        channel,
+        message: Some(messages[*at].id),
+        author: Some(messages[*at].author.id),
+    };
+    let rest = messages.len() - portion.messages.len();
+    Ok(ToolOutput {
+        content: format!("{}\n({rest} more messages are not shown)\n", portion.data).into_bytes(),
+        sources: portion.messages.iter().map(source).collect(),
+    })
+}
