@@ -98,7 +98,7 @@ pub(crate) const GROUPINGS: [(&str, Grouping); 2] = [
 ];
 /// A pause that ends a conversation, in minutes: of 1, 2, 3, 5, 10 and 20 the one with the best
 /// VI on the development files.
-const PAUSE_MIN: i64 = 2;
+const PAUSE_MIN: i64 = 1;
 
 fn by_pauses(chat: &Chat) -> Vec<usize> {
     let mut first = 0;
