@@ -81,6 +81,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         claims: Arc::new(Claims::in_memory()),
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         runs: Runs::new(0, OpenRuns::default()),
+        catch_up_pace: Default::default(),
         image_room: Arc::default(),
         settings: TurnSettings {
             limits: Limits::default(),
