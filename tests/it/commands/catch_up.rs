@@ -148,7 +148,8 @@ async fn a_shared_answer_is_seen_by_everybody_there() {
 async fn from_a_message_on_without_those_who_opted_out() {
     let (p, bot) = place(&[]).await;
     let discord = &p.stage.discord;
-    p.plain(p.maria, "privacy opt-out").await;
+    let asked = p.plain(p.maria, "privacy opt-out").await;
+    p.press(p.maria, &asked, "Opt out and erase").await;
     discord.seed(p.channel, p.boris, "long before");
     let from = discord.seed(p.channel, p.boris, "the valve is open");
     discord.seed(p.channel, p.maria, "my secret");
