@@ -78,7 +78,7 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     let model = services
         .model
         .ok_or_else(|| Stop::refused("No model is set up, so I can't summarise."))?;
-    let model = model.asked_by(call.payer(), None);
+    let model = model.asked_by(call.payer(services.memory), None);
     let channel = call.data.channel(&CHANNEL).unwrap_or(call.channel_id());
     let is_shared = call.data.flag(&SHARE);
     let since = since(services, call)?;

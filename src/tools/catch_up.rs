@@ -8,6 +8,7 @@ use super::list_thread::{TARGET, target};
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
 use crate::engine::catch_up::{self, Reader};
+use crate::engine::citations::mark;
 use crate::model::{ToolDefinition, ToolName};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::model::{ContentSource, Message};
@@ -66,7 +67,8 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         .collect();
     let mut said = catch_up::said(asker.us, asker.names, &messages, reader);
     for (said, message) in said.iter_mut().zip(&messages) {
-        said.line.insert_str(0, &format!("{} ", message.id));
+        said.line
+            .insert_str(0, &format!("{} {} ", message.id, mark(message.id)));
     }
     let Some(portion) = catch_up::portions(&said).into_iter().next() else {
         return Ok(ToolOutput::line("Nothing was written there since."));
@@ -81,5 +83,6 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
     Ok(ToolOutput {
         content: format!("{}\n({rest} more messages are not shown)\n", portion.data).into_bytes(),
         sources: portion.messages.iter().map(source).collect(),
+        ..ToolOutput::default()
     })
 }
