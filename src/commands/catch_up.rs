@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use super::call::{Call, Work, run};
 use super::definition::{Action, Command, Section};
@@ -94,11 +94,11 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     if missed.messages.is_empty() {
         return Ok(Done::say("Nothing was written there since."));
     }
-    let asked = timeout(TIME - now.elapsed().min(TIME), ask(&model, &missed));
+    let asked = timeout_at(now + TIME, ask(&model, &missed));
     let summary = asked.await.unwrap_or_else(|_| Err(Stop::refused(FAILED)))?;
     // The model takes a while.
     must_read(services, call, channel, is_shared).await?;
-    let answer = answer(call, channel, &missed, summary);
+    let answer = answer(call, channel, &missed, &summary);
     Ok(if is_shared {
         let shared = Answer {
             ephemeral: false,
@@ -255,7 +255,7 @@ async fn complete(
     }))
 }
 
-fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: Summary) -> Answer {
+fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summary) -> Answer {
     let address = words::address(call.guild(), channel);
     let mut text = String::new();
     for (kind, title) in [

@@ -116,9 +116,11 @@ impl Alerts {
 mod tests {
     use super::*;
 
-    /// What is told at these seconds, with these troubles there.
+    /// A second, what is wrong then, and what is told of it.
+    type Step<'a> = (i64, &'a [Trouble], &'a [(Trouble, bool)]);
+
     #[track_caller]
-    fn check(steps: &[(i64, &[Trouble], &[(Trouble, bool)])]) {
+    fn check(steps: &[Step<'_>]) {
         let mut alerts = Alerts::default();
         for (second, there, expected) in steps {
             let there = there.iter().copied().collect();

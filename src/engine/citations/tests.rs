@@ -77,7 +77,8 @@ fn an_unfinished_mark_is_never_seen() {
 #[test]
 fn so_many_are_cited_and_no_more() {
     let ids: Vec<u64> = (31..50).collect();
-    let text: String = ids.iter().map(|id| format!("a {} ", of(*id))).collect();
+    let marks: Vec<String> = ids.iter().map(|id| of(*id)).collect();
+    let text = marks.join(" a ");
     let (text, cited) = read(&text, &ids);
     assert_eq!(cited, ids[..MAX_CITED]);
     assert!(

@@ -14,7 +14,7 @@ fn of(message: Id) -> String {
 }
 
 /// Ada asks; the model reads a message, then answers as given.
-async fn ask(p: &Place, message: Id, answer: Behaviour) {
+fn ask(p: &Place, message: Id, answer: Behaviour) {
     let arguments = json!({"message": message.to_string()}).to_string();
     let call = Behaviour::calls("", &[("get_message", arguments.as_str())]);
     p.stage.model.script(call);
@@ -35,7 +35,7 @@ async fn what_a_tool_gave_is_linked_under_the_answer() {
         of(other),
         of(said)
     );
-    ask(&p, said, Behaviour::text(&[answer.as_str()])).await;
+    ask(&p, said, Behaviour::text(&[answer.as_str()]));
     let (guild, channel) = (p.guild, p.channel);
     let link = format!("https://discord.com/channels/{guild}/{channel}/{said}");
     let posted = format!("It leaks [1], the roof, too [1].\n\n-# [\\[1\\]](<{link}>)");
@@ -75,7 +75,7 @@ async fn what_is_gone_is_not_linked() {
     p.seen().await;
     let answer = format!("It leaks {}.", of(said));
     let (answer, gate) = Behaviour::gated(&[answer.as_str()]);
-    ask(&p, said, answer).await;
+    ask(&p, said, answer);
     p.stage.model.wait_requests(2).await;
     p.stage.discord.delete(p.channel, said);
     p.seen().await;

@@ -9,7 +9,7 @@ use clew::agents::Agents;
 use clew::llm;
 use clew::memory::{Memory, Stores};
 use clew::model::{RunBounds, Vision};
-use clew::runs::{OpenRuns, Runs};
+use clew::runs::{CatchUpPace, OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::tools::SearchedServers;
@@ -81,7 +81,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         claims: Arc::new(Claims::in_memory()),
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         runs: Runs::new(0, OpenRuns::default()),
-        catch_up_pace: Default::default(),
+        catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
         settings: TurnSettings {
             limits: Limits::default(),

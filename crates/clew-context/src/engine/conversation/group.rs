@@ -23,8 +23,9 @@ pub fn group(utterances: &[Utterance<'_>]) -> Vec<usize> {
         let until = utterances.len().min(from + WINDOW);
         let window = Window::new(&utterances[from..until], from);
         let answers = Answers::new(&window, &LEARNT);
-        for message in firsts.len()..until {
-            let answered = match utterances[message].reply {
+        let unseen = utterances[..until].iter().enumerate().skip(firsts.len());
+        for (message, utterance) in unseen {
+            let answered = match utterance.reply {
                 Reply::To(earlier) => Some(earlier).filter(|earlier| *earlier < message),
                 Reply::Elsewhere => None,
                 Reply::Unknown => answered(&answers, message - from).map(|earlier| from + earlier),
