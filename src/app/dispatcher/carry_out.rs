@@ -39,6 +39,7 @@ pub(super) async fn carry_out(
 ) {
     let came = Instant::now();
     let us = services.us(call.interaction.guild);
+    let caller = (call.interaction.user, call.interaction.guild);
     let for_commands = CommandServices {
         memory: &services.memory,
         claims: &services.claims,
@@ -54,9 +55,7 @@ pub(super) async fn carry_out(
         limits: services.settings.limits,
         telemetry: &services.telemetry,
         tokens: services.tokens.as_deref(),
-        last_refusal: services
-            .refusals
-            .of((call.interaction.user, call.interaction.guild)),
+        last_refusal: services.refusals.of(caller),
     };
     // Boxed, since the combined future of all commands is large.
     let work = Box::pin(async {

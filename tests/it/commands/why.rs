@@ -263,7 +263,7 @@ async fn lines_about_what_the_caller_may_not_read_are_counted_only() {
     let link = p.link(p.channel, left_out_here);
     assert_eq!(
         field(&shown, "Left out"),
-        format!("7 over MEM_MAX_MSGS [1]({link})")
+        format!("7 over MEM_MAX_MSGS [1]({link})\nA higher MEM_MAX_MSGS shows more.")
     );
     let footer = shown.embeds[0]["footer"]["text"].as_str().unwrap();
     assert!(footer.starts_with("6 messages not shown"), "{footer}");

@@ -166,7 +166,7 @@ async fn who_bears_a_members_name_gets_nothing_of_the_member() {
     let requests = p.stage.model.wait_requests(3).await;
     p.answer(p.channel, 2).await;
     let request = &requests[2];
-    let expected = ["get_message", "list_thread", "search_messages"];
+    let expected = ["get_message", "list_thread", "search_messages", "catch_up"];
     assert_eq!(offered(request), expected);
     let text = request.to_string();
     assert!(text.contains("Ada [through an app]"), "{text}");

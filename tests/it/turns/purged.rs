@@ -55,7 +55,12 @@ impl Place {
 }
 
 async fn check(fate: Fate) {
-    let settings = [("USER_TURNS_PER_MIN", "0"), ("LINK_CONTEXT", "0,0")];
+    // Discord itself still shows what is only erased here.
+    let settings = [
+        ("USER_TURNS_PER_MIN", "0"),
+        ("LINK_CONTEXT", "0,0"),
+        ("SEARCH", "window"),
+    ];
     let (p, of) = place_with(&settings, |world, seeds| {
         let news = world.channel(seeds.guild, ChannelKind::Text, "news");
         (news, world.seed(news, seeds.boris, format!("order {WORD}")))

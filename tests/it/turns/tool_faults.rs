@@ -202,8 +202,13 @@ async fn results_are_framed_and_cannot_end_their_frame() {
         .tool("get_message", &json!({"message": planted.to_string()}))
         .await;
     let end = format!("</tool-result {nonce}>");
-    assert_eq!(said.matches(&nonce).count(), 2, "{said}");
-    assert!(said.ends_with(&end) && said.contains("BANANA"), "{said}");
+    let (framed, advice) = said.rsplit_once('\n').unwrap();
+    assert_eq!(framed.matches(&nonce).count(), 2, "{said}");
+    assert!(
+        framed.ends_with(&end) && framed.contains("BANANA"),
+        "{said}"
+    );
+    assert!(advice.starts_with(&format!("[{nonce}] After ")), "{said}");
     bot.stop().await;
 }
 
