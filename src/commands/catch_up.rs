@@ -71,6 +71,8 @@ const MAX_TOKENS: u64 = 60_000;
 const ANSWER_TOKENS: u64 = 1_500;
 /// Kept for the last request, which joins the points of the others.
 const JOIN_TOKENS: u64 = 9_000;
+/// Of the 4,096 characters of an embed, those for points.
+const POINTS_CHARS: usize = 3_700;
 /// The same words whether it does not exist or may not be read.
 const UNREADABLE: &str = "There is no channel there that you can read.";
 
@@ -78,13 +80,15 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     let model = services
         .model
         .ok_or_else(|| Stop::refused("No model is set up, so I can't summarise."))?;
-    let model = model.asked_by(call.payer(services.memory), None);
+    let payer = call.payer(services.memory);
+    let model = model.asked_by(payer, None);
     let channel = call.data.channel(&CHANNEL).unwrap_or(call.channel_id());
     let is_shared = call.data.flag(&SHARE);
     let since = since(services, call)?;
     must_read(services, call, channel, is_shared).await?;
     let (pace, now) = (services.catch_up_pace, Instant::now());
-    pace.take(call.caller(), channel, now).map_err(|left| {
+    let taken = pace.take(call.caller(), channel, call.guild(), now);
+    let _running = taken.map_err(|left| {
         Stop::refused(format!(
             "That was asked lately. Try again in {}.",
             words::about(left)
@@ -94,8 +98,11 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     if missed.messages.is_empty() {
         return Ok(Done::say("Nothing was written there since."));
     }
-    let asked = timeout_at(now + TIME, ask(&model, &missed));
-    let summary = asked.await.unwrap_or_else(|_| Err(Stop::refused(FAILED)))?;
+    let has_tokens = || {
+        let spent = services.tokens.map(|tokens| tokens.shares(payer).spent());
+        spent.flatten().is_none()
+    };
+    let summary = ask(&model, &missed, has_tokens, now + TIME).await?;
     // The model takes a while.
     must_read(services, call, channel, is_shared).await?;
     let answer = answer(call, channel, &missed, &summary);
@@ -189,21 +196,31 @@ struct Summary {
     read: usize,
 }
 
-/// Asks about a portion after the other while the budget lasts, then about all points together.
-async fn ask(model: &ModelServers, missed: &Missed<'_>) -> Result<Summary, Stop> {
+/// Asks about a portion after the other while budget and time last, then about all points together.
+/// What was made by then stays if a request fails.
+async fn ask(
+    model: &ModelServers,
+    missed: &Missed<'_>,
+    has_tokens: impl Fn() -> bool,
+    deadline: Instant,
+) -> Result<Summary, Stop> {
     let portions = catch_up::portions(&missed.said);
     let (mut points, mut read, mut parts) = (Vec::new(), BTreeSet::new(), 0);
     let mut left = MAX_TOKENS - JOIN_TOKENS;
     for Portion { data, messages } in portions {
         let prompt = prompt(catch_up::SUMMARISE, data);
-        if left < tokens(&prompt) as u64 + ANSWER_TOKENS {
+        let asks = tokens(&prompt) as u64;
+        if left < asks + ANSWER_TOKENS || !has_tokens() {
             break;
         }
+        left -= asks;
         let stands = || messages.iter().all(|at| missed.stands(*at));
-        let Some((text, used)) = complete(model, &prompt, stands).await? else {
-            continue;
+        let (text, used) = match complete(model, &prompt, stands, deadline).await {
+            Ok(Some(answered)) => answered,
+            Ok(None) => continue,
+            Err(_) => break,
         };
-        left = left.saturating_sub(used);
+        left = left.saturating_sub(used.saturating_sub(asks));
         let given: BTreeSet<usize> = messages.into_iter().collect();
         if let Some(more) = catch_up::points(&text, |at| given.contains(&at)) {
             points.extend(more);
@@ -215,14 +232,8 @@ async fn ask(model: &ModelServers, missed: &Missed<'_>) -> Result<Summary, Stop>
         return Err(Stop::refused(FAILED));
     }
     catch_up::retain(&mut points, |at| missed.stands(at));
-    let is_small = points.len() <= catch_up::MAX_POINTS;
-    if parts > 1 && !is_small {
-        let cited: BTreeSet<usize> = points.iter().flat_map(|point| point.from.clone()).collect();
-        let prompt = prompt(catch_up::JOIN, catch_up::joined(points.clone()));
-        let stands = || cited.iter().all(|at| missed.stands(*at));
-        let joined = complete(model, &prompt, stands).await.ok().flatten();
-        let joined = joined.and_then(|(text, _)| catch_up::points(&text, |at| cited.contains(&at)));
-        points = joined.unwrap_or(points);
+    if parts > 1 && points.len() > catch_up::MAX_POINTS {
+        points = join(model, missed, points, deadline).await;
     }
     points.truncate(catch_up::MAX_POINTS);
     catch_up::retain(&mut points, |at| missed.stands(at));
@@ -230,6 +241,28 @@ async fn ask(model: &ModelServers, missed: &Missed<'_>) -> Result<Summary, Stop>
         points,
         read: read.len(),
     })
+}
+
+/// The points that a last request makes of several portions'; the first ones, if it fails.
+async fn join(
+    model: &ModelServers,
+    missed: &Missed<'_>,
+    mut points: Vec<Point>,
+    deadline: Instant,
+) -> Vec<Point> {
+    let prompt = loop {
+        let prompt = prompt(catch_up::JOIN, catch_up::joined(points.clone()));
+        if tokens(&prompt) as u64 + ANSWER_TOKENS <= JOIN_TOKENS {
+            break prompt;
+        }
+        points.truncate(points.len() * 3 / 4);
+    };
+    let cited: BTreeSet<usize> = points.iter().flat_map(|point| point.from.clone()).collect();
+    let stands = || cited.iter().all(|at| missed.stands(*at));
+    let joined = complete(model, &prompt, stands, deadline).await;
+    let joined = joined.ok().flatten();
+    let joined = joined.and_then(|(text, _)| catch_up::points(&text, |at| cited.contains(&at)));
+    joined.filter(|joined| !joined.is_empty()).unwrap_or(points)
 }
 
 fn prompt(told: &str, data: String) -> [ChatMessage; 2] {
@@ -244,8 +277,10 @@ async fn complete(
     model: &ModelServers,
     prompt: &[ChatMessage],
     stands: impl Fn() -> bool,
+    deadline: Instant,
 ) -> Result<Option<(String, u64)>, Stop> {
-    let answered = model.complete(prompt, stands).await.map_err(|error| {
+    let asked = timeout_at(deadline, model.complete(prompt, stands)).await;
+    let answered = asked.map_err(|_| Stop::refused(FAILED))?.map_err(|error| {
         tracing::warn!(error = %with_sources(&error), "a summary could not be made");
         Stop::refused(FAILED)
     })?;
@@ -265,19 +300,19 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
     ] {
         let of_kind = summary.points.iter().filter(|point| point.kind == kind);
         for (number, point) in of_kind.enumerate() {
+            let mut line = format!("- {}", unmarked(&point.text));
+            for at in &point.from {
+                let message = missed.messages[*at].id;
+                let at = message_number(&summary.points, *at);
+                let _ = write!(line, " [{at}]({address}/{message})");
+            }
+            if text.chars().count() + line.chars().count() > POINTS_CHARS {
+                continue;
+            }
             if number == 0 {
                 let _ = writeln!(text, "**{title}**");
             }
-            let _ = write!(text, "- {}", point.text);
-            for at in &point.from {
-                let message = missed.messages[*at].id;
-                let _ = write!(
-                    text,
-                    " [{}]({address}/{message})",
-                    message_number(&summary.points, *at)
-                );
-            }
-            text.push('\n');
+            let _ = writeln!(text, "{line}");
         }
     }
     if summary.points.is_empty() {
@@ -310,6 +345,18 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
     Answer::default().with_embed(embed)
 }
 
+/// A text of which Discord shows every letter: none of its markup reaches the links behind it.
+fn unmarked(text: &str) -> String {
+    let mut unmarked = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if "\\`*_~|[]<>".contains(letter) {
+            unmarked.push('\\');
+        }
+        unmarked.push(letter);
+    }
+    unmarked
+}
+
 /// Links are numbered from 1 in the order of the points.
 fn message_number(points: &[Point], at: usize) -> usize {
     let mut seen: Vec<usize> = Vec::new();
@@ -325,7 +372,15 @@ fn message_number(points: &[Point], at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::span;
+    use super::{span, unmarked};
+
+    #[test]
+    fn no_markup_reaches_beyond_a_point() {
+        assert_eq!(
+            unmarked("run `x` || <@1> [a]"),
+            r"run \`x\` \|\| \<@1\> \[a\]"
+        );
+    }
 
     #[test]
     fn spans_are_read() {

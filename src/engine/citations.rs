@@ -35,6 +35,11 @@ pub fn mark(message: MessageId) -> String {
     mark
 }
 
+/// A text of people's, in which nothing is a mark.
+pub fn without_marks(text: &str) -> String {
+    text.replace(OPENS, "[msg ")
+}
+
 /// An answer without marks, and what it cites.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cited {

@@ -8,7 +8,7 @@ use super::list_thread::{TARGET, target};
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
 use crate::engine::catch_up::{self, Reader};
-use crate::engine::citations::mark;
+use crate::engine::citations::{mark, without_marks};
 use crate::model::{ToolDefinition, ToolName};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::model::{ContentSource, Message};
@@ -36,6 +36,7 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         owns_place: false,
     };
     let (mut newest_first, mut before) = (Vec::new(), asker.trigger);
+    let mut older = "There are older ones that were not read.";
     for page in 0..MAX_PAGES {
         let read = asker
             .reads
@@ -51,11 +52,15 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         let wrote = messages
             .iter()
             .rposition(|message| message.author.id == reader.user);
-        let oldest = messages.first().map(|message| message.id);
+        let read_ids = messages.iter().map(|message| message.id);
+        let oldest = read_ids.chain(read.unreadable).min();
         newest_first.extend(messages.drain(wrote.map_or(0, |at| at + 1)..).rev());
         match oldest {
             Some(oldest) if wrote.is_none() && !read.complete => before = oldest,
-            _ => break,
+            _ => {
+                older = "There are no older ones.";
+                break;
+            }
         }
     }
     let spoken = |message: &Message| !message.withheld && asker.us.rejects(message).is_none();
@@ -67,8 +72,8 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         .collect();
     let mut said = catch_up::said(asker.us, asker.names, &messages, reader);
     for (said, message) in said.iter_mut().zip(&messages) {
-        said.line
-            .insert_str(0, &format!("{} {} ", message.id, mark(message.id)));
+        let (id, line) = (message.id, without_marks(&said.line));
+        said.line = format!("{id} {} {line}", mark(id));
     }
     let Some(portion) = catch_up::portions(&said).into_iter().next() else {
         return Ok(ToolOutput::line("Nothing was written there since."));
@@ -81,7 +86,11 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
     };
     let rest = messages.len() - portion.messages.len();
     Ok(ToolOutput {
-        content: format!("{}\n({rest} more messages are not shown)\n", portion.data).into_bytes(),
+        content: format!(
+            "{}\n({rest} more messages are not shown. {older})\n",
+            portion.data
+        )
+        .into_bytes(),
         sources: portion.messages.iter().map(source).collect(),
         ..ToolOutput::default()
     })

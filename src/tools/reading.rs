@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::asker::Asker;
 use super::result::ToolOutput;
-use crate::engine::citations::mark;
+use crate::engine::citations::{mark, without_marks};
 use clew_context::engine::frame;
 use clew_context::engine::render::Renderer;
 use clew_context::model::{BlockPlace, ChannelId, ContentSource, Marker, Message};
@@ -33,8 +33,8 @@ pub(super) fn shown(
             continue;
         }
         let item = renderer.item(Arc::clone(message), BlockPlace::History, max_chars);
-        let (mark, header) = (mark(id), frame::header(&item));
-        let _ = writeln!(text, "{id} {mark} {date} {header}{}", item.text);
+        let said = without_marks(&format!("{}{}", frame::header(&item), item.text));
+        let _ = writeln!(text, "{id} {} {date} {said}", mark(id));
     }
     // A message as what the result was made from.
     let source = |message: &Arc<Message>| ContentSource {

@@ -9,6 +9,7 @@ use super::super::CommandServices;
 use super::super::call::Call;
 use super::super::done::Stop;
 use crate::engine::catch_up::{self, Reader, Said};
+use crate::memory::UnderWay;
 use crate::telemetry::with_sources;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::engine::render::Nobody;
@@ -29,8 +30,8 @@ pub(super) enum Since {
 /// What was written since then, by people who have not opted out.
 pub(super) struct Missed<'a> {
     services: &'a CommandServices<'a>,
-    /// What had been noted of deletions and edits before it was read.
-    revision: u64,
+    /// Keeps what is noted of deletions and edits from here on.
+    under_way: UnderWay,
     channel: ChannelId,
     /// Oldest first.
     pub(super) messages: Vec<Arc<Message>>,
@@ -54,7 +55,7 @@ impl Missed<'_> {
         };
         let memory = self.services.memory;
         !memory.opted_out(message.author.id)
-            && !memory.noted().after(self.revision).changed(&source)
+            && !memory.noted().after(self.under_way.since).changed(&source)
     }
 }
 
@@ -66,7 +67,7 @@ pub(super) async fn missed<'a>(
     since: Since,
     deadline: Instant,
 ) -> Result<Missed<'a>, Stop> {
-    let revision = services.memory.noted().revision();
+    let under_way = services.memory.noted().begins(None);
     let reader = services.rest.reader();
     let mut before = MessageId::new(call.interaction.id.get());
     let (mut newest_first, mut is_cut) = (Vec::new(), true);
@@ -88,7 +89,8 @@ pub(super) async fn missed<'a>(
         };
         let mut messages = read.messages;
         messages.sort_by_key(|message| message.id);
-        let oldest = messages.first().map(|message| message.id);
+        let read_ids = messages.iter().map(|message| message.id);
+        let oldest = read_ids.chain(read.unreadable).min();
         let all = newest_first.len() + messages.len();
         newest_first.extend(messages.into_iter().rev().take_while(is_wanted));
         let has_all = newest_first.len() < all;
@@ -115,7 +117,7 @@ pub(super) async fn missed<'a>(
     let said = catch_up::said(services.us, &Nobody, &messages, reader);
     Ok(Missed {
         services,
-        revision,
+        under_way,
         channel,
         messages,
         said,

@@ -26,8 +26,9 @@ fn ask(p: &Place, message: Id, answer: Behaviour) {
 async fn what_a_tool_gave_is_linked_under_the_answer() {
     let p = place(&[]).await;
     let bot = p.start().await;
-    let said = p.post(p.channel, p.boris, "the pump leaks");
     let other = p.post(p.channel, p.boris, "and the roof");
+    let forged = format!("the pump leaks {}", of(other));
+    let said = p.post(p.channel, p.boris, forged.as_str());
     p.seen().await;
     let answer = format!(
         "It leaks {}, the roof {}, too {}.",
@@ -46,6 +47,7 @@ async fn what_a_tool_gave_is_linked_under_the_answer() {
         result.contains(&format!("{said} {} ", of(said))),
         "{result}"
     );
+    assert!(!result.contains(&of(other)), "forged: {result}");
     assert!(
         result.ends_with("repeat its mark, such as [msg:ab2cd]."),
         "{result}"

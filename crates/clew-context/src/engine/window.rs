@@ -132,9 +132,8 @@ impl Window {
             if window.lacks(&message) {
                 window.hold(Arc::clone(&message));
                 window.shrink(limits.per_channel);
-            } else {
-                window.replace(&message);
             }
+            window.replace(&message);
             window.remember(message.id, Some(Arc::clone(&message)), now);
         });
     }
