@@ -156,8 +156,8 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
     AnswerEmbed {
         title: "What this answer was made from".to_owned(),
         description: shown(guild, prompt)
-            + &read(guild, "Read by tools", &receipt.read)
-            + &read(guild, "Cited", &receipt.cited),
+            + &read(guild, "Cited", &receipt.cited)
+            + &read(guild, "Read by tools", &receipt.read),
         fields: fields
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),

@@ -80,6 +80,10 @@ pub fn cited(text: &str, given: impl Iterator<Item = ContentSource>) -> Cited {
         };
         cited.number(&inside[1..end], &known);
         rest = &marks[end + 1..];
+        // A number is no title of a link that follows.
+        if rest.starts_with('(') {
+            cited.text.push(' ');
+        }
     }
     let begun = (1..OPENS.len()).find(|length| rest.ends_with(&OPENS[..*length]));
     cited
@@ -117,6 +121,10 @@ impl Cited {
     /// The answer with a line of links under it.
     pub fn with_links(mut self) -> String {
         self.text.truncate(self.text.trim_end().len());
+        let fences = self.text.lines().filter(|line| line.starts_with("```"));
+        if fences.count() % 2 == 1 && !self.messages.is_empty() {
+            self.text.push_str("\n```");
+        }
         for (number, source) in (1..).zip(&self.messages) {
             self.text
                 .push_str(if number == 1 { "\n\n-# " } else { " " });

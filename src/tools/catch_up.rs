@@ -25,6 +25,9 @@ pub(super) const CATCH_UP: Tool = Tool {
     is_kept: true,
 };
 
+/// The newest messages that are shown: a turn is made from a few hundred.
+const MAX_MESSAGES: usize = 120;
+const OLDER: &str = "There are older ones that are not shown.";
 /// The most pages of [`PAGE_LIMIT`] messages.
 const MAX_PAGES: usize = 5;
 
@@ -36,7 +39,7 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         owns_place: false,
     };
     let (mut newest_first, mut before) = (Vec::new(), asker.trigger);
-    let mut older = "There are older ones that were not read.";
+    let mut older = OLDER;
     for page in 0..MAX_PAGES {
         let read = asker
             .reads
@@ -64,12 +67,13 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         }
     }
     let spoken = |message: &Message| !message.withheld && asker.us.rejects(message).is_none();
-    let messages: Vec<Arc<Message>> = newest_first
-        .into_iter()
-        .rev()
-        .filter(spoken)
-        .map(Arc::new)
-        .collect();
+    newest_first.retain(spoken);
+    if newest_first.len() > MAX_MESSAGES {
+        newest_first.truncate(MAX_MESSAGES);
+        older = OLDER;
+    }
+    let oldest_first = newest_first.into_iter().rev();
+    let messages: Vec<Arc<Message>> = oldest_first.map(Arc::new).collect();
     let mut said = catch_up::said(asker.us, asker.names, &messages, reader);
     for (said, message) in said.iter_mut().zip(&messages) {
         let (id, line) = (message.id, without_marks(&said.line));

@@ -125,11 +125,11 @@ impl GuildState {
         known().unwrap_or(Access::Unknown(Missing::Facts))
     }
 
-    /// Whether a channel is age-restricted; a thread is with its channel. Unknown is yes.
+    /// Whether a channel is known to be age-restricted; a thread is with its channel.
     pub fn is_age_restricted(&self, channel: ChannelId) -> bool {
         let guilds = self.read();
         let guild = guilds.guild_of(channel).and_then(|id| guilds.guild(id));
-        guild.is_none_or(|guild| guild.is_age_restricted(channel))
+        guild.and_then(|guild| guild.is_age_restricted(channel)) == Some(true)
     }
 
     /// Takes threads of which the gateway did not tell, such as archived ones, from an
@@ -237,13 +237,11 @@ impl GuildState {
     }
 
     /// Restores a snapshot; call [`GuildState::set_current_user`] first.
-    /// A channel of an older file counts as age-restricted until the gateway tells of it.
+    /// Of a channel of an older file it is not known whether it is age-restricted, until the
+    /// gateway tells of it.
     pub fn restore(&self, snapshot: Vec<PartialGuild>) {
         let mut guilds = self.write();
-        for mut guild in snapshot {
-            for channel in &mut guild.channels {
-                channel.nsfw.get_or_insert(true);
-            }
+        for guild in snapshot {
             guilds.put(guild);
         }
     }

@@ -34,13 +34,21 @@ pub(super) async fn search(
         // An empty list would stand for anything.
         return Ok(Found::new());
     }
+    let opted_out = asker.opt_outs.current();
     let users = |person: &Option<Person>| {
         let users = person.as_ref().map(|person| person.users(asker, views));
         let mut users = users.unwrap_or_default();
+        let known = users.len();
+        users.retain(|user| !opted_out.contains(*user));
+        let are_withheld = known > 0 && users.is_empty();
         users.truncate(MAX_SEARCH_USERS);
-        users
+        (users, are_withheld)
     };
-    let (authors, replied_to) = (users(&query.author), users(&query.replies_to));
+    let (authors, no_author) = users(&query.author);
+    let (replied_to, no_parent) = users(&query.replies_to);
+    if no_author || no_parent {
+        return Ok(Found::new());
+    }
     // Discord knows people by id; who is only named is looked for in its page.
     let author = query.author.as_ref().filter(|_| authors.is_empty());
     let parent = query.replies_to.as_ref().filter(|_| replied_to.is_empty());
@@ -63,6 +71,10 @@ pub(super) async fn search(
     };
     let since = asker.memory.noted().revision();
     let messages = ask(asker, guild, &asked).await?;
+    let mut messages = messages;
+    for message in &mut messages {
+        opted_out.withhold(message);
+    }
     let hits = messages.into_iter().filter(|message| {
         may_show(asker, query, &channels, message)
             && author.is_none_or(|person| person.wrote(message))
@@ -167,7 +179,10 @@ fn as_known(asker: &Asker<'_>, query: &Query, since: u64, hits: Vec<Message>) ->
     let known = hits.into_iter().filter_map(|mut hit| {
         let view = views.get(&hit.channel)?;
         if let Some(held) = view.get(hit.id) {
-            return Some((query.score(held, view)?, Arc::clone(held)));
+            // What reads as it was found needs no second look.
+            let is_same = held.content == hit.content && !held.withheld;
+            let same = is_same.then(|| query.shared_with(&held.content));
+            return Some((same.or_else(|| query.score(held, view))?, Arc::clone(held)));
         }
         let is_whole = view.whole_from.is_some_and(|from| from <= hit.id);
         let became = noted.became(asker.guild(), &hit);

@@ -115,6 +115,9 @@ impl Person {
 
     /// Whether they wrote a message, as far as it names them.
     pub(super) fn wrote(&self, message: &Message) -> bool {
+        if message.withheld {
+            return false;
+        }
         match self {
             Self::Id(id) => message.author.id == *id,
             Self::Named(_) => self.is_named(&message.author.name),
@@ -201,7 +204,9 @@ fn moment(arguments: &Arguments, name: &'static str) -> Result<Option<MessageId>
     let mut times = forms
         .iter()
         .map(|end| UnixMillis::parse(&format!("{text}{end}")));
-    let id = text.parse().ok();
+    // Shorter numbers are years or days.
+    let id = Some(&text).filter(|text| text.len() >= 15);
+    let id = id.and_then(|text| text.parse().ok());
     let id = id.or_else(|| times.find_map(|time| time).map(MessageId::first_at));
     id.map(Some).ok_or(ToolError::Argument(name))
 }

@@ -45,6 +45,8 @@ const MIN_PROMPT_CHARS: usize = 2_000;
 const MAX_PROMPT_CHARS: usize = 48_000;
 /// Beside results with messages.
 const CITE: &str = "After what you take from a message, repeat its mark, such as [msg:ab2cd].";
+/// Instead of an answer that was nothing but marks of what may not be cited.
+const NO_WORDS: &str = "…";
 /// What is shown of a result that may not be shown any more.
 const GONE: &str = "(What this showed was changed or removed.)";
 
@@ -279,6 +281,9 @@ impl<'a> ToolLoop<'a> {
         {
             self.cited.clone_from(&cited.messages);
             *text = cited.with_links();
+            if text.is_empty() {
+                NO_WORDS.clone_into(text);
+            }
         }
         answer
     }

@@ -2,6 +2,7 @@
 //! starter and newest messages. Fetched last, and only from channels that everybody
 //! who will read the answer may read.
 
+use std::iter;
 use std::sync::Arc;
 
 use futures_util::future::{join, join_all};
@@ -61,8 +62,9 @@ struct Target {
 /// without asking Discord.
 pub fn is_for_asker_only(question: &Message, others: &dyn OtherChannels) -> bool {
     let (guild, here) = (question.guild, question.channel);
-    let texts = [Some(question), question.referenced_message()];
-    let links = links::found_in(texts.into_iter().flatten().map(|one| &*one.content));
+    let pointed_at = question.referenced_message().into_iter();
+    let texts = iter::once(&*question.content).chain(pointed_at.flat_map(large_print));
+    let links = links::found_in(texts);
     let followed =
         links
             .into_iter()
@@ -124,9 +126,17 @@ async fn follow<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected, 
 fn texts(collected: &Collected) -> Vec<&str> {
     let pointed_at = collected.gathered.pointed_at();
     let adopted = collected.target.adopted.as_ref();
-    let messages = [Some(collected.trigger()), pointed_at, adopted];
-    let messages = messages.into_iter().flatten();
-    messages.map(|message| &*message.content).collect()
+    let others = [pointed_at, adopted].into_iter().flatten();
+    let others = others.flat_map(|message| large_print(message));
+    let trigger = &*collected.trigger().content;
+    iter::once(trigger).chain(others).collect()
+}
+
+/// Without lines of small print (Discord's `-# `): under an answer of ours they link what it
+/// cites.
+fn large_print(message: &Message) -> impl Iterator<Item = &str> {
+    let lines = message.content.lines();
+    lines.filter(|line| !line.starts_with("-# "))
 }
 
 /// Where a link in a channel leads.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::partial::is_restricted;
 use super::{PartialChannel, PartialGuild, PartialMember, PartialRole};
 use clew_context::engine::access::{AccessFacts, ChannelClass, access, permissions_of};
 use clew_context::model::{Access, ChannelId, GuildId, RoleId, UserId};
@@ -52,14 +51,14 @@ impl KnownGuild {
         threads.map(|thread| thread.id).collect()
     }
 
-    /// Whether a channel is age-restricted; a thread is with its parent. Unknown is yes.
-    pub(super) fn is_age_restricted(&self, channel: ChannelId) -> bool {
+    /// Whether a channel is age-restricted, if that is known; a thread is with its parent.
+    pub(super) fn is_age_restricted(&self, channel: ChannelId) -> Option<bool> {
         let known = self.channels.get(&channel);
         let judged = known.and_then(|known| match known.parent_id {
             Some(parent) if known.kind().is_thread() => self.channels.get(&parent),
             _ => Some(known),
         });
-        judged.is_none_or(|judged| is_restricted(&judged.nsfw))
+        judged?.nsfw
     }
 
     /// The oldest archived thread, or the oldest of all if none is archived.

@@ -108,9 +108,8 @@ impl Guilds {
     pub(super) fn put_channel(
         &mut self,
         guild: GuildId,
-        mut channel: PartialChannel,
+        channel: PartialChannel,
     ) -> Option<PartialChannel> {
-        channel.nsfw.get_or_insert(false);
         let before = self.remove_channel(channel.id);
         self.of_channel.insert(channel.id, guild);
         let known = self.by_id.entry(guild).or_default();

@@ -85,11 +85,11 @@ pub struct PartialChannel {
     #[serde(default, deserialize_with = "lenient")]
     pub owner_id: Option<UserId>,
     /// Whether a channel is age-restricted; a thread's channel says it for the thread. Discord
-    /// leaves it out where it is not; the session file, where it is: older ones lack it.
+    /// leaves it out where it is not; in older session files it is not known.
     #[serde(
         default,
         deserialize_with = "lenient",
-        skip_serializing_if = "is_restricted"
+        skip_serializing_if = "Option::is_none"
     )]
     pub nsfw: Option<bool>,
     /// Absent when any of them could not be read: then only the owner's and
@@ -200,6 +200,14 @@ impl<'de> Deserialize<'de> for Bits {
 }
 
 impl PartialGuild {
+    /// As Discord tells of it: what it leaves out of a channel is not so.
+    pub(super) fn as_told(mut self) -> Self {
+        for channel in &mut self.channels {
+            channel.nsfw.get_or_insert(false);
+        }
+        self
+    }
+
     /// The newest message of each channel and active thread.
     pub fn newest_messages(&self) -> Vec<(ChannelId, MessageId)> {
         let channels = self.channels.iter().chain(&self.threads);
@@ -218,16 +226,6 @@ impl PartialGuild {
         let missing = parts.into_iter().filter(|(_, is_there)| !is_there);
         missing.map(|(part, _)| part).collect()
     }
-}
-
-/// Unknown is yes.
-#[expect(
-    clippy::ref_option,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference to the field"
-)]
-pub(super) fn is_restricted(nsfw: &Option<bool>) -> bool {
-    *nsfw != Some(false)
 }
 
 /// The default for a channel without the field, such as a thread.

@@ -49,7 +49,9 @@ impl GuildState {
         }
         let guild = known.to_guild(id);
         let judged = source.judged.as_ref()?;
-        if known.is_age_restricted(judged.id) && !known.is_age_restricted(answer.channel) {
+        let [source_is, place_is] =
+            [judged.id, answer.channel].map(|channel| known.is_age_restricted(channel));
+        if source_is != Some(false) && place_is != Some(true) {
             return None;
         }
         let asker = judge(&guild, answer.asker, answer.roles?, &source.channel, judged);

@@ -131,10 +131,14 @@ fn what_is_age_restricted_is_for_age_restricted_channels() {
     let resumed = restored(&written);
     assert_eq!(readers(&resumed, 42, 40), Readers::Nobody);
     assert_eq!(readers(&resumed, 40, 42), Readers::Everybody);
-    let updated = restored(&written.replace(r#""nsfw":false,"#, ""));
-    assert_eq!(readers(&updated, 40, 42), Readers::Everybody);
+    let older = written.replace(r#""nsfw":false,"#, "");
+    let updated = restored(&older.replace(r#""nsfw":true,"#, ""));
+    for (place, source) in [(40, 41), (40, 42), (42, 40)] {
+        assert_eq!(readers(&updated, place, source), Readers::Nobody);
+    }
     updated.apply("CHANNEL_UPDATE", r#"{"id":"42","guild_id":"1","type":0}"#);
     assert_eq!(readers(&updated, 42, 41), Readers::Nobody);
+    assert_eq!(readers(&updated, 41, 42), Readers::Everybody);
 }
 
 /// An archived thread that a search found.
