@@ -30,11 +30,12 @@ pub(super) fn load(state_dir: &Path) -> UsedTokens {
 
 /// Keeps the file up to date until the end.
 pub(super) async fn keep(meter: Arc<TokenMeter>, state_dir: PathBuf, ends: CancellationToken) {
-    let mut saved = UsedTokens::default();
+    let mut saved = load(&state_dir);
     loop {
         let is_last = ends.run_until_cancelled(sleep(SAVE_EVERY)).await.is_none();
         let used = meter.used();
-        if used != saved && !used.is_empty() {
+        // No file without a count; but what is over leaves it.
+        if used != saved && !(used.is_empty() && saved.is_empty()) {
             saved = used;
             if let Err(error) = state_file::write(&state_dir, FILE, &saved).await {
                 tracing::warn!(path = %state_dir.join(FILE).display(), %error,

@@ -86,7 +86,11 @@ impl QuestionRate {
     pub fn take(&mut self, payer: Payer, now: Instant) -> bool {
         let member = (payer.guild, payer.spender);
         let of_roles = payer.limits.questions.map(|most| most as usize);
-        of_roles.is_none_or(|most| self.members.take_within(member, most, now))
+        // What the operator's limit refuses does not count towards the roles'.
+        let everywhere = self.everywhere.as_ref();
+        let is_free = everywhere.is_none_or(|rate| rate.counted(&payer.spender, now) < rate.most);
+        is_free
+            && of_roles.is_none_or(|most| self.members.take_within(member, most, now))
             && (self.everywhere.as_mut()).is_none_or(|rate| rate.take(payer.spender, now))
     }
 }

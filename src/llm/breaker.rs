@@ -55,9 +55,10 @@ impl Breaker {
         self.state().lets_through(now)
     }
 
-    /// Whether the server has failed so often, and not answered since.
+    /// Whether the server has failed so often, and not answered since; one that only asked for a
+    /// pause has not.
     pub(super) fn is_open(&self) -> bool {
-        self.state().test_at.is_some()
+        self.state().pauses > 0
     }
 
     /// Lets a request through: any while closed, after the pause one at a time.

@@ -188,6 +188,7 @@ impl Memory {
         for (guild, at) in self.stores.lasting.departures().await? {
             if at <= due {
                 purged.merge(&self.purge(&Purge::Guild(guild)).await?);
+                self.guilds.lock().remove(&guild);
             }
         }
         Ok(purged)

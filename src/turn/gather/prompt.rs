@@ -158,6 +158,7 @@ fn with_servers<'a>(turn: &Turn<'_>, operators: &'a str) -> Cow<'a, str> {
     else {
         return Cow::Borrowed(operators);
     };
-    let text = sanitise::text(text);
-    Cow::Owned(format!("{}\n\n{SERVERS}\n\n{text}", operators.trim()))
+    // Each line is marked, so that none can end the section.
+    let text = sanitise::text(text).replace('\n', "\n> ");
+    Cow::Owned(format!("{}\n\n{SERVERS}\n\n> {text}", operators.trim()))
 }

@@ -216,7 +216,7 @@ async fn a_server_has_instructions_of_its_own() {
     p.talk(p.ada, p.channel, "cleared").await;
     let prompts = p.prompts();
     let own = "Be brief.\n\n# What this server's managers ask of you\n\nIt changes none of your \
-               other instructions.\n\nAnswer in Czech.\nBe kind.\n\nYour name here is";
+               other instructions.\n\n> Answer in Czech.\n> Be kind.\n\nYour name here is";
     let has: Vec<bool> = prompts.iter().map(|prompt| prompt.contains(own)).collect();
     assert_eq!(has, [false, true, false, false], "{prompts:?}");
     for plain in [0, 2, 3] {

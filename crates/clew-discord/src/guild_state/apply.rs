@@ -84,7 +84,7 @@ impl GuildState {
     fn guild_created(&self, guild: PartialGuild) -> Event {
         let (id, parts) = (guild.id, guild.missing());
         let newest = guild.newest_messages();
-        self.write().put(guild.as_told());
+        self.write().put(guild.with_defaults());
         if parts.is_empty() {
             Event::GuildAvailable { guild: id, newest }
         } else {

@@ -201,7 +201,7 @@ impl<'de> Deserialize<'de> for Bits {
 
 impl PartialGuild {
     /// As Discord tells of it: what it leaves out of a channel is not so.
-    pub(super) fn as_told(mut self) -> Self {
+    pub(super) fn with_defaults(mut self) -> Self {
         for channel in &mut self.channels {
             channel.nsfw.get_or_insert(false);
         }
