@@ -89,7 +89,12 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Option<AnswerLeft> {
         // If our clock was set back, Discord may know the nonce no more: what stands there is
         // taken back.
         let is_reply = |one: &&Message| one.replies_to() == Some(question);
-        let ours = unexplained(turn).await.unwrap_or_default();
+        let ours = unexplained(turn).await;
+        if ours.is_none() && is_gone(turn).await {
+            // Nobody waits for an answer, and one may stand there.
+            return Some(AnswerLeft::Unexplained);
+        }
+        let ours = ours.unwrap_or_default();
         left.posted = ours.iter().filter(is_reply).map(|one| one.id).collect();
         if left.posted.is_empty() {
             Some(AnswerLeft::Nonce)
@@ -103,6 +108,14 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Option<AnswerLeft> {
             _ => Some(AnswerLeft::Unexplained),
         }
     }
+}
+
+/// Whether Discord says that the question was deleted.
+async fn is_gone(turn: &Turn<'_>) -> bool {
+    let (trigger, deadline) = (turn.trigger(), Instant::now() + LOOK_TIMEOUT);
+    let reader = turn.services.rest.reader();
+    let found = reader.check(trigger.channel, trigger.id, deadline).await;
+    found.is_err_and(|error| error.reason == Fallback::Deleted)
 }
 
 /// Takes back the parts of an answer. Returns whether all are gone.
