@@ -7,7 +7,7 @@ use super::call::{Call, Work, run};
 use super::definition::{Action, Button, Command, Section};
 use super::done::{BeginningRun, Done, Effect, Stop};
 use super::{CommandServices, Refused, choices, words};
-use crate::model::{Agent, STOP_RUN};
+use crate::model::{Agent, STOP_RUN, channel_address};
 use crate::runs::{Full, NewRun, Run};
 use clew_context::model::{
     Cause, ChannelId, ChannelKind, ChannelMode, GuildId, InteractionId, TurnRequest,
@@ -147,7 +147,7 @@ async fn status(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
 /// One run, with a link to its message.
 fn line(run: &Run) -> Option<String> {
     let place = run.place()?;
-    let (channel, message) = (words::address(run.guild, place.channel), place.message);
+    let (channel, message) = (channel_address(run.guild, place.channel), place.message);
     let since = run.began.0.div_euclid(1_000);
     let (asker, agent, step) = (run.asker, &run.agent.name, run.activity.now().rounds.max(1));
     Some(format!(

@@ -51,7 +51,7 @@ async fn change(
     is_blocked: bool,
 ) -> Result<Done, Stop> {
     let guild = moderated(call)?;
-    let member: Option<UserId> = call.text(&MEMBER).and_then(|id| id.parse().ok());
+    let member: Option<UserId> = call.data.id(&MEMBER);
     let member = member.ok_or_else(|| Stop::refused("Say who."))?;
     let change = SettingsChange {
         blocked: Some((member, is_blocked)),

@@ -21,6 +21,7 @@ use super::done::{Done, Effect, Stop};
 use super::{CommandServices, readable, words};
 use crate::engine::catch_up::{self, Point, PointKind, Portion};
 use crate::llm::{ModelServers, tokens};
+use crate::model::{channel_address, unformatted};
 use crate::telemetry::with_sources;
 use clew_context::model::{
     ChannelId, ChannelKind, ChatMessage, MessageId, Readers, Role, UnixMillis,
@@ -291,7 +292,14 @@ async fn complete(
 }
 
 fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summary) -> Answer {
-    let address = words::address(call.guild(), channel);
+    let address = channel_address(call.guild(), channel);
+    // Links are numbered in the order of the points.
+    let mut numbered: Vec<usize> = Vec::new();
+    for at in summary.points.iter().flat_map(|point| &point.from) {
+        if !numbered.contains(at) {
+            numbered.push(*at);
+        }
+    }
     let mut text = String::new();
     for (kind, title) in [
         (PointKind::Decided, "Decided"),
@@ -300,11 +308,15 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
     ] {
         let of_kind = summary.points.iter().filter(|point| point.kind == kind);
         for (number, point) in of_kind.enumerate() {
-            let mut line = format!("- {}", unmarked(&point.text));
+            let mut line = format!("- {}", unformatted(&point.text));
             for at in &point.from {
                 let message = missed.messages[*at].id;
-                let at = message_number(&summary.points, *at);
-                let _ = write!(line, " [{at}]({address}/{message})");
+                let number = numbered
+                    .iter()
+                    .position(|one| one == at)
+                    .unwrap_or_default()
+                    + 1;
+                let _ = write!(line, " [{number}]({address}/{message})");
             }
             if text.chars().count() + line.chars().count() > POINTS_CHARS {
                 continue;
@@ -345,39 +357,14 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
     Answer::default().with_embed(embed)
 }
 
-/// A text of which Discord shows every letter: none of its markup reaches the links behind it.
-fn unmarked(text: &str) -> String {
-    let mut unmarked = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if "\\`*_~|[]<>".contains(letter) {
-            unmarked.push('\\');
-        }
-        unmarked.push(letter);
-    }
-    unmarked
-}
-
-/// Links are numbered from 1 in the order of the points.
-fn message_number(points: &[Point], at: usize) -> usize {
-    let mut seen: Vec<usize> = Vec::new();
-    for from in points.iter().flat_map(|point| &point.from) {
-        if !seen.contains(from) {
-            seen.push(*from);
-        }
-    }
-    seen.iter()
-        .position(|one| *one == at)
-        .map_or(0, |place| place + 1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{span, unmarked};
+    use super::{span, unformatted};
 
     #[test]
     fn no_markup_reaches_beyond_a_point() {
         assert_eq!(
-            unmarked("run `x` || <@1> [a]"),
+            unformatted("run `x` || <@1> [a]"),
             r"run \`x\` \|\| \<@1\> \[a\]"
         );
     }

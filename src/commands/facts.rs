@@ -6,6 +6,7 @@ use super::definition::Button;
 use super::done::{Done, Stop};
 use super::pages::Page;
 use super::{CommandServices, choices, confirm, words};
+use crate::model::channel_address;
 use clew_context::engine::sanitise;
 use clew_context::model::GuildId;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
@@ -96,7 +97,7 @@ pub(super) fn described(services: &CommandServices<'_>, call: &Call, fact: &Fact
             Origin::Guild(guild) => Some(guild),
             Origin::Direct | Origin::Everywhere => None,
         };
-        let channel = words::address(guild, channel);
+        let channel = channel_address(guild, channel);
         text.push_str(&format!(" · [message]({channel}/{message})"));
     }
     text

@@ -165,7 +165,7 @@ async fn prompt(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
 /// Never above the operator's; whoever has several of the roles gets the most that one allows.
 async fn limits(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let guild = managed(call)?;
-    let role = call.text(&ROLE).and_then(|id| id.parse().ok());
+    let role = call.data.id(&ROLE);
     let role: RoleId = role.ok_or_else(|| Stop::refused("Say which role."))?;
     let number = |option, most: u64| match call.text(option) {
         None => Ok(None),
@@ -290,12 +290,7 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         )?,
         lone_context,
         lone_context_in: lone_context_in.filter(|(_, change)| *change != Change::Keep),
-        place_context: changed(options, &PLACE, |word| match word {
-            "topic" => Some(PlaceContext::Topic),
-            "topic,pins" => Some(PlaceContext::TopicPins),
-            _ => Some(PlaceContext::Off),
-        })
-        .unwrap_or_default(),
+        place_context: changed(options, &PLACE, PlaceContext::from_word).unwrap_or_default(),
         ..SettingsChange::default()
     };
     if change == SettingsChange::default() {

@@ -9,7 +9,8 @@ use super::definition::Button;
 use super::done::{Done, Stop};
 use super::{CommandServices, readable, words};
 use crate::model::{
-    CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, shortened,
+    CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage,
+    channel_address, shortened,
 };
 use clew_context::model::{BlockPlace, ChannelId, GuildId, MessageId, Readers, Scene, Stage, Tie};
 use clew_discord::guild_state::AnswerPlace;
@@ -173,7 +174,7 @@ fn embed(stored: &StoredReceipt, receipt: &Receipt, hidden: usize) -> AnswerEmbe
 
 /// A link to a message of a server, or of direct messages.
 fn link(guild: Option<GuildId>, words: &str, channel: ChannelId, message: MessageId) -> String {
-    let channel = words::address(guild, channel);
+    let channel = channel_address(guild, channel);
     format!("[{words}]({channel}/{message})")
 }
 
@@ -295,7 +296,7 @@ fn read(guild: Option<GuildId>, title: &str, sources: &[ReadSource]) -> String {
     let numbered = (1..).zip(sources);
     let linked = numbered.map(|(number, source)| match source.message {
         Some(message) => link(guild, &number.to_string(), source.channel, message),
-        None => format!("[{number}]({})", words::address(guild, source.channel)),
+        None => format!("[{number}]({})", channel_address(guild, source.channel)),
     });
     let linked: Vec<String> = linked.collect();
     let shown = &linked[..fitting(READ_CHARS, &linked)];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 pub(super) use crate::model::{count, shortened};
-use clew_context::model::{ChannelId, GuildId, UnixMillis};
+use clew_context::model::UnixMillis;
 
 /// A command or button of another version.
 pub(super) const GONE: &str = "That command is gone. Type / for the current ones.";
@@ -24,12 +24,6 @@ pub(super) const SERVERS_ONLY: &str = "This works in servers only.";
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
-
-/// The address of a channel of a server, or of direct messages; a message's id goes behind it.
-pub(super) fn address(guild: Option<GuildId>, channel: ChannelId) -> String {
-    let guild = guild.map_or_else(|| "@me".to_owned(), |guild| guild.to_string());
-    format!("https://discord.com/channels/{guild}/{channel}")
-}
 
 /// A point in time, which each client shows in its own time zone.
 pub(super) fn moment(time: UnixMillis) -> String {

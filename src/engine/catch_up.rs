@@ -11,11 +11,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{shortened, unfenced};
+use clew_context::collect::MessagePage;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::engine::select::conversations;
 use clew_context::engine::{frame, sanitise};
-use clew_context::model::{BlockPlace, Message, UserId};
+use clew_context::model::{BlockPlace, Message, MessageId, UserId};
 
 /// The most points of an answer.
 pub const MAX_POINTS: usize = 10;
@@ -58,6 +59,29 @@ been decided is decided. Keep kinds, language and the numbers of \"from\".
 
 Answer with one JSON object and nothing else, of the same shape: \
 {\"points\":[{\"kind\":\"decided\",\"text\":\"...\",\"from\":[12]}]}.";
+
+/// What was read backwards from some message on, newest first.
+#[derive(Debug, Default)]
+pub struct Backlog(pub Vec<Message>);
+
+impl Backlog {
+    /// Takes a page as far as its messages, from the newest on, are wanted. Returns before which
+    /// message the next page lies; none if nothing more is wanted or there.
+    pub fn take(
+        &mut self,
+        page: MessagePage,
+        is_wanted: impl Fn(&Message) -> bool,
+    ) -> Option<MessageId> {
+        let mut messages = page.messages;
+        messages.sort_by_key(|message| message.id);
+        let ids = messages.iter().map(|message| message.id);
+        let oldest = ids.chain(page.unreadable).min();
+        let all = self.0.len() + messages.len();
+        self.0
+            .extend(messages.into_iter().rev().take_while(is_wanted));
+        oldest.filter(|_| self.0.len() == all && !page.complete)
+    }
+}
 
 /// A message to be summarised.
 #[derive(Debug, Clone)]

@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use super::deliver;
+use crate::model::channel_address;
 use clew_context::model::{ContentSource, MessageId};
 
 /// The most messages that an answer cites.
@@ -119,26 +121,17 @@ impl Cited {
     }
 
     /// The answer with a line of links under it.
-    pub fn with_links(mut self) -> String {
-        self.text.truncate(self.text.trim_end().len());
-        let fences = self.text.lines().filter(|line| line.starts_with("```"));
-        if fences.count() % 2 == 1 && !self.messages.is_empty() {
-            self.text.push_str("\n```");
+    pub fn with_links(self) -> String {
+        let mut text = self.text.trim_end().to_owned();
+        if !self.messages.is_empty() {
+            text = deliver::closed(text) + "\n\n-#";
         }
         for (number, source) in (1..).zip(&self.messages) {
-            self.text
-                .push_str(if number == 1 { "\n\n-# " } else { " " });
-            let guild = source
-                .guild
-                .map_or("@me".to_owned(), |guild| guild.to_string());
+            let channel = channel_address(source.guild, source.channel);
             let message = source.message.map(MessageId::get).unwrap_or_default();
-            let channel = source.channel;
-            let _ = write!(
-                self.text,
-                "[\\[{number}\\]](<https://discord.com/channels/{guild}/{channel}/{message}>)"
-            );
+            let _ = write!(text, " [\\[{number}\\]](<{channel}/{message}>)");
         }
-        self.text
+        text
     }
 }
 

@@ -95,6 +95,14 @@ pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
     delivery
 }
 
+/// A text whose last code block, if it is open, is closed.
+pub fn closed(text: String) -> String {
+    match after_text(None, &text) {
+        Some(fence) => fence.close(&text),
+        None => text,
+    }
+}
+
 impl Overflow {
     const fn note(self) -> &'static str {
         match self {

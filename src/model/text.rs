@@ -1,4 +1,6 @@
-//! Texts for people: counted things, and texts that are cut.
+//! Texts for people: counted things, addresses, and texts that are cut or show every letter.
+
+use clew_context::model::{ChannelId, GuildId};
 
 /// `1 message`, `2 messages`, `2 fetches`.
 pub fn count(number: impl TryInto<u64>, one: &str) -> String {
@@ -25,6 +27,24 @@ pub fn cut(text: &str, most: usize, more: &str) -> String {
         Some((end, _)) => format!("{}{more}", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// A text of which Discord shows every letter: it neither formats nor pings.
+pub fn unformatted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if "*_`~|<>[]\\".contains(character) {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// The address of a channel of a server, or of direct messages; a message's id goes behind it.
+pub fn channel_address(guild: Option<GuildId>, channel: ChannelId) -> String {
+    let guild = guild.map_or_else(|| "@me".to_owned(), |guild| guild.to_string());
+    format!("https://discord.com/channels/{guild}/{channel}")
 }
 
 /// What a model wrote, without the code fence that some put around JSON.

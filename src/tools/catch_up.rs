@@ -7,7 +7,7 @@ use super::asker::Asker;
 use super::list_thread::{TARGET, target};
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::engine::catch_up::{self, Reader};
+use crate::engine::catch_up::{self, Backlog, Reader};
 use crate::engine::citations::{mark, without_marks};
 use crate::model::{ToolDefinition, ToolName};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
@@ -38,7 +38,7 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         user: asker.place.asker,
         owns_place: false,
     };
-    let (mut newest_first, mut before) = (Vec::new(), asker.trigger);
+    let (mut backlog, mut before) = (Backlog::default(), asker.trigger);
     let mut older = OLDER;
     for page in 0..MAX_PAGES {
         let read = asker
@@ -50,23 +50,14 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
             Err(_) => break,
             Ok(read) => read,
         };
-        let mut messages = read.messages;
-        messages.sort_by_key(|message| message.id);
-        let wrote = messages
-            .iter()
-            .rposition(|message| message.author.id == reader.user);
-        let read_ids = messages.iter().map(|message| message.id);
-        let oldest = read_ids.chain(read.unreadable).min();
-        newest_first.extend(messages.drain(wrote.map_or(0, |at| at + 1)..).rev());
-        match oldest {
-            Some(oldest) if wrote.is_none() && !read.complete => before = oldest,
-            _ => {
-                older = "There are no older ones.";
-                break;
-            }
-        }
+        let Some(oldest) = backlog.take(read, |message| message.author.id != reader.user) else {
+            older = "There are no older ones.";
+            break;
+        };
+        before = oldest;
     }
     let spoken = |message: &Message| !message.withheld && asker.us.rejects(message).is_none();
+    let mut newest_first = backlog.0;
     newest_first.retain(spoken);
     if newest_first.len() > MAX_MESSAGES {
         newest_first.truncate(MAX_MESSAGES);

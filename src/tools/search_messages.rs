@@ -148,11 +148,9 @@ async fn views(asker: &Asker<'_>, query: &Query) -> Vec<(ChannelId, View)> {
         None => vec![asker.place.channel],
     };
     let is_asked = |channel: &ChannelId| {
-        query.channel.is_none_or(|of| {
-            let known = asker.guild_state.kind_and_parent(*channel);
-            let parent = known.filter(|(kind, _)| kind.is_thread());
-            *channel == of || parent.and_then(|(_, parent)| parent) == Some(of)
-        })
+        query
+            .channel
+            .is_none_or(|of| *channel == of || thread_parent(asker, *channel) == Some(of))
     };
     let readable = held
         .into_iter()
@@ -164,6 +162,12 @@ async fn views(asker: &Asker<'_>, query: &Query) -> Vec<(ChannelId, View)> {
         tokio::task::yield_now().await;
     }
     views
+}
+
+/// The channel that a thread is in; none of anything else.
+fn thread_parent(asker: &Asker<'_>, channel: ChannelId) -> Option<ChannelId> {
+    let (kind, parent) = asker.guild_state.kind_and_parent(channel)?;
+    parent.filter(|_| kind.is_thread())
 }
 
 /// The best messages held in memory; of pins nothing is known there.

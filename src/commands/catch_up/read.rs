@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::super::CommandServices;
 use super::super::call::Call;
 use super::super::done::Stop;
-use crate::engine::catch_up::{self, Reader, Said};
+use crate::engine::catch_up::{self, Backlog, Reader, Said};
 use crate::memory::UnderWay;
 use crate::telemetry::with_sources;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
@@ -70,7 +70,7 @@ pub(super) async fn missed<'a>(
     let under_way = services.memory.noted().begins(None);
     let reader = services.rest.reader();
     let mut before = MessageId::new(call.interaction.id.get());
-    let (mut newest_first, mut is_cut) = (Vec::new(), true);
+    let (mut backlog, mut is_cut) = (Backlog::default(), true);
     for page in 0..MAX_PAGES {
         let read = reader
             .page(channel, PageCursor::Before(before), PAGE_LIMIT, deadline)
@@ -87,23 +87,14 @@ pub(super) async fn missed<'a>(
             Since::LastOwn => message.author.id != call.caller(),
             Since::Message(first) => message.id >= first,
         };
-        let mut messages = read.messages;
-        messages.sort_by_key(|message| message.id);
-        let read_ids = messages.iter().map(|message| message.id);
-        let oldest = read_ids.chain(read.unreadable).min();
-        let all = newest_first.len() + messages.len();
-        newest_first.extend(messages.into_iter().rev().take_while(is_wanted));
-        let has_all = newest_first.len() < all;
-        match oldest {
-            Some(oldest) if !has_all && !read.complete => before = oldest,
-            _ => {
-                is_cut = false;
-                break;
-            }
-        }
+        let Some(oldest) = backlog.take(read, is_wanted) else {
+            is_cut = false;
+            break;
+        };
+        before = oldest;
     }
     let opted_out = services.opt_outs.current();
-    let messages = newest_first.into_iter().rev().map(|mut message| {
+    let messages = backlog.0.into_iter().rev().map(|mut message| {
         opted_out.withhold(&mut message);
         Arc::new(message)
     });

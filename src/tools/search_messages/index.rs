@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::super::asker::Asker;
-use super::Found;
 use super::query::{PAGE_SIZE, Person, Query};
+use super::{Found, thread_parent};
 use crate::memory::Became;
 use crate::telemetry::event::SearchedBy;
 use clew_context::discord::rest::{MAX_SEARCH_CHANNELS, MAX_SEARCH_USERS, SearchQuery, Searched};
@@ -70,8 +70,9 @@ pub(super) async fn search(
         offset: query.page * PAGE_SIZE,
     };
     let since = asker.memory.noted().revision();
-    let messages = ask(asker, guild, &asked).await?;
-    let mut messages = messages;
+    let mut messages = ask(asker, guild, &asked).await?;
+    // Somebody may have opted out meanwhile.
+    let opted_out = asker.opt_outs.current();
     for message in &mut messages {
         opted_out.withhold(message);
     }
@@ -157,11 +158,8 @@ fn may_show(
     channels: &BTreeSet<ChannelId>,
     message: &Message,
 ) -> bool {
-    let known = asker.guild_state.kind_and_parent(message.channel);
-    let parent = known.filter(|(kind, _)| kind.is_thread());
-    let parent = parent.and_then(|(_, parent)| parent);
     let is_asked = channels.contains(&message.channel)
-        || parent.is_some_and(|parent| channels.contains(&parent));
+        || thread_parent(asker, message.channel).is_some_and(|parent| channels.contains(&parent));
     is_asked
         && query.is_within(message.id)
         && !message.flags.is_private()
@@ -169,14 +167,13 @@ fn may_show(
 }
 
 /// Messages as they read now: without those that were deleted or edited since they were
-/// indexed, as far as we were told, and without those of who opted out.
+/// indexed, as far as we were told, and without withheld ones.
 fn as_known(asker: &Asker<'_>, query: &Query, since: u64, hits: Vec<Message>) -> Found {
     let channels: BTreeSet<ChannelId> = hits.iter().map(|hit| hit.channel).collect();
     let views = channels.into_iter().map(|one| (one, asker.view(one)));
     let views: BTreeMap<ChannelId, View> = views.collect();
     let noted = asker.memory.noted().after(since);
-    let opted_out = asker.opt_outs.current();
-    let known = hits.into_iter().filter_map(|mut hit| {
+    let known = hits.into_iter().filter_map(|hit| {
         let view = views.get(&hit.channel)?;
         if let Some(held) = view.get(hit.id) {
             // What reads as it was found needs no second look.
@@ -189,7 +186,6 @@ fn as_known(asker: &Asker<'_>, query: &Query, since: u64, hits: Vec<Message>) ->
         if is_whole || view.deleted.contains(&hit.id) || became != Became::Unchanged {
             return None;
         }
-        opted_out.withhold(&mut hit);
         let score = query.shared_with(&hit.content);
         (!hit.withheld).then(|| (score, Arc::new(hit)))
     });

@@ -1,7 +1,7 @@
 //! The built-in inspector: without a model the bot answers with what it
 //! collected and why, in a few readable lines.
 
-use crate::model::{count, cut};
+use crate::model::{count, cut, unformatted};
 use clew_context::engine::frame;
 use clew_context::engine::prepare::lone_in_window;
 use clew_context::model::{Block, BlockEntry, BlockItem, BlockPlace, Marker, OmitReason, Scene};
@@ -26,7 +26,7 @@ pub(super) fn answer(material: &TurnMaterial) -> String {
         )
     });
     let mut lines = vec![summary(material)];
-    lines.extend(title.map(|title| format!("- {}", plain(title))));
+    lines.extend(title.map(|title| format!("- {}", unformatted(title))));
     lines.extend(reply_line(material));
     lines.extend(omitted_lines(block));
     lines.extend(heading_lines(block));
@@ -62,7 +62,7 @@ fn reply_line(material: &TurnMaterial) -> Option<String> {
     let item = shown.find(|item| item.message.id == adopted.id)?;
     Some(format!(
         "- you wrote nothing yourself, so {}'s message is answered",
-        plain(&item.name)
+        unformatted(&item.name)
     ))
 }
 
@@ -73,14 +73,14 @@ fn omitted_lines(block: &Block) -> Vec<String> {
         BlockEntry::Marker(_) | BlockEntry::Message(_) | BlockEntry::Heading(_) => None,
     });
     markers
-        .map(|marker| format!("- {}", plain(&frame::marker_line(marker))))
+        .map(|marker| format!("- {}", unformatted(&frame::marker_line(marker))))
         .collect()
 }
 
 /// Where the messages behind links stand.
 fn heading_lines(block: &Block) -> impl Iterator<Item = String> {
     let headings = block.entries.iter().filter_map(BlockEntry::heading);
-    headings.map(|heading| format!("- {}", plain(heading.trim_end_matches(':'))))
+    headings.map(|heading| format!("- {}", unformatted(heading.trim_end_matches(':'))))
 }
 
 /// What `LONE_CONTEXT` would have added, as far as it costs no call.
@@ -144,9 +144,9 @@ fn recalled_lines(material: &TurnMaterial) -> Vec<String> {
     let questions = recalled.iter().filter(|row| row.role == StoredRole::User);
     let questions: Vec<String> = questions
         .map(|row| {
-            let name = plain(row.author_name.as_deref().unwrap_or("you"));
+            let name = unformatted(row.author_name.as_deref().unwrap_or("you"));
             let day = row.timestamp.date();
-            format!("> {day} **{name}**: {}", plain(&short(&row.content)))
+            format!("> {day} **{name}**: {}", unformatted(&short(&row.content)))
         })
         .collect();
     if questions.is_empty() {
@@ -169,20 +169,5 @@ fn line(item: &BlockItem) -> String {
         BlockPlace::Conversation(tie) => format!(" *({})*", tie.as_str()),
         _ => String::new(),
     };
-    format!("> {}{why}: {}", plain(who), plain(&words))
-}
-
-/// Escapes a text, so that other people's words neither format nor ping.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(
-            character,
-            '*' | '_' | '`' | '~' | '|' | '<' | '>' | '[' | ']' | '\\'
-        ) {
-            out.push('\\');
-        }
-        out.push(character);
-    }
-    out
+    format!("> {}{why}: {}", unformatted(who), unformatted(&words))
 }

@@ -1,5 +1,7 @@
 //! Commands: how they are defined, and what a call of one brings.
 
+use std::str::FromStr;
+
 use clew_context::model::{Attachment, ChannelId, MessageId};
 
 /// A command of ours, as members see it.
@@ -198,6 +200,11 @@ impl CommandData {
 
     /// A channel.
     pub fn channel(&self, option: &OptionSpec) -> Option<ChannelId> {
+        self.id(option)
+    }
+
+    /// A chosen user, role or channel.
+    pub fn id<T: FromStr>(&self, option: &OptionSpec) -> Option<T> {
         self.text(option)?.parse().ok()
     }
 

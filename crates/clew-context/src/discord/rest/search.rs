@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -153,7 +154,8 @@ impl SearchQuery {
             let _ = write!(pairs, "&{key}={value}");
         };
         if !self.content.is_empty() {
-            add("content", &encoded(&self.content));
+            let words: String = self.content.chars().take(MAX_CONTENT).collect();
+            add("content", &utf8_percent_encode(&words, NON_ALPHANUMERIC));
             add("slop", &MAX_SLOP);
         }
         for channel in self.channels.iter().take(MAX_SEARCH_CHANNELS) {
@@ -184,20 +186,6 @@ impl SearchQuery {
         }
         pairs
     }
-}
-
-/// Percent-encoded.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::new();
-    let whole = text.chars().take(MAX_CONTENT).collect::<String>();
-    for byte in whole.bytes() {
-        if byte.is_ascii_alphanumeric() {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]
