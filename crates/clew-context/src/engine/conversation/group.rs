@@ -2,7 +2,7 @@
 //!
 //! Each message is linked with the one that it most probably answers, if it probably answers
 //! one; conversations are what is connected. Invariant: the work is bounded per message, since
-//! each is judged against at most [`WINDOW`] before it.
+//! each is judged against at most `WINDOW` before it.
 
 use super::answers::Answers;
 use super::features::{REACH, Window};
