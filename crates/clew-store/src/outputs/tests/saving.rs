@@ -61,6 +61,9 @@ async fn saving_and_loading_are_spans() {
         .with_ansi(false)
         .with_writer(log.clone())
         .finish();
+    // With one subscriber alone, tracing lets whichever thread comes to a line first
+    // decide for all whether it is logged. A second one prevents that.
+    let _other = tracing::Dispatch::new(tracing_subscriber::registry());
     let _logged = tracing::subscriber::set_default(subscriber);
     let kept = Kept::new(|_| ()).await;
     let pointer = kept.save(output("grep", &json!({}), json!("secret"))).await;
