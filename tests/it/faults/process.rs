@@ -378,6 +378,20 @@ async fn after_a_kill_nothing_is_answered_twice() {
     assert_eq!(place.stage.discord.answers(place.thread).len(), 2);
 }
 
+/// Waits until a process has noted a message of an answer: it stands at Discord before.
+async fn noted_as_posted(place: &Place) {
+    let path = place.stage.state().join("claims.jsonl");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let claims = std::fs::read_to_string(&path).unwrap_or_default();
+        if claims.contains(r#""posted""#) {
+            return;
+        }
+        assert!(Instant::now() < end, "nothing is noted as posted");
+        sleep(LOOK).await;
+    }
+}
+
 /// What it left of an answer is told, and the question is answered once.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_kill_telemetry_says_what_was_left() {
@@ -398,6 +412,7 @@ async fn after_a_kill_telemetry_says_what_was_left() {
             discord.wait_request("POST", path, 1).await.unwrap();
         } else {
             place.wait_for_answer(place.thread, "Half of").await;
+            noted_as_posted(&place).await;
         }
         process.signal("KILL");
         assert_eq!(process.ended().await.code(), None);
