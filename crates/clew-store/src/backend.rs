@@ -203,11 +203,10 @@ pub(crate) const fn no_receipts() -> Error {
 /// which times (`append`); what a purge removes ([`Purge::takes`], within a
 /// conversation or a snapshot [`Reach`](super::Reach), the rest of a snapshot
 /// `SnapshotRest`); whose a record is ([`Record::is_of`]) and what it replaces
-/// ([`Record::key`]); the snapshots' files ([`SnapshotFiles`](super::SnapshotFiles));
-/// ranking facts without a database (`rank`). Databases also share their rows'
-/// form (`columns`), most of their tables and the statements about whole kinds
-/// (`table`), and what is done with them (`sql`). Snapshots and receipts are kept
-/// by databases only.
+/// ([`Record::key`]); the snapshots' files ([`SnapshotFiles`](super::SnapshotFiles)).
+/// Databases also share their rows' form (`columns`), most of their tables and the
+/// statements about whole kinds (`table`), and what is done with them (`sql`).
+/// Snapshots and receipts are kept by databases only.
 ///
 /// In a database, a conversation's last ordinal outlives its rows: after
 /// [`delete_conversation`](Self::delete_conversation) or a purge of all rows the
