@@ -19,16 +19,14 @@ use super::call::{Call, Work, run};
 use super::definition::{Action, Command, Section};
 use super::done::{Done, Effect, Stop};
 use super::{CommandServices, readable, words};
-use crate::engine::catch_up::{self, Point, PointKind, Portion};
+use crate::engine::catch_up::{self, Point, PointKind, Reader, Since};
 use crate::llm::{ModelServers, tokens};
 use crate::model::{channel_address, unformatted};
 use crate::telemetry::with_sources;
-use clew_context::model::{
-    ChannelId, ChannelKind, ChatMessage, MessageId, Readers, Role, UnixMillis,
-};
+use clew_context::model::{Channel, ChannelId, ChannelKind, ChatMessage, Readers, Role};
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::model::{Answer, AnswerEmbed, CommandKind, OptionKind, OptionSpec};
-use read::{Missed, Since};
+use read::Missed;
 
 pub(super) const CATCH_UP: Command = Command {
     help: Some((
@@ -54,7 +52,7 @@ pub(super) const SUMMARISE: Command = Command {
 const CHANNEL: OptionSpec = OptionSpec::new(
     "channel",
     "A channel, thread or forum post; this one if left out",
-    OptionKind::Channel,
+    OptionKind::Place,
 );
 const SINCE: OptionSpec = OptionSpec::text(
     "since",
@@ -76,6 +74,7 @@ const JOIN_TOKENS: u64 = 9_000;
 const POINTS_CHARS: usize = 3_700;
 /// The same words whether it does not exist or may not be read.
 const UNREADABLE: &str = "There is no channel there that you can read.";
+const FORUM: &str = "A forum has nothing but posts. Choose one of them, or call this there.";
 
 async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let model = services
@@ -86,7 +85,10 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     let channel = call.data.channel(&CHANNEL).unwrap_or(call.channel_id());
     let is_shared = call.data.flag(&SHARE);
     let since = since(services, call)?;
-    must_read(services, call, channel, is_shared).await?;
+    let found = must_read(services, call, channel, is_shared).await?;
+    if found.as_ref().is_some_and(|found| found.kind.is_forum()) {
+        return Err(Stop::refused(FORUM));
+    }
     let (pace, now) = (services.catch_up_pace, Instant::now());
     let taken = pace.take(call.caller(), channel, call.guild(), now);
     let _running = taken.map_err(|left| {
@@ -95,7 +97,8 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
             words::about(left)
         ))
     })?;
-    let missed = read::missed(services, call, channel, since, now + TIME).await?;
+    let reader = Reader::new(call.caller(), found.as_ref());
+    let missed = read::missed(services, call, (channel, since), reader, now + TIME).await?;
     if missed.messages.is_empty() {
         return Ok(Done::say("Nothing was written there since."));
     }
@@ -103,9 +106,10 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
         let spent = services.tokens.map(|tokens| tokens.shares(payer).spent());
         spent.flatten().is_none()
     };
-    let summary = ask(&model, &missed, has_tokens, now + TIME).await?;
+    let mut summary = ask(&model, &missed, has_tokens, now + TIME).await?;
     // The model takes a while.
     must_read(services, call, channel, is_shared).await?;
+    catch_up::retain(&mut summary.points, |at| missed.stands(at));
     let answer = answer(call, channel, &missed, &summary);
     Ok(if is_shared {
         let shared = Answer {
@@ -125,36 +129,18 @@ fn since(services: &CommandServices<'_>, call: &Call) -> Result<Since, Stop> {
     if let Some(target) = call.data.target {
         return Ok(Since::Message(target));
     }
-    let Some(text) = call.text(&SINCE) else {
-        return Ok(Since::LastOwn);
-    };
-    let span = span(text).ok_or_else(|| Stop::refused("Say `since` like 30m, 2h, 3d or 1w."))?;
-    let at = services.memory.now().0.saturating_sub(span);
-    Ok(Since::Message(MessageId::first_at(UnixMillis(at))))
+    Since::read(call.text(&SINCE), services.memory.now())
+        .ok_or_else(|| Stop::refused("Say `since` like 30m, 2h, 3d or 1w."))
 }
 
-/// Milliseconds.
-fn span(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let minutes = match unit {
-        "m" => 1,
-        "h" => 60,
-        "d" => 24 * 60,
-        "w" => 7 * 24 * 60,
-        _ => return None,
-    };
-    let number: i64 = number.trim().parse::<u16>().ok()?.into();
-    Some(number * minutes * 60_000)
-}
-
-/// Whether the caller may read the channel now, we too, and everybody who will read the answer.
+/// The channel, as far as it is known, if the caller may read it now, we too, and everybody who
+/// will read the answer.
 async fn must_read(
     services: &CommandServices<'_>,
     call: &Call,
     channel: ChannelId,
     is_shared: bool,
-) -> Result<(), Stop> {
+) -> Result<Option<Channel>, Stop> {
     let (here, guild_state) = (call.channel_id(), services.guild_state);
     let is_elsewhere = guild_state
         .guild_of(channel)
@@ -166,10 +152,16 @@ async fn must_read(
         return Err(Stop::refused(UNREADABLE));
     }
     if channel == here {
-        return Ok(());
+        return Ok(call.channel.clone());
     }
     let unreadable = || Stop::refused(UNREADABLE);
-    let mut source = guild_state.channel(channel).ok_or_else(unreadable)?;
+    let deadline = Instant::now() + readable::TIMEOUT;
+    let found = match guild_state.channel(channel) {
+        // Archived threads are known to Discord only.
+        None => services.rest.reader().channel(channel, deadline).await.ok(),
+        known => known,
+    };
+    let mut source = found.clone().ok_or_else(unreadable)?;
     // Who its members are is not known; that the caller is one is known by now.
     if source.kind == ChannelKind::PrivateThread && !is_shared {
         let parent = source.parent.and_then(|parent| guild_state.channel(parent));
@@ -182,7 +174,7 @@ async fn must_read(
         is_private: !is_shared,
     };
     match guild_state.readers(&place, &source) {
-        Readers::Everybody => Ok(()),
+        Readers::Everybody => Ok(found),
         Readers::AskerOnly => Err(Stop::refused(
             "Not everybody here can read that channel, so I can't share it.",
         )),
@@ -205,24 +197,24 @@ async fn ask(
     has_tokens: impl Fn() -> bool,
     deadline: Instant,
 ) -> Result<Summary, Stop> {
-    let portions = catch_up::portions(&missed.said);
     let (mut points, mut read, mut parts) = (Vec::new(), BTreeSet::new(), 0);
     let mut left = MAX_TOKENS - JOIN_TOKENS;
-    for Portion { data, messages } in portions {
+    for portion in catch_up::portions(&missed.said) {
+        let (data, given) = portion.data(&missed.said, |at| missed.stands(at));
         let prompt = prompt(catch_up::SUMMARISE, data);
         let asks = tokens(&prompt) as u64;
         if left < asks + ANSWER_TOKENS || !has_tokens() {
             break;
         }
         left -= asks;
-        let stands = || messages.iter().all(|at| missed.stands(*at));
+        let stands = || given.iter().all(|at| missed.stands(*at));
         let (text, used) = match complete(model, &prompt, stands, deadline).await {
             Ok(Some(answered)) => answered,
             Ok(None) => continue,
             Err(_) => break,
         };
         left = left.saturating_sub(used.saturating_sub(asks));
-        let given: BTreeSet<usize> = messages.into_iter().collect();
+        let given: BTreeSet<usize> = given.into_iter().collect();
         if let Some(more) = catch_up::points(&text, |at| given.contains(&at)) {
             points.extend(more);
             read.extend(given);
@@ -237,7 +229,6 @@ async fn ask(
         points = join(model, missed, points, deadline).await;
     }
     points.truncate(catch_up::MAX_POINTS);
-    catch_up::retain(&mut points, |at| missed.stands(at));
     Ok(Summary {
         points,
         read: read.len(),
@@ -359,7 +350,7 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
 
 #[cfg(test)]
 mod tests {
-    use super::{span, unformatted};
+    use super::unformatted;
 
     #[test]
     fn no_markup_reaches_beyond_a_point() {
@@ -367,15 +358,5 @@ mod tests {
             unformatted("run `x` || <@1> [a]"),
             r"run \`x\` \|\| \<@1\> \[a\]"
         );
-    }
-
-    #[test]
-    fn spans_are_read() {
-        assert_eq!(span("30m"), Some(1_800_000));
-        assert_eq!(span(" 2 h"), Some(7_200_000));
-        assert_eq!(span("1w"), Some(604_800_000));
-        for other in ["", "m", "2", "-1h", "99999d", "2 years", "3ü"] {
-            assert_eq!(span(other), None, "{other}");
-        }
     }
 }

@@ -10,7 +10,7 @@ use super::call::Call;
 use clew_context::model::{Access, ChannelId, ChannelKind, Missing, Rights};
 
 /// For all requests of one call together.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// The most archived and private threads that Discord is asked about for one call;
 /// any others count as unreadable.
 const MOST_LOOKS: usize = 40;

@@ -16,7 +16,7 @@ use clew_context::engine::eligible::Us;
 use clew_context::engine::render::{Directory, Renderer};
 use clew_context::engine::select::conversations;
 use clew_context::engine::{frame, sanitise};
-use clew_context::model::{BlockPlace, Message, MessageId, UserId};
+use clew_context::model::{BlockPlace, Channel, Message, MessageId, UnixMillis, UserId};
 
 /// The most points of an answer.
 pub const MAX_POINTS: usize = 10;
@@ -83,6 +83,43 @@ impl Backlog {
     }
 }
 
+/// From when on somebody catches up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// After their own last message.
+    LastOwn,
+    /// From this message on.
+    Message(MessageId),
+}
+
+impl Since {
+    /// Reads a span before `now`, as `30m`, `2h`, `3d` or `1w`; none if it is nothing like that.
+    pub fn read(span: Option<&str>, now: UnixMillis) -> Option<Self> {
+        let Some(span) = span.map(str::trim) else {
+            return Some(Self::LastOwn);
+        };
+        let (number, unit) = span.split_at_checked(span.len().checked_sub(1)?)?;
+        let minutes = match unit {
+            "m" => 1,
+            "h" => 60,
+            "d" => 24 * 60,
+            "w" => 7 * 24 * 60,
+            _ => return None,
+        };
+        let number: i64 = number.trim().parse::<u16>().ok()?.into();
+        let at = now.0.saturating_sub(number * minutes * 60_000);
+        Some(Self::Message(MessageId::first_at(UnixMillis(at))))
+    }
+
+    /// Whether a message, and so perhaps what is before it, was written since.
+    pub fn wants(self, message: &Message, reader: UserId) -> bool {
+        match self {
+            Self::LastOwn => message.author.id != reader,
+            Self::Message(first) => message.id >= first,
+        }
+    }
+}
+
 /// A message to be summarised.
 #[derive(Debug, Clone)]
 pub struct Said {
@@ -94,14 +131,10 @@ pub struct Said {
     pub concerns_reader: bool,
 }
 
-/// What one request reads: a JSON object, and the messages in it by index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Portion {
-    /// For the model.
-    pub data: String,
-    /// Ascending within each conversation.
-    pub messages: Vec<usize>,
-}
+/// What one request reads: conversations, or their parts, as messages by index, ascending within
+/// each; and whether they concern the reader.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Portion(Vec<(bool, Vec<usize>)>);
 
 /// What a point is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,6 +185,15 @@ pub struct Reader {
     pub owns_place: bool,
 }
 
+impl Reader {
+    /// Somebody who missed messages of a channel.
+    pub fn new(user: UserId, channel: Option<&Channel>) -> Self {
+        let thread = channel.and_then(|channel| channel.thread.as_ref());
+        let owns_place = thread.and_then(|thread| thread.owner) == Some(user);
+        Self { user, owns_place }
+    }
+}
+
 /// Messages, oldest first, as a model reads them, with the conversations that they make. Those of
 /// people who opted out must be gone; `directory` names what the reader may see.
 pub fn said(
@@ -200,18 +242,18 @@ pub fn portions(said: &[Said]) -> Vec<Portion> {
         .map(|messages| (concerns(&messages), messages))
         .collect();
     ordered.sort_by_key(|(concerns, messages)| Reverse((*concerns, messages.last().copied())));
-    let mut portions: Vec<Vec<(bool, Vec<usize>)>> = Vec::new();
+    let mut portions: Vec<Portion> = Vec::new();
     let mut room = 0;
     for (concerns, messages) in ordered {
         let mut begins = true;
         for at in messages {
             let bytes = said[at].line.len() + 10;
             if bytes > room {
-                portions.push(Vec::new());
+                portions.push(Portion::default());
                 (room, begins) = (PORTION_BYTES, true);
             }
             room = room.saturating_sub(bytes);
-            if let Some(portion) = portions.last_mut() {
+            if let Some(Portion(portion)) = portions.last_mut() {
                 if mem::take(&mut begins) {
                     portion.push((concerns, Vec::new()));
                 }
@@ -224,28 +266,25 @@ pub fn portions(said: &[Said]) -> Vec<Portion> {
     }
     portions.truncate(MAX_PORTIONS);
     portions
-        .into_iter()
-        .map(|portion| of(said, portion))
-        .collect()
 }
 
-fn of(said: &[Said], conversations: Vec<(bool, Vec<usize>)>) -> Portion {
-    let shown = conversations.iter().map(|(concerns_reader, messages)| {
-        let lines = messages.iter().map(|at| format!("{at} {}", said[*at].line));
-        Conversation {
-            concerns_reader: *concerns_reader,
-            messages: lines.collect(),
+impl Portion {
+    /// A JSON object for the model, and the messages in it: those that stand now.
+    pub fn data(&self, said: &[Said], stands: impl Fn(usize) -> bool) -> (String, Vec<usize>) {
+        let mut given = Vec::new();
+        let mut conversations = Vec::new();
+        for (concerns_reader, messages) in &self.0 {
+            let from = given.len();
+            given.extend(messages.iter().copied().filter(|at| stands(*at)));
+            let lines = given[from..].iter();
+            conversations.push(Conversation {
+                concerns_reader: *concerns_reader,
+                messages: lines.map(|at| format!("{at} {}", said[*at].line)).collect(),
+            });
         }
-    });
-    let data = Data {
-        conversations: shown.collect(),
-    };
-    Portion {
-        data: serde_json::to_string(&data).unwrap_or_default(),
-        messages: conversations
-            .into_iter()
-            .flat_map(|(_, messages)| messages)
-            .collect(),
+        conversations.retain(|one| !one.messages.is_empty());
+        let data = serde_json::to_string(&Data { conversations });
+        (data.unwrap_or_default(), given)
     }
 }
 

@@ -7,9 +7,9 @@ use super::asker::Asker;
 use super::list_thread::{TARGET, target};
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::engine::catch_up::{self, Backlog, Reader};
+use crate::engine::catch_up::{self, Backlog, Reader, Since};
 use crate::engine::citations::{mark, without_marks};
-use crate::model::{ToolDefinition, ToolName};
+use crate::model::{ToolDefinition, ToolName, ToolParameter};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::model::{ContentSource, Message};
 
@@ -19,12 +19,20 @@ pub(super) const CATCH_UP: Tool = Tool {
         about: "Reads what was written in a Discord thread or channel since the asker last wrote \
                 there, grouped into conversations. Use it to tell what they missed: what was \
                 decided, asked and left open.",
-        parameters: &[TARGET],
+        parameters: &[
+            TARGET,
+            ToolParameter {
+                name: SINCE,
+                about: "How far back instead, like `30m`, `2h`, `3d` or `1w`.",
+                is_required: false,
+            },
+        ],
     },
     run: run!(catch_up),
     is_kept: true,
 };
 
+const SINCE: &str = "since";
 /// The newest messages that are shown: a turn is made from a few hundred.
 const MAX_MESSAGES: usize = 120;
 const OLDER: &str = "There are older ones that are not shown.";
@@ -33,11 +41,11 @@ const MAX_PAGES: usize = 5;
 
 async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
     let channel = target(asker, arguments)?;
+    let since = Since::read(arguments.text(SINCE).as_deref(), asker.memory.now());
+    let since = since.ok_or(ToolError::Argument(SINCE))?;
     asker.must_read(channel)?;
-    let reader = Reader {
-        user: asker.place.asker,
-        owns_place: false,
-    };
+    let place = asker.guild_state.channel(channel);
+    let reader = Reader::new(asker.place.asker, place.as_ref());
     let (mut backlog, mut before) = (Backlog::default(), asker.trigger);
     let mut older = OLDER;
     for page in 0..MAX_PAGES {
@@ -50,7 +58,7 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
             Err(_) => break,
             Ok(read) => read,
         };
-        let Some(oldest) = backlog.take(read, |message| message.author.id != reader.user) else {
+        let Some(oldest) = backlog.take(read, |message| since.wants(message, reader.user)) else {
             older = "There are no older ones.";
             break;
         };
@@ -73,20 +81,17 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
     let Some(portion) = catch_up::portions(&said).into_iter().next() else {
         return Ok(ToolOutput::line("Nothing was written there since."));
     };
+    let (data, given) = portion.data(&said, |_| true);
     let source = |at: &usize| ContentSource {
         guild: asker.guild(),
         channel,
         message: Some(messages[*at].id),
         author: Some(messages[*at].author.id),
     };
-    let rest = messages.len() - portion.messages.len();
+    let rest = messages.len() - given.len();
     Ok(ToolOutput {
-        content: format!(
-            "{}\n({rest} more messages are not shown. {older})\n",
-            portion.data
-        )
-        .into_bytes(),
-        sources: portion.messages.iter().map(source).collect(),
+        content: format!("{data}\n({rest} more messages are not shown. {older})\n").into_bytes(),
+        sources: given.iter().map(source).collect(),
         ..ToolOutput::default()
     })
 }

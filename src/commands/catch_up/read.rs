@@ -8,24 +8,17 @@ use tokio::time::Instant;
 use super::super::CommandServices;
 use super::super::call::Call;
 use super::super::done::Stop;
-use crate::engine::catch_up::{self, Backlog, Reader, Said};
+use crate::engine::catch_up::{self, Backlog, Reader, Said, Since};
 use crate::memory::UnderWay;
 use crate::telemetry::with_sources;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::engine::render::Nobody;
 use clew_context::model::{ChannelId, ContentSource, Message, MessageId};
+use clew_context::outside::blocking;
 
 /// The most pages of [`PAGE_LIMIT`] messages.
 const MAX_PAGES: usize = 20;
-
-/// From when on.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Since {
-    /// The caller's last message.
-    LastOwn,
-    /// This message, itself included.
-    Message(MessageId),
-}
+const UNREAD: &str = "I can't read that channel now.";
 
 /// What was written since then, by people who have not opted out.
 pub(super) struct Missed<'a> {
@@ -63,31 +56,27 @@ impl Missed<'_> {
 pub(super) async fn missed<'a>(
     services: &'a CommandServices<'a>,
     call: &Call,
-    channel: ChannelId,
-    since: Since,
+    (channel, since): (ChannelId, Since),
+    reader: Reader,
     deadline: Instant,
 ) -> Result<Missed<'a>, Stop> {
     let under_way = services.memory.noted().begins(None);
-    let reader = services.rest.reader();
+    let rest = services.rest.reader();
     let mut before = MessageId::new(call.interaction.id.get());
     let (mut backlog, mut is_cut) = (Backlog::default(), true);
     for page in 0..MAX_PAGES {
-        let read = reader
+        let read = rest
             .page(channel, PageCursor::Before(before), PAGE_LIMIT, deadline)
             .await;
         let read = match read {
             Ok(read) => read,
             Err(error) if page == 0 => {
                 tracing::info!(error = %with_sources(&error), "a channel could not be read");
-                return Err(Stop::refused("I can't read that channel now."));
+                return Err(Stop::refused(UNREAD));
             }
             Err(_) => break,
         };
-        let is_wanted = |message: &Message| match since {
-            Since::LastOwn => message.author.id != call.caller(),
-            Since::Message(first) => message.id >= first,
-        };
-        let Some(oldest) = backlog.take(read, is_wanted) else {
+        let Some(oldest) = backlog.take(read, |message| since.wants(message, reader.user)) else {
             is_cut = false;
             break;
         };
@@ -101,11 +90,11 @@ pub(super) async fn missed<'a>(
     let spoken =
         |message: &Arc<Message>| !message.withheld && services.us.rejects(message).is_none();
     let messages: Vec<Arc<Message>> = messages.filter(spoken).collect();
-    let reader = Reader {
-        user: call.caller(),
-        owns_place: call.owns_thread() && channel == call.channel_id(),
-    };
-    let said = catch_up::said(services.us, &Nobody, &messages, reader);
+    let us = services.us.clone();
+    // Grouping so many takes a while.
+    let group = move || (catch_up::said(&us, &Nobody, &messages, reader), messages);
+    let grouped = blocking(group).await;
+    let (said, messages) = grouped.map_err(|_| Stop::refused(UNREAD))?;
     Ok(Missed {
         services,
         under_way,

@@ -21,9 +21,14 @@ fn what_concerns_the_reader_comes_first_then_what_is_latest() {
     ];
     let portions = portions(&said);
     assert_eq!(portions.len(), 1);
-    assert_eq!(portions[0].messages, [0, 2, 1, 4, 3]);
-    let data = r#"{"conversations":[{"concerns_reader":true,"messages":["0 a","2 c"]},"#;
-    assert!(portions[0].data.starts_with(data), "{}", portions[0].data);
+    let (data, given) = portions[0].data(&said, |_| true);
+    assert_eq!(given, [0, 2, 1, 4, 3]);
+    let expected = r#"{"conversations":[{"concerns_reader":true,"messages":["0 a","2 c"]},"#;
+    assert!(data.starts_with(expected), "{data}");
+    // What was edited meanwhile is left out, and nothing else.
+    let (data, given) = portions[0].data(&said, |at| at != 2 && at != 3);
+    assert_eq!(given, [0, 1, 4]);
+    assert!(data.ends_with(r#""messages":["1 b","4 e"]}]}"#), "{data}");
 }
 
 #[test]
@@ -33,14 +38,11 @@ fn however_much_was_said_the_requests_are_bounded() {
     let portions = portions(&said);
     assert_eq!(portions.len(), MAX_PORTIONS);
     for portion in &portions {
-        assert!(
-            portion.data.len() <= PORTION_BYTES + 1_000,
-            "{}",
-            portion.data.len()
-        );
-        assert!(!portion.messages.is_empty());
+        let (data, given) = portion.data(&said, |_| true);
+        assert!(data.len() <= PORTION_BYTES + 1_000, "{}", data.len());
+        assert!(!given.is_empty());
     }
-    assert_eq!(portions[0].messages[0], 3);
+    assert_eq!(portions[0].data(&said, |_| true).1[0], 3);
     assert!(super::portions(&[]).is_empty());
 }
 
@@ -64,5 +66,19 @@ fn a_point_stands_by_messages_that_were_given() {
     );
     for other in ["", "[]", "{\"points\":[{}]}", "They talked."] {
         assert!(super::points(other, |_| true).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn a_span_is_read_as_the_time_before_now() {
+    let now = UnixMillis(1_800_000_000_000);
+    let read = |span| Since::read(span, now);
+    let before = |ms: i64| Some(Since::Message(MessageId::first_at(UnixMillis(now.0 - ms))));
+    assert_eq!(read(None), Some(Since::LastOwn));
+    assert_eq!(read(Some("30m")), before(1_800_000));
+    assert_eq!(read(Some(" 2 h")), before(7_200_000));
+    assert_eq!(read(Some("1w")), before(604_800_000));
+    for other in ["", "m", "2", "-1h", "99999d", "2 years", "3ü"] {
+        assert_eq!(read(Some(other)), None, "{other}");
     }
 }

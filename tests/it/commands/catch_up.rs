@@ -11,18 +11,14 @@ use crate::support::model::Behaviour;
 /// What is said of a channel that does not exist, and of one that may not be read.
 const UNREADABLE: &str = "There is no channel there that you can read.";
 
-/// The place, with a channel that only Ada and we can see, beside us.
-async fn place_with_staff() -> (Place, Id, Bot) {
+/// A place with more in it, what that is, and the bot; `build` gets world, server and people.
+async fn place_with<T>(build: impl FnOnce(&mut World, Id, [Id; 3]) -> T) -> (Place, T, Bot) {
     let mut world = World::new();
     let guild = world.guild("Works");
     let channel = world.channel(guild, ChannelKind::Text, "help");
     let [ada, boris, maria] = ["Ada", "Boris", "Maria"].map(|name| world.member(guild, name));
-    let (us, view) = (world.bot, Permissions::VIEW_CHANNEL);
-    let staff = world.channel(guild, ChannelKind::Text, "staff");
-    world.deny_everyone(staff, view);
-    for who in [us, ada] {
-        world.overwrite(staff, OverwriteOf::Member(who), view, Permissions::NONE);
-    }
+    let us = world.bot;
+    let more = build(&mut world, guild, [ada, boris, maria]);
     let stage = Stage::new(world, &[]).await;
     let bot = stage.start().await;
     let place = Place {
@@ -34,10 +30,31 @@ async fn place_with_staff() -> (Place, Id, Bot) {
         maria,
         us,
     };
-    (place, staff, bot)
+    (place, more, bot)
+}
+
+/// With a channel that only Ada and we can see.
+async fn place_with_staff() -> (Place, Id, Bot) {
+    place_with(|world, guild, [ada, ..]| {
+        let (us, view) = (world.bot, Permissions::VIEW_CHANNEL);
+        let staff = world.channel(guild, ChannelKind::Text, "staff");
+        world.deny_everyone(staff, view);
+        for who in [us, ada] {
+            world.overwrite(staff, OverwriteOf::Member(who), view, Permissions::NONE);
+        }
+        staff
+    })
+    .await
 }
 
 impl Place {
+    /// Waits until the bot has dealt with every event so far.
+    async fn seen(&self) {
+        let discord = &self.stage.discord;
+        let call = discord.interact(self.channel, self.ada, &Use::slash("gone", &[]));
+        discord.wait_interaction(call, |_| true).await.unwrap();
+    }
+
     async fn catch_up(&self, who: Id, options: Value) -> Shown {
         self.call(who, self.channel, "catch-up", options).await
     }
@@ -187,5 +204,81 @@ async fn however_much_was_missed_the_requests_are_bounded() {
     let pages = p.stage.discord.requests_to("GET", "/messages");
     assert_eq!(pages.len(), 20);
     assert!(p.stage.model.requests().len() <= 8);
+    bot.stop().await;
+}
+
+/// Threads and posts, also archived ones; a private thread for its members; a forum has none.
+#[tokio::test(flavor = "multi_thread")]
+async fn threads_and_posts_are_chosen_like_channels() {
+    let (p, [news, thread, private, forum, post], bot) =
+        place_with(|world, guild, [ada, boris, maria]| {
+            let news = world.channel(guild, ChannelKind::Text, "news");
+            let first = world.seed(news, boris, "a new boiler");
+            let thread = world.thread_from(news, first, "Boiler", ada);
+            world.seed(thread, boris, "it is blue");
+            world.set_archived(thread, true, false);
+            let private = world.thread(news, ChannelKind::PrivateThread, "Price", boris);
+            world.seed(private, boris, "it was dear");
+            let forum = world.channel(guild, ChannelKind::Forum, "how-to");
+            let post = world.forum_post(forum, maria, "Valves", &[], "which valve first?");
+            [news, thread, private, forum, post]
+        })
+        .await;
+    let of = |channel: Id| json!({"channel": channel.to_string()});
+    assert_refused(&p.catch_up(p.maria, of(private)).await, UNREADABLE);
+    assert_refused(&p.catch_up(p.maria, of(forum)).await, "Choose one of them");
+    for (who, place, text, concerns) in [
+        (p.ada, thread, "it is blue", true),
+        (p.boris, post, "which valve first?", false),
+        (p.maria, news, "a new boiler", false),
+    ] {
+        p.answers(&json!([point("open", "This", &[0])]));
+        let shown = p.catch_up(who, of(place)).await;
+        assert_says(&shown, &format!("in <#{place}>"));
+        let data = p.data(p.stage.model.requests().len() - 1);
+        let conversation = &data["conversations"][0];
+        assert!(
+            conversation["messages"].to_string().contains(text),
+            "{data}"
+        );
+        assert_eq!(conversation["concerns_reader"], concerns, "{data}");
+    }
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_meanwhile_costs_the_edited_message_alone() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    let words = "pump ".repeat(180);
+    let said = |number: usize| format!("{number}: {words}");
+    let seeded: Vec<Id> = (0..40)
+        .map(|number| discord.seed(p.channel, p.boris, said(number).as_str()))
+        .collect();
+    let answer = |from: &[usize]| json!({"points": [point("decided", "pumps", from)]}).to_string();
+    let (held, gate) = Behaviour::text(&[&answer(&[0, 1])]).held();
+    p.stage.model.script(held);
+    let options = json!({});
+    let call = discord.call(p.ada, p.channel, "catch-up", options);
+    let call = call.await.unwrap();
+    let first = &p.stage.model.wait_requests(1).await[0];
+    let is_in = |text: &str, number: usize| text.contains(&format!("{number}: pump"));
+    let later: Vec<usize> = (0..40).filter(|one| !is_in(&prompt(first), *one)).collect();
+    assert!(later.len() > 2 && later[0] > 1, "{later:?}");
+    discord.edit(p.channel, seeded[later[0]], "never mind");
+    discord.edit(p.channel, seeded[0], "never mind");
+    p.seen().await;
+    p.stage
+        .model
+        .script(Behaviour::text(&[&answer(&[later[0], later[1]])]));
+    gate.open();
+    let shown = call.answer().await.unwrap();
+    let second = prompt(&p.stage.model.requests()[1]);
+    assert!(!is_in(&second, later[0]) && is_in(&second, later[1]));
+    let text = shown.text();
+    for (number, is_cited) in [(0, false), (1, true), (later[0], false), (later[1], true)] {
+        let link = format!("/{})", seeded[number]);
+        assert_eq!(text.contains(&link), is_cited, "{number}: {text}");
+    }
     bot.stop().await;
 }

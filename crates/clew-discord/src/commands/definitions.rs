@@ -12,15 +12,20 @@ use twilight_util::builder::command::{
 
 use crate::model::{CommandKind, CommandSpec, OptionKind, OptionSpec};
 
-/// Channel types people talk in; a thread counts as its parent.
-const TALKED_IN: [ChannelType; 6] = [
+/// Channel types people talk in, threads last.
+const TALKED_IN: [ChannelType; 9] = [
     ChannelType::GuildText,
     ChannelType::GuildVoice,
     ChannelType::GuildAnnouncement,
     ChannelType::GuildStageVoice,
     ChannelType::GuildForum,
     ChannelType::GuildMedia,
+    ChannelType::AnnouncementThread,
+    ChannelType::PublicThread,
+    ChannelType::PrivateThread,
 ];
+/// How many of them are no threads.
+const CHANNELS: usize = 6;
 
 /// A command. If registered `everywhere`, it states that it works only in servers,
 /// or there and in direct messages with the bot.
@@ -53,6 +58,7 @@ pub(super) fn command(spec: &CommandSpec, everywhere: bool) -> Command {
 fn option(spec: &OptionSpec) -> CommandOption {
     let (name, description) = (spec.name, spec.description);
     let text = || StringBuilder::new(name, description);
+    let channel = || ChannelBuilder::new(name, description);
     let mut built = match spec.kind {
         OptionKind::Text { min: 0, max } => text().max_length(max).build(),
         OptionKind::Text { min, max } => text().min_length(min).max_length(max).build(),
@@ -60,9 +66,10 @@ fn option(spec: &OptionSpec) -> CommandOption {
         OptionKind::Choice(choices) => text().choices(choices.iter().copied()).build(),
         OptionKind::File => AttachmentBuilder::new(name, description).build(),
         OptionKind::Flag => BooleanBuilder::new(name, description).build(),
-        OptionKind::Channel => ChannelBuilder::new(name, description)
-            .channel_types(TALKED_IN)
+        OptionKind::Channel => channel()
+            .channel_types(TALKED_IN.into_iter().take(CHANNELS))
             .build(),
+        OptionKind::Place => channel().channel_types(TALKED_IN).build(),
         OptionKind::User => UserBuilder::new(name, description).build(),
         OptionKind::Role => RoleBuilder::new(name, description).build(),
         OptionKind::Sub(options) => {

@@ -62,8 +62,10 @@ pub enum OptionKind {
     Choice(&'static [(&'static str, &'static str)]),
     /// Yes or no.
     Flag,
-    /// A channel that people talk in.
+    /// A channel that people talk in; a thread counts as its parent.
     Channel,
+    /// The same, a thread or a post.
+    Place,
     /// A file that the caller uploads with the call.
     File,
     /// A user.
@@ -161,7 +163,7 @@ impl CommandData {
             OptionKind::Choice(choices) => self
                 .text(option)
                 .is_none_or(|word| choices.iter().any(|(_, offered)| *offered == word)),
-            OptionKind::Channel | OptionKind::User | OptionKind::Role => {
+            OptionKind::Channel | OptionKind::Place | OptionKind::User | OptionKind::Role => {
                 self.text(option).is_none_or(|id| id.parse::<u64>().is_ok())
             }
             OptionKind::Flag | OptionKind::File | OptionKind::Sub(_) => true,
