@@ -284,13 +284,8 @@ async fn complete(
 
 fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summary) -> Answer {
     let address = channel_address(call.guild(), channel);
-    // Links are numbered in the order of the points.
+    // The messages of the links, in the order of their numbers.
     let mut numbered: Vec<usize> = Vec::new();
-    for at in summary.points.iter().flat_map(|point| &point.from) {
-        if !numbered.contains(at) {
-            numbered.push(*at);
-        }
-    }
     let mut text = String::new();
     for (kind, title) in [
         (PointKind::Decided, "Decided"),
@@ -302,12 +297,12 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
             let mut line = format!("- {}", unformatted(&point.text));
             for at in &point.from {
                 let message = missed.messages[*at].id;
-                let number = numbered
-                    .iter()
-                    .position(|one| one == at)
-                    .unwrap_or_default()
-                    + 1;
-                let _ = write!(line, " [{number}]({address}/{message})");
+                let known = numbered.iter().position(|one| one == at);
+                let number = known.unwrap_or_else(|| {
+                    numbered.push(*at);
+                    numbered.len() - 1
+                });
+                let _ = write!(line, " [{}]({address}/{message})", number + 1);
             }
             if text.chars().count() + line.chars().count() > POINTS_CHARS {
                 continue;
