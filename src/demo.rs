@@ -44,8 +44,8 @@ pub enum Error {
         /// The last scene's number.
         all: usize,
     },
-    /// A task cannot be replaced by a question.
-    #[error("scene {scene} is a task: --ask takes one of the scenes 1 to {questions}")]
+    /// A command cannot be replaced by a question.
+    #[error("scene {scene} is a command: --ask takes one of the scenes 1 to {questions}")]
     NoQuestion {
         scene: usize,
         /// The number of the last question.
@@ -113,7 +113,8 @@ impl DemoOptions {
     }
 
     fn numbers(&self, script: &Script) -> Result<Vec<usize>, Error> {
-        let (questions, all) = (script.scenes.len(), script.scenes.len() + 1);
+        let questions = script.scenes.len();
+        let all = questions + script.calls.len();
         match (self.scene, &self.ask) {
             (Some(scene), _) if scene == 0 || scene > all => Err(Error::NoScene { scene, all }),
             (Some(scene), Some(_)) if scene > questions => {
@@ -217,19 +218,21 @@ async fn play_on(
             };
             shown.map_err(Error::Output)?;
             complaints
-        } else {
-            let played = stage::play_run(sandbox, &script.run, &script.cast, model).await?;
-            let complaints = expect::complaints_of_run(&script.run, &played, judged);
-            page.run(number, &script.run, &played, &complaints)
+        } else if let Some(call) = script.call(number) {
+            let played = stage::play_call(sandbox, call, &script.cast, model).await?;
+            let complaints = expect::complaints_of_call(call, &played, judged);
+            page.call(number, call, &played, &complaints)
                 .map_err(Error::Output)?;
             complaints
+        } else {
+            Vec::new()
         };
         failed += usize::from(!complaints.is_empty());
     }
     Ok(failed)
 }
 
-/// Plays all scenes, whatever is answered, and returns the world as they leave it.
+/// Plays the questions and the task, whatever is answered, and returns the world as they leave it.
 ///
 /// # Errors
 /// Whatever kept a scene from being played.
@@ -240,7 +243,7 @@ pub async fn played(settings: Vec<(String, String)>) -> Result<World, Error> {
     for (number, scene) in (1..).zip(&script.scenes) {
         stage::play(&mut sandbox, number, scene, &script.cast).await?;
     }
-    stage::play_run(&sandbox, &script.run, &script.cast, None).await?;
+    stage::play_call(&sandbox, &script.calls[0], &script.cast, None).await?;
     let discord = &sandbox.discord;
     let world = discord.world(|world| std::mem::replace(world, World::new()));
     sandbox.stop().await?;

@@ -1,6 +1,6 @@
 //! Whether a scene was answered as expected.
 
-use super::scene::{Answered, DemoRun, Expect, Played, RunPlayed};
+use super::scene::{Answered, CallPlayed, DemoCall, Expect, Played};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy)]
@@ -75,19 +75,25 @@ pub(super) fn complaints(expect: &Expect, played: &Played, judged: Judged) -> Ve
     complaints
 }
 
-/// What is not as expected of an agent run.
-pub(super) fn complaints_of_run(run: &DemoRun, played: &RunPlayed, judged: Judged) -> Vec<String> {
+/// What is not as expected of a command.
+pub(super) fn complaints_of_call(
+    call: &DemoCall,
+    played: &CallPlayed,
+    judged: Judged,
+) -> Vec<String> {
     if !judged.words {
         return Vec::new();
     }
-    let quotes = played.posted.iter().any(|text| text.contains(&run.quoted));
     let mut complaints = Vec::new();
-    if !quotes {
-        complaints.push(format!("the answer does not quote \"{}\"", run.quoted));
+    for quoted in &call.quoted {
+        let mut texts = played.posted.iter().chain([&played.told]);
+        if !texts.any(|text| text.contains(quoted)) {
+            complaints.push(format!("the answer does not quote \"{quoted}\""));
+        }
     }
     let first = played.requests.first();
     if first.is_none_or(|roles| roles != &["system", "user"]) {
-        complaints.push("the first request holds more than the task".to_owned());
+        complaints.push("the first request holds more than was asked".to_owned());
     }
     complaints
 }

@@ -27,6 +27,7 @@ fn reply(request: &Value) -> ModelReply {
     let asked = asked.map_or("", |(_, text)| *text);
     let result = texts.iter().find(|(role, _)| *role == "tool");
     match result {
+        None if asked.starts_with(r#"{"conversations""#) => ModelReply::Text(summary(asked)),
         Some((_, result)) => ModelReply::Text(quoted_result(result)),
         None if asked.contains("log") => call("list_thread", &json!({"thread": "#gate"})),
         None if asked.contains("hollow") => {
@@ -45,8 +46,34 @@ fn quoted_result(result: &str) -> String {
     let is_asked = |line: &&str| ["folder", "hollow"].iter().any(|word| line.contains(word));
     let line = result.lines().find(is_asked);
     // Each line begins with the message's id, mark and day.
-    let said = line.and_then(|line| line.splitn(4, ' ').nth(3));
-    format!("Somebody said: {}", said.unwrap_or("nothing of it"))
+    let mut parts = line.unwrap_or_default().splitn(4, ' ').skip(1);
+    match (parts.next(), parts.nth(1)) {
+        (Some(mark), Some(said)) => format!("Somebody said: {said} {mark}"),
+        _ => "Somebody said: nothing of it".to_owned(),
+    }
+}
+
+/// What was decided and left open, with the numbers of the messages that show it.
+fn summary(asked: &str) -> String {
+    let known = [
+        ("needs a new one", "decided", "Pump 4 gets a new seal"),
+        ("the store has none", "open", "Where the seal comes from"),
+        (
+            "if they bring boots",
+            "decided",
+            "Ines shows the visitors round",
+        ),
+    ];
+    let data: Value = serde_json::from_str(asked).unwrap_or_default();
+    let conversations = data["conversations"].as_array().into_iter().flatten();
+    let lines = conversations.filter_map(|one| one["messages"].as_array());
+    let lines = lines.flatten().filter_map(Value::as_str);
+    let points = lines.filter_map(|line| {
+        let (_, kind, text) = known.iter().find(|(said, ..)| line.contains(said))?;
+        let number: usize = line.split(' ').next()?.parse().ok()?;
+        Some(json!({"kind": kind, "text": text, "from": [number]}))
+    });
+    json!({"points": points.collect::<Vec<_>>()}).to_string()
 }
 
 /// The first line of what is recalled, if anything is.

@@ -1,5 +1,6 @@
 //! Names for the ids of the demo's world, to make calls and messages readable.
 
+use clew_context::model::UnixMillis;
 use clew_simulator::{Id, RequestRecord, World};
 
 /// The most of a message that is quoted, in Unicode scalars.
@@ -48,6 +49,9 @@ pub(super) fn call(world: &World, call: &RequestRecord) -> String {
     let parts: Vec<&str> = call.path.trim_matches('/').split('/').collect();
     let words = match parts.as_slice() {
         ["channels", channel, "messages"] => page(world, id(channel), &call.query),
+        ["channels", channel, "messages", "pins"] => {
+            format!("the pinned messages of {}", place(world, id(channel)))
+        }
         ["channels", channel, "messages", message] => one(world, id(channel), id(message)),
         ["channels", _] => "the channel itself".to_owned(),
         _ => call.path.clone(),
@@ -101,35 +105,56 @@ fn id(digits: &str) -> Id {
     Id(digits.parse().unwrap_or(0))
 }
 
-/// A text with names in its mentions and links.
+/// A text with names in its mentions and links, and times of day.
 pub(super) fn readable(world: &World, text: &str) -> String {
     let users =
         mentions(text, "<@").map(|(mention, id)| (mention, format!("@{}", name(world, id))));
     let channels = mentions(text, "<#").map(|(mention, id)| (mention, place(world, id)));
-    let links = text.split(' ').filter_map(|word| {
-        let ids = word.strip_prefix("https://discord.com/channels/")?;
-        let channel = id(ids.split('/').nth(1)?);
-        Some((
-            word,
-            format!("(link to a message of {})", place(world, channel)),
-        ))
+    let times = mentions(text, "<t:");
+    let times = times.map(|(mention, at)| {
+        let ms = i64::try_from(at.0).unwrap_or_default() * 1_000;
+        (mention, UnixMillis(ms).clock())
     });
-    let all = users.chain(channels).chain(links);
-    all.fold(text.to_owned(), |text, (from, to)| text.replace(from, &to))
+    let all = users.chain(channels).chain(times);
+    let named = all.fold(text.to_owned(), |text, (from, to)| text.replace(from, &to));
+    linked(world, &named)
 }
 
-/// The channel that a text mentions first.
-pub(super) fn channel_in(world: &World, text: &str) -> Option<Id> {
-    let mut channels = mentions(text, "<#").map(|(_, id)| id);
-    channels.find(|channel| world.get_channel(*channel).is_some())
+/// A text that says where its links to messages lead, also those behind numbers.
+fn linked(world: &World, text: &str) -> String {
+    let mut parts = text.split("https://discord.com/channels/");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find([' ', '\n', '>', ')']).unwrap_or(part.len());
+        let (ids, mut rest) = part.split_at(end);
+        let channel = id(ids.split('/').nth(1).unwrap_or_default());
+        let title = shown.trim_end_matches('<').strip_suffix('(');
+        if let Some(title) = title.filter(|title| title.ends_with(']')) {
+            shown = title.replace("[\\[", "[").replace("\\]]", "]") + " ";
+            rest = rest.trim_start_matches('>');
+            rest = rest.strip_prefix(')').unwrap_or(rest);
+        }
+        shown += &format!("(link to a message of {}){rest}", place(world, channel));
+    }
+    shown
+}
+
+/// The thread that a text mentions first.
+pub(super) fn thread_in(world: &World, text: &str) -> Option<Id> {
+    let mut channels = mentions(text, "<#").filter_map(|(_, id)| world.get_channel(id));
+    channels
+        .find(|found| found.kind.is_thread())
+        .map(|found| found.id)
 }
 
 /// The mentions that begin so, with their ids.
 fn mentions<'a>(text: &'a str, begin: &'a str) -> impl Iterator<Item = (&'a str, Id)> {
     text.match_indices(begin).filter_map(move |(at, _)| {
         let rest = &text[at + begin.len()..];
-        let (digits, _) = rest.split_once('>')?;
-        let end = at + begin.len() + digits.len() + 1;
+        let (inside, _) = rest.split_once('>')?;
+        let end = at + begin.len() + inside.len() + 1;
+        // A time says how it is shown, too.
+        let digits = inside.split(':').next()?;
         Some((&text[at..end], Id(digits.parse().ok()?)))
     })
 }

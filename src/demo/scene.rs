@@ -1,5 +1,7 @@
 //! One scene: who asks what and where, and what is expected.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -50,31 +52,35 @@ pub(super) enum JustBefore {
     SessionLost,
 }
 
-/// A task for an agent run.
+/// A command that is called.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct DemoRun {
+pub(super) struct DemoCall {
     pub(super) title: String,
     /// What a reader needs to know.
     pub(super) setting: String,
-    /// Where it is given.
+    /// Where it is called.
     pub(super) place: String,
-    /// Who gives it.
     pub(super) asker: String,
-    pub(super) task: String,
-    /// What its answer must quote.
-    pub(super) quoted: String,
+    /// Without a slash, such as `agent run`.
+    pub(super) command: String,
+    /// The values of its options, by name.
+    pub(super) options: BTreeMap<String, String>,
+    /// What must be told, or posted in its thread.
+    pub(super) quoted: Vec<String>,
 }
 
-/// What happened in an agent run.
+/// What came of a command.
 #[derive(Debug)]
-pub(super) struct RunPlayed {
+pub(super) struct CallPlayed {
     pub(super) asker: String,
-    /// Where it was given, in words.
+    /// Where it was called, in words.
     pub(super) place: String,
     /// What the asker was told, with names.
     pub(super) told: String,
-    /// What the bot posted in the run's thread, with names, oldest first.
+    /// Nobody else sees that.
+    pub(super) is_private: bool,
+    /// What the bot posted in the thread that it began, with names, oldest first.
     pub(super) posted: Vec<String>,
     /// The roles of the messages in each request to the model.
     pub(super) requests: Vec<Vec<String>>,
@@ -125,7 +131,7 @@ pub(super) struct Played {
     pub(super) said_before: Option<String>,
     /// The message that the question replies to, author first.
     pub(super) points_at: Option<String>,
-    /// The messages that the bot posted, oldest first.
+    /// The messages that the bot posted, with names, oldest first.
     pub(super) answers: Vec<Message>,
     /// The message that the first answer replies to.
     pub(super) replied: Option<Id>,

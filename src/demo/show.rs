@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::DemoOptions;
 use super::line::DemoLine;
-use super::scene::{DemoRun, DemoScene, Played, RunPlayed};
+use super::scene::{CallPlayed, DemoCall, DemoScene, Played};
 use clew_context::engine::sanitise;
 use clew_context::model::OmitReason;
 
@@ -82,26 +82,39 @@ impl<'a> DemoPage<'a> {
         self.end(complaints)
     }
 
-    /// Shows everything about an agent run.
-    pub(super) fn run(
+    /// Shows everything about a command.
+    pub(super) fn call(
         &mut self,
         number: usize,
-        run: &DemoRun,
-        played: &RunPlayed,
+        call: &DemoCall,
+        played: &CallPlayed,
         complaints: &[String],
     ) -> io::Result<()> {
-        self.heading(number, &run.title)?;
-        self.paragraph(MARGIN, &run.setting)?;
+        self.heading(number, &call.title)?;
+        self.paragraph(MARGIN, &call.setting)?;
         self.line(Style::Plain, "")?;
-        self.labelled("given by", &format!("{} in {}", played.asker, played.place))?;
-        self.labelled("task", &run.task)?;
-        self.labelled("told", &played.told)?;
+        let CallPlayed { asker, place, .. } = played;
+        self.labelled("called by", &format!("{asker} in {place}"))?;
+        let mut typed = format!("/{}", call.command);
+        for (option, value) in &call.options {
+            let _ = write!(typed, " {option}:{value}");
+        }
+        self.labelled("command", &typed)?;
+        let seen_by = if played.is_private {
+            asker
+        } else {
+            "everybody there"
+        };
+        self.labelled("answer", &format!("as {seen_by} sees it"))?;
+        self.quoted([played.told.as_str()].into_iter())?;
         for (index, roles) in played.requests.iter().enumerate() {
             let label = if index == 0 { "requests" } else { "" };
             self.labelled(label, &format!("to the model: {}", roles.join(", ")))?;
         }
-        self.labelled("posted", "in the run's thread")?;
-        self.quoted(played.posted.iter().map(String::as_str))?;
+        if !played.posted.is_empty() {
+            self.labelled("posted", "in the run's thread")?;
+            self.quoted(played.posted.iter().map(String::as_str))?;
+        }
         self.end(complaints)
     }
 

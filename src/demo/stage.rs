@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::Error;
 use super::line::DemoLine;
 use super::places;
-use super::scene::{DemoRun, DemoScene, JustBefore, Played, RunPlayed};
+use super::scene::{CallPlayed, DemoCall, DemoScene, JustBefore, Played};
 use crate::sandbox::{self, Sandbox, plan::Cast};
 use clew_simulator::{Draft, Id, Message, RequestRecord, ScriptedModel, World};
 
@@ -59,22 +59,24 @@ pub(super) async fn play(
         .world(|world| tell(world, (channel, asker), before, question, &calls, lines)))
 }
 
-/// Gives a task, waits until its message says that it is done, and gathers what was posted.
-pub(super) async fn play_run(
+/// Calls a command, waits for its answer, and where that begins a thread until its message says
+/// that the run is done; gathers what was told and posted.
+pub(super) async fn play_call(
     sandbox: &Sandbox,
-    run: &DemoRun,
+    call: &DemoCall,
     cast: &Cast,
     model: Option<&ScriptedModel>,
-) -> Result<RunPlayed, Error> {
+) -> Result<CallPlayed, Error> {
     let requests = || model.map_or_else(Vec::new, ScriptedModel::requests);
     let earlier = requests().len();
-    let (channel, asker) = (cast.place(&run.place), cast.person(&run.asker));
-    let options = json!({"task": run.task});
-    let called = sandbox.discord.call(asker, channel, "agent run", options);
-    let told = called.await?.answer().await?.text();
+    let (channel, asker) = (cast.place(&call.place), cast.person(&call.asker));
+    let options = json!(call.options);
+    let called = sandbox.discord.call(asker, channel, &call.command, options);
+    let shown = called.await?.answer().await?;
+    let told = shown.text();
     let begun = sandbox
         .discord
-        .world(|world| places::channel_in(world, &told));
+        .world(|world| places::thread_in(world, &told));
     if let Some(thread) = begun {
         let is_done = |message: &Message| message.content.contains(": done.");
         sandbox.discord.wait_for_message(thread, is_done).await?;
@@ -86,10 +88,11 @@ pub(super) async fn play_run(
         roles.map(str::to_owned).collect()
     };
     let posted = begun.map_or_else(Vec::new, |thread| sandbox.discord.answers(thread));
-    Ok(sandbox.discord.world(|world| RunPlayed {
+    Ok(sandbox.discord.world(|world| CallPlayed {
         asker: places::name(world, asker),
         place: places::place(world, channel),
         told: places::readable(world, &told),
+        is_private: shown.ephemeral,
         posted: posted
             .iter()
             .map(|message| places::readable(world, &message.content))
@@ -151,7 +154,11 @@ fn tell(
     let place = world.get_channel(channel).into_iter();
     let posted = place.flat_map(|found| found.messages.range(question..));
     let own = posted.filter(|(_, message)| message.author == world.bot);
-    let answers: Vec<Message> = own.map(|(_, message)| message.clone()).collect();
+    let shown = |message: &Message| Message {
+        content: places::readable(world, &message.content),
+        ..message.clone()
+    };
+    let answers: Vec<Message> = own.map(|(_, message)| shown(message)).collect();
     let replied = answers.first().and_then(|answer| answer.reference?.message);
     let asked = world.message(channel, question);
     let quotation = |id| places::quotation(world, channel, id);

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::scene::{DemoRun, DemoScene};
+use super::scene::{DemoCall, DemoScene};
 use crate::sandbox::plan::{self, Cast, Said, WorldPlan};
 use clew_simulator::World;
 
@@ -20,21 +20,21 @@ const CREW: [&str; 3] = ["Ada", "Boris", "Chidi"];
 /// in an order that looks random.
 const STRIDE: usize = 11;
 
-/// What is played, in order, numbered from 1: the questions, then the task.
+/// What is played, in order, numbered from 1: the questions, then the commands.
 pub(super) struct Script {
     /// Who and what the scenes name.
     pub(super) cast: Cast,
     /// The questions; the short demo shows the first few.
     pub(super) scenes: Vec<DemoScene>,
-    /// The task.
-    pub(super) run: DemoRun,
+    /// The commands, first the task of an agent run.
+    pub(super) calls: Vec<DemoCall>,
 }
 
 /// The scenes, and what fills up the long conversations.
 #[derive(Deserialize)]
 struct DemoFile {
     scenes: Vec<DemoScene>,
-    run: DemoRun,
+    calls: Vec<DemoCall>,
     /// Everyday remarks of a shift.
     remarks: Vec<String>,
     /// Remarks between the readings in the long thread.
@@ -42,12 +42,17 @@ struct DemoFile {
 }
 
 impl Script {
-    /// The question with this number; none if it is the task's.
+    /// The question with this number; none if it is a command's.
     pub(super) fn scene(&self, number: usize) -> Option<&DemoScene> {
         self.scenes.get(number.checked_sub(1)?)
     }
 
-    /// Whether a model has to call tools in it.
+    /// The command with this number.
+    pub(super) fn call(&self, number: usize) -> Option<&DemoCall> {
+        self.calls.get(number.checked_sub(self.scenes.len() + 1)?)
+    }
+
+    /// Whether it needs a model.
     pub(super) fn needs_model(&self, number: usize) -> bool {
         self.scene(number).is_none_or(|scene| scene.needs_model)
     }
@@ -95,8 +100,12 @@ pub(super) fn build() -> (World, Script) {
         }
     }
     let (world, cast) = plan.build();
-    let DemoFile { scenes, run, .. } = file;
-    (world, Script { cast, scenes, run })
+    let script = Script {
+        cast,
+        scenes: file.scenes,
+        calls: file.calls,
+    };
+    (world, script)
 }
 
 /// The nth message of the long thread: every third one is a reading.

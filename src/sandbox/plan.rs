@@ -59,6 +59,7 @@ pub struct ChannelPlan {
     guild: Option<String>,
     #[serde(default)]
     kind: Kind,
+    topic: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
     /// What was said, oldest first.
@@ -124,6 +125,7 @@ pub struct Message {
     in_line: bool,
     webhook: Option<String>,
     application: Option<u64>,
+    is_pinned: bool,
     embed: Option<Value>,
     /// Name and text.
     file: Option<(String, String)>,
@@ -266,6 +268,9 @@ impl Building {
             Kind::Forum => self.world.channel(guild, ChannelKind::Forum, name),
             Kind::Direct => self.world.direct(self.cast.person(name)),
         };
+        if let Some(topic) = &plan.topic {
+            self.world.set_topic(channel, topic);
+        }
         let tags = plan.tags.iter();
         let tags: BTreeMap<&String, Id> = tags
             .map(|tag| (tag, self.world.tag(channel, tag)))
@@ -345,6 +350,7 @@ impl Building {
             let (author, words) = self.cast.said(&message.text);
             (author, Draft::new(words))
         };
+        draft.pinned = message.is_pinned;
         if let Some(application) = message.application {
             draft = draft.application(application);
         }

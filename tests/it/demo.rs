@@ -101,7 +101,7 @@ async fn every_scene_is_answered_as_expected_and_told() {
     shows(
         &text,
         &[
-            "16 of 16 went as expected",
+            "18 of 18 went as expected",
             "2 GETs made",
             "the starter, in #filter-house",
             "261 over MEM_MAX_MSGS=40",
@@ -118,13 +118,18 @@ async fn every_scene_is_answered_as_expected_and_told() {
             "spare sump pump is on shelf 14",
             "14. A question that was asked while the connection was lost",
             "15. A question about something said somewhere",
-            "16. A task",
+            "[1] (link to a message of #filter-house > \"Filter 3: turbidity\")",
+            "16. A question about what is always known there",
+            "17. A task",
+            "18. What was missed",
+            "as Boris sees it",
+            "- Pump 4 gets a new seal [1] (link to a message of #yard)",
         ],
     );
     let lines = schema::validate_dir(folder.path());
     let done = lines.iter().filter(|line| line["event"] == "turn_done");
     // Three questions are asked before that of scene 13.
-    assert_eq!(done.count(), 19);
+    assert_eq!(done.count(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,15 +165,15 @@ async fn one_scene_can_be_played_and_something_else_asked() {
     for (options, error) in [
         (
             of(Some(0), None),
-            "there is no scene 0: --scene takes 1 to 16",
+            "there is no scene 0: --scene takes 1 to 18",
         ),
         (
-            of(Some(17), None),
-            "there is no scene 17: --scene takes 1 to 16",
+            of(Some(19), None),
+            "there is no scene 19: --scene takes 1 to 18",
         ),
         (
-            of(Some(16), Some("why?")),
-            "scene 16 is a task: --ask takes one of the scenes 1 to 15",
+            of(Some(17), Some("why?")),
+            "scene 17 is a command: --ask takes one of the scenes 1 to 16",
         ),
     ] {
         let (text, ended) = played(options).await;
