@@ -1,11 +1,12 @@
-//! The playground's model: it has no mind, but shows at once what it was given.
+//! The playground's model: it has no mind, but shows at once what it was given. A question that
+//! begins with `search` or `catch up` makes it call that tool, and it cites what that gave.
 
 use std::io;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::model::cut;
+use crate::model::{ToolName, cut};
 use crate::sandbox;
 use clew_simulator::{ModelReply, ScriptedModel};
 
@@ -13,6 +14,9 @@ use clew_simulator::{ModelReply, ScriptedModel};
 const PAUSE: Duration = Duration::from_millis(15);
 /// How much of a message it quotes, in Unicode scalars.
 const QUOTED: usize = 160;
+/// The most messages that it cites, and the most points that it makes.
+const CITED: usize = 3;
+const POINTS: usize = 10;
 
 pub(super) async fn start() -> io::Result<ScriptedModel> {
     ScriptedModel::start_at_pace(PAUSE, reply).await
@@ -27,8 +31,72 @@ pub(super) fn settings(model: &ScriptedModel) -> Vec<(String, String)> {
     ])
 }
 
-/// Tells what stands in the prompt: how many messages, the first, the last, the question.
 fn reply(request: &Value) -> ModelReply {
+    let messages = request["messages"].as_array();
+    let last = messages.and_then(|messages| messages.last());
+    let [role, text] = ["role", "content"].map(|key| last.and_then(|one| one[key].as_str()));
+    match (role, text.unwrap_or_default()) {
+        (Some("tool"), result) => ModelReply::Text(found(result)),
+        (_, text) => {
+            let asked = text.lines().next_back().unwrap_or_default();
+            let call = request.get("tools").and_then(|_| called(asked));
+            let points = || points(text).map(ModelReply::Text);
+            call.or_else(points).unwrap_or_else(|| told(request))
+        }
+    }
+}
+
+/// The call of the tool that a question asks for.
+fn called(asked: &str) -> Option<ModelReply> {
+    let (tool, arguments) = match asked.split_once("search ") {
+        Some(("", words)) => (ToolName::SearchMessages, json!({ "words": words })),
+        _ if asked.starts_with("catch up") => (ToolName::CatchUp, json!({})),
+        _ => return None,
+    };
+    let call = (tool.as_str().to_owned(), arguments.to_string());
+    Some(ModelReply::ToolCalls(vec![call]))
+}
+
+/// The first messages that a tool gave, with their marks.
+fn found(result: &str) -> String {
+    let marked = result.match_indices("[msg:").filter_map(|(at, _)| {
+        let (mark, said) = result[at..].split_once(' ')?;
+        let said = said.split(['\n', '"']).next()?;
+        Some(format!("> {} {mark}\n", short(said)))
+    });
+    let lines: String = marked.take(CITED).collect();
+    if lines.is_empty() {
+        return "The tool gave me nothing that I could cite.".to_owned();
+    }
+    format!("The tool gave me:\n{lines}")
+}
+
+/// Points about the conversations of a summary: what was said last in each. Points that are to be
+/// joined stay what they are.
+fn points(data: &str) -> Option<String> {
+    let data: Value = serde_json::from_str(data).ok()?;
+    if data["points"].is_array() {
+        return Some(data.to_string());
+    }
+    let last = |one: &Value| {
+        let line = one["messages"].as_array()?.last()?.as_str()?;
+        let mut parts = line.splitn(3, ' ');
+        let number: usize = parts.next()?.parse().ok()?;
+        let said = parts.nth(1)?;
+        let kind = if said.ends_with('?') {
+            "open"
+        } else {
+            "decided"
+        };
+        Some(json!({"kind": kind, "text": short(said), "from": [number]}))
+    };
+    let conversations = data["conversations"].as_array()?.iter();
+    let points: Vec<Value> = conversations.filter_map(last).take(POINTS).collect();
+    Some(json!({ "points": points }).to_string())
+}
+
+/// Tells what stands in the prompt: how many messages, the first, the last, the question.
+fn told(request: &Value) -> ModelReply {
     let messages = request["messages"].as_array();
     let texts = |role: Option<&'static str>| {
         let messages = messages.into_iter().flatten();

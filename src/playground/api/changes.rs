@@ -144,7 +144,7 @@ pub(super) async fn webhook(
     Ok(Json(messages::object(&shared, channel, posted)))
 }
 
-fn known(world: &World, channel: Id, message: Id) -> Answer<&Message> {
+pub(super) fn known(world: &World, channel: Id, message: Id) -> Answer<&Message> {
     let found = world.message(channel, message);
     found.ok_or_else(|| ApiError::missing("the message is gone"))
 }

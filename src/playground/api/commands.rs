@@ -1,14 +1,16 @@
 //! Slash commands: which there are, calling one, choices for what is typed, and buttons.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::{Answer, Body, Caller, SharedState, id, messages};
+use super::messages::NewFile;
+use super::{Answer, Body, Caller, SharedState, changes, id, messages};
 use crate::playground::Shared;
 use crate::playground::error::ApiError;
 use clew_simulator::{Id, Invocation, Permissions, WaitError};
@@ -23,7 +25,12 @@ pub(super) struct NewCall {
     command: String,
     /// Values by the names of options.
     #[serde(default)]
-    options: Value,
+    options: Map<String, Value>,
+    /// What is uploaded for which option.
+    #[serde(default)]
+    files: BTreeMap<String, NewFile>,
+    /// In whose menu it is called.
+    message: Option<String>,
 }
 
 /// An option that is being typed.
@@ -48,19 +55,33 @@ pub(super) async fn offered(
     Query(Caller { author }): Query<Caller>,
 ) -> Answer {
     let (channel, author) = may_call(&shared, &channel, &author)?;
-    let offered = shared.discord.offered(author, channel);
+    let mut offered = shared.discord.offered(author, channel);
+    offered.extend(shared.discord.offered_on_messages(author, channel));
     Ok(Json(offered.into()))
 }
 
 pub(super) async fn call(
     State(shared): SharedState,
     Path(channel): Path<String>,
-    Body(call): Body<NewCall>,
+    Body(mut call): Body<NewCall>,
 ) -> Answer {
     let (channel, author) = may_call(&shared, &channel, &call.author)?;
-    is_offered(&shared, author, channel, &call.command)?;
     let discord = &shared.discord;
-    let called = discord.call(author, channel, &call.command, call.options);
+    if let Some(message) = call.message {
+        let message = id(&message)?;
+        is_one_of(discord.offered_on_messages(author, channel), &call.command)?;
+        discord.world(|world| changes::known(world, channel, message).map(drop))?;
+        let called = discord.call_on(author, channel, &call.command, message);
+        return responded(&shared, called).await;
+    }
+    is_offered(&shared, author, channel, &call.command)?;
+    for (option, file) in call.files {
+        let file = file.file()?;
+        let uploaded = discord.world(|world| world.upload(channel, author, file));
+        let uploaded = json!(uploaded.map(|id| id.to_string()));
+        call.options.insert(option, uploaded);
+    }
+    let called = discord.call(author, channel, &call.command, call.options.into());
     responded(&shared, called.await.map_err(refused)?).await
 }
 
@@ -123,8 +144,11 @@ fn may_call(shared: &Shared, channel: &str, author: &str) -> Answer<(Id, Id)> {
 
 fn is_offered(shared: &Shared, author: Id, channel: Id, command: &str) -> Answer<()> {
     let name = command.split(' ').next().unwrap_or_default();
-    let mut offered = shared.discord.offered(author, channel).into_iter();
-    if offered.any(|one| one["name"] == name) {
+    is_one_of(shared.discord.offered(author, channel), name)
+}
+
+fn is_one_of(offered: Vec<Value>, name: &str) -> Answer<()> {
+    if offered.iter().any(|one| one["name"] == name) {
         Ok(())
     } else {
         Err(ApiError::missing(format!(

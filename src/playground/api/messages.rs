@@ -41,9 +41,32 @@ pub(super) struct NewMessage {
 }
 
 #[derive(Debug, Deserialize)]
-struct NewFile {
+pub(super) struct NewFile {
     filename: String,
     text: String,
+}
+
+impl NewFile {
+    /// The file, if its name and size are such as are taken.
+    pub(super) fn file(self) -> Answer<File> {
+        let Self { filename, text } = self;
+        let is_name = !filename.is_empty()
+            && filename.chars().count() <= MOST_NAME_CHARS
+            && !filename.contains(['/', '\\', '?', '#', '%'])
+            && !filename.chars().any(char::is_control);
+        if !is_name {
+            return Err(ApiError::bad(format!(
+                "`{filename}` is no name for a file: 1 to {MOST_NAME_CHARS} characters, no slashes"
+            )));
+        }
+        if text.len() > MOST_FILE_BYTES {
+            return Err(ApiError::bad(format!(
+                "`{filename}` has {} bytes; a file has at most {MOST_FILE_BYTES} here",
+                text.len()
+            )));
+        }
+        Ok(File::text(&filename, &text))
+    }
 }
 
 pub(super) async fn page(
@@ -159,24 +182,10 @@ fn draft(content: String, files: Vec<NewFile>) -> Answer<Draft> {
     }
     let mut draft = Draft::new(content);
     let mut names = BTreeSet::new();
-    for NewFile { filename, text } in files {
-        let is_name = !filename.is_empty()
-            && filename.chars().count() <= MOST_NAME_CHARS
-            && !filename.contains(['/', '\\', '?', '#', '%'])
-            && !filename.chars().any(char::is_control);
-        if !is_name {
-            return Err(ApiError::bad(format!(
-                "`{filename}` is no name for a file: 1 to {MOST_NAME_CHARS} characters, no slashes"
-            )));
-        }
-        if text.len() > MOST_FILE_BYTES {
-            return Err(ApiError::bad(format!(
-                "`{filename}` has {} bytes; a file has at most {MOST_FILE_BYTES} here",
-                text.len()
-            )));
-        }
-        if names.insert(filename.clone()) {
-            draft = draft.attachment(File::text(&filename, &text));
+    for file in files {
+        let file = file.file()?;
+        if names.insert(file.name.clone()) {
+            draft = draft.attachment(file);
         }
     }
     Ok(draft)

@@ -140,9 +140,9 @@ export async function post(channel, content, { replyTo, files }) {
   return true;
 }
 
-/** Calls a slash command; whether the bot responded. */
-export function call(channel, { command, options }) {
-  return attempt(async () => (await api.call(channel, { author: state.you, command, options }), true));
+/** Calls a command; whether the bot responded. */
+export function call(channel, called) {
+  return attempt(async () => (await api.call(channel, { author: state.you, ...called }), true));
 }
 
 /** Presses a button under a message. */

@@ -1,4 +1,4 @@
-// Slash commands: which the shown channel offers, and what is being typed of one, as
+// Commands: which the shown channel offers, and what is being typed of one, as
 // `/memory remember text:… everywhere:true`.
 
 import { api } from './api.js';
@@ -6,26 +6,38 @@ import { toWire } from './mentions.js';
 import { state } from './store.js';
 
 /** The API's types of options. */
-const TYPE = { SUBCOMMAND: 1, INTEGER: 4, BOOLEAN: 5, CHANNEL: 7 };
+const TYPE = { SUBCOMMAND: 1, INTEGER: 4, BOOLEAN: 5, CHANNEL: 7, FILE: 11 };
+/** The API's type of a command in the menu of a message. */
+const ON_MESSAGE = 3;
 /** How many suggestions are shown at once. */
 const SUGGESTED = 8;
 
 /** What is offered to one person in one channel: `{ name, about, options }`, sub-commands each for themselves. */
-let offered = { key: null, commands: [] };
+let offered = { key: null, commands: [], onMessages: [] };
 /** The values of choices that were taken, by their names. */
 const picked = new Map();
 
-async function commands() {
+async function load() {
   const key = `${state.channel} ${state.you}`;
-  if (offered.key !== key) offered = { key: null, commands: (await api.commands(state.channel, state.you)).flatMap(flat) };
+  if (offered.key !== key) {
+    const all = await api.commands(state.channel, state.you);
+    const isOnMessage = ({ type }) => type === ON_MESSAGE;
+    offered = { key: null, commands: all.filter((one) => !isOnMessage(one)).flatMap(flat), onMessages: all.filter(isOnMessage).map(({ name }) => name) };
+  }
   // The bot may not have registered them yet.
   if (offered.commands.length > 0) offered.key = key;
-  return offered.commands;
+  return offered;
 }
+
+const commands = async () => (await load()).commands;
+
+/** The names of those in the menu of a message. */
+export const messageCommands = async () => (await load()).onMessages;
 
 function flat({ name, description, options = [] }) {
   const inner = options.filter((each) => each.type === TYPE.SUBCOMMAND);
-  if (inner.length === 0) return [{ name, about: description, options }];
+  const file = options.find((each) => each.type === TYPE.FILE)?.name;
+  if (inner.length === 0) return [{ name, about: description, options: options.filter((each) => each.type !== TYPE.FILE), file }];
   return inner.map((each) => ({ name: `${name} ${each.name}`, about: each.description, options: each.options ?? [] }));
 }
 
@@ -46,8 +58,8 @@ function read(text, all) {
   return { command, typed, named: found.length > 0 };
 }
 
-/** The call that a text makes, as the server takes it; null if it makes none. Throws what cannot be meant. */
-export async function callOf(text) {
+/** The call that a text and what is attached make, as the server takes it; null if none. Throws what cannot be meant. */
+export async function callOf(text, attached) {
   const call = text.startsWith('/') ? read(text, await commands()) : null;
   if (!call) return null;
   const options = {};
@@ -55,7 +67,9 @@ export async function callOf(text) {
     if (!option) throw new Error(`/${call.command.name} takes nothing more.`);
     options[option.name] = meant(call.command, option, value);
   }
-  return { command: call.command.name, options };
+  const { name, file } = call.command;
+  if (attached.length > (file ? 1 : 0)) throw new Error(`/${name} takes ${file ? 'one file' : 'no files'}.`);
+  return { command: name, options, files: attached.length > 0 ? { [file]: attached[0] } : {} };
 }
 
 /** The value that a text stands for. */

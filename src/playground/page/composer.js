@@ -62,7 +62,7 @@ async function send() {
   const written = state.composing;
   if (text === '' && written.files.length === 0) return;
   const channel = state.channel;
-  const called = written.editing ? null : await attempt(() => callOf(text));
+  const called = written.editing ? null : await attempt(() => callOf(text, written.files));
   // What cannot be meant stays in the field, like what was changed meanwhile.
   if (called === undefined || field().value.trim() !== text) return;
   const content = toWire(text);

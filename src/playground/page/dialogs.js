@@ -1,7 +1,8 @@
 // Dialogs: new threads and posts, webhook posts, reactions, going to a channel, opening an
-// export, asking before something is deleted, the shortcuts.
+// export, asking before something is deleted, a message's commands, the shortcuts.
 
-import { openExport, openThread, postWebhook, toggleReaction } from './actions.js';
+import { attempt, call, openExport, openThread, postWebhook, toggleReaction } from './actions.js';
+import { messageCommands } from './commands.js';
 import { button, el, iconButton, moveFocus } from './dom.js';
 import { toWire } from './mentions.js';
 import { isForum, placeAbout, placeName, TYPE } from './names.js';
@@ -118,6 +119,17 @@ export function reactDialog(message) {
   });
   choices.addEventListener('keydown', (event) => moveFocus(event, [...choices.children], { ArrowRight: 1, ArrowLeft: -1 }));
   const box = dialog('React', choices, shape);
+}
+
+/** The bot's commands in the menu of a message. */
+export async function commandsDialog(message) {
+  const names = (await attempt(messageCommands)) ?? [];
+  const use = (command) => {
+    box.close();
+    call(message.channel_id, { command, message: message.id });
+  };
+  const none = names.length === 0 && el('p', { text: 'The bot has none here.' });
+  const box = dialog('Commands for this message', none || el('div', { class: 'row' }, names.map((name, nth) => button(name, () => use(name), { autofocus: nth === 0 }))));
 }
 
 /** Asks before something is done that cannot be taken back. */

@@ -62,6 +62,7 @@ const ICONS = {
   dark: 'M13 9.5A5.5 5.5 0 0 1 6.5 3 5.5 5.5 0 1 0 13 9.5Z',
   close: 'm4 4 8 8M12 4l-8 8',
   plus: 'M8 3v10M3 8h10',
+  more: 'M3 8h.3M8 8h.3M13 8h.3',
 };
 
 /** An icon; whoever shows it gives the control its label. */

@@ -16,7 +16,7 @@ export const SHORTCUTS = [
   [['@', '#'], 'Mention a person or a channel while writing'],
   [['/'], 'At the beginning: a slash command'],
   [['↑'], 'In an empty field: edit your last message; in lists: move'],
-  [['R', 'E', 'T', '+', 'Del', 'W'], 'On a message: reply, edit, thread, react, delete, why'],
+  [['R', 'E', 'T', '+', 'Del', 'W', 'A'], 'On a message: reply, edit, thread, react, delete, why, commands'],
   [['Esc'], 'Close, or stop replying and editing'],
   [['Ctrl K'], 'Go to a channel'],
   [['Alt ↑', 'Alt ↓'], 'The channel above or below'],

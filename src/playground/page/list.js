@@ -17,6 +17,8 @@ const STEP = 100;
 const AT_END = 80;
 /** This close to either end of the rows, in px, more are added. */
 const NEAR = 600;
+/** A link to a message: its channel, and itself. */
+const LINK = /^https:\/\/discord\.com\/channels\/(?:\d+|@me)\/(\d+)\/(\d+)$/u;
 
 /** Rows by message id: a stretch without holes of what is loaded. */
 const rows = new Map();
@@ -282,7 +284,11 @@ function clicked(event) {
   const row = event.target.closest('.message');
   const control = event.target.closest('[data-act]');
   const message = row && messageOf(state.channel, row.dataset.id);
-  if (message && control) act(control.dataset.act, message, control.dataset.target);
+  const link = LINK.exec(event.target.closest('a')?.href ?? '');
+  if (link && state.channels.has(link[1])) {
+    event.preventDefault();
+    goTo(link[2], link[1]);
+  } else if (message && control) act(control.dataset.act, message, control.dataset.target);
   else if (row && event.pointerType === 'touch') row.focus({ preventScroll: true });
 }
 

@@ -2,7 +2,7 @@
 
 import { isForOne, openChannel, press, remove, removed, select, toggleReaction } from './actions.js';
 import { startEdit, startReply } from './composer.js';
-import { confirmDialog, reactDialog, threadDialog } from './dialogs.js';
+import { commandsDialog, confirmDialog, reactDialog, threadDialog } from './dialogs.js';
 import { goTo } from './list.js';
 import { emit, state } from './store.js';
 
@@ -18,6 +18,7 @@ export function actsOf(message) {
     { name: 'reply', icon: 'reply', label: 'Reply', key: 'r' },
     { name: 'react', icon: 'react', label: 'React', key: '+' },
     canThread(message) && { name: 'thread', icon: 'thread', label: 'Start a thread', key: 't' },
+    { name: 'commands', icon: 'more', label: 'Commands', key: 'a' },
     person && { name: 'edit', icon: 'edit', label: 'Edit', key: 'e' },
     { name: 'remove', icon: 'remove', label: 'Delete', key: 'Delete' },
   ].filter(Boolean);
@@ -40,6 +41,7 @@ const ACTS = {
   reply: (message) => startReply(message.id),
   edit: startEdit,
   react: reactDialog,
+  commands: commandsDialog,
   thread: (message) => threadDialog(state.channels.get(message.channel_id), message),
   why: (message) => {
     emit('view', 'why');

@@ -129,6 +129,67 @@ async fn commands_are_called_as_in_a_client() {
     playground.stop().await.unwrap();
 }
 
+/// Each point leads to a message; in the menu of a message it begins there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_missed_is_told_with_links() {
+    let (playground, mut page) = with_commands().await;
+    let (workshop, mira) = (page.channel("workshop"), page.person("mira"));
+    call(&page, &workshop, &mira, "catch-up", json!({"since": "1d"})).await;
+    let told_all = told(&mut page, "What you missed").await;
+    assert!(is_for_one(&told_all), "{told_all}");
+    let link = r#"<a href="https://discord.com/channels/"#;
+    let html = told_all["embeds"][0]["html"].as_str().unwrap();
+    assert!(html.contains(link) && html.contains(&workshop), "{html}");
+
+    let (boats, noor) = (page.channel("boats"), page.person("noor"));
+    let path = format!("/api/channels/{boats}/commands");
+    let offered = page.get(&format!("{path}?author={noor}")).await;
+    let mut offered = offered.as_array().unwrap().iter();
+    let name = "Summarise from here";
+    assert!(offered.any(|one| one["name"] == name && one["type"] == 3));
+    let newest = page
+        .get(&format!("/api/channels/{boats}/messages?limit=2"))
+        .await;
+    let on =
+        |name: &str, message: &Value| json!({"author": noor, "command": name, "message": message});
+    page.post(&path, on(name, &newest[0]["id"])).await;
+    let from = told(&mut page, "2 messages in").await;
+    assert!(is_for_one(&from) && from["command"] == name, "{from}");
+    page.refused(Method::POST, &path, on("help", &newest[0]["id"]), 404)
+        .await;
+    page.refused(Method::POST, &path, on(name, &json!("1")), 404)
+        .await;
+    assert!(playground.discord().mistake().is_none());
+    playground.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_uploaded_with_a_question() {
+    let (playground, mut page) = with_commands().await;
+    let (boats, mira) = (page.channel("boats"), page.person("mira"));
+    let path = format!("/api/channels/{boats}/commands");
+    let ask = |file: &str| {
+        json!({
+            "author": mira, "command": "ask", "options": {"question": "what is wrong?"},
+            "files": {"file": {"filename": file, "text": "09:00 the float switch sticks"}},
+        })
+    };
+    page.refused(Method::POST, &path, ask("a/b.txt"), 400).await;
+    page.post(&path, ask("pump.txt")).await;
+    let turn = page
+        .wait("turn", |turn| turn["outcome"] == "answered")
+        .await;
+    let turn = page
+        .get(&format!("/api/turns/{}", turn["trigger"].as_str().unwrap()))
+        .await;
+    let prompt = turn["prompt"].to_string();
+    for text in ["pump.txt", "the float switch sticks", "what is wrong?"] {
+        assert!(prompt.contains(text), "no {text} in {prompt}");
+    }
+    assert!(playground.discord().mistake().is_none());
+    playground.stop().await.unwrap();
+}
+
 /// A button is for whom its message is.
 #[tokio::test(flavor = "multi_thread")]
 async fn buttons_are_pressed_by_whom_they_are_for() {

@@ -85,6 +85,22 @@ async fn a_conversation_comes_with_the_reason_of_each_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_a_place_is_a_setting_like_any() {
+    let (playground, mut page) = opened(&[]).await;
+    let (general, noor) = (page.channel("general"), page.person("noor"));
+    let turn = page.ask(&general, &noor, "when is it open?").await;
+    let path = format!("/api/turns/{}/preview", turn["trigger"].as_str().unwrap());
+    let settings = json!({"settings": {"PLACE_CONTEXT": "topic,pins"}});
+    let both = page.post(&path, settings).await;
+    let [now, changed] = ["now", "changed"].map(|key| both[key]["block"].as_str().unwrap());
+    for text in ["Dates, keys and coffee.", "Bring boots, the yard is mud."] {
+        assert!(!now.contains(text) && changed.contains(text), "{both}");
+    }
+    assert_eq!(both["env"], "PLACE_CONTEXT=topic,pins\n");
+    playground.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_preview_leaves_no_trace() {
     let (playground, mut page) = opened(&[]).await;
     let (turn, path) = asked(&mut page).await;

@@ -276,3 +276,32 @@ async fn who_sees_a_channel_may_not_always_write_there() {
     assert!(error.contains("may not write"), "{error}");
     playground.stop().await.unwrap();
 }
+
+/// The playground's own model calls a tool where that is asked for, and cites what it gave.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_is_answered_with_links_to_what_was_found() {
+    let (playground, mut page) = opened(&[]).await;
+    let (general, noor) = (page.channel("general"), page.person("noor"));
+    for (question, tool, found) in [
+        ("catch up", "catch_up", "New gloves are in the store"),
+        ("search exhaust hose", "search_messages", "exhaust"),
+    ] {
+        let turn = page.ask(&general, &noor, question).await;
+        let lines = turn["telemetry"].as_array().unwrap().iter();
+        let mut called = lines.filter(|line| line["event"] == "tool_called");
+        assert!(called.any(|line| line["detail"]["tool"] == tool), "{turn}");
+        let answer = turn["answers"][0].as_str().unwrap();
+        let newest = page
+            .get(&format!("/api/channels/{general}/messages?limit=1"))
+            .await;
+        assert_eq!(newest[0]["id"], answer);
+        let html = newest[0]["html"].as_str().unwrap();
+        assert!(html.contains(found), "{html}");
+        let links = html.split_once("<small>").map_or("", |(_, links)| links);
+        assert!(
+            links.contains(r#"<a href="https://discord.com/channels/"#),
+            "{html}"
+        );
+    }
+    playground.stop().await.unwrap();
+}

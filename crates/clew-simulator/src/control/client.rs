@@ -87,6 +87,12 @@ impl Simulator {
         Ok(self.invocation(id))
     }
 
+    /// Uses a command in the menu of a message.
+    pub fn call_on(&self, user: Id, channel: Id, command: &str, message: Id) -> Invocation<'_> {
+        let used = Use::on_message(command, message);
+        self.invocation(self.interact(channel, user, &used))
+    }
+
     /// Types in an option of a command and returns the proposed choices as name and value.
     ///
     /// # Errors
@@ -161,13 +167,22 @@ impl Simulator {
     /// The slash commands that the client offers somebody in a channel, as they were
     /// registered, by their contexts and default permissions.
     pub fn offered(&self, user: Id, channel: Id) -> Vec<Value> {
+        self.offered_of(1, user, channel)
+    }
+
+    /// The same in the menu of a message.
+    pub fn offered_on_messages(&self, user: Id, channel: Id) -> Vec<Value> {
+        self.offered_of(3, user, channel)
+    }
+
+    fn offered_of(&self, kind: u64, user: Id, channel: Id) -> Vec<Value> {
         self.shared.read(|state| {
             let held = state.world.permissions(user, channel);
             let direct = state.world.guild_of(channel).is_none();
             let commands = state.commands_in(channel).filter(|body| {
                 let needed = body["default_member_permissions"].as_str();
                 let needed = needed.and_then(|needed| needed.parse().ok()).unwrap_or(0);
-                body["type"].as_u64().unwrap_or(1) == 1
+                body["type"].as_u64().unwrap_or(1) == kind
                     && (direct || held.contains(Permissions(needed)))
             });
             commands.cloned().collect()

@@ -75,10 +75,11 @@ pub(crate) fn snapshot(world: &World, found: &Message) -> Value {
     fields.into()
 }
 
-/// The object of the file of any message with this id.
+/// The object of the file of any message, or uploaded, with this id.
 pub(crate) fn file(world: &World, id: Id) -> Option<Value> {
     let channels = world.channels.values();
     let messages = channels.flat_map(|channel| channel.messages.values());
+    let messages = messages.chain(world.ephemeral.values());
     let mut files = messages.flat_map(|one| one.attachments.iter().map(|file| (one.channel, file)));
     let (channel, found) = files.find(|(_, file)| file.id == id)?;
     Some(attachment(world, channel, found))

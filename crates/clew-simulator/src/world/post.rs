@@ -171,6 +171,14 @@ impl World {
         }
     }
 
+    /// Keeps a file that somebody uploads with a command, where nobody sees it; returns its id.
+    pub fn upload(&mut self, channel: Id, author: Id, file: File) -> Option<Id> {
+        let message = self.compose(channel, author, Draft::new("").attachment(file));
+        let id = message.attachments.first()?.id;
+        self.ephemeral.insert(message.id, message);
+        Some(id)
+    }
+
     /// The stored form of a file.
     pub(crate) fn store_file(&mut self, file: File) -> Attachment {
         let id = self.clock.fresh();

@@ -25,6 +25,7 @@ async fn commands_are_typed_called_and_answered() {
     remembers_and_forgets(&chrome).await;
     presses(&chrome).await;
     hides_from_others(&chrome).await;
+    summarises(&chrome).await;
     assert_eq!(chrome.console().await, Vec::<String>::new());
     drop(chrome);
     playground.stop().await.unwrap();
@@ -138,5 +139,25 @@ async fn hides_from_others(chrome: &Chrome) {
         .await;
     chrome
         .until(&format!("{LAST}.innerText.includes('Mira used /ask')"))
+        .await;
+}
+
+/// A message has commands of its own, and a link in their answer leads there.
+async fn summarises(chrome: &Chrome) {
+    chrome
+        .run("document.querySelector('#messages > .message:not(.ours)').focus();")
+        .await;
+    chrome.keys("a").await;
+    let command = "[...document.querySelectorAll('dialog[open] button')].find((one) => one.textContent === 'Summarise from here')";
+    chrome.until(&format!("{command} !== undefined")).await;
+    chrome.run(&format!("{command}.click();")).await;
+    let link = format!("{LAST}.querySelector('.embed a')");
+    chrome.until(&format!("{link} !== null")).await;
+    let message = chrome
+        .value(&format!("{link}.href.split('/').at(-1)"))
+        .await;
+    chrome.run(&format!("{link}.click();")).await;
+    chrome
+        .until(&format!("document.activeElement.dataset.id === {message}"))
         .await;
 }
