@@ -26,6 +26,8 @@ pub const MAX_PORTIONS: usize = 7;
 const PORTION_BYTES: usize = 18_000;
 /// The longest that a message is shown, in Unicode scalars.
 const MESSAGE_CHARS: usize = 1_000;
+/// Messages before what was missed, by which it is known what the reader took part in.
+const EARLIER: usize = 50;
 /// The longest point, in Unicode scalars.
 const MAX_CHARS: usize = 200;
 /// The most messages that a point is shown with.
@@ -63,7 +65,12 @@ Answer with one JSON object and nothing else, of the same shape: \
 
 /// What was read backwards from some message on, newest first.
 #[derive(Debug, Default)]
-pub struct Backlog(pub Vec<Message>);
+pub struct Backlog {
+    /// What was missed.
+    pub missed: Vec<Message>,
+    /// A few dozen right before that, if the page had them.
+    pub earlier: Vec<Message>,
+}
 
 impl Backlog {
     /// Takes a page as far as its messages, from the newest on, are wanted. Returns before which
@@ -77,10 +84,12 @@ impl Backlog {
         messages.sort_by_key(|message| message.id);
         let ids = messages.iter().map(|message| message.id);
         let oldest = ids.chain(page.unreadable).min();
-        let all = self.0.len() + messages.len();
-        self.0
-            .extend(messages.into_iter().rev().take_while(is_wanted));
-        oldest.filter(|_| self.0.len() == all && !page.complete)
+        let mut newest_first = messages.into_iter().rev().peekable();
+        while let Some(message) = newest_first.next_if(&is_wanted) {
+            self.missed.push(message);
+        }
+        self.earlier = newest_first.take(EARLIER).collect();
+        oldest.filter(|_| self.earlier.is_empty() && !page.complete)
     }
 }
 
@@ -128,7 +137,7 @@ pub struct Said {
     pub line: String,
     /// Which conversation it belongs to.
     pub conversation: usize,
-    /// It is the reader's, names them or answers them.
+    /// It is the reader's, names them, answers them or continues what they took part in.
     pub concerns_reader: bool,
 }
 
@@ -195,18 +204,24 @@ impl Reader {
     }
 }
 
-/// Messages, oldest first, as a model reads them, with the conversations that they make. Those of
-/// people who opted out must be gone; `directory` names what the reader may see.
+/// Messages, oldest first, as a model reads them, with the conversations that they make; without
+/// the first `earlier`, which only show what the reader took part in. Those of people who opted
+/// out must be gone; `directory` names what the reader may see.
 pub fn said(
     us: &Us,
     directory: &dyn Directory,
     messages: &[Arc<Message>],
+    earlier: usize,
     reader: Reader,
 ) -> Vec<Said> {
-    let mut renderer = Renderer::new(us, directory);
-    renderer.meet(messages.iter().map(AsRef::as_ref));
     let of = conversations(us, messages);
-    let said = messages.iter().zip(of).map(|(message, conversation)| {
+    let begun = messages.iter().zip(&of).take(earlier);
+    let begun = begun.filter(|(message, _)| message.author.id == reader.user);
+    let own: BTreeSet<usize> = begun.map(|(_, conversation)| *conversation).collect();
+    let mut renderer = Renderer::new(us, directory);
+    renderer.meet(messages.iter().skip(earlier).map(AsRef::as_ref));
+    let missed = messages.iter().zip(of).skip(earlier);
+    let said = missed.map(|(message, conversation)| {
         let item = renderer.item(Arc::clone(message), BlockPlace::History, MESSAGE_CHARS);
         let is_readers = |author: UserId| author == reader.user;
         let mut mentions = message.mentions.iter();
@@ -221,7 +236,11 @@ pub fn said(
                 item.text
             ),
             conversation,
-            concerns_reader: reader.owns_place || names || answers || is_readers(message.author.id),
+            concerns_reader: reader.owns_place
+                || names
+                || answers
+                || is_readers(message.author.id)
+                || own.contains(&conversation),
         }
     });
     said.collect()

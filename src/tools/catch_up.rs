@@ -65,15 +65,22 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
         before = oldest;
     }
     let spoken = |message: &Message| !message.withheld && asker.us.rejects(message).is_none();
-    let mut newest_first = backlog.0;
-    newest_first.retain(spoken);
-    if newest_first.len() > MAX_MESSAGES {
-        newest_first.truncate(MAX_MESSAGES);
+    let Backlog {
+        mut missed,
+        mut earlier,
+    } = backlog;
+    missed.retain(spoken);
+    earlier.retain(spoken);
+    if missed.len() > MAX_MESSAGES {
+        missed.truncate(MAX_MESSAGES);
+        earlier.clear();
         older = OLDER;
     }
-    let oldest_first = newest_first.into_iter().rev();
-    let messages: Vec<Arc<Message>> = oldest_first.map(Arc::new).collect();
-    let mut said = catch_up::said(asker.us, asker.names, &messages, reader);
+    let count = earlier.len();
+    let oldest_first = missed.into_iter().chain(earlier).rev();
+    let mut messages: Vec<Arc<Message>> = oldest_first.map(Arc::new).collect();
+    let mut said = catch_up::said(asker.us, asker.names, &messages, count, reader);
+    let messages = messages.split_off(count);
     for (said, message) in said.iter_mut().zip(&messages) {
         let (id, line) = (message.id, without_marks(&said.line));
         said.line = format!("{id} {} {line}", mark(id));

@@ -83,16 +83,23 @@ pub(super) async fn missed<'a>(
         before = oldest;
     }
     let opted_out = services.opt_outs.current();
-    let messages = backlog.0.into_iter().rev().map(|mut message| {
+    let spoken = |mut message: Message| {
         opted_out.withhold(&mut message);
-        Arc::new(message)
+        let is_said = !message.withheld && services.us.rejects(&message).is_none();
+        is_said.then(|| Arc::new(message))
+    };
+    let [mut messages, mut missed] = [backlog.earlier, backlog.missed].map(|newest_first| {
+        let oldest_first = newest_first.into_iter().rev();
+        oldest_first.filter_map(spoken).collect::<Vec<_>>()
     });
-    let spoken =
-        |message: &Arc<Message>| !message.withheld && services.us.rejects(message).is_none();
-    let messages: Vec<Arc<Message>> = messages.filter(spoken).collect();
+    let earlier = messages.len();
+    messages.append(&mut missed);
     let us = services.us.clone();
     // Grouping so many takes a while.
-    let group = move || (catch_up::said(&us, &Nobody, &messages, reader), messages);
+    let group = move || {
+        let said = catch_up::said(&us, &Nobody, &messages, earlier, reader);
+        (said, messages.split_off(earlier))
+    };
     let grouped = blocking(group).await;
     let (said, messages) = grouped.map_err(|_| Stop::refused(UNREAD))?;
     Ok(Missed {

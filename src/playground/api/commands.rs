@@ -69,7 +69,7 @@ pub(super) async fn call(
     let discord = &shared.discord;
     if let Some(message) = call.message {
         let message = id(&message)?;
-        is_one_of(discord.offered_on_messages(author, channel), &call.command)?;
+        is_one_of(&discord.offered_on_messages(author, channel), &call.command)?;
         discord.world(|world| changes::known(world, channel, message).map(drop))?;
         let called = discord.call_on(author, channel, &call.command, message);
         return responded(&shared, called).await;
@@ -144,10 +144,10 @@ fn may_call(shared: &Shared, channel: &str, author: &str) -> Answer<(Id, Id)> {
 
 fn is_offered(shared: &Shared, author: Id, channel: Id, command: &str) -> Answer<()> {
     let name = command.split(' ').next().unwrap_or_default();
-    is_one_of(shared.discord.offered(author, channel), name)
+    is_one_of(&shared.discord.offered(author, channel), name)
 }
 
-fn is_one_of(offered: Vec<Value>, name: &str) -> Answer<()> {
+fn is_one_of(offered: &[Value], name: &str) -> Answer<()> {
     if offered.iter().any(|one| one["name"] == name) {
         Ok(())
     } else {

@@ -6,7 +6,7 @@ import { toWire } from './mentions.js';
 import { state } from './store.js';
 
 /** The API's types of options. */
-const TYPE = { SUBCOMMAND: 1, INTEGER: 4, BOOLEAN: 5, CHANNEL: 7, FILE: 11 };
+const TYPE = { SUBCOMMAND: 1, INTEGER: 4, BOOLEAN: 5, USER: 6, CHANNEL: 7, ROLE: 8, FILE: 11 };
 /** The API's type of a command in the menu of a message. */
 const ON_MESSAGE = 3;
 /** How many suggestions are shown at once. */
@@ -78,8 +78,15 @@ function meant(command, option, text) {
   if (choice) return choice.value;
   if (option.type === TYPE.BOOLEAN && /^(true|false)$/iu.test(text)) return text.toLowerCase() === 'true';
   if (option.type === TYPE.INTEGER && /^-?\d+$/u.test(text)) return Number(text);
-  if (option.type === TYPE.CHANNEL) return /^<#(\d+)>$/u.exec(toWire(text))?.[1] ?? text;
+  if ([TYPE.USER, TYPE.CHANNEL].includes(option.type)) return /^<[@#](\d+)>$/u.exec(toWire(text))?.[1] ?? text;
+  if (option.type === TYPE.ROLE) return roles().find(({ name }) => name.toLowerCase() === text.toLowerCase())?.id ?? text;
   return picked.get(`${command.name} ${option.name} ${text}`) ?? toWire(text);
+}
+
+/** The roles of the shown server. */
+function roles() {
+  const guild = state.channels.get(state.channel)?.guild_id;
+  return state.guilds.find(({ id }) => id === guild)?.roles ?? [];
 }
 
 /** What a text that calls a command needs and takes; null if it calls none. */
@@ -121,6 +128,7 @@ function names(text, all) {
 async function values(command, { option, text: typed }, text) {
   let all = option.choices ?? [];
   if (option.type === TYPE.BOOLEAN) all = ['true', 'false'].map((name) => ({ name }));
+  if (option.type === TYPE.ROLE) all = roles().map(({ name }) => ({ name }));
   if (option.autocomplete) all = await api.choices(state.channel, { author: state.you, command: command.name, option: option.name, typed });
   const query = typed.toLowerCase();
   const found = all.filter(({ name }) => option.autocomplete || name.toLowerCase().includes(query)).slice(0, SUGGESTED);

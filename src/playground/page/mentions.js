@@ -72,7 +72,7 @@ function typed(sign, name, names, whole) {
 
 /** What is being completed: `{ sign, query, from }`, or null. */
 export function queryAt(text, caret) {
-  const found = /(?:^|[\s(])([@#])([^\s@#`<>]{0,32})$/u.exec(text.slice(0, caret));
+  const found = /(?:^|[\s(:])([@#])([^\s@#`<>]{0,32})$/u.exec(text.slice(0, caret));
   if (!found) return null;
   return { sign: found[1], query: found[2].toLowerCase(), from: caret - found[2].length - 1 };
 }

@@ -84,6 +84,7 @@ const PARTS = {
   target: 'the message that is answered',
   linked: 'what a link leads to',
   link_context: 'near what a link leads to',
+  pinned: 'a pinned message',
   reply: 'in the asker’s conversation: a reply',
   named: 'in the asker’s conversation: one names the other’s author',
   answers: 'in the asker’s conversation: one answers the other',

@@ -1,7 +1,7 @@
 //! `/catch-up` and "Summarise from here": what is read, what the model is asked, and who sees what
 //! comes of it.
 
-use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, Shown, Use, World};
+use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Shown, Use, World};
 use serde_json::{Value, json};
 
 use super::{Place, assert_refused, assert_says, outcomes, place};
@@ -33,18 +33,15 @@ async fn place_with<T>(build: impl FnOnce(&mut World, Id, [Id; 3]) -> T) -> (Pla
     (place, more, bot)
 }
 
-/// With a channel that only Ada and we can see.
-async fn place_with_staff() -> (Place, Id, Bot) {
-    place_with(|world, guild, [ada, ..]| {
-        let (us, view) = (world.bot, Permissions::VIEW_CHANNEL);
-        let staff = world.channel(guild, ChannelKind::Text, "staff");
-        world.deny_everyone(staff, view);
-        for who in [us, ada] {
-            world.overwrite(staff, OverwriteOf::Member(who), view, Permissions::NONE);
-        }
-        staff
-    })
-    .await
+/// A channel that only Ada and we can see.
+fn staff(world: &mut World, guild: Id, ada: Id) -> Id {
+    let (us, view) = (world.bot, Permissions::VIEW_CHANNEL);
+    let staff = world.channel(guild, ChannelKind::Text, "staff");
+    world.deny_everyone(staff, view);
+    for who in [us, ada] {
+        world.overwrite(staff, OverwriteOf::Member(who), view, Permissions::NONE);
+    }
+    staff
 }
 
 impl Place {
@@ -135,7 +132,7 @@ async fn what_was_missed_is_told_with_links() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_may_not_be_read_is_neither_told_nor_shared() {
-    let (p, staff, bot) = place_with_staff().await;
+    let (p, staff, bot) = place_with(|world, guild, [ada, ..]| staff(world, guild, ada)).await;
     p.stage.discord.seed(staff, p.maria, "the boss leaves");
     let of_staff = json!({"channel": staff.to_string(), "since": "1d"});
     assert_refused(&p.catch_up(p.boris, of_staff.clone()).await, UNREADABLE);
@@ -207,11 +204,39 @@ async fn however_much_was_missed_the_requests_are_bounded() {
     bot.stop().await;
 }
 
+/// What the caller took part in before goes on without naming them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_caller_took_part_in_concerns_them() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    let to = |text: &str, message: Id| Draft::new(text).reply_to(message);
+    let hours_ago = discord.world(|world| world.now_ms()) - 5 * 3_600_000;
+    let lunch = Draft::new("lunch at one, who comes?").at_ms(hours_ago);
+    let lunch = discord.seed(p.channel, p.maria, lunch);
+    let pump = discord.seed(p.channel, p.boris, "the red pump drips");
+    discord.seed(p.channel, p.ada, to("I look after it", pump));
+    discord.seed(p.channel, p.maria, to("the valve is stuck", pump));
+    discord.seed(p.channel, p.maria, to("I come, there is soup", lunch));
+    p.catch_up(p.ada, json!({})).await;
+    let data = p.data(0);
+    let conversations = data["conversations"].as_array().unwrap();
+    for (conversation, text, concerns) in [
+        (&conversations[0], "the valve is stuck", true),
+        (&conversations[1], "there is soup", false),
+    ] {
+        let messages = conversation["messages"].as_array().unwrap();
+        assert_eq!(messages.len(), 1, "{data}");
+        assert!(messages[0].as_str().unwrap().contains(text), "{data}");
+        assert_eq!(conversation["concerns_reader"], concerns, "{data}");
+    }
+    bot.stop().await;
+}
+
 /// Threads and posts, also archived ones; a private thread for its members; what is age-restricted
 /// is not read from elsewhere, and a forum has nothing but posts.
 #[tokio::test(flavor = "multi_thread")]
 async fn threads_and_posts_are_chosen_like_channels() {
-    let (p, [news, thread, private, forum, post, adult], bot) =
+    let (p, [news, thread, private, forum, post, adult, secret], bot) =
         place_with(|world, guild, [ada, boris, maria]| {
             let news = world.channel(guild, ChannelKind::Text, "news");
             let first = world.seed(news, boris, "a new boiler");
@@ -225,12 +250,17 @@ async fn threads_and_posts_are_chosen_like_channels() {
             let adult = world.channel(guild, ChannelKind::Text, "adult");
             world.seed(adult, boris, "the price again");
             world.restrict_age(adult);
-            [news, thread, private, forum, post, adult]
+            let staff = staff(world, guild, ada);
+            let price = world.seed(staff, ada, "the price once more");
+            let secret = world.thread_from(staff, price, "Secret", ada);
+            world.set_archived(secret, true, false);
+            [news, thread, private, forum, post, adult, secret]
         })
         .await;
     let of = |channel: Id| json!({"channel": channel.to_string()});
-    assert_refused(&p.catch_up(p.maria, of(private)).await, UNREADABLE);
-    assert_refused(&p.catch_up(p.maria, of(adult)).await, UNREADABLE);
+    for closed in [private, adult, secret] {
+        assert_refused(&p.catch_up(p.maria, of(closed)).await, UNREADABLE);
+    }
     assert_refused(&p.catch_up(p.maria, of(forum)).await, "Choose one of them");
     for (who, place, text, concerns) in [
         (p.ada, thread, "it is blue", true),

@@ -24,6 +24,7 @@ async fn commands_are_typed_called_and_answered() {
     asks(&chrome).await;
     remembers_and_forgets(&chrome).await;
     presses(&chrome).await;
+    names_people_and_roles(&chrome).await;
     hides_from_others(&chrome).await;
     summarises(&chrome).await;
     assert_eq!(chrome.console().await, Vec::<String>::new());
@@ -123,6 +124,18 @@ async fn presses(chrome: &Chrome) {
         .await;
     press(chrome, "Cancel").await;
     told(chrome, "", true).await;
+}
+
+/// What stands for a person or a role is typed by name.
+async fn names_people_and_roles(chrome: &Chrome) {
+    chrome.keys("/block member member:@Sam").await;
+    is_open(chrome, "@Samuel").await;
+    chrome.keys(&format!("{0}{0}", Key::Enter)).await;
+    told(chrome, "I no longer answer @Samuel here.", true).await;
+    chrome.keys("/settings limits questions:3 role:boat").await;
+    is_open(chrome, "boat crew").await;
+    chrome.keys(&format!("{0}{0}", Key::Enter)).await;
+    told(chrome, "boat crew", true).await;
 }
 
 /// Who is somebody else from now on does not see what was for one alone.
