@@ -65,7 +65,9 @@ use values::Values;
 const DOTENV: &str = ".env";
 /// The prefixes of what demo and playground take from the environment: caps, the apps
 /// through which people write, and the model.
-const DEMO: [&str; 6] = ["MEM_", "THREAD_", "LINK_CONTEXT", "LONE_", "PROXY_", "LLM_"];
+const DEMO: [&str; 7] = [
+    "MEM_", "THREAD_", "LINK_", "LONE_", "PLACE_", "PROXY_", "LLM_",
+];
 
 /// Every setting, checked.
 #[derive(Debug, Clone)]
@@ -220,7 +222,7 @@ impl Config {
     }
 
     /// What this process's environment sets for demo and playground: caps (`MEM_*`,
-    /// `THREAD_*`, `LINK_CONTEXT`, `LONE_*`), the apps through which people write
+    /// `THREAD_*`, `LINK_*`, `LONE_*`, `PLACE_*`), the apps through which people write
     /// (`PROXY_*`) and the model (`LLM_*`), as pairs for [`Config::load`].
     pub fn demo_of_process() -> Vec<(String, String)> {
         let is_for_demo = |name: &str| DEMO.iter().any(|prefix| name.starts_with(prefix));
@@ -287,4 +289,17 @@ fn process_environment() -> impl Iterator<Item = (String, String)> {
             value.to_string_lossy().into_owned(),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn demo_and_playground_take_every_cap_of_a_block() {
+        let of_block = VARIABLES.iter().filter(|one| one.group == Group::Context);
+        let is_taken = |one: &Variable| DEMO.iter().any(|prefix| one.name.starts_with(prefix));
+        let left_out: Vec<_> = of_block.filter(|one| !is_taken(one)).collect();
+        assert!(left_out.is_empty(), "{left_out:?}");
+    }
 }

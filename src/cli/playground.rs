@@ -16,7 +16,7 @@ use crate::telemetry::init_log;
 
 /// Where the page is served
 ///
-/// The caps (`MEM_*`, `THREAD_*`, `LINK_CONTEXT`, `LONE_*`) and the model (`LLM_*`) that the
+/// The caps (`MEM_*`, `THREAD_*`, `LINK_*`, `LONE_*`, `PLACE_*`) and the model (`LLM_*`) that the
 /// environment names apply, and nothing else; `.env` is not read. Nothing is kept.
 #[derive(Debug, Args)]
 pub(super) struct PlaygroundArgs {
