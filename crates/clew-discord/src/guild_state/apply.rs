@@ -84,7 +84,7 @@ impl GuildState {
     fn guild_created(&self, guild: PartialGuild) -> Event {
         let (id, parts) = (guild.id, guild.missing());
         let newest = guild.newest_messages();
-        self.write().put(guild.with_defaults());
+        self.write().put(guild);
         if parts.is_empty() {
             Event::GuildAvailable { guild: id, newest }
         } else {
@@ -112,8 +112,7 @@ impl GuildState {
         Event::GuildRemoved(deleted.id)
     }
 
-    fn channel_put(&self, guild: GuildId, mut channel: PartialChannel) -> Option<Event> {
-        channel.nsfw.get_or_insert(false);
+    fn channel_put(&self, guild: GuildId, channel: PartialChannel) -> Option<Event> {
         let now = channel.permission_overwrites.clone();
         let before = self.write().put_channel(guild, channel)?;
         (before.permission_overwrites != now).then_some(permissions_changed(guild))

@@ -41,7 +41,7 @@ impl GuildState {
             filled.members = vec![read::<PartialMember>(&member)?];
         }
         let newest = filled.newest_messages();
-        self.write().put(filled.with_defaults());
+        self.write().put(filled);
         Ok(newest)
     }
 }

@@ -58,7 +58,7 @@ impl KnownGuild {
             Some(parent) if known.kind().is_thread() => self.channels.get(&parent),
             _ => Some(known),
         });
-        judged?.nsfw
+        Some(judged?.nsfw)
     }
 
     /// The oldest archived thread, or the oldest of all if none is archived.

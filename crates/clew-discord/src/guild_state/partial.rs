@@ -85,13 +85,13 @@ pub struct PartialChannel {
     #[serde(default, deserialize_with = "lenient")]
     pub owner_id: Option<UserId>,
     /// Whether a channel is age-restricted; a thread's channel says it for the thread. Discord
-    /// leaves it out where it is not; in older session files it is not known.
+    /// leaves it out where it is not.
     #[serde(
         default,
         deserialize_with = "lenient",
-        skip_serializing_if = "Option::is_none"
+        skip_serializing_if = "std::ops::Not::not"
     )]
-    pub nsfw: Option<bool>,
+    pub nsfw: bool,
     /// Absent when any of them could not be read: then only the owner's and
     /// administrators' permissions are known.
     #[serde(default = "no_overwrites", deserialize_with = "overwrites")]
@@ -200,14 +200,6 @@ impl<'de> Deserialize<'de> for Bits {
 }
 
 impl PartialGuild {
-    /// As Discord tells of it: what it leaves out of a channel is not so.
-    pub(super) fn with_defaults(mut self) -> Self {
-        for channel in &mut self.channels {
-            channel.nsfw.get_or_insert(false);
-        }
-        self
-    }
-
     /// The newest message of each channel and active thread.
     pub fn newest_messages(&self) -> Vec<(ChannelId, MessageId)> {
         let channels = self.channels.iter().chain(&self.threads);
@@ -265,7 +257,7 @@ impl PartialChannel {
             topic: String::new(),
             parent_id: thread.parent,
             owner_id: state.owner,
-            nsfw: None,
+            nsfw: false,
             permission_overwrites: no_overwrites(),
             available_tags: Vec::new(),
             applied_tags: state.applied_tags,

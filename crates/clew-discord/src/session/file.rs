@@ -23,6 +23,9 @@ use clew_context::model::{OptedOut, UnixMillis};
 /// Raised with every change of format; a file of another version counts as
 /// damaged.
 const VERSION: u32 = 2;
+/// The same of the guild file. In 2 nothing was known of age restriction, and unknown is no:
+/// Discord tells of the servers again in a new session.
+const GUILDS_VERSION: u32 = 3;
 /// Discord keeps a session for minutes; resuming an older one is not worth
 /// trying.
 const MOST_AGE: Duration = Duration::from_mins(5);
@@ -264,7 +267,7 @@ fn absent(error: io::Error) -> Absent {
 impl GuildFile {
     fn of(token: &str) -> Self {
         Self {
-            version: VERSION,
+            version: GUILDS_VERSION,
             token: fingerprint(token),
         }
     }

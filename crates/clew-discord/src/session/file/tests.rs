@@ -145,6 +145,20 @@ fn without_the_servers_it_still_says_since_when() {
     assert_eq!(file().heard().whole_until, Some(UnixMillis(NOW.0 - 1)));
 }
 
+/// It knows nothing of age restriction.
+#[test]
+fn with_servers_of_an_older_form_a_session_begins_anew_and_nothing_is_lost_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.json");
+    save_all(&path, &guild_state(), &OptedOut::default());
+    let guilds = path.with_file_name(GUILD_FILE);
+    let text = fs::read_to_string(&guilds).unwrap();
+    fs::write(&guilds, text.replacen("\"version\":3", "\"version\":2", 1)).unwrap();
+    let absent = load(&path, "token", NOW).unwrap_err();
+    assert!(matches!(absent, Absent::NoGuilds { .. }), "{absent}");
+    assert!(absent.is_ordinary() && absent.heard().whole_until.is_some());
+}
+
 #[test]
 fn only_the_owner_may_read_it_and_the_token_is_not_in_it() {
     use std::os::unix::fs::PermissionsExt;
