@@ -32,7 +32,8 @@ pub(super) async fn collect<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut
     };
 }
 
-/// The pins that are still there, and whether they could be had.
+/// The pins that are still there, and whether the window may keep them: one that is gone leaves
+/// room for another only once Discord knows that, too.
 async fn fetched<S: Source>(
     fetcher: &Fetcher<'_, S>,
     collected: &Collected,
@@ -42,6 +43,7 @@ async fn fetched<S: Source>(
         return (Vec::new(), false);
     };
     let is_there = |message: &Message| !turn.view.deleted.contains(&message.id);
+    let are_all = pins.len() < MOST_PINS || pins.iter().all(is_there);
     let pins = pins.into_iter().filter(is_there).take(MOST_PINS);
-    (pins.map(Arc::new).collect(), true)
+    (pins.map(Arc::new).collect(), are_all)
 }

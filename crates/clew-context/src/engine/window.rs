@@ -47,6 +47,8 @@ pub struct Window {
     uses: u64,
     bytes: usize,
     generation: u64,
+    /// When the pins of a channel of which nothing is held were last said to have changed.
+    pins_changed: u64,
     opted_out: OptedOut,
 }
 
@@ -60,6 +62,7 @@ impl Window {
             uses: 0,
             bytes: 0,
             generation: 0,
+            pins_changed: 0,
             opted_out: OptedOut::default(),
         }
     }
@@ -142,8 +145,8 @@ impl Window {
     pub fn deleted(&mut self, channel: ChannelId, ids: &[MessageId]) {
         self.change(channel, |window, _, now| {
             for id in ids {
-                window.drop_message(*id);
                 window.remember(*id, None, now);
+                window.drop_message(*id);
             }
         });
     }
@@ -164,7 +167,7 @@ impl Window {
         self.uses += 1;
         let Some(window) = self.channels.get_mut(&channel) else {
             // They may be on their way.
-            self.generation += 1;
+            self.pins_changed = self.uses;
             return;
         };
         let before = window.bytes;
@@ -319,7 +322,7 @@ impl Window {
     ) {
         let is_fresh = match self.channels.get(&channel) {
             Some(window) => window.is_known_since(view) && window.pins_changed <= view.taken,
-            None => self.generation == view.generation,
+            None => self.generation == view.generation && self.pins_changed <= view.taken,
         };
         if !is_fresh {
             return;
@@ -387,7 +390,7 @@ impl Window {
         let (generation, bytes) = (self.generation, &mut self.bytes);
         let fresh = || {
             *bytes += CHANNEL_OVERHEAD;
-            ChannelWindow::new(generation)
+            ChannelWindow::new(generation, self.pins_changed)
         };
         let window = self.channels.entry(channel).or_insert_with(fresh);
         self.by_use.remove(&window.used);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::View;
+use crate::engine::place::MOST_PINS;
 use crate::model::{GuildId, Message, MessageId};
 
 /// Deletions and edits remembered per channel, so that a page that was in flight
@@ -75,9 +76,10 @@ impl Change {
 
 impl ChannelWindow {
     /// A channel of which nothing is known yet.
-    pub(super) fn new(generation: u64) -> Self {
+    pub(super) fn new(generation: u64, pins_changed: u64) -> Self {
         Self {
             generation,
+            pins_changed,
             bytes: CHANNEL_OVERHEAD,
             ..Self::default()
         }
@@ -179,18 +181,22 @@ impl ChannelWindow {
             self.bytes -= weight(&held.message);
         }
         self.take_linked(id);
-        if let Some(pins) = &mut self.pins {
-            for gone in pins.extract_if(.., |held| held.id == id) {
-                self.bytes -= weight(&gone);
-            }
+        if self.pins.iter().flatten().any(|held| held.id == id) {
+            let pins = self.pins.clone();
+            self.keep_pins(pins.as_deref());
         }
     }
 
-    /// Keeps the pinned messages as they are now; `None` if that is not known any more.
+    /// Keeps the pinned messages as they are now; `None` if that is not known any more. Where as
+    /// many as are asked for were pinned and one is gone, another that is not known takes its
+    /// place.
     pub(super) fn keep_pins(&mut self, pins: Option<&[Arc<Message>]>) {
         self.bytes -= self.pin_bytes();
-        let now = pins.map(|pins| pins.iter().filter_map(|one| self.as_changed(one)).collect());
-        self.pins = now;
+        self.pins = pins.and_then(|pins| {
+            let there = pins.iter().filter_map(|one| self.as_changed(one));
+            let there: Vec<_> = there.collect();
+            (pins.len() < MOST_PINS || there.len() == pins.len()).then_some(there)
+        });
         self.bytes += self.pin_bytes();
     }
 

@@ -204,6 +204,47 @@ fn pins_are_those_after_the_last_change() {
     assert_eq!(kept(&window), None);
 }
 
+/// Where more may be pinned than are asked for, what comes after one that is gone is not known.
+#[test]
+fn another_takes_the_place_of_a_pin_that_is_gone() {
+    let mut window = Window::new(WindowLimits::default());
+    let (here, guild) = (CHANNELS[0], Some(GuildId::new(1)));
+    let pins = [9, 8, 7, 6, 5].map(|n| Arc::new(said(here, n, 10)));
+    let kept = |window: &Window| window.view(here).pins.map(|pins| pins.len());
+    let before = window.view(here);
+    window.keep_pins(here, guild, &before, &pins);
+    assert_eq!(kept(&window), Some(5));
+    window.deleted(here, &[MessageId::new(7)]);
+    assert_eq!(kept(&window), None);
+    window.keep_pins(here, guild, &before, &pins);
+    assert_eq!(kept(&window), None, "the page had not seen the deletion");
+    let view = window.view(here);
+    window.keep_pins(here, guild, &view, &pins[..2]);
+    window.deleted(here, &[MessageId::new(9)]);
+    assert_eq!(kept(&window), Some(1), "there were no more");
+}
+
+/// Pins of a channel of which nothing is held cost other channels nothing that is on its way.
+#[test]
+fn pins_elsewhere_change_nothing_here() {
+    let mut window = Window::new(WindowLimits::default());
+    let [here, elsewhere] = [CHANNELS[0], CHANNELS[1]];
+    let guild = Some(GuildId::new(1));
+    window.created(said(here, 1, 10));
+    let views = [here, elsewhere].map(|channel| window.view(channel));
+    window.pins_changed(elsewhere);
+    let [mine, theirs] = [here, elsewhere].map(|channel| [Arc::new(said(channel, 1, 10))]);
+    window.keep_pins(here, guild, &views[0], &mine);
+    assert!(window.view(here).pins.is_some());
+    window.keep(elsewhere, &views[1], &theirs);
+    assert!(window.message(elsewhere, MessageId::new(1)).is_some());
+    window.keep_pins(elsewhere, guild, &views[1], &theirs);
+    assert!(window.view(elsewhere).pins.is_none());
+    let view = window.view(elsewhere);
+    window.keep_pins(elsewhere, guild, &view, &theirs);
+    assert!(window.view(elsewhere).pins.is_some());
+}
+
 /// Those of a server that were asked about last stay; another server's do not count.
 #[test]
 fn the_pins_of_a_server_take_an_eighth_of_the_window() {
