@@ -37,7 +37,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::model::{Payer, RUN_FETCHES, RUN_ROUNDS, ToolName};
 use crate::runs::{Activity, Run, RunSlot};
-use crate::telemetry::event::Outcome;
+use crate::telemetry::event::{Outcome, Refusal};
 use crate::telemetry::{Ids, TurnStage};
 use crate::tools;
 use clew_context::model::{
@@ -227,14 +227,17 @@ impl Turn<'_> {
         self.job.run.is_some() && two_more > self.services.settings.runs.max_tokens
     }
 
-    /// Which tokens are used up, if so: the model may not be asked again.
-    fn spent(&self) -> Option<Cow<'static, str>> {
+    /// Which tokens are used up, if so: the model may not be asked again. [`Order::Block`] if the
+    /// asker was blocked meanwhile.
+    fn spent(&self) -> Result<Option<Cow<'static, str>>, Order> {
         let most = self.services.settings.runs.max_tokens;
         if self.job.run.is_some() && self.job.activity.now().tokens >= most {
-            return Some(line::TOKENS_SPENT.into());
+            return Ok(Some(line::TOKENS_SPENT.into()));
         }
-        let of_day = self.services.may_not_ask(self.payer())?;
-        refusal(of_day, self.services.memory.now())
+        match self.services.may_not_ask(self.payer()) {
+            Some(Refusal::Blocked) => Err(Order::Block),
+            refused => Ok(refused.and_then(|why| refusal(why, self.services.memory.now()))),
+        }
     }
 
     /// The call to answer, if the trigger is a command.

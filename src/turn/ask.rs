@@ -158,7 +158,7 @@ impl Asking<'_> {
             self.tools
                 .run(self.material, server, own, calls, control)
                 .await?;
-            if let Some(line) = self.turn.spent() {
+            if let Some(line) = self.turn.spent()? {
                 return Ok(self.broken_off(line.clone(), line));
             }
             self.servers.ask_again();

@@ -27,6 +27,8 @@ pub enum Order {
     Refuse,
     /// The trigger was deleted: take back what was posted.
     Cancel,
+    /// The server's moderators blocked the asker: take back what was posted, and say nothing.
+    Block,
     /// Somebody stopped an agent run.
     Stop,
     /// The time of an agent run is over.
@@ -50,6 +52,7 @@ impl Order {
             Self::Go => "",
             Self::Restart { .. } | Self::Refuse => "the question was edited",
             Self::Cancel => "the question was deleted, or where the run stood",
+            Self::Block => "its asker was blocked",
             Self::Stop => "the run was stopped",
             Self::TimeOver => "the run's time is over",
             Self::Abandon => "the process ends",
@@ -60,7 +63,7 @@ impl Order {
     pub(super) const fn shows_part_of_run(&self) -> bool {
         match self {
             Self::Stop | Self::TimeOver | Self::Abandon => true,
-            Self::Go | Self::Restart { .. } | Self::Refuse | Self::Cancel => false,
+            Self::Go | Self::Restart { .. } | Self::Refuse | Self::Cancel | Self::Block => false,
         }
     }
 }
@@ -118,7 +121,7 @@ impl Control {
         match order {
             Order::Cancel => Some(order),
             Order::Restart { .. } | Order::Refuse => (!self.answered).then_some(order),
-            Order::Go | Order::Stop | Order::TimeOver | Order::Abandon => None,
+            Order::Go | Order::Block | Order::Stop | Order::TimeOver | Order::Abandon => None,
         }
     }
 

@@ -172,12 +172,12 @@ pub(super) async fn take_back(
             "1 answer was taken back"
         );
     }
-    posted.remove(order.tries()).await
+    posted.remove(order).await
 }
 
 /// Nothing is posted yet, but a command shows that we are thinking.
 pub(super) async fn interrupted(turn: &Turn<'_>, order: &Order) {
     if turn.interaction().is_some() && matches!(order, Order::Cancel | Order::Abandon) {
-        PostedAnswer::new(turn, None).remove(order.tries()).await;
+        PostedAnswer::new(turn, None).remove(order).await;
     }
 }

@@ -119,13 +119,11 @@ pub(super) async fn shown(
     let (ended, ()) = tokio::join!(work, show_progress(turn, slot.run(), &over));
     let end = match &ended {
         Ok(ended) if ended.outcome == Outcome::Answered => RunEnd::Done,
-        Ok(_) if turn.spent().is_some() => RunEnd::TokensSpent,
+        Ok(_) if matches!(turn.spent(), Ok(Some(_))) => RunEnd::TokensSpent,
         Ok(_) => RunEnd::Failed,
         Err(Order::TimeOver) => RunEnd::TimeOver,
         Err(Order::Abandon) => RunEnd::Interrupted,
-        Err(Order::Go | Order::Restart { .. } | Order::Refuse | Order::Cancel | Order::Stop) => {
-            RunEnd::Stopped
-        }
+        Err(_) => RunEnd::Stopped,
     };
     turn.report.run_done(end, &slot.run().activity.now());
     if end != RunEnd::Interrupted {

@@ -153,6 +153,18 @@ impl Dispatcher {
         });
     }
 
+    /// Takes "thinking" away.
+    pub(super) fn withdraw_call(&self, interaction: Interaction) {
+        let services = Arc::clone(&self.services);
+        self.tracker.spawn(async move {
+            let deadline = Instant::now() + CALL_TIMEOUT;
+            let withdrawn = services.rest.delete_original(&interaction, deadline);
+            if let Err(error) = withdrawn.await {
+                tracing::warn!(%error, "a refused command is still shown as thinking");
+            }
+        });
+    }
+
     pub(super) fn register_commands(&self, application: ApplicationId) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {

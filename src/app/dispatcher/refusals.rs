@@ -36,7 +36,10 @@ impl Dispatcher {
             Some(interaction) => {
                 let ids = self.ids(&request.trigger);
                 self.emit_refused(&ids, reason, None);
-                if let Some(line) = turn::refusal(reason, self.services.memory.now()) {
+                if reason == Refusal::Blocked {
+                    // Others may see "thinking".
+                    self.withdraw_call(interaction.clone());
+                } else if let Some(line) = turn::refusal(reason, self.services.memory.now()) {
                     self.answer_call(interaction.clone(), line);
                 }
             }

@@ -15,6 +15,7 @@ use clew_discord::send::{MessageText, NewMessage};
 use clew_discord::session::Claims;
 
 use crate::turn::Turn;
+use crate::turn::control::Order;
 use crate::turn::line::{INTERRUPTED, RECEIPT};
 use crate::turn::news::TurnNews;
 use crate::turn::patience::{Tries, insist};
@@ -231,8 +232,10 @@ impl<'a> PostedAnswer<'a> {
     }
 
     /// Takes everything back. A command's first response stays, since nobody calls
-    /// the command again; it says that we were interrupted. Returns whether it is gone.
-    pub(in crate::turn) async fn remove(&mut self, tries: Tries) -> bool {
+    /// the command again; it says that we were interrupted, but nothing of a block. Returns
+    /// whether it is gone.
+    pub(in crate::turn) async fn remove(&mut self, order: &Order) -> bool {
+        let tries = order.tries();
         let parts = std::mem::take(&mut self.parts);
         let unsure = self.unsure.take();
         let removed = match &self.destination {
@@ -242,6 +245,9 @@ impl<'a> PostedAnswer<'a> {
                     Ok(found) => delete(self.rest(), *channel, known.chain(found), tries).await,
                     Err(error) => Err(error),
                 }
+            }
+            Destination::Interaction(call) if matches!(order, Order::Block) => {
+                self.rest().delete_original(call, deadline()).await
             }
             Destination::Interaction(interaction) => self
                 .rest()

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Place, assert_refused, place};
 use crate::support::bot::details;
+use crate::support::model::Behaviour;
 
 /// Gives Boris Moderate Members.
 fn moderator(p: &Place) -> Id {
@@ -66,4 +67,61 @@ async fn only_moderators_block_and_not_without_end() {
     assert_refused(&refused, "At most 200");
     p.talk(p.ada, p.channel, "and me?").await;
     bot.stop().await;
+}
+
+/// Neither what runs nor what waits is answered, and nothing of it stands there.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_blocked_meanwhile_is_told_nothing_in_public() {
+    let (p, bot) = place(&[]).await;
+    let (discord, moderator) = (&p.stage.discord, moderator(&p));
+    let held = || {
+        let (_, gate) = Behaviour::gated(&[]);
+        let calls = Behaviour::calls("Let me look.", &[("list_thread", "{}")]);
+        p.stage.model.script(Behaviour::Held(calls.into(), gate.clone()));
+        gate
+    };
+    let by_us = || {
+        let messages = discord.messages(p.channel).into_iter();
+        messages.filter(|one| one.author == p.us).count()
+    };
+    let block = async || {
+        let ada = json!({"member": p.ada.to_string()});
+        p.call(moderator, p.channel, "block member", ada).await;
+    };
+    let until = async |count| {
+        for _ in 0..1_000 {
+            // A later event's answer.
+            p.plain(p.boris, "help").await;
+            if by_us() == count {
+                return;
+            }
+        }
+        panic!("not {count}: {:?}", discord.messages(p.channel));
+    };
+    let gate = held();
+    let asks = ["one", "two"].map(|question| json!({"question": question}));
+    for options in asks {
+        let called = discord.call(p.ada, p.channel, "ask", options).await;
+        called.unwrap();
+    }
+    p.stage.model.wait_requests(1).await;
+    until(2).await;
+    block().await;
+    gate.open();
+    until(0).await;
+    let unblock = json!({"member": p.ada.to_string()});
+    p.call(moderator, p.channel, "unblock", unblock).await;
+    let gate = held();
+    let question = format!("<@{}> three?", p.us);
+    discord.post(p.channel, p.ada, question.as_str());
+    p.stage.model.wait_requests(2).await;
+    block().await;
+    gate.open();
+    let lines = bot.stop().await;
+    assert_eq!(by_us(), 0);
+    let outcomes: Vec<_> = details(&lines, "turn_done")
+        .iter()
+        .map(|one| one["outcome"].clone())
+        .collect();
+    assert_eq!(outcomes, ["cancelled", "cancelled"], "{lines:?}");
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
 use super::answer::{flags, message, new_message, only_button};
-use super::{FLAGS, FileUpload, MessageText, message_id, with_body};
+use super::{FLAGS, FileUpload, MessageText, build, message_id, with_body};
 use crate::model::{Answer, AnswerButton};
 use crate::rest::{RateLimitPool, Rest};
 use clew_context::discord::error::RestError;
@@ -113,6 +113,21 @@ impl Rest {
         let path = webhook(interaction, "/messages/@original");
         let body = self.hook(Method::Patch, path, &payload, text.files(), deadline);
         message_id(&body.await?)
+    }
+
+    /// Deletes the first answer (Delete Original Interaction Response).
+    ///
+    /// # Errors
+    /// As for reads.
+    pub async fn delete_original(
+        &self,
+        interaction: &Interaction,
+        deadline: Instant,
+    ) -> Result<(), RestError> {
+        let path = webhook(interaction, "/messages/@original");
+        let request = RequestBuilder::raw(Method::Delete, path).use_authorization_token(false);
+        let (request, pool) = (build(request)?, RateLimitPool::Aside);
+        self.reader().call(request, pool, deadline).await.map(drop)
     }
 
     /// Replaces the whole first answer: the message after a deferred one, the
