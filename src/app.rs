@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
+use crate::engine::alerts::Trouble;
 use crate::model::without_keys;
 use crate::telemetry::event::{Fatal, Stopping};
 #[cfg(feature = "otel")]
@@ -42,7 +43,7 @@ use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
 use clew_context::model::{ApplicationId, Clock, Secret, UnixMillis};
-use clew_context::outside::{Transport, blocking};
+use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
 use clew_discord::session::{self as session_files, LockError, ShardProgress, ShardSession};
@@ -53,7 +54,7 @@ pub use clock::system_clock;
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 
-use alerts::Watcher;
+use alerts::{Teller, Watcher};
 use begin::{Begun, begin, once_there_is_room};
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
@@ -170,8 +171,10 @@ pub async fn run_in(
     let observer = outside.observer.take();
     let token = token(&config)?;
     let session_path = config.state_dir.join(SESSION_FILE);
+    let mut teller = Teller::new(&config, &outside);
     let begun = once_there_is_room(|| begin(&config, &clock));
-    let Some(begun) = shutdown.run_until_cancelled(begun).await else {
+    let begun = shutdown.run_until_cancelled(begun);
+    let Some(begun) = Teller::during(&mut teller, Trouble::Disk, begun).await else {
         return Ok(());
     };
     let Begun {
@@ -197,7 +200,8 @@ pub async fn run_in(
     telemetry.emit(&Ids::default(), wiring::started(&config));
     let services = wiring::services(&config, token.expose(), telemetry, keys, &outside);
     // Waits for a store that is not ready, unless the process is to end.
-    let Some(services) = shutdown.run_until_cancelled(services).await else {
+    let services = shutdown.run_until_cancelled(services);
+    let Some(services) = Teller::during(&mut teller, Trouble::Store, services).await else {
         end(monitor, guard).await;
         return Ok(());
     };
@@ -216,9 +220,8 @@ pub async fn run_in(
         clock: &clock,
         monitor: monitor.as_ref(),
         dial: outside.dial.as_ref(),
-        transport: outside.transport.as_ref(),
     };
-    let result = run_with_upkeep(&running, shutdown).await;
+    let result = run_with_upkeep(&running, teller, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
         let fatal = Fatal {
             reason: wiring::fatal(reason),
@@ -266,11 +269,14 @@ struct Running<'a> {
     /// None without `METRICS_ADDR`.
     monitor: Option<&'a Monitor>,
     dial: Option<&'a Arc<dyn Dial>>,
-    transport: Option<&'a Arc<dyn Transport>>,
 }
 
 /// Runs the memory's upkeep along with the bot, and closes the memory after it.
-async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> Result<(), Error> {
+async fn run_with_upkeep(
+    running: &Running<'_>,
+    teller: Option<Teller>,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
     let Running {
         config, services, ..
     } = *running;
@@ -295,7 +301,7 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
     });
     let (runs, state_dir) = (services.runs.clone(), config.state_dir.clone());
     let runs = tokio::spawn(run_file::keep(runs, state_dir, ends.clone()));
-    let result = run_connected(running, shutdown).await;
+    let result = run_connected(running, teller, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
         tracing::error!("the upkeep of memory broke off by a fault of ours");
@@ -313,7 +319,11 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
 }
 
 /// Connects, serves until the end and leaves the next process what it needs.
-async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Result<(), Error> {
+async fn run_connected(
+    running: &Running<'_>,
+    teller: Option<Teller>,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
     let Running {
         config,
         services,
@@ -342,7 +352,8 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
-    if let Some(watcher) = Watcher::new(running, &loop_events) {
+    if let Some(teller) = teller {
+        let watcher = Watcher::new(teller, config, services, &loop_events);
         tracker.spawn(watcher.watch(shutdown.clone()));
     }
     let rest = services.rest.clone();

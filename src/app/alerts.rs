@@ -1,6 +1,8 @@
 //! Tells the operator of troubles at `ALERT_WEBHOOK`, beside the loop.
 //!
-//! Invariant: alerts hold no texts and no ids, and nothing waits for them.
+//! A file in the state folder says what was told and is not over, so that a restart repeats nothing.
+//!
+//! Invariant: alerts hold no texts and no ids, and nothing waits for them but a start that fails.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,77 +17,208 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::Running;
 use super::loop_event::LoopEvent;
+use super::{Error, Outside, state_file};
+use crate::config::Config;
 use crate::engine::alerts::{Alert, Alerts, Trouble};
 use crate::llm::ModelServers;
 use crate::turn::Services;
 use clew_context::model::{Clock, Secret};
 use clew_context::outside::{Http, blocking};
+use clew_discord::session::LockError;
 use clew_store::model::StoreAddress;
 
-/// How often troubles are looked for.
+/// The file in the state folder.
+pub(super) const FILE: &str = "alerts.json";
+/// How often troubles are looked for; doubled while the webhook takes nothing...
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// ...up to this.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// How long one try to tell may take.
 const TRY: Duration = Duration::from_secs(10);
-/// How often telling is tried; the pause after the first try, doubled for each further one.
-const TRIES: u32 = 4;
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long a start may wait for a store or for room before that is told.
+const START: Duration = Duration::from_secs(10);
 /// From this part of `TOKENS_TOTAL_DAY` on the operator is told, in percent.
 const BUDGET: u128 = 80;
 /// With less room, a store or the telemetry soon fails.
 pub const LOW_BYTES: u64 = 200 << 20;
 
-/// Looks and tells.
-pub(super) struct Watcher {
+/// Tells, and knows what was told.
+pub(super) struct Teller {
     url: Secret,
     http: Http,
-    services: Arc<Services>,
-    loop_events: mpsc::UnboundedSender<LoopEvent>,
     clock: Clock,
-    /// Where the store is; none if it is a server.
-    folder: Option<PathBuf>,
+    state_dir: PathBuf,
+    alerts: Alerts,
+    /// Until the next look.
+    pause: Duration,
 }
 
-impl Watcher {
-    /// None without `ALERT_WEBHOOK`. The process has a provider for TLS: Discord's client is there.
-    pub(super) fn new(
-        running: &Running<'_>,
-        loop_events: &mpsc::UnboundedSender<LoopEvent>,
-    ) -> Option<Self> {
-        let config = running.config;
+impl Teller {
+    /// None without `ALERT_WEBHOOK`.
+    pub(super) fn new(config: &Config, outside: &Outside) -> Option<Self> {
         let url = config.telemetry.alerts.clone()?;
+        // An error means that the process has a provider already.
+        let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .user_agent(concat!("clew/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .build()
             .inspect_err(|error| tracing::error!(%error, "nothing can be told at ALERT_WEBHOOK"));
+        let told = state_file::read(&config.state_dir, FILE).unwrap_or_else(|error| {
+            tracing::warn!(path = %config.state_dir.join(FILE).display(), %error,
+                "which alerts were told cannot be read: they may be told again");
+            None
+        });
+        Some(Self {
+            url,
+            http: Http::new(client.ok()?).through(outside.transport.clone()),
+            clock: Arc::clone(&outside.clock),
+            state_dir: config.state_dir.clone(),
+            alerts: Alerts::after(told.unwrap_or_default()),
+            pause: LOOK_EVERY,
+        })
+    }
+
+    /// Does a part of the start. If it waits for long, that is told as this trouble; if it fails
+    /// for want of a store or a folder, that is told, too. Both are over once the bot runs.
+    pub(super) async fn during<T>(
+        teller: &mut Option<Self>,
+        trouble: Trouble,
+        start: impl Future<Output = Option<Result<T, Error>>>,
+    ) -> Option<Result<T, Error>> {
+        let Some(teller) = teller else {
+            return start.await;
+        };
+        let telling = async {
+            sleep(START).await;
+            loop {
+                teller.begins(trouble).await;
+                sleep(teller.pause).await;
+            }
+        };
+        let done = tokio::select! {
+            biased;
+            done = start => done,
+            never = telling => match never {},
+        };
+        if let Some(Err(error)) = &done
+            && is_of_disk(error)
+        {
+            teller.begins(Trouble::Store).await;
+        }
+        done
+    }
+
+    /// Tells of a trouble; nothing is known of the others.
+    async fn begins(&mut self, trouble: Trouble) {
+        let mut there = self.alerts.told().clone();
+        there.insert(trouble);
+        self.tell(&there).await;
+    }
+
+    /// Tells what is to be told, now that these troubles are there.
+    async fn tell(&mut self, there: &BTreeSet<Trouble>) {
+        let due = self.alerts.due(there, (self.clock)());
+        let before = self.alerts.told().clone();
+        let mut is_delivered = true;
+        for alert in due {
+            is_delivered = self.deliver(alert).await;
+            if !is_delivered {
+                break;
+            }
+            self.alerts.delivered(alert);
+        }
+        self.pause = if is_delivered {
+            LOOK_EVERY
+        } else {
+            (self.pause * 2).min(LONGEST_PAUSE)
+        };
+        if *self.alerts.told() != before
+            && let Err(error) = state_file::write(&self.state_dir, FILE, self.alerts.told()).await
+        {
+            tracing::warn!(path = %self.state_dir.join(FILE).display(), %error,
+                "which alerts were told cannot be written: after a restart they may be told again");
+        }
+    }
+
+    async fn deliver(&self, Alert { trouble, is_over }: Alert) -> bool {
+        let over = if is_over { "over: " } else { "" };
+        let body = json!({
+            "content": format!("Clew: {over}{}", trouble.text()),
+            "alert": trouble.as_str(),
+            "over": is_over,
+        });
+        let request = self.http.request(Method::POST, self.url.expose());
+        let request = request.timeout(TRY).json(&body);
+        let alert = trouble.as_str();
+        match self.http.send(request).await {
+            Ok(answer) if answer.status().is_success() => return true,
+            Ok(answer) => tracing::warn!(
+                status = answer.status().as_u16(),
+                alert,
+                "ALERT_WEBHOOK does not take an alert: it is tried again"
+            ),
+            Err(error) => tracing::warn!(error = %error.without_url(), alert,
+                "ALERT_WEBHOOK cannot be reached: it is tried again"),
+        }
+        false
+    }
+}
+
+/// Whether a start failed for want of a store or a folder, and not by another process.
+const fn is_of_disk(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Store(_)
+            | Error::Telemetry(_)
+            | Error::State { .. }
+            | Error::Lock(LockError::Io { .. })
+    )
+}
+
+/// Looks while the bot runs, and tells.
+pub(super) struct Watcher {
+    teller: Teller,
+    services: Arc<Services>,
+    loop_events: mpsc::UnboundedSender<LoopEvent>,
+    /// Where the store is; none if it is a server.
+    folder: Option<PathBuf>,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        teller: Teller,
+        config: &Config,
+        services: &Arc<Services>,
+        loop_events: &mpsc::UnboundedSender<LoopEvent>,
+    ) -> Self {
         let folder = match &config.memory.store {
             StoreAddress::Sqlite(file) => file.parent().map(Path::to_path_buf),
             StoreAddress::Files(folder) => Some(folder.clone()),
             StoreAddress::Postgres(_) => None,
         };
-        Some(Self {
-            url,
-            http: Http::new(client.ok()?).through(running.transport.cloned()),
-            services: Arc::clone(running.services),
+        if let Some(model) = &services.model
+            && teller.alerts.told().contains(&Trouble::Model)
+        {
+            model.suspect();
+        }
+        Self {
+            teller,
+            services: Arc::clone(services),
             loop_events: loop_events.clone(),
-            clock: Arc::clone(running.clock),
             // A path without a folder is in the current one.
             folder: folder.map(|folder| Path::new(".").join(folder)),
-        })
+        }
     }
 
     /// Until the end.
-    pub(super) async fn watch(self, ends: CancellationToken) {
+    pub(super) async fn watch(mut self, ends: CancellationToken) {
         let watching = async {
-            let mut alerts = Alerts::default();
             loop {
                 let there = self.look().await;
-                for alert in alerts.look(&there, (self.clock)()) {
-                    self.tell(alert).await;
-                }
-                sleep(LOOK_EVERY).await;
+                self.teller.tell(&there).await;
+                sleep(self.teller.pause).await;
             }
         };
         ends.run_until_cancelled(watching).await;
@@ -121,32 +254,6 @@ impl Watcher {
         let free = blocking(move || free_bytes(&folder)).await;
         matches!(free, Ok(Ok(bytes)) if bytes < LOW_BYTES)
     }
-
-    async fn tell(&self, Alert { trouble, is_over }: Alert) {
-        let over = if is_over { "over: " } else { "" };
-        let body = json!({
-            "content": format!("Clew: {over}{}", trouble.text()),
-            "alert": trouble.as_str(),
-            "over": is_over,
-        });
-        for attempt in 0..TRIES {
-            if attempt > 0 {
-                sleep(PAUSE * (1 << (attempt - 1))).await;
-            }
-            let request = self.http.request(Method::POST, self.url.expose());
-            let request = request.timeout(TRY).json(&body);
-            match self.http.send(request).await {
-                Ok(answer) if answer.status().is_success() => return,
-                Ok(answer) => tracing::warn!(
-                    status = answer.status().as_u16(),
-                    alert = trouble.as_str(),
-                    "ALERT_WEBHOOK does not take an alert"
-                ),
-                Err(error) => tracing::warn!(error = %error.without_url(),
-                    alert = trouble.as_str(), "ALERT_WEBHOOK cannot be reached"),
-            }
-        }
-    }
 }
 
 /// The free space of the disk that a folder is on.
@@ -157,3 +264,6 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let stats = rustix::fs::statvfs(folder)?;
     Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
+
+#[cfg(test)]
+mod tests;

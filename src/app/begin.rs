@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::secret::{self, Keys};
-use super::{CLAIM_FILE, Error, SESSION_FILE, run_file, token_file, wiring};
+use super::{CLAIM_FILE, Error, SESSION_FILE, alerts, run_file, token_file, wiring};
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::{self, Guard, IdStyle, Telemetry, with_sources};
 use clew_context::model::Clock;
@@ -17,7 +17,8 @@ use clew_discord::session::{LockError, SessionLock};
 use clew_store::close_files;
 
 /// What the bot keeps in `STATE_DIR`.
-const STATE_FILES: [&str; 7] = [
+const STATE_FILES: [&str; 8] = [
+    alerts::FILE,
     SESSION_FILE,
     CLAIM_FILE,
     secret::CLAIM_KEY,

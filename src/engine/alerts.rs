@@ -1,12 +1,14 @@
 //! What the operator is told of at once: each trouble once when it begins, and once when it is
 //! over. Pure.
 //!
-//! Invariant: a trouble that comes and goes is not over until it has been away for a while.
+//! Invariant: a trouble that comes and goes is not over until it has been away for a while, and
+//! what could not be delivered is not told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clew_context::model::UnixMillis;
+use serde::{Deserialize, Serialize};
 
 /// How long a trouble must be away to be over.
 const CALM: Duration = Duration::from_mins(1);
@@ -14,7 +16,8 @@ const CALM: Duration = Duration::from_mins(1);
 const SHARD_DOWN: Duration = Duration::from_mins(5);
 
 /// A trouble.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Trouble {
     /// No model server answers.
     Model,
@@ -78,8 +81,22 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// What to tell, now that these troubles are there.
-    pub fn look(&mut self, there: &BTreeSet<Trouble>, now: UnixMillis) -> Vec<Alert> {
+    /// After a process that had told these.
+    pub fn after(told: BTreeSet<Trouble>) -> Self {
+        Self {
+            told,
+            ..Self::default()
+        }
+    }
+
+    /// What was told and is not over.
+    pub const fn told(&self) -> &BTreeSet<Trouble> {
+        &self.told
+    }
+
+    /// What to tell, now that these troubles are there; the same again until it is
+    /// [delivered](Self::delivered).
+    pub fn due(&mut self, there: &BTreeSet<Trouble>, now: UnixMillis) -> Vec<Alert> {
         let of_interest: BTreeSet<Trouble> = there.union(&self.told).copied().collect();
         self.changing
             .retain(|trouble, _| of_interest.contains(trouble));
@@ -94,21 +111,24 @@ impl Alerts {
             // A clock that was set back starts it anew.
             *since = (*since).min(now);
             let lasts = if is_told { CALM } else { trouble.patience() };
-            if *since > now.before(lasts) {
-                continue;
+            if *since <= now.before(lasts) {
+                alerts.push(Alert {
+                    trouble,
+                    is_over: is_told,
+                });
             }
-            self.changing.remove(&trouble);
-            if is_told {
-                self.told.remove(&trouble);
-            } else {
-                self.told.insert(trouble);
-            }
-            alerts.push(Alert {
-                trouble,
-                is_over: is_told,
-            });
         }
         alerts
+    }
+
+    /// Somebody was told.
+    pub fn delivered(&mut self, Alert { trouble, is_over }: Alert) {
+        self.changing.remove(&trouble);
+        if is_over {
+            self.told.remove(&trouble);
+        } else {
+            self.told.insert(trouble);
+        }
     }
 }
 
@@ -124,9 +144,10 @@ mod tests {
         let mut alerts = Alerts::default();
         for (second, there, expected) in steps {
             let there = there.iter().copied().collect();
-            let told = alerts.look(&there, UnixMillis(second * 1_000));
-            let told: Vec<_> = told.iter().map(|one| (one.trouble, one.is_over)).collect();
+            let due = alerts.due(&there, UnixMillis(second * 1_000));
+            let told: Vec<_> = due.iter().map(|one| (one.trouble, one.is_over)).collect();
             assert_eq!(told, *expected, "at {second}");
+            due.into_iter().for_each(|one| alerts.delivered(one));
         }
     }
 
@@ -171,5 +192,27 @@ mod tests {
             (600, &[], &[]),
             (660, &[], &[(Shard, true)]),
         ]);
+    }
+
+    #[test]
+    fn what_is_not_delivered_stays_due_and_a_restart_repeats_nothing() {
+        use Trouble::{Budget, Disk};
+        let at = |second: i64| UnixMillis(second * 1_000);
+        let (there, none) = (BTreeSet::from([Budget]), BTreeSet::new());
+        let mut alerts = Alerts::default();
+        let due = alerts.due(&there, at(0));
+        assert_eq!(alerts.due(&there, at(9)), due);
+        assert!(alerts.due(&none, at(10)).is_empty(), "nobody knows of it");
+        let due = alerts.due(&there, at(11));
+        alerts.delivered(due[0]);
+        let mut next = Alerts::after(alerts.told().clone());
+        assert!(next.due(&there, at(12)).is_empty());
+        assert!(next.due(&none, at(13)).is_empty());
+        let over = next.due(&none, at(73));
+        assert_eq!(next.due(&none, at(80)), over);
+        assert!(over[0].is_over && over.len() == 1);
+        next.delivered(over[0]);
+        assert!(next.due(&none, at(200)).is_empty() && next.told().is_empty());
+        assert_eq!(next.due(&[Disk].into(), at(201)).len(), 1);
     }
 }

@@ -50,6 +50,11 @@ impl Breaker {
         }
     }
 
+    /// An earlier process found that the server does not answer: so it is until it has.
+    pub(super) fn suspect(&self) {
+        self.state().pauses = 1;
+    }
+
     /// Whether [`Breaker::pass`] would let a request through.
     pub(super) fn lets_through(&self, now: Instant) -> bool {
         self.state().lets_through(now)

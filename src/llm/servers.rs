@@ -142,6 +142,12 @@ impl ModelServers {
         self.servers.iter().all(|server| server.breaker.is_open())
     }
 
+    /// An earlier process found that none answers.
+    pub fn suspect(&self) {
+        let servers = self.servers.iter();
+        servers.for_each(|server| server.breaker.suspect());
+    }
+
     /// A question, for which a server is chosen at once.
     pub fn attempts(&self) -> ServerAttempts<'_> {
         let mut attempts = ServerAttempts {

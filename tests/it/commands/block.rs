@@ -77,7 +77,9 @@ async fn who_is_blocked_meanwhile_is_told_nothing_in_public() {
     let held = || {
         let (_, gate) = Behaviour::gated(&[]);
         let calls = Behaviour::calls("Let me look.", &[("list_thread", "{}")]);
-        p.stage.model.script(Behaviour::Held(calls.into(), gate.clone()));
+        p.stage
+            .model
+            .script(Behaviour::Held(calls.into(), gate.clone()));
         gate
     };
     let by_us = || {

@@ -23,7 +23,7 @@ fn told(alerts: &[Value]) -> Vec<(&str, bool)> {
 async fn a_budget_that_is_nearly_used_is_told_once() {
     let webhook = FakeModel::start().await;
     webhook.script(Behaviour::Status(500, String::new(), Vec::new()));
-    let place = place(&webhook, &[("TOKENS_TOTAL_DAY", "12")]).await;
+    let mut place = place(&webhook, &[("TOKENS_TOTAL_DAY", "12")]).await;
     let bot = place.stage.start().await;
     place.ask(place.help, "why?").await;
     let alerts = webhook.wait_requests(2).await;
@@ -38,7 +38,20 @@ async fn a_budget_that_is_nearly_used_is_told_once() {
     let lines = bot.stop().await;
     let url = webhook.url();
     assert!(lines.iter().all(|line| !line.to_string().contains(&url)));
+    // The next process finds it told; of one that cannot begin something else is told.
+    let bot = place.stage.start().await;
+    place.ask(place.help, "and now?").await;
+    bot.stop().await;
     assert_eq!(webhook.requests().len(), 2);
+    let blocked = place.stage.state().join("alerts.json");
+    assert_eq!(std::fs::read_to_string(&blocked).unwrap(), r#"["budget"]"#);
+    place.stage.set(
+        "CONTEXT_STORE",
+        &format!("sqlite:{}/clew.db", blocked.display()),
+    );
+    assert!(place.stage.launch().ended().await.is_err());
+    let alerts = webhook.requests();
+    assert_eq!(told(&alerts)[2..], [("store", false)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
