@@ -54,7 +54,7 @@ pub use clock::system_clock;
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 
-use alerts::{Teller, Watcher};
+use alerts::Teller;
 use begin::{Begun, begin, once_there_is_room};
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
@@ -352,10 +352,7 @@ async fn run_connected(
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
-    if let Some(teller) = teller {
-        let watcher = Watcher::new(teller, config, services, &loop_events);
-        tracker.spawn(watcher.watch(shutdown.clone()));
-    }
+    alerts::watch(teller, running, &loop_events, &tracker, &shutdown);
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,

@@ -16,9 +16,10 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::loop_event::LoopEvent;
-use super::{Error, Outside, state_file};
+use super::{Error, Outside, Running, state_file};
 use crate::config::Config;
 use crate::engine::alerts::{Alert, Alerts, Trouble};
 use crate::llm::ModelServers;
@@ -178,7 +179,7 @@ const fn is_of_disk(error: &Error) -> bool {
 }
 
 /// Looks while the bot runs, and tells.
-pub(super) struct Watcher {
+struct Watcher {
     teller: Teller,
     services: Arc<Services>,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
@@ -186,42 +187,42 @@ pub(super) struct Watcher {
     folder: Option<PathBuf>,
 }
 
-impl Watcher {
-    pub(super) fn new(
-        teller: Teller,
-        config: &Config,
-        services: &Arc<Services>,
-        loop_events: &mpsc::UnboundedSender<LoopEvent>,
-    ) -> Self {
-        let folder = match &config.memory.store {
-            StoreAddress::Sqlite(file) => file.parent().map(Path::to_path_buf),
-            StoreAddress::Files(folder) => Some(folder.clone()),
-            StoreAddress::Postgres(_) => None,
-        };
-        if let Some(model) = &services.model
-            && teller.alerts.told().contains(&Trouble::Model)
-        {
-            model.suspect();
-        }
-        Self {
-            teller,
-            services: Arc::clone(services),
-            loop_events: loop_events.clone(),
-            // A path without a folder is in the current one.
-            folder: folder.map(|folder| Path::new(".").join(folder)),
-        }
+/// Looks and tells, if anybody is to be told, until the end.
+pub(super) fn watch(
+    teller: Option<Teller>,
+    running: &Running<'_>,
+    loop_events: &mpsc::UnboundedSender<LoopEvent>,
+    tracker: &TaskTracker,
+    ends: &CancellationToken,
+) {
+    let Some(teller) = teller else { return };
+    let folder = match &running.config.memory.store {
+        StoreAddress::Sqlite(file) => file.parent().map(Path::to_path_buf),
+        StoreAddress::Files(folder) => Some(folder.clone()),
+        StoreAddress::Postgres(_) => None,
+    };
+    if let Some(model) = &running.services.model
+        && teller.alerts.told().contains(&Trouble::Model)
+    {
+        model.suspect();
     }
+    let watcher = Watcher {
+        teller,
+        services: Arc::clone(running.services),
+        loop_events: loop_events.clone(),
+        // A path without a folder is in the current one.
+        folder: folder.map(|folder| Path::new(".").join(folder)),
+    };
+    tracker.spawn(watcher.watch(ends.clone()));
+}
 
-    /// Until the end.
-    pub(super) async fn watch(mut self, ends: CancellationToken) {
-        let watching = async {
-            loop {
-                let there = self.look().await;
-                self.teller.tell(&there).await;
-                sleep(self.teller.pause).await;
-            }
-        };
-        ends.run_until_cancelled(watching).await;
+impl Watcher {
+    /// What was told is noted even at the end.
+    async fn watch(mut self, ends: CancellationToken) {
+        while let Some(there) = ends.run_until_cancelled(self.look()).await {
+            self.teller.tell(&there).await;
+            ends.run_until_cancelled(sleep(self.teller.pause)).await;
+        }
     }
 
     async fn look(&self) -> BTreeSet<Trouble> {

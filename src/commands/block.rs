@@ -35,6 +35,9 @@ pub(super) const UNBLOCK: Command = Command {
     )
 };
 
+/// How many members a field of an embed has room for.
+const A_FIELD: usize = 40;
+
 const MEMBER: OptionSpec = OptionSpec::new("member", "Who", OptionKind::User).required();
 
 async fn block(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
@@ -77,7 +80,9 @@ async fn list(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     }
     let members = settings.blocked.iter().map(|id| format!("<@{id}>"));
     let members: Vec<String> = members.collect();
-    Ok(Done::say(members.join(" ")))
+    let fields = members.chunks(A_FIELD);
+    let fields = fields.map(|some| ("Members", some.join(" "))).collect();
+    Ok(Done::fields("Whom I don't answer here", fields))
 }
 
 fn moderated(call: &Call) -> Result<GuildId, Stop> {

@@ -110,8 +110,8 @@ const TOKENS: OptionSpec = OptionSpec::text("tokens", "The model's tokens a day"
 /// The choice that resets a setting.
 const OPERATORS: (&str, &str) = ("As the operator set it", "default");
 
-/// The most characters in a list of channels.
-const CHANNELS_CHARS: usize = 900;
+/// The most characters in a list of channels: of an embed's 6,000 the rest may take 5,000.
+const CHANNELS_CHARS: usize = 500;
 
 async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let settings = services.memory.guild_settings(managed(call)?);
@@ -159,6 +159,7 @@ async fn prompt(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
 }
 
 /// Never above the operator's; whoever has several of the roles gets the most that one allows.
+/// Roles that are gone have none any more.
 async fn limits(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let guild = managed(call)?;
     let role = call.data.id(&ROLE);
@@ -180,21 +181,30 @@ async fn limits(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
         questions: questions.and_then(|most| u32::try_from(most).ok()),
         tokens: number(&TOKENS, 1_000_000_000_000)?,
     };
-    let change = SettingsChange {
-        role_limits: Some((role, limits)),
-        ..SettingsChange::default()
-    };
-    let settings = services.memory.change_settings(guild, &change).await?;
+    let memory = services.memory;
+    let mut settings = memory.guild_settings(guild);
+    let known = settings.role_limits.clone().into_keys();
+    let gone = known.filter(|role| services.guild_state.lacks_role(guild, *role));
+    let changes = gone.map(|role| (role, RoleLimits::default()));
+    for change in changes.chain([(role, limits)]) {
+        let change = SettingsChange {
+            role_limits: Some(change),
+            ..SettingsChange::default()
+        };
+        settings = memory.change_settings(guild, &change).await?;
+    }
     if limits != RoleLimits::default() && !settings.role_limits.contains_key(&role) {
         let most = GuildSettings::MOST_ROLES;
         return Err(Stop::refused(format!(
             "At most {most} roles can have limits."
         )));
     }
-    Ok(Done::fields("Changed", vec![by_role(&settings)]))
+    Ok(Done::fields("Changed", by_role(&settings)))
 }
 
-fn by_role(settings: &GuildSettings) -> (&'static str, String) {
+/// In as many fields as it takes.
+fn by_role(settings: &GuildSettings) -> Vec<(&'static str, String)> {
+    const TITLE: &str = "Limits by role, within the operator's";
     let told = settings.role_limits.iter().map(|(role, limits)| {
         let questions = limits
             .questions
@@ -204,12 +214,11 @@ fn by_role(settings: &GuildSettings) -> (&'static str, String) {
         format!("<@&{role}>: {}", both.join(", "))
     });
     let told: Vec<String> = told.collect();
-    let told = if told.is_empty() {
-        "none of its own".to_owned()
-    } else {
-        told.join("\n")
-    };
-    ("Limits by role, within the operator's", told)
+    if told.is_empty() {
+        return vec![(TITLE, "none of its own".to_owned())];
+    }
+    let fields = told.chunks(GuildSettings::MOST_ROLES / 2);
+    fields.map(|lines| (TITLE, lines.join("\n"))).collect()
 }
 
 /// All settings. The server's instructions are longer than a field may be.
@@ -340,7 +349,7 @@ fn fields(
         PlaceContext::Topic => "its topic",
         PlaceContext::TopicPins => "its topic and pinned messages",
     };
-    vec![
+    let mut fields = vec![
         (
             "I remember a conversation for",
             window(services, call, settings),
@@ -370,8 +379,9 @@ fn fields(
             "I answer every message in",
             all_of(&settings.channels_answered),
         ),
-        by_role(settings),
-    ]
+    ];
+    fields.extend(by_role(settings));
+    fields
 }
 
 /// The rolling window. The server's takes precedence over the agent's, and

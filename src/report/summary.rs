@@ -184,7 +184,7 @@ counts! {
     LimitCounts by |row| [row.refused, 0];
     /// By any of them.
     refused,
-    user_rate, user_tokens, guild_tokens, queue_full, busy,
+    user_rate, user_tokens, guild_tokens, total_tokens, queue_full, busy, blocked,
 }
 
 /// How long a stage took.
@@ -360,8 +360,10 @@ impl LimitCounts {
             "user_rate" => Some(&mut self.user_rate),
             "user_tokens" => Some(&mut self.user_tokens),
             "guild_tokens" => Some(&mut self.guild_tokens),
+            "total_tokens" => Some(&mut self.total_tokens),
             "queue_full" => Some(&mut self.queue_full),
             "busy" => Some(&mut self.busy),
+            "blocked" => Some(&mut self.blocked),
             _ => None,
         }
     }

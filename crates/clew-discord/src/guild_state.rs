@@ -169,6 +169,15 @@ impl GuildState {
         Some(self.read().guild(guild)?.roles.get(&role)?.name.clone())
     }
 
+    /// Whether a server's roles are known, and this is none of them.
+    pub fn lacks_role(&self, guild: GuildId, role: RoleId) -> bool {
+        let everyone = RoleId::new(guild.get());
+        let guilds = self.read();
+        guilds.guild(guild).is_some_and(|known| {
+            known.roles.contains_key(&everyone) && !known.roles.contains_key(&role)
+        })
+    }
+
     /// A channel's name, or a thread's title.
     pub fn channel_name(&self, channel: ChannelId) -> Option<String> {
         Some(self.read().channel(channel)?.name.clone())

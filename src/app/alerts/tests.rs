@@ -1,3 +1,5 @@
+//! Tests of starts that wait or fail, with a webhook that takes nothing at first.
+
 use std::sync::Mutex;
 
 use futures_util::FutureExt as _;

@@ -280,8 +280,10 @@ pub(super) fn limits(report: &Report) -> Option<Section> {
             grouped(counts.user_rate),
             grouped(counts.user_tokens),
             grouped(counts.guild_tokens),
+            grouped(counts.total_tokens),
             grouped(counts.queue_full),
             grouped(counts.busy),
+            grouped(counts.blocked),
         ]
     };
     let limits = &report.limits;
@@ -291,7 +293,7 @@ pub(super) fn limits(report: &Report) -> Option<Section> {
     let others = others.map(|others| row(many(others.names, "other"), &others.row));
     let caption = "How often people got no turn, by limit";
     let head = [
-        "user", "in all", "rate", "tokens", "server's", "queue", "busy",
+        "user", "in all", "rate", "tokens", "server's", "all's", "queue", "busy", "blocked",
     ];
     let table = Table::new(caption, 1, &head, people.chain(others));
     section("Who hits limits", vec![filled(table)?])

@@ -40,7 +40,7 @@ async fn a_blocked_member_gets_no_answers_in_that_server() {
     bot.stop().await;
     let bot = p.stage.start().await;
     let list = p.plain(moderator, "block list").await;
-    assert_eq!(list.text(), format!("<@{}>", p.ada));
+    assert_eq!(super::field(&list, "Members"), format!("<@{}>", p.ada));
     p.call(moderator, p.channel, "unblock", ada).await;
     p.talk(p.ada, p.channel, "and now?").await;
     let lines = bot.stop().await;
@@ -65,6 +65,8 @@ async fn only_moderators_block_and_not_without_end() {
     let ada = json!({"member": p.ada.to_string()});
     let refused = p.call(moderator, p.channel, "block member", ada).await;
     assert_refused(&refused, "At most 200");
+    let list = p.plain(moderator, "block list").await.text();
+    assert_eq!(list.matches("<@").count(), 200, "{list}");
     p.talk(p.ada, p.channel, "and me?").await;
     bot.stop().await;
 }

@@ -269,6 +269,18 @@ async fn a_server_limits_roles() {
     assert_eq!(p.said(p.channel, p.ada, 4).await, REFUSED);
     clock.store(MIDNIGHT * 1_000, Ordering::SeqCst);
     assert_eq!(p.said(p.channel, p.ada, 5).await, "ok");
+    // As many as there may be are shown whole; what a role that is gone had goes with the next call.
+    let role = || discord.role(p.guild, "other", Permissions::NONE);
+    let most = "1000000000000";
+    for _ in 0..18 {
+        limits(role(), most).await;
+    }
+    let over = limits(role(), most).await;
+    assert!(over.contains("At most 20 roles"), "{over}");
+    discord.delete_role(p.guild, friend);
+    let told = limits(role(), most).await;
+    assert_eq!(told.matches("<@&").count(), 20, "{told}");
+    assert!(!told.contains(&friend.to_string()), "{told}");
     let lines = bot.stop().await;
     assert_eq!(reasons(&lines), ["user_tokens"; 2]);
 }
