@@ -372,6 +372,11 @@ fn remembered(prompt: &PromptReceipt) -> String {
         ),
         (prompt.user_facts, "fact", " about the asker"),
         (prompt.server_facts, "fact", " about this server"),
+        (
+            prompt.server_prompt,
+            "character",
+            " of this server's own instructions",
+        ),
     ];
     let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
     let lines = counted.map(|(count, what, of)| words::count(count, what) + of);

@@ -104,6 +104,9 @@ pub struct PromptReceipt {
     /// Unicode scalars of the channel's topic that the block shows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub topic: usize,
+    /// Unicode scalars of the server's own instructions (`/settings prompt`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub server_prompt: usize,
     /// Unicode scalars of the block.
     pub block_chars: usize,
     /// Facts about the asker.

@@ -25,6 +25,8 @@ pub(in crate::turn) struct FittedPrompt {
     pub(in crate::turn) prepared: Prepared,
     /// The titles of the passages of the agent's docs in it.
     pub(in crate::turn) passages: Vec<String>,
+    /// Unicode scalars of what the server's managers set.
+    pub(in crate::turn) server_prompt: usize,
     halvings: u32,
 }
 
@@ -107,14 +109,14 @@ fn halved(
 ) -> FittedPrompt {
     let services = turn.services;
     let secret = &services.settings.secret;
-    let (prepared, passages) = match background {
+    let (prepared, passages, server_prompt) = match background {
         None => {
             let input = PromptInput {
                 directory,
                 halvings,
                 ..PromptInput::new("", secret, "")
             };
-            (prepare(collected, &input), Vec::new())
+            (prepare(collected, &input), Vec::new(), 0)
         }
         Some(background) => {
             let (agent, scope) = (&background.agent, background.place.scope.to_string());
@@ -122,7 +124,7 @@ fn halved(
             let memory = &services.memory;
             let words = || (words::question(turn), words::around(collected));
             let docs = agent.docs.for_prompt(halvings, words);
-            let system = with_servers(turn, &agent.system);
+            let (system, server_prompt) = with_servers(turn, &agent.system);
             let input = PromptInput {
                 directory,
                 docs: &docs,
@@ -138,27 +140,32 @@ fn halved(
             let passages = docs.iter().skip(1).filter(|_| agent.docs.are_cut());
             let mut titles: Vec<String> = passages.map(|doc| doc.name.clone()).collect();
             titles.dedup();
-            (prepare(collected, &input), titles)
+            (prepare(collected, &input), titles, server_prompt)
         }
     };
     FittedPrompt {
         prepared,
         passages,
+        server_prompt,
         halvings,
     }
 }
 
-/// The operator's system prompt, and after it what the server's managers set (`/settings prompt`).
-fn with_servers<'a>(turn: &Turn<'_>, operators: &'a str) -> Cow<'a, str> {
+/// The operator's system prompt, and after it what the server's managers set (`/settings prompt`),
+/// with the Unicode scalars of that.
+fn with_servers<'a>(turn: &Turn<'_>, operators: &'a str) -> (Cow<'a, str>, usize) {
     let guild = turn.ids.guild;
     let settings = guild.map(|guild| turn.services.memory.guild_settings(guild));
     let Some(text) = settings
         .as_ref()
         .and_then(|settings| settings.prompt.as_ref())
     else {
-        return Cow::Borrowed(operators);
+        return (Cow::Borrowed(operators), 0);
     };
     // Each line is marked, so that none can end the section.
-    let text = sanitise::text(text).replace('\n', "\n> ");
-    Cow::Owned(format!("{}\n\n{SERVERS}\n\n> {text}", operators.trim()))
+    let text = sanitise::text(text);
+    let chars = text.chars().count();
+    let text = text.replace('\n', "\n> ");
+    let system = format!("{}\n\n{SERVERS}\n\n> {text}", operators.trim());
+    (Cow::Owned(system), chars)
 }

@@ -71,6 +71,7 @@ pub(super) fn prompt(prompt: &FittedPrompt, collected: &Collected) -> PromptRece
         history: prepared.prompt.history,
         recalled: prepared.prompt.recalled,
         dedup: prepared.prompt.dedup,
+        server_prompt: prompt.server_prompt,
         chars: prepared.prompt.chars,
         omitted: omitted(&prepared.block, collected),
         passages: prompt.passages.iter().take(MAX_PASSAGES).cloned().collect(),
