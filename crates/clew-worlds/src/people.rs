@@ -28,6 +28,8 @@ pub(crate) struct People {
     for_app: VecDeque<Id>,
     /// Its webhooks by channel.
     webhooks: Vec<(Id, Id)>,
+    /// What was pinned, by channel.
+    pinned: Vec<(Id, Id)>,
     /// Servers in an outage.
     outages: BTreeSet<Id>,
     numbers: u32,
@@ -43,6 +45,7 @@ impl People {
             written: BTreeMap::new(),
             for_app: VecDeque::new(),
             webhooks: Vec::new(),
+            pinned: Vec::new(),
             outages: BTreeSet::new(),
             numbers: 0,
         }
@@ -111,6 +114,20 @@ impl People {
                 Some(())
             }
             PersonAct::DeletesMany { place, count } => self.delete_many(place, count),
+            PersonAct::Pins { which } => {
+                let said = self.seen(which).filter(|said| !said.is_direct)?;
+                let (channel, message) = (said.channel, said.message);
+                let by = self.person(which)?;
+                self.world.discord.pin(channel, message, by);
+                self.pinned.push((channel, message));
+                Some(())
+            }
+            PersonAct::Unpins { which } => {
+                let at = index(self.pinned.len(), which)?;
+                let (channel, message) = self.pinned.remove(at);
+                self.world.discord.unpin(channel, message);
+                Some(())
+            }
             PersonAct::Uses {
                 who,
                 place,

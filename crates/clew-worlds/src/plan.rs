@@ -110,6 +110,12 @@ pub(crate) enum PersonAct {
         place: u64,
         count: u64,
     },
+    Pins {
+        which: u64,
+    },
+    Unpins {
+        which: u64,
+    },
     Uses {
         who: u64,
         place: u64,

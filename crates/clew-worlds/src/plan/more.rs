@@ -10,6 +10,8 @@ const WIDER: u64 = 100_000;
 const HURRIED: u64 = 200_000;
 /// From this seed on, the bot loses rights, and servers have outages.
 const BARRED: u64 = 300_000;
+/// From this seed on, messages are pinned, and most prompts show what is.
+const PINNED: u64 = 400_000;
 /// Of fifty of the first worlds, those that have all of it, so that any thousand do. None that had
 /// failed when this was added is among them.
 const WITH_ALL: [u64; 8] = [17, 21, 27, 30, 36, 44, 46, 48];
@@ -29,6 +31,9 @@ impl Plan {
         }
         if seed >= BARRED || has_all {
             self.bar(&mut Chance::new(seed.rotate_left(16)));
+        }
+        if seed >= PINNED {
+            self.pin(&mut Chance::new(seed.rotate_left(48)));
         }
     }
 
@@ -143,6 +148,29 @@ impl Plan {
                 let what = Act::Person(what);
                 added.push(Step { at, what });
             }
+        }
+        self.script.extend(added);
+    }
+
+    /// Pins of what was just said, of which some go again.
+    fn pin(&mut self, chance: &mut Chance) {
+        let place = ["topic,pins", "topic,pins", "topic"];
+        let place = chance.one_of(&place).unwrap_or("off");
+        self.settings.push(("PLACE_CONTEXT", place));
+        let mut added = Vec::new();
+        for step in &self.script {
+            let is_said = matches!(step.what, Act::Person(PersonAct::Says { .. }));
+            let which = chance.any();
+            let what = if is_said && chance.percent(50) {
+                PersonAct::Pins { which: which % 4 }
+            } else if chance.percent(5) {
+                PersonAct::Unpins { which }
+            } else {
+                continue;
+            };
+            let after = i64::try_from(chance.below(CLOSES)).unwrap_or_default();
+            let (at, what) = (step.at + after, Act::Person(what));
+            added.push(Step { at, what });
         }
         self.script.extend(added);
     }
