@@ -3,7 +3,7 @@
 use clew_simulator::ChannelKind;
 use serde_json::json;
 
-use super::{assert_refused, field, outcomes, place};
+use super::{assert_refused, assert_says, field, outcomes, place};
 use crate::support::bot::prompt;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,6 +210,8 @@ async fn a_server_has_instructions_of_its_own() {
     let told = &shown.embeds[0]["description"];
     assert_eq!(told, "I am told:\nAnswer in Czech.\nBe kind.");
     p.talk(p.ada, p.channel, "after").await;
+    let why = p.plain(p.ada, "context why").await;
+    assert_says(&why, "25 characters of this server's own instructions");
     p.talk(p.ada, p.direct(p.ada), "elsewhere").await;
     let shown = p.plain(p.maria, "settings prompt").await;
     assert_eq!(shown.embeds[0]["description"], "Answer in Czech.\nBe kind.");

@@ -312,7 +312,8 @@ impl Window {
     }
 
     /// Keeps the pinned messages of a channel, fetched after `view` was taken. Those of a server
-    /// take at most an eighth of the window: the longest unused go first.
+    /// take at most an eighth of the window: the longest unused go first. A window that has room for
+    /// no message keeps none.
     pub fn keep_pins(
         &mut self,
         channel: ChannelId,
@@ -324,7 +325,7 @@ impl Window {
             Some(window) => window.is_known_since(view) && window.pins_changed <= view.taken,
             None => self.generation == view.generation && self.pins_changed <= view.taken,
         };
-        if !is_fresh {
+        if !is_fresh || self.limits.per_channel == 0 {
             return;
         }
         let (pins, _) = self.apart(pins);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
 use crate::history::{StoreCall, What};
+use clew_context::engine::place::MOST_PINS;
 
 /// Of the error with which a process ends whose store another holds.
 const HELD: &str = "is in use by another process";
@@ -79,6 +80,12 @@ pub(crate) fn quiet_drains(evidence: &Evidence) -> Verdict {
 pub(crate) fn memory_is_bounded(evidence: &Evidence) -> Verdict {
     let set = evidence.setting("WINDOW_PER_CHANNEL");
     let room: Option<usize> = set.and_then(|most| most.parse().ok());
+    // Pins are held apart, but not where nothing is to be held.
+    let pins = match evidence.setting("PLACE_CONTEXT") {
+        Some("topic,pins") => MOST_PINS,
+        _ => 0,
+    };
+    let room = room.map(|room| if room > 0 { room + pins } else { 0 });
     let (mut channels, mut questions) = (BTreeSet::new(), BTreeSet::new());
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {

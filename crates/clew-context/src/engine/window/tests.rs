@@ -222,6 +222,12 @@ fn another_takes_the_place_of_a_pin_that_is_gone() {
     window.keep_pins(here, guild, &view, &pins[..2]);
     window.deleted(here, &[MessageId::new(9)]);
     assert_eq!(kept(&window), Some(1), "there were no more");
+    let mut window = Window::new(WindowLimits {
+        per_channel: 0,
+        ..WindowLimits::default()
+    });
+    window.keep_pins(here, guild, &window.view(here), &pins);
+    assert_eq!(kept(&window), None, "nothing is held");
 }
 
 /// Pins of a channel of which nothing is held cost other channels nothing that is on its way.
