@@ -200,7 +200,8 @@ pub async fn run_in(
     telemetry.emit(&Ids::default(), wiring::started(&config));
     let services = wiring::services(&config, token.expose(), telemetry, keys, &outside);
     // Waits for a store that is not ready, unless the process is to end.
-    let services = shutdown.run_until_cancelled(services);
+    // Boxed: it is large.
+    let services = Box::pin(shutdown.run_until_cancelled(services));
     let Some(services) = Teller::during(&mut teller, Trouble::Store, services).await else {
         end(monitor, guard).await;
         return Ok(());
@@ -328,7 +329,6 @@ async fn run_connected(
         config,
         services,
         token,
-        monitor,
         ..
     } = *running;
     let (before, whole_until) = take_over(running);
@@ -361,7 +361,7 @@ async fn run_connected(
         services: Arc::clone(services),
         connection: tracker.spawn(async move { gateway::run(gateway, &rest).await }),
     };
-    if let Some(monitor) = monitor {
+    if let Some(monitor) = running.monitor {
         monitor.running(services, &loop_events);
     }
     let mut dispatcher = Dispatcher::new(
@@ -373,7 +373,7 @@ async fn run_connected(
         whole_until,
     );
     let ended = serve(services, &mut dispatcher, &mut sources).await;
-    if let Some(monitor) = monitor {
+    if let Some(monitor) = running.monitor {
         monitor.stopping(services);
     }
     closing.cancel();

@@ -108,26 +108,13 @@ impl People {
             PersonAct::AppPosts { is_late } => self.post_for(is_late),
             PersonAct::Edits { which } => self.edit(which),
             PersonAct::Deletes { which } => {
-                let at = self.seen_at(which)?;
-                let said = self.said.remove(at);
+                let said = self.seen_at(which).map(|at| self.said.remove(at))?;
                 self.delete(said.channel, vec![said.message]);
                 Some(())
             }
             PersonAct::DeletesMany { place, count } => self.delete_many(place, count),
-            PersonAct::Pins { which } => {
-                let said = self.seen(which).filter(|said| !said.is_direct)?;
-                let (channel, message) = (said.channel, said.message);
-                let by = self.person(which)?;
-                self.world.discord.pin(channel, message, by);
-                self.pinned.push((channel, message));
-                Some(())
-            }
-            PersonAct::Unpins { which } => {
-                let at = index(self.pinned.len(), which)?;
-                let (channel, message) = self.pinned.remove(at);
-                self.world.discord.unpin(channel, message);
-                Some(())
-            }
+            PersonAct::Pins { which } => self.pin(which),
+            PersonAct::Unpins { which } => self.unpin(which),
             PersonAct::Uses {
                 who,
                 place,
@@ -247,6 +234,22 @@ impl People {
         let (channel, message) = (said.channel, said.message);
         self.world.discord.edit(channel, message, &text);
         self.world.note(What::Edited { message, was, is });
+        Some(())
+    }
+
+    fn pin(&mut self, which: u64) -> Option<()> {
+        let said = self.seen(which).filter(|said| !said.is_direct)?;
+        let (channel, message) = (said.channel, said.message);
+        let by = self.person(which)?;
+        self.world.discord.pin(channel, message, by);
+        self.pinned.push((channel, message));
+        Some(())
+    }
+
+    fn unpin(&mut self, which: u64) -> Option<()> {
+        let at = index(self.pinned.len(), which)?;
+        let (channel, message) = self.pinned.remove(at);
+        self.world.discord.unpin(channel, message);
         Some(())
     }
 
