@@ -147,7 +147,9 @@ mod tests {
             let due = alerts.due(&there, UnixMillis(second * 1_000));
             let told: Vec<_> = due.iter().map(|one| (one.trouble, one.is_over)).collect();
             assert_eq!(told, *expected, "at {second}");
-            due.into_iter().for_each(|one| alerts.delivered(one));
+            for one in due {
+                alerts.delivered(one);
+            }
         }
     }
 
