@@ -31,7 +31,7 @@ pub use receipt::{
     CollectorReceipt, CutBy, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
     RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, ToolReceipt,
 };
-pub use text::{channel_address, count, cut, shortened, unfenced, unformatted};
+pub use text::{channel_address, count, cut, read_span, shortened, unfenced, unformatted};
 pub use tokens::{Payer, Spender, TokenLimits};
 pub use tool::{ToolDefinition, ToolName, ToolParameter};
 pub use vision::Vision;

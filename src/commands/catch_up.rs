@@ -130,7 +130,7 @@ fn since(services: &CommandServices<'_>, call: &Call) -> Result<Since, Stop> {
         return Ok(Since::Message(target));
     }
     Since::read(call.text(&SINCE), services.memory.now())
-        .ok_or_else(|| Stop::refused("Say `since` like 30m, 2h, 3d or 1w."))
+        .ok_or_else(|| Stop::refused("Say `since` like 30m, 2h, 3d or 1w, up to 365 days."))
 }
 
 /// The channel, as far as it is known, if the caller may read it now, we too, and everybody who

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{shortened, unfenced};
+use crate::model::{read_span, shortened, unfenced};
 use clew_context::collect::MessagePage;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::render::{Directory, Renderer};
@@ -103,22 +103,13 @@ pub enum Since {
 }
 
 impl Since {
-    /// Reads a span before `now`, as `30m`, `2h`, `3d` or `1w`; none if it is nothing like that.
+    /// Reads a span before `now`; none if it is no span.
     pub fn read(span: Option<&str>, now: UnixMillis) -> Option<Self> {
-        let Some(span) = span.map(str::trim) else {
+        let Some(span) = span else {
             return Some(Self::LastOwn);
         };
-        let (number, unit) = span.split_at_checked(span.len().checked_sub(1)?)?;
-        let minutes = match unit {
-            "m" => 1,
-            "h" => 60,
-            "d" => 24 * 60,
-            "w" => 7 * 24 * 60,
-            _ => return None,
-        };
-        let number: i64 = number.trim().parse::<u16>().ok()?.into();
-        let at = now.0.saturating_sub(number * minutes * 60_000);
-        Some(Self::Message(MessageId::first_at(UnixMillis(at))))
+        let at = now.before(read_span(span)?);
+        Some(Self::Message(MessageId::first_at(at)))
     }
 
     /// Whether a message, and so perhaps what is before it, was written since.
