@@ -37,7 +37,7 @@ use crate::model::{Agent, ToolDefinition, ToolName};
 use crate::telemetry::event::ToolOutcome;
 
 pub use asker::{Asker, MAX_FETCHES};
-pub use discord_search::{DiscordSearch, SearchedServers};
+pub use discord_search::{DiscordSearch, SearchedServers, TurnSearches};
 pub use kept::line;
 pub use result::{ToolError, ToolOutput, ToolResult};
 

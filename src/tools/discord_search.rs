@@ -1,22 +1,24 @@
-//! How often Discord's search is asked, and whether it may be.
+//! How often Discord's search is asked, whether it may be, and what a turn has from it.
 //!
-//! Invariant: of one turn and of one server only so many requests are sent, and none where
-//! Discord said no, until the time that it told, or a while, is over.
+//! Invariant: of one turn and of one server only so many requests are sent, those of a server one
+//! after the other, and none where Discord said no, until the time that it told, or a while, is
+//! over.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::time::Instant;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, timeout_at};
 
 use crate::engine::rate_limit::RateLimiter;
 use crate::telemetry::event::SearchedBy;
 use clew_context::discord::error::RestError;
-use clew_context::discord::rest::RestReader;
-use clew_context::model::{Fallback, GuildId};
+use clew_context::discord::rest::{RestReader, SearchQuery};
+use clew_context::model::{ChannelId, Fallback, GuildId, Message};
 
-/// Requests of one turn.
+/// Calls of one turn that ask Discord.
 const PER_TURN: usize = 4;
 /// Requests within a minute for one server.
 const PER_MINUTE: usize = 20;
@@ -34,8 +36,8 @@ pub struct DiscordSearch<'a> {
     pub rest: &'a RestReader,
     /// What holds for servers.
     pub servers: &'a SearchedServers,
-    /// The requests that the turn has sent.
-    pub sent: &'a AtomicUsize,
+    /// What the turn has searched.
+    pub turn: &'a TurnSearches,
 }
 
 /// One for all turns of a process.
@@ -47,6 +49,30 @@ struct Servers {
     rate: RateLimiter<GuildId>,
     /// Those that are not asked until then, and why; some of the servers that we are in.
     closed: HashMap<GuildId, (Instant, SearchedBy)>,
+    /// Held by who searches a server.
+    running: HashMap<GuildId, Arc<tokio::sync::Mutex<()>>>,
+}
+
+/// What a turn has from Discord's search.
+#[derive(Debug, Default)]
+pub struct TurnSearches(Mutex<Searches>);
+
+#[derive(Debug, Default)]
+pub(super) struct Searches {
+    calls: usize,
+    /// The channels that are asked for: all, or those of one.
+    pub(super) channels: HashMap<Option<ChannelId>, Vec<ChannelId>>,
+    /// Its pages by query; a few.
+    known: Vec<(SearchQuery, Pages)>,
+}
+
+/// The pages of a query.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pages {
+    /// As Discord gave them, each with the revision before it was asked for.
+    pub(super) given: Vec<(u64, Arc<[Message]>)>,
+    /// Whether no more of them are asked for.
+    pub(super) are_over: bool,
 }
 
 impl Default for SearchedServers {
@@ -54,23 +80,62 @@ impl Default for SearchedServers {
         Self(Mutex::new(Servers {
             rate: RateLimiter::new(PER_MINUTE),
             closed: HashMap::new(),
+            running: HashMap::new(),
         }))
     }
 }
 
+impl Searches {
+    /// The pages of a query.
+    pub(super) fn pages(&mut self, query: &SearchQuery) -> &mut Pages {
+        let at = self.known.iter().position(|(known, _)| known == query);
+        let at = at.unwrap_or_else(|| {
+            self.known.push((query.clone(), Pages::default()));
+            self.known.len() - 1
+        });
+        &mut self.known[at].1
+    }
+}
+
 impl DiscordSearch<'_> {
-    /// Counts one more request, or says why there may be none.
-    pub(super) fn take(&self, guild: GuildId, now: Instant) -> Result<(), SearchedBy> {
-        let mut servers = self.servers.0.lock();
+    /// Waits until no other call searches the server: a request that waits behind one that
+    /// gets a 429 would follow it.
+    pub(super) async fn alone(
+        &self,
+        guild: GuildId,
+        deadline: Instant,
+    ) -> Result<OwnedMutexGuard<()>, SearchedBy> {
+        let running = {
+            let running = &mut self.servers.0.lock().running;
+            running.retain(|_, held| Arc::strong_count(held) > 1);
+            Arc::clone(running.entry(guild).or_default())
+        };
+        let alone = timeout_at(deadline, running.lock_owned()).await;
+        alone.map_err(|_| SearchedBy::Failed)
+    }
+
+    /// What the turn has searched.
+    pub(super) fn turn(&self) -> MutexGuard<'_, Searches> {
+        self.turn.0.lock()
+    }
+
+    /// Counts one more request, perhaps the first of a call, or says why there may be none.
+    pub(super) fn take(
+        &self,
+        guild: GuildId,
+        is_first: bool,
+        now: Instant,
+    ) -> Result<(), SearchedBy> {
+        let (mut servers, mut turn) = (self.servers.0.lock(), self.turn());
         servers.closed.retain(|_, (until, _)| now < *until);
         if let Some((_, why)) = servers.closed.get(&guild) {
             return Err(*why);
         }
-        let is_free = self.sent.load(Ordering::Relaxed) < PER_TURN;
+        let is_free = !is_first || turn.calls < PER_TURN;
         if !is_free || !servers.rate.take(guild, now) {
             return Err(SearchedBy::Limit);
         }
-        self.sent.fetch_add(1, Ordering::Relaxed);
+        turn.calls += usize::from(is_first);
         Ok(())
     }
 
@@ -97,41 +162,59 @@ mod tests {
     const GUILD: GuildId = GuildId::new(1);
 
     /// A turn's search of a server.
-    fn ask(servers: &SearchedServers, sent: &AtomicUsize, now: Instant) -> Result<(), SearchedBy> {
+    fn ask(servers: &SearchedServers, turn: &TurnSearches, now: Instant) -> Result<(), SearchedBy> {
         let rest = RestReader::new("token", None).unwrap();
         let search = DiscordSearch {
             rest: &rest,
             servers,
-            sent,
+            turn,
         };
-        search.take(GUILD, now)
+        search.take(GUILD, true, now)
     }
 
     #[tokio::test]
     async fn a_turn_and_a_server_have_so_many() {
         let (servers, now) = (SearchedServers::default(), Instant::now());
         for _ in 0..PER_MINUTE / PER_TURN {
-            let sent = AtomicUsize::new(0);
+            let turn = TurnSearches::default();
             for _ in 0..PER_TURN {
-                assert_eq!(ask(&servers, &sent, now), Ok(()));
+                assert_eq!(ask(&servers, &turn, now), Ok(()));
             }
-            assert_eq!(ask(&servers, &sent, now), Err(SearchedBy::Limit));
+            assert_eq!(ask(&servers, &turn, now), Err(SearchedBy::Limit));
         }
-        let sent = AtomicUsize::new(0);
-        assert_eq!(ask(&servers, &sent, now), Err(SearchedBy::Limit));
+        let turn = TurnSearches::default();
+        assert_eq!(ask(&servers, &turn, now), Err(SearchedBy::Limit));
         let later = now + Duration::from_mins(1);
-        assert_eq!(ask(&servers, &sent, later), Ok(()));
+        assert_eq!(ask(&servers, &turn, later), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn one_call_at_a_time_searches_a_server() {
+        let rest = RestReader::new("token", None).unwrap();
+        let (servers, turn) = (SearchedServers::default(), TurnSearches::default());
+        let search = DiscordSearch {
+            rest: &rest,
+            servers: &servers,
+            turn: &turn,
+        };
+        let soon = || Instant::now() + Duration::from_millis(5);
+        let first = search.alone(GUILD, soon()).await.unwrap();
+        assert!(search.alone(GuildId::new(2), soon()).await.is_ok());
+        assert_eq!(search.alone(GUILD, soon()).await.err(), Some(SearchedBy::Failed));
+        drop(first);
+        assert!(search.alone(GUILD, soon()).await.is_ok());
+        assert_eq!(servers.0.lock().running.len(), 1);
     }
 
     #[tokio::test]
     async fn a_refusal_holds_for_its_time() {
         let rest = RestReader::new("token", None).unwrap();
         let (servers, now) = (SearchedServers::default(), Instant::now());
-        let sent = AtomicUsize::new(0);
+        let turn = TurnSearches::default();
         let search = DiscordSearch {
             rest: &rest,
             servers: &servers,
-            sent: &sent,
+            turn: &turn,
         };
         let mut limited = RestError::lasting(Fallback::RateLimited);
         limited.retry_after = Some(Duration::from_secs(7));
@@ -140,15 +223,15 @@ mod tests {
             SearchedBy::RateLimited
         );
         let at = |seconds| now + Duration::from_secs(seconds);
-        assert_eq!(search.take(GUILD, at(6)), Err(SearchedBy::RateLimited));
-        assert_eq!(search.take(GuildId::new(2), at(6)), Ok(()));
-        assert_eq!(search.take(GUILD, at(7)), Ok(()));
+        assert_eq!(search.take(GUILD, true, at(6)), Err(SearchedBy::RateLimited));
+        assert_eq!(search.take(GuildId::new(2), true, at(6)), Ok(()));
+        assert_eq!(search.take(GUILD, true, at(7)), Ok(()));
         let forbidden = RestError::lasting(Fallback::Forbidden);
         search.refused(GUILD, &forbidden, at(7));
-        assert_eq!(search.take(GUILD, at(606)), Err(SearchedBy::Forbidden));
-        assert_eq!(search.take(GUILD, at(607)), Ok(()));
+        assert_eq!(search.take(GUILD, true, at(606)), Err(SearchedBy::Forbidden));
+        assert_eq!(search.take(GUILD, true, at(607)), Ok(()));
         let broken = RestError::lasting(Fallback::Unavailable);
         assert_eq!(search.refused(GUILD, &broken, at(607)), SearchedBy::Failed);
-        assert_eq!(search.take(GUILD, at(607)), Ok(()));
+        assert_eq!(search.take(GUILD, true, at(607)), Ok(()));
     }
 }

@@ -81,8 +81,9 @@ const ORDER: &str = "order";
 const PAGE: &str = "page";
 /// Channels of the window that are looked at, those in use last.
 const MAX_CHANNELS: usize = 64;
-/// What is said if nothing is found.
+/// What is said if nothing is found, and if nothing more is.
 const NOTHING: &str = "No message with these words was found.";
+const NOTHING_MORE: &str = "No more messages were found.";
 
 /// Messages that were found, each with how many of the words it has.
 type Found = BTreeMap<MessageId, (usize, Arc<Message>)>;
@@ -92,20 +93,10 @@ async fn search_messages(
     arguments: &Arguments,
 ) -> Result<ToolOutput, ToolError> {
     let query = Query::read(asker, arguments)?;
-    let views = views(asker, &query).await;
-    let held = in_window(&query, &views);
-    let (mut found, by) = match index::search(asker, &query, &views).await {
-        Ok(hits) => (hits, SearchedBy::Discord),
-        Err(by) => (Found::new(), by),
-    };
-    if query.page == 0 {
-        found.extend(held);
-    } else {
-        // The first page has these.
-        found.retain(|id, _| !held.contains_key(id));
-    }
-    let mut output = in_order(asker, &query, found);
-    let is_found = !output.content.is_empty();
+    let results = results(asker, &query).await;
+    let (first, end) = (query.page * PAGE_SIZE, query.end());
+    let page = results.ranked.iter().take(end).skip(first);
+    let mut output = in_order(asker, page.map(|(_, message)| message));
     if query.page == 0 && query.words.is_some() && query.names_nobody() {
         let shown = output.sources.iter().filter_map(|source| source.message);
         let stored = stored::found(asker, &query, &shown.collect()).await?;
@@ -113,32 +104,107 @@ async fn search_messages(
         output.sources.extend(stored.sources);
     }
     if output.content.is_empty() {
-        output = ToolOutput::line(NOTHING);
+        let nothing = if query.page == 0 { NOTHING } else { NOTHING_MORE };
+        output = ToolOutput::line(nothing);
+    } else if results.ranked.len() >= end {
+        let next = format!("(`page` {} may have more.)\n", query.page + 2);
+        output.content.extend_from_slice(next.as_bytes());
     }
-    if let Some(note) = note(by, &query, is_found) {
+    if let Some(note) = results.note() {
         output.content.extend_from_slice(note.as_bytes());
     }
-    output.search = Some(by);
+    output.search = Some(results.by);
     Ok(output)
 }
 
-/// What the model is told beside the messages.
-fn note(by: SearchedBy, query: &Query, is_found: bool) -> Option<String> {
-    let why = match by {
-        SearchedBy::Discord => {
-            // Whether there is more is not told: it could be what is hidden.
-            let next = query.page + 2;
-            return is_found.then(|| format!("(`page` {next} may have more.)\n"));
-        }
-        SearchedBy::Window => return None,
-        SearchedBy::NotIndexed => "is still being prepared for this server",
-        SearchedBy::RateLimited | SearchedBy::Limit => "was asked too often",
-        SearchedBy::Forbidden => "is closed to this bot",
-        SearchedBy::Failed => "did not answer",
+/// What is known by now of what is looked for.
+struct Results {
+    /// Best first; what comes with a further page of Discord follows.
+    ranked: Vec<(usize, Arc<Message>)>,
+    by: SearchedBy,
+    /// Whether a page of Discord is in it.
+    has_index: bool,
+}
+
+/// As many results as the page needs, and with them all that are held.
+///
+/// Each page of ours reads one more of Discord's, which is larger, and a second one if what may
+/// be shown does not fill it. So it takes many hidden messages (of 25, more than ten) to cost a
+/// request more, and more (of 50, more than 35) to leave a gap.
+async fn results(asker: &Asker<'_>, query: &Query) -> Results {
+    let views = views(asker, query).await;
+    let mut results = Results {
+        ranked: Vec::new(),
+        by: SearchedBy::Discord,
+        has_index: false,
     };
-    Some(format!(
-        "\n(Discord's search {why}: only recent messages were looked at.)\n"
-    ))
+    let mut index = match index::Index::of(asker, query, &views).await {
+        Ok(index) => index,
+        Err(by) => {
+            results.by = by;
+            None
+        }
+    };
+    let mut found = in_window(query, &views);
+    while let Some(index) = &mut index {
+        let is_short = results.ranked.len() < query.end();
+        if index.read > query.page && !(is_short && index.read < query.page + 2) {
+            break;
+        }
+        match index.next().await {
+            Ok(Some(page)) => {
+                found.extend(page);
+                results.add(query, &mut found);
+                results.has_index = true;
+            }
+            Ok(None) => break,
+            Err(by) => {
+                results.by = by;
+                break;
+            }
+        }
+    }
+    results.add(query, &mut found);
+    if let Some(index) = index.filter(|_| results.ranked.len() < query.end()) {
+        index.ends();
+    }
+    results
+}
+
+impl Results {
+    /// Adds what is new of what was found.
+    fn add(&mut self, query: &Query, found: &mut Found) {
+        for (_, known) in &self.ranked {
+            found.remove(&known.id);
+        }
+        let mut new: Vec<_> = std::mem::take(found).into_values().collect();
+        new.sort_by_key(|(score, message)| {
+            Reverse((if query.by_relevance { *score } else { 0 }, message.id))
+        });
+        self.ranked.extend(new);
+    }
+
+    /// What the model is told beside the messages.
+    fn note(&self) -> Option<String> {
+        let why = match self.by {
+            SearchedBy::Discord | SearchedBy::Window => return None,
+            SearchedBy::NotIndexed => "is still being prepared for this server",
+            SearchedBy::RateLimited | SearchedBy::Limit => "was asked too often",
+            SearchedBy::Forbidden => "is closed to this bot",
+            SearchedBy::Failed => "did not answer",
+        };
+        let so = if self.has_index {
+            "there may be more than this"
+        } else {
+            "only recent messages were looked at"
+        };
+        Some(format!("\n(Discord's search {why}: {so}.)\n"))
+    }
+}
+
+/// Whether a channel is asked for, and everybody who reads the answer may read it.
+fn is_searched(asker: &Asker<'_>, query: &Query, channel: ChannelId) -> bool {
+    query.covers(asker, channel) && asker.may_read(channel)
 }
 
 /// What is held of the channels that are searched.
@@ -147,16 +213,10 @@ async fn views(asker: &Asker<'_>, query: &Query) -> Vec<(ChannelId, View)> {
         Some(guild) => asker.held(guild),
         None => vec![asker.place.channel],
     };
-    let is_asked = |channel: &ChannelId| {
-        query
-            .channel
-            .is_none_or(|of| *channel == of || thread_parent(asker, *channel) == Some(of))
-    };
-    let readable = held
-        .into_iter()
-        .filter(|channel| is_asked(channel) && asker.may_read(*channel));
+    let searched = held.into_iter();
+    let searched = searched.filter(|channel| is_searched(asker, query, *channel));
     let mut views = Vec::new();
-    for channel in readable.take(MAX_CHANNELS) {
+    for channel in searched.take(MAX_CHANNELS) {
         views.push((channel, asker.view(channel)));
         // A channel takes some milliseconds.
         tokio::task::yield_now().await;
@@ -164,13 +224,7 @@ async fn views(asker: &Asker<'_>, query: &Query) -> Vec<(ChannelId, View)> {
     views
 }
 
-/// The channel that a thread is in; none of anything else.
-fn thread_parent(asker: &Asker<'_>, channel: ChannelId) -> Option<ChannelId> {
-    let (kind, parent) = asker.guild_state.kind_and_parent(channel)?;
-    parent.filter(|_| kind.is_thread())
-}
-
-/// The best messages held in memory; of pins nothing is known there.
+/// The messages held in memory; of pins nothing is known there.
 fn in_window(query: &Query, views: &[(ChannelId, View)]) -> Found {
     if query.pinned.is_some() {
         return Found::new();
@@ -179,24 +233,13 @@ fn in_window(query: &Query, views: &[(ChannelId, View)]) -> Found {
         let recent = view.recent.iter();
         recent.filter_map(|message| Some((query.score(message, view)?, Arc::clone(message))))
     });
-    let mut best: Vec<(usize, Arc<Message>)> = scored.collect();
-    best.sort_by_key(|(score, message)| rank(query, *score, message));
-    best.truncate(PAGE_SIZE);
-    let best = best.into_iter();
-    best.map(|one| (one.1.id, one)).collect()
+    scored.map(|one| (one.1.id, one)).collect()
 }
 
-/// By which messages are ordered.
-fn rank(query: &Query, score: usize, message: &Message) -> Reverse<(usize, MessageId)> {
-    Reverse((if query.by_relevance { score } else { 0 }, message.id))
-}
-
-/// Shows what was found, by channel, those with the best first.
-fn in_order(asker: &Asker<'_>, query: &Query, found: Found) -> ToolOutput {
-    let mut found: Vec<(usize, Arc<Message>)> = found.into_values().collect();
-    found.sort_by_key(|(score, message)| rank(query, *score, message));
+/// Shows messages by channel, those with the best first.
+fn in_order<'m>(asker: &Asker<'_>, found: impl Iterator<Item = &'m Arc<Message>>) -> ToolOutput {
     let mut by_channel: Vec<(ChannelId, Vec<Arc<Message>>)> = Vec::new();
-    for (_, message) in found {
+    for message in found.map(Arc::clone) {
         let channel = message.channel;
         match by_channel.iter_mut().find(|(known, _)| *known == channel) {
             Some((_, messages)) => messages.push(message),

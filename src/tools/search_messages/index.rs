@@ -1,169 +1,231 @@
-//! Discord's own search: which channels are asked for, and what of its answer may be shown.
+//! Discord's own search: which channels are asked for, and what of its pages may be shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep};
 
 use super::super::asker::Asker;
-use super::query::{PAGE_SIZE, Person, Query};
-use super::{Found, thread_parent};
+use super::super::discord_search::DiscordSearch;
+use super::query::{Person, Query};
+use super::{Found, is_searched};
 use crate::memory::Became;
 use crate::telemetry::event::SearchedBy;
-use clew_context::discord::rest::{MAX_SEARCH_CHANNELS, MAX_SEARCH_USERS, SearchQuery, Searched};
+use clew_context::discord::rest::{
+    MAX_SEARCH_CHANNELS, MAX_SEARCH_OFFSET, MAX_SEARCH_USERS, SEARCH_LIMIT, SearchQuery, Searched,
+};
 use clew_context::engine::window::View;
 use clew_context::model::{ChannelId, ChannelKind, GuildId, Message, Referenced};
 
-/// How long a search may take, a wait for the index included: less than a tool may.
+/// How long a search may take, what it waits for and judges included: less than a tool may.
 const TIME: Duration = Duration::from_secs(12);
 /// How long the index is waited for where Discord names no time.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// Pages of Discord that one call asks for.
+const MAX_PAGES: usize = 4;
 
-/// A page of what Discord finds, as it may be shown, or why it is not asked or gives nothing.
-pub(super) async fn search(
-    asker: &Asker<'_>,
-    query: &Query,
-    views: &[(ChannelId, View)],
-) -> Result<Found, SearchedBy> {
-    let (Some(guild), Some(_)) = (asker.guild(), &asker.search) else {
-        return Err(SearchedBy::Window);
-    };
-    let channels = channels(asker, guild, query.channel).await;
-    if channels.is_empty() {
-        // An empty list would stand for anything.
-        return Ok(Found::new());
-    }
-    let opted_out = asker.opt_outs.current();
-    let users = |person: &Option<Person>| {
-        let users = person.as_ref().map(|person| person.users(asker, views));
-        let mut users = users.unwrap_or_default();
-        let known = users.len();
-        users.retain(|user| !opted_out.contains(*user));
-        let are_withheld = known > 0 && users.is_empty();
-        users.truncate(MAX_SEARCH_USERS);
-        (users, are_withheld)
-    };
-    let (authors, no_author) = users(&query.author);
-    let (replied_to, no_parent) = users(&query.replies_to);
-    if no_author || no_parent {
-        return Ok(Found::new());
-    }
-    // Discord knows people by id; who is only named is looked for in its page.
-    let author = query.author.as_ref().filter(|_| authors.is_empty());
-    let parent = query.replies_to.as_ref().filter(|_| replied_to.is_empty());
-    let asked = SearchQuery {
-        content: query
-            .words
-            .as_ref()
-            .map_or_else(String::new, |words| words.0.clone()),
-        channels: channels.iter().copied().collect(),
-        authors,
-        replied_to,
-        has: query.has.clone(),
-        pinned: query.pinned,
-        after: query.after,
-        before: Some(query.before),
-        by_relevance: query.by_relevance,
-        with_age_restricted: asker.guild_state.is_age_restricted(asker.place.channel),
-        limit: PAGE_SIZE,
-        offset: query.page * PAGE_SIZE,
-    };
-    let since = asker.memory.noted().revision();
-    let mut messages = ask(asker, guild, &asked).await?;
-    // Somebody may have opted out meanwhile.
-    let opted_out = asker.opt_outs.current();
-    for message in &mut messages {
-        opted_out.withhold(message);
-    }
-    let hits = messages.into_iter().filter(|message| {
-        may_show(asker, query, &channels, message)
-            && author.is_none_or(|person| person.wrote(message))
-            && parent.is_none_or(|person| {
-                matches!(&message.referenced, Referenced::Known(parent) if person.wrote(parent))
-            })
-    });
-    Ok(as_known(asker, query, since, hits.collect()))
+/// Discord's pages for a query, one after the other.
+pub(super) struct Index<'a> {
+    asker: &'a Asker<'a>,
+    query: &'a Query,
+    search: DiscordSearch<'a>,
+    guild: GuildId,
+    asked: SearchQuery,
+    /// Who is only named: Discord knows people by id, so they are looked for in its pages.
+    author: Option<&'a Person>,
+    parent: Option<&'a Person>,
+    deadline: Instant,
+    /// Pages read, and those of them that were asked for now.
+    pub(super) read: usize,
+    sent: usize,
+    /// Whether the index may still be waited for.
+    may_wait: bool,
+    /// While it lives, no other call searches the server.
+    _alone: OwnedMutexGuard<()>,
 }
 
-/// The channels and threads that everybody who reads the answer may read, channels first and
-/// then the newest threads; or one with its threads. Discord does not say whether a channel
-/// covers its threads.
+impl<'a> Index<'a> {
+    /// None if nothing can be found; an error if Discord may not be asked.
+    pub(super) async fn of(
+        asker: &'a Asker<'a>,
+        query: &'a Query,
+        views: &[(ChannelId, View)],
+    ) -> Result<Option<Self>, SearchedBy> {
+        let (Some(guild), Some(search)) = (asker.guild(), asker.search) else {
+            return Err(SearchedBy::Window);
+        };
+        let deadline = Instant::now() + TIME;
+        let alone = search.alone(guild, deadline).await?;
+        let channels = channels(asker, query, search, guild, deadline).await;
+        let opted_out = asker.opt_outs.current();
+        let users = |person: &Option<Person>| {
+            let users = person.as_ref().map(|person| person.users(asker, views));
+            let mut users = users.unwrap_or_default();
+            let known = users.len();
+            users.retain(|user| !opted_out.contains(*user));
+            let are_withheld = known > 0 && users.is_empty();
+            users.truncate(MAX_SEARCH_USERS);
+            (users, are_withheld)
+        };
+        let (authors, no_author) = users(&query.author);
+        let (replied_to, no_parent) = users(&query.replies_to);
+        // An empty list would stand for anything.
+        if channels.is_empty() || no_author || no_parent {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            asker,
+            query,
+            search,
+            guild,
+            author: query.author.as_ref().filter(|_| authors.is_empty()),
+            parent: query.replies_to.as_ref().filter(|_| replied_to.is_empty()),
+            asked: SearchQuery {
+                content: query
+                    .words
+                    .as_ref()
+                    .map_or_else(String::new, |words| words.0.clone()),
+                channels,
+                authors,
+                replied_to,
+                has: query.has.clone(),
+                pinned: query.pinned,
+                after: query.after,
+                before: Some(query.before),
+                by_relevance: query.by_relevance,
+                with_age_restricted: asker.guild_state.is_age_restricted(asker.place.channel),
+                limit: SEARCH_LIMIT,
+                offset: 0,
+            },
+            deadline,
+            read: 0,
+            sent: 0,
+            may_wait: true,
+            _alone: alone,
+        }))
+    }
+
+    /// What may be shown of the next page; none if no more are asked for.
+    pub(super) async fn next(&mut self) -> Result<Option<Found>, SearchedBy> {
+        let pages = self.search.turn().pages(&self.asked).clone();
+        let (since, messages) = match pages.given.get(self.read) {
+            Some(page) => page.clone(),
+            None if pages.are_over || self.sent >= MAX_PAGES => return Ok(None),
+            None if self.read * SEARCH_LIMIT > MAX_SEARCH_OFFSET => return Ok(None),
+            None => {
+                let page = (self.asker.memory.noted().revision(), self.ask().await?);
+                let mut turn = self.search.turn();
+                turn.pages(&self.asked).given.push(page.clone());
+                page
+            }
+        };
+        self.read += 1;
+        let opted_out = self.asker.opt_outs.current();
+        let mut hits = messages.to_vec();
+        for message in &mut hits {
+            opted_out.withhold(message);
+        }
+        hits.retain(|message| self.may_show(message));
+        Ok(Some(as_known(self.asker, self.query, since, hits)))
+    }
+
+    /// What comes later in the turn would stand between what is shown now.
+    pub(super) fn ends(&self) {
+        self.search.turn().pages(&self.asked).are_over = true;
+    }
+
+    /// Asks Discord for the next page, once more if it builds the index and says when to.
+    async fn ask(&mut self) -> Result<Arc<[Message]>, SearchedBy> {
+        let (search, guild) = (self.search, self.guild);
+        let asked = SearchQuery {
+            offset: self.read * SEARCH_LIMIT,
+            ..self.asked.clone()
+        };
+        loop {
+            search.take(guild, self.sent == 0, Instant::now())?;
+            self.sent += 1;
+            match search.rest.search(guild, &asked, self.deadline).await {
+                Ok(Searched::Found { messages, threads }) => {
+                    self.asker.guild_state.meet_threads(guild, threads);
+                    return Ok(messages.into());
+                }
+                Ok(Searched::NotIndexed { retry_after }) => {
+                    let told = Some(retry_after).filter(|wait| !wait.is_zero());
+                    let wait = told.unwrap_or(SHORT_WAIT);
+                    if !self.may_wait || Instant::now() + wait >= self.deadline {
+                        return Err(SearchedBy::NotIndexed);
+                    }
+                    self.may_wait = false;
+                    sleep(wait).await;
+                }
+                Err(error) => return Err(search.refused(guild, &error, Instant::now())),
+            }
+        }
+    }
+
+    /// Whether a message is looked for, and everybody who reads the answer may read it.
+    fn may_show(&self, message: &Message) -> bool {
+        let is_parent = |person: &Person| matches!(&message.referenced, Referenced::Known(parent) if person.wrote(parent));
+        self.query.is_within(message.id)
+            && !message.flags.is_private()
+            && is_searched(self.asker, self.query, message.channel)
+            && self.author.is_none_or(|person| person.wrote(message))
+            && self.parent.is_none_or(is_parent)
+    }
+}
+
+/// The channels and threads that everybody who reads the answer may read, channels first, of
+/// either those in use last and then the newest; or one with its threads. Discord does not say
+/// whether a channel covers its threads. They are the same for all calls of a turn, and open
+/// threads of a channel are judged together.
 async fn channels(
     asker: &Asker<'_>,
+    query: &Query,
+    search: DiscordSearch<'_>,
     guild: GuildId,
-    only: Option<ChannelId>,
-) -> BTreeSet<ChannelId> {
-    let mut known: Vec<_> = asker
-        .guild_state
-        .channels_of(guild)
-        .into_iter()
-        .filter_map(|channel| Some((channel, asker.guild_state.kind_and_parent(channel)?)))
-        .filter(|(channel, (kind, parent))| {
-            let is_of = |only| *channel == only || kind.is_thread() && *parent == Some(only);
-            *kind != ChannelKind::Category && only.is_none_or(is_of)
-        })
-        .map(|(channel, (kind, _))| (kind.is_thread(), std::cmp::Reverse(channel)))
-        .collect();
-    known.sort_unstable();
-    let mut channels = BTreeSet::new();
-    for (_, std::cmp::Reverse(channel)) in known {
-        if channels.len() == MAX_SEARCH_CHANNELS {
+    deadline: Instant,
+) -> Vec<ChannelId> {
+    if let Some(judged) = search.turn().channels.get(&query.channel) {
+        return judged.clone();
+    }
+    let used = asker.held(guild).into_iter().zip(0..);
+    let used: HashMap<ChannelId, usize> = used.collect();
+    let known = asker.guild_state.channels_of(guild).into_iter();
+    let known = known.filter_map(|channel| {
+        let (kind, parent) = asker.guild_state.kind_and_parent(channel)?;
+        let is_asked = kind != ChannelKind::Category && query.covers(asker, channel);
+        is_asked.then_some((channel, kind, parent))
+    });
+    let mut known: Vec<_> = known.collect();
+    known.sort_unstable_by_key(|(channel, kind, _)| {
+        let used = used.get(channel).copied().unwrap_or(usize::MAX);
+        (kind.is_thread(), used, Reverse(*channel))
+    });
+    let (mut channels, mut judged) = (BTreeSet::new(), HashMap::new());
+    for (channel, kind, parent) in known {
+        if channels.len() == MAX_SEARCH_CHANNELS || Instant::now() >= deadline {
             break;
         }
-        if asker.may_read(channel) {
+        let is_open = kind.is_thread() && kind != ChannelKind::PrivateThread;
+        let parent = parent.filter(|_| is_open && channel != asker.place.channel);
+        let known = parent.and_then(|parent| judged.get(&parent).copied());
+        let may_read = known.unwrap_or_else(|| asker.may_read(channel));
+        if may_read {
             channels.insert(channel);
         }
-        // With many roles a channel takes a millisecond.
-        tokio::task::yield_now().await;
-    }
-    channels
-}
-
-/// Asks Discord, once more if it builds the index and says when to.
-async fn ask(
-    asker: &Asker<'_>,
-    guild: GuildId,
-    query: &SearchQuery,
-) -> Result<Vec<Message>, SearchedBy> {
-    let search = asker.search.as_ref().ok_or(SearchedBy::Window)?;
-    let deadline = Instant::now() + TIME;
-    let mut may_wait = true;
-    loop {
-        search.take(guild, Instant::now())?;
-        match search.rest.search(guild, query, deadline).await {
-            Ok(Searched::Found { messages, threads }) => {
-                asker.guild_state.meet_threads(guild, threads);
-                return Ok(messages);
-            }
-            Ok(Searched::NotIndexed { retry_after }) => {
-                let told = Some(retry_after).filter(|wait| !wait.is_zero());
-                let wait = told.unwrap_or(SHORT_WAIT);
-                if !may_wait || Instant::now() + wait >= deadline {
-                    return Err(SearchedBy::NotIndexed);
-                }
-                may_wait = false;
-                sleep(wait).await;
-            }
-            Err(error) => return Err(search.refused(guild, &error, Instant::now())),
+        if known.is_none() {
+            judged.extend(parent.map(|parent| (parent, may_read)));
+            // With many roles a channel takes a millisecond.
+            tokio::task::yield_now().await;
         }
     }
-}
-
-/// Whether a message is of a channel that was asked for, or of a thread of one, and everybody
-/// who reads the answer may read it.
-fn may_show(
-    asker: &Asker<'_>,
-    query: &Query,
-    channels: &BTreeSet<ChannelId>,
-    message: &Message,
-) -> bool {
-    let is_asked = channels.contains(&message.channel)
-        || thread_parent(asker, message.channel).is_some_and(|parent| channels.contains(&parent));
-    is_asked
-        && query.is_within(message.id)
-        && !message.flags.is_private()
-        && asker.may_read(message.channel)
+    let channels: Vec<ChannelId> = channels.into_iter().collect();
+    let judged = &mut search.turn().channels;
+    judged.insert(query.channel, channels.clone());
+    channels
 }
 
 /// Messages as they read now: without those that were deleted or edited since they were

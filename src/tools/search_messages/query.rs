@@ -10,9 +10,9 @@ use crate::memory::Keywords;
 use clew_context::discord::rest::{MAX_SEARCH_OFFSET, SearchHas};
 use clew_context::engine::sanitise;
 use clew_context::engine::window::View;
-use clew_context::model::{ChannelId, Message, MessageId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, ChannelKind, Message, MessageId, UnixMillis, UserId};
 
-/// Messages of one page, of the index and of the window each.
+/// Messages of one page.
 pub(super) const PAGE_SIZE: usize = 15;
 
 /// What is looked for; what is none or empty stands for anything.
@@ -67,6 +67,11 @@ impl Query {
         Ok(query)
     }
 
+    /// The results up to the end of the page.
+    pub(super) const fn end(&self) -> usize {
+        (self.page + 1) * PAGE_SIZE
+    }
+
     /// Whether it names no people and no things.
     pub(super) fn names_nobody(&self) -> bool {
         self.author.is_none()
@@ -98,6 +103,15 @@ impl Query {
             && is_by(&self.replies_to, parent.map(AsRef::as_ref))
             && self.has.iter().all(|thing| has_thing(message, *thing));
         fits.then_some(score)
+    }
+
+    /// Whether a channel is asked for: any, or one with its threads.
+    pub(super) fn covers(&self, asker: &Asker<'_>, channel: ChannelId) -> bool {
+        self.channel.is_none_or(|of| {
+            let known = asker.guild_state.kind_and_parent(channel);
+            let is_in = |(kind, parent): (ChannelKind, _)| kind.is_thread() && parent == Some(of);
+            channel == of || known.is_some_and(is_in)
+        })
     }
 
     /// Whether a message is of the time that is asked for.
@@ -184,7 +198,7 @@ fn flag(arguments: &Arguments) -> Result<Option<bool>, ToolError> {
     flag.transpose().map_err(|_| ToolError::Argument(PINNED))
 }
 
-/// Pages from 1, as far as Discord has them.
+/// Pages from 1, as far as Discord would have them.
 fn page(arguments: &Arguments) -> Result<usize, ToolError> {
     let Some(text) = arguments.text(PAGE) else {
         return Ok(0);

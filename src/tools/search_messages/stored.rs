@@ -38,7 +38,7 @@ pub(super) async fn found(
     let is_new = |row: &StoredMessage| row.message.is_none_or(|id| !known.contains(&id));
     let is_asked = |row: &StoredMessage| {
         let id = row.message.unwrap_or(MessageId::first_at(row.timestamp));
-        query.is_within(id) && query.channel.is_none_or(|channel| row.channel == channel)
+        query.is_within(id) && query.covers(asker, row.channel)
     };
     let scored = rows
         .into_iter()

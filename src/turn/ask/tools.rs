@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::AtomicUsize;
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
@@ -13,7 +12,7 @@ use crate::engine::citations::{self, Cited};
 use crate::engine::sources::elsewhere;
 use crate::memory::ToolRound;
 use crate::model::{Agent, ToolDefinition, ToolName};
-use crate::tools::{self, Arguments, Asker, DiscordSearch, ToolError, ToolResult};
+use crate::tools::{self, Arguments, Asker, DiscordSearch, ToolError, ToolResult, TurnSearches};
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::engine::frame::{self, FrameKind};
@@ -63,8 +62,8 @@ pub(super) struct ToolLoop<'a> {
     cited: Vec<ContentSource>,
     /// REST calls made so far.
     fetches: usize,
-    /// Requests to Discord's search so far.
-    searches: AtomicUsize,
+    /// What Discord's search gave so far.
+    searches: TurnSearches,
     /// The most Unicode scalars of results in one request.
     max_chars: usize,
 }
@@ -119,7 +118,7 @@ impl<'a> ToolLoop<'a> {
             sources: BTreeSet::new(),
             cited: Vec::new(),
             fetches: 0,
-            searches: AtomicUsize::new(0),
+            searches: TurnSearches::default(),
             max_chars: MAX_PROMPT_CHARS,
         }
     }
@@ -399,7 +398,7 @@ impl<'a> ToolLoop<'a> {
         is_asked.then(|| DiscordSearch {
             rest: services.rest.reader(),
             servers: &services.searched_servers,
-            sent: &self.searches,
+            turn: &self.searches,
         })
     }
 

@@ -1,7 +1,8 @@
 //! Discord's REST API, for reading. A bot can also post through [`RestReader::call`],
 //! with the same limits and the same errors.
 //!
-//! Each read is one request under the caller's deadline, resent only after a 429.
+//! Each read is one request under the caller's deadline, resent only after a 429; a search
+//! never is.
 //! Identical reads that are in flight at the same time share one request.
 
 mod address;
@@ -29,7 +30,7 @@ pub(super) use shared::Query;
 
 use self::address::Address;
 use self::files::Files;
-use self::pool::RateLimitPools;
+use self::pool::{MAX_SENDINGS, RateLimitPools};
 use self::shared::SharedRequests;
 use super::convert;
 use super::error::{ConnectError, RestError};
@@ -353,7 +354,8 @@ impl RestReader {
         pool: RateLimitPool,
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
-        self.pools.call(request, pool, deadline).await
+        let most = MAX_SENDINGS;
+        self.pools.call(request, pool, deadline, most).await
     }
 
     /// The twilight client, for calls that [`RestReader`] has no method for. Unless it was

@@ -29,9 +29,9 @@ use crate::discord::error::RestError;
 use crate::model::Fallback;
 use crate::outside::Http;
 
-/// Most times a request is sent: the first attempt and one after each of four
-/// 429s, the last at least 15 s later.
-const MAX_SENDINGS: u32 = 5;
+/// Most times a request is sent unless its caller says less: the first attempt and one after
+/// each of four 429s, the last at least 15 s later.
+pub(super) const MAX_SENDINGS: u32 = 5;
 /// Shortest time from the first attempt to the second. `Retry-After` is in whole
 /// seconds, and most global limits last one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -138,29 +138,31 @@ impl RateLimitPools {
         self.refused.cancelled().await;
     }
 
-    /// Sends a request; ends with an answer, a refusal or at `deadline`.
+    /// Sends a request, at most `most` times; ends with an answer, a refusal or at `deadline`.
     pub(super) async fn call(
         &self,
         request: Request,
         pool: RateLimitPool,
         deadline: Instant,
+        most: u32,
     ) -> Result<Vec<u8>, RestError> {
         let state = RequestState::of(&request);
-        let answer = self.start(request, pool, &state, Some(deadline));
+        let answer = self.start(request, pool, &state, Some(deadline), most);
         match timeout_at(deadline, answer).await {
             Ok(answer) => answer,
             Err(_) => Err(self.late(pool, &state).await),
         }
     }
 
-    /// The request; it owns everything it needs. `deadline` does not end it, but a
-    /// wait beyond it fails at once.
+    /// The request, sent at most `most` times; it owns everything it needs. `deadline` does not
+    /// end it, but a wait beyond it fails at once.
     pub(super) fn start(
         &self,
         request: Request,
         pool: RateLimitPool,
         state: &RequestState,
         deadline: Option<Instant>,
+        most: u32,
     ) -> impl Future<Output = Result<Vec<u8>, RestError>> + Send + 'static {
         let sender = self.sender(pool);
         let state = state.clone();
@@ -188,7 +190,7 @@ impl RateLimitPools {
                 let (Err(error), Some(sent)) = (&answer, sent.get()) else {
                     return answer;
                 };
-                if !error.is_limit() || sendings == MAX_SENDINGS {
+                if !error.is_limit() || sendings == most {
                     return answer;
                 }
                 let told = error.retry_after.map(|wait| Instant::now() + wait);

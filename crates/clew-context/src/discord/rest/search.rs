@@ -10,8 +10,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
+use twilight_http::request::{Method, RequestBuilder};
 
-use super::{RateLimitPool, RestReader, malformed};
+use super::{RateLimitPool, RestReader, build, malformed};
 use crate::discord::convert;
 use crate::discord::error::RestError;
 use crate::model::{Channel, ChannelId, GuildId, Message, MessageId, UserId};
@@ -25,8 +26,12 @@ pub const MAX_SEARCH_OFFSET: usize = 9_975;
 pub const MAX_SEARCH_CHANNELS: usize = 500;
 /// The most people of a list of a query (`author_id`, `replied_to_user_id`).
 pub const MAX_SEARCH_USERS: usize = 100;
-/// The most Unicode scalars of the words (`content`).
+/// The most Unicode scalars of the words (`content`), and how much of the query they take.
 const MAX_CONTENT: usize = 1_024;
+const MAX_CONTENT_BYTES: usize = 4_096;
+/// The most bytes of a query: in front of Discord is Cloudflare, which has refused addresses of
+/// more than 16 KB (of 32 KB by now). 500 channels with ids of 19 digits fit.
+const MAX_QUERY: usize = 16_000;
 /// Words need not stand beside each other (`slop`, the most that may be skipped).
 const MAX_SLOP: u8 = 100;
 /// "Index not yet available. Try again later".
@@ -45,7 +50,7 @@ words! {
 }
 
 /// What is looked for; what is empty or none stands for anything. Longer lists and texts
-/// than Discord takes are cut.
+/// than Discord takes are cut, and of channels the last for which an address has no room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
     /// All of these words.
@@ -107,7 +112,8 @@ struct Body<'a> {
 
 impl RestReader {
     /// A page of a server's messages that fit a query (Search Guild Messages; it needs Read
-    /// Message History and the message content intent).
+    /// Message History and the message content intent). It is sent once: how often it may be
+    /// is not documented, so a 429 is the caller's to wait out.
     ///
     /// # Errors
     /// Why Discord refused, or why there was no answer.
@@ -118,7 +124,9 @@ impl RestReader {
         deadline: Instant,
     ) -> Result<Searched, RestError> {
         let path = format!("guilds/{guild}/messages/search?{}", query.pairs());
-        let body = self.get(path, RateLimitPool::Singles, deadline).await?;
+        let request = build(RequestBuilder::raw(Method::Get, path))?;
+        let pool = RateLimitPool::Singles;
+        let body = self.pools.call(request, pool, deadline, 1).await?;
         searched(&body)
     }
 }
@@ -154,12 +162,15 @@ impl SearchQuery {
             let _ = write!(pairs, "&{key}={value}");
         };
         if !self.content.is_empty() {
-            let words: String = self.content.chars().take(MAX_CONTENT).collect();
+            let words = self.content.chars().take(MAX_CONTENT);
+            let words = words.scan(0, |bytes, one| {
+                // A byte that is escaped takes three.
+                *bytes += one.len_utf8() * 3;
+                (*bytes <= MAX_CONTENT_BYTES).then_some(one)
+            });
+            let words: String = words.collect();
             add("content", &utf8_percent_encode(&words, NON_ALPHANUMERIC));
             add("slop", &MAX_SLOP);
-        }
-        for channel in self.channels.iter().take(MAX_SEARCH_CHANNELS) {
-            add("channel_id", channel);
         }
         let people = [
             ("author_id", &self.authors),
@@ -183,6 +194,13 @@ impl SearchQuery {
         }
         if self.with_age_restricted {
             add("include_nsfw", &true);
+        }
+        for channel in self.channels.iter().take(MAX_SEARCH_CHANNELS) {
+            let pair = format!("&channel_id={channel}");
+            if pairs.len() + pair.len() > MAX_QUERY {
+                break;
+            }
+            pairs += &pair;
         }
         pairs
     }
@@ -209,11 +227,35 @@ mod tests {
             ..SearchQuery::default()
         };
         let expected = "limit=25&offset=9975&sort_by=timestamp&content=%C3%96%20b%26&slop=100\
-            &channel_id=1&channel_id=2&author_id=3&replied_to_user_id=4&has=file&has=link\
-            &pinned=false&min_id=5&max_id=6&include_nsfw=true";
+            &author_id=3&replied_to_user_id=4&has=file&has=link&pinned=false&min_id=5&max_id=6\
+            &include_nsfw=true&channel_id=1&channel_id=2";
         assert_eq!(query.pairs(), expected);
         let bare = SearchQuery::default().pairs();
         assert_eq!(bare, "limit=1&offset=0&sort_by=timestamp");
+    }
+
+    #[test]
+    fn an_address_is_not_too_long() {
+        const ID: u64 = 1_234_567_890_123_456_789;
+        let channels = |query: &SearchQuery| {
+            let pairs = query.pairs();
+            assert!(pairs.len() <= MAX_QUERY, "{}", pairs.len());
+            pairs.matches("channel_id=").count()
+        };
+        let mut query = SearchQuery {
+            content: "seven words that people look for, Grüße!".to_owned(),
+            channels: (0..600).map(|at| ChannelId::new(ID + at)).collect(),
+            authors: vec![UserId::new(ID)],
+            after: Some(MessageId::new(ID)),
+            before: Some(MessageId::new(ID)),
+            offset: 9_975,
+            ..SearchQuery::default()
+        };
+        assert_eq!(channels(&query), MAX_SEARCH_CHANNELS);
+        query.content = "字".repeat(2_000);
+        query.authors = (0..200).map(|at| UserId::new(ID + at)).collect();
+        query.replied_to.clone_from(&query.authors);
+        assert!(channels(&query) > 100);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use twilight_http::request::{Method, RequestBuilder};
 
 use super::build;
-use super::pool::{RateLimitPool, RateLimitPools, RequestState};
+use super::pool::{MAX_SENDINGS, RateLimitPool, RateLimitPools, RequestState};
 use crate::collect::PageCursor;
 use crate::discord::error::RestError;
 use crate::model::{ChannelId, MessageId};
@@ -81,7 +81,7 @@ impl SharedRequests {
         running.retain(|_, request| request.answer.upgrade().is_some());
         let request = build(RequestBuilder::raw(Method::Get, query.path()))?;
         let state = Arc::new(RequestState::of(&request));
-        let answer = pools.start(request, pool, &state, None);
+        let answer = pools.start(request, pool, &state, None, MAX_SENDINGS);
         let answer = answer.map(|answer| answer.map(Arc::from)).boxed().shared();
         if let Some(weak) = answer.downgrade() {
             let request = RunningRequest {

@@ -5,8 +5,10 @@ use std::time::Duration;
 use clew_context::collect::{PageCursor, Source};
 use clew_context::discord::Live;
 use clew_context::discord::error::RestError;
-use clew_context::discord::rest::{RateLimitPool, RestReader};
-use clew_context::model::{ChannelId, ChannelKind, Fallback, MessageId, Parent, TagId, UserId};
+use clew_context::discord::rest::{RateLimitPool, RestReader, SearchQuery};
+use clew_context::model::{
+    ChannelId, ChannelKind, Fallback, GuildId, MessageId, Parent, TagId, UserId,
+};
 use clew_simulator::{Draft, Fault, FaultKind, File, Id, Limit, Simulator};
 use serde_json::json;
 use tokio::time::Instant;
@@ -318,6 +320,24 @@ async fn a_limit_that_ends_in_time_costs_only_the_wait() {
         let before = PageCursor::Before(message_id(ids[1]));
         rest.page(channel, before, 9, patient()).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_search_is_sent_once() {
+    let (simulator, small, _) = filled(2).await;
+    let rest = rest(&simulator);
+    let limited = Fault::rate_limited("GET", "/guilds/*/messages/search", 1.0);
+    let fault = simulator.fault(limited.once());
+    let guild = GuildId::new(small.guild.0);
+    let query = SearchQuery {
+        limit: 25,
+        ..SearchQuery::default()
+    };
+    let late = rest.search(guild, &query, patient()).await.unwrap_err();
+    let told = (late.reason, late.retry_after);
+    assert_eq!(told, (Fallback::RateLimited, Some(Duration::from_secs(1))));
+    assert_eq!(simulator.hits(fault), 1);
+    assert_eq!(simulator.requests_to("GET", "/messages/search").len(), 1);
 }
 
 #[tokio::test]
