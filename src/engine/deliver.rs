@@ -27,6 +27,10 @@ pub const CONTINUED: &str = "… (continued in the attached file)";
 /// The last line if no file can be attached: small print, not part of the answer.
 pub const CUT: &str = "-# There was more, but I can't attach files here.";
 
+/// How a line of links under an answer begins. It and what follows stand in the messages, too,
+/// if they do not hold the whole answer.
+pub const LINKS: &str = "\n-# [\\[1\\]](<";
+
 /// Reserved in each message for the line that closes a cut code block, in UTF-16
 /// code units. Always reserved, so that where a message ends depends on its length
 /// alone and not on what is open there, which the next streamed word may change.
@@ -80,11 +84,12 @@ pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
             break;
         }
         if delivery.messages.len() + 1 == max_messages {
-            let note = overflow.note();
-            let (message, after) = left.take(room - units(note) - 1);
-            delivery
-                .messages
-                .push(message.map_or(note.to_owned(), |text| format!("{text}\n{note}")));
+            let note = overflow.note().to_owned() + links(text);
+            let (message, after) = left.take(room - units(&note) - 1);
+            delivery.messages.push(match message {
+                Some(text) => format!("{text}\n{note}"),
+                None => note,
+            });
             delivery.end(text, after.text, overflow);
             break;
         }
@@ -101,6 +106,14 @@ pub fn closed(text: String) -> String {
         Some(fence) => fence.close(&text),
         None => text,
     }
+}
+
+/// The links that a text ends with; nothing if there are none, or too many for a message.
+fn links(text: &str) -> &str {
+    let text = text.trim_end();
+    let links = text.rfind(LINKS).map(|at| &text[at..]);
+    let links = links.filter(|links| units(links) <= MAX_MESSAGE_UNITS / 2);
+    links.unwrap_or_default()
 }
 
 impl Overflow {

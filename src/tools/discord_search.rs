@@ -200,7 +200,10 @@ mod tests {
         let soon = || Instant::now() + Duration::from_millis(5);
         let first = search.alone(GUILD, soon()).await.unwrap();
         assert!(search.alone(GuildId::new(2), soon()).await.is_ok());
-        assert_eq!(search.alone(GUILD, soon()).await.err(), Some(SearchedBy::Failed));
+        assert_eq!(
+            search.alone(GUILD, soon()).await.err(),
+            Some(SearchedBy::Failed)
+        );
         drop(first);
         assert!(search.alone(GUILD, soon()).await.is_ok());
         assert_eq!(servers.0.lock().running.len(), 1);
@@ -223,12 +226,18 @@ mod tests {
             SearchedBy::RateLimited
         );
         let at = |seconds| now + Duration::from_secs(seconds);
-        assert_eq!(search.take(GUILD, true, at(6)), Err(SearchedBy::RateLimited));
+        assert_eq!(
+            search.take(GUILD, true, at(6)),
+            Err(SearchedBy::RateLimited)
+        );
         assert_eq!(search.take(GuildId::new(2), true, at(6)), Ok(()));
         assert_eq!(search.take(GUILD, true, at(7)), Ok(()));
         let forbidden = RestError::lasting(Fallback::Forbidden);
         search.refused(GUILD, &forbidden, at(7));
-        assert_eq!(search.take(GUILD, true, at(606)), Err(SearchedBy::Forbidden));
+        assert_eq!(
+            search.take(GUILD, true, at(606)),
+            Err(SearchedBy::Forbidden)
+        );
         assert_eq!(search.take(GUILD, true, at(607)), Ok(()));
         let broken = RestError::lasting(Fallback::Unavailable);
         assert_eq!(search.refused(GUILD, &broken, at(607)), SearchedBy::Failed);

@@ -104,7 +104,11 @@ async fn search_messages(
         output.sources.extend(stored.sources);
     }
     if output.content.is_empty() {
-        let nothing = if query.page == 0 { NOTHING } else { NOTHING_MORE };
+        let nothing = if query.page == 0 {
+            NOTHING
+        } else {
+            NOTHING_MORE
+        };
         output = ToolOutput::line(nothing);
     } else if results.ranked.len() >= end {
         let next = format!("(`page` {} may have more.)\n", query.page + 2);

@@ -224,6 +224,47 @@ fn without_files_the_rest_is_cut_and_a_line_says_so() {
     assert_eq!((short.messages.len(), short.cut_at), (1, None));
 }
 
+/// As many as an answer cites, with the longest ids.
+fn links() -> String {
+    let id = u64::MAX;
+    let link = |number| format!(" [\\[{number}\\]](<https://discord.com/channels/{id}/{id}/{id}>)");
+    let links: String = (1..=8).map(link).collect();
+    format!("\n\n-#{links}")
+}
+
+#[test]
+fn links_are_never_torn_and_never_in_the_file_alone() {
+    let line = links().trim().to_owned();
+    let words = "word ".repeat(1_500);
+    for length in (0..1_990)
+        .chain(1_990..2_010)
+        .step_by(7)
+        .chain([3_950, 7_000])
+    {
+        let text = format!("{}{}", words[..length].trim_end(), links());
+        let messages = messages(&text);
+        let with = messages.iter().filter(|text| text.contains(&line));
+        let some = messages.iter().filter(|text| text.contains("-#"));
+        assert_eq!(
+            (with.count(), some.count()),
+            (1, 1),
+            "{length}: {messages:?}"
+        );
+    }
+    for (overflow, note) in [(Overflow::Attached, CONTINUED), (Overflow::Cut, CUT)] {
+        for why in ["", "\nIt broke off, which is a pity."] {
+            let text = format!("{words}{}{why}", links());
+            let delivery = deliver::split(&text, 2, overflow);
+            let last = &delivery.messages[1];
+            assert!(last.ends_with(&format!("\n{note}\n{line}{why}")), "{last}");
+            assert!(units(last) <= MAX_MESSAGE_UNITS);
+        }
+    }
+    let too_many = format!("{words}{}", links().repeat(3));
+    let last = deliver::split(&too_many, 1, Overflow::Attached).messages;
+    assert!(last[0].contains(&line) && units(&last[0]) <= MAX_MESSAGE_UNITS);
+}
+
 /// A part of an answer as models write them.
 fn part() -> impl Strategy<Value = String> {
     let prose = "([a-zäß日本。,]{1,12}[ .!]){1,160}";

@@ -113,6 +113,20 @@ fn it_links_what_is_pinned_and_tells_of_the_topic() {
     assert!(text.contains("\n**Topic** 30 characters"), "{text}");
 }
 
+/// Older receipts, and those of answers that cite nothing, name nothing that is cited.
+#[test]
+fn a_receipt_without_citations_is_read() {
+    let mut receipt = receipt(Vec::new());
+    let body = serde_json::to_value(&receipt).unwrap();
+    assert!(body.get("cited").is_none());
+    assert_eq!(serde_json::from_value::<Receipt>(body).unwrap(), receipt);
+    receipt.cited = vec![READ];
+    let body = serde_json::to_value(&receipt).unwrap();
+    assert_eq!(serde_json::from_value::<Receipt>(body).unwrap(), receipt);
+    let text = embed(&stored(), &receipt, 0).description;
+    assert!(text.contains("\n**Cited** [1]("), "{text}");
+}
+
 /// Discord's limits cut nothing that we wrote.
 #[test]
 fn a_long_receipt_is_cut_by_us_and_says_so() {

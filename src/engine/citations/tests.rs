@@ -107,8 +107,10 @@ fn links_stand_under_the_answer() {
     };
     let text = format!("Yes {} {}.\n", of(31), of(32));
     let cited = cited(&text, [given(31), direct].into_iter());
+    let linked = cited.with_links();
+    assert!(linked.contains(deliver::LINKS));
     assert_eq!(
-        cited.with_links(),
+        linked,
         "Yes [1] [2].\n\n-# [\\[1\\]](<https://discord.com/channels/1/2/31>) \
          [\\[2\\]](<https://discord.com/channels/@me/2/32>)"
     );

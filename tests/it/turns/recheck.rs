@@ -61,7 +61,7 @@ impl Place {
     }
 
     /// Only the bot may read this channel from now on.
-    fn closes_to_others(&self, channel: Id) {
+    pub(super) fn closes_to_others(&self, channel: Id) {
         let (everyone, us) = (OverwriteOf::Role(self.guild), OverwriteOf::Member(self.us));
         let (none, view) = (Permissions::NONE, Permissions::VIEW_CHANNEL);
         let discord = &self.stage.discord;

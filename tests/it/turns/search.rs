@@ -73,7 +73,6 @@ async fn what_the_window_does_not_have_is_found_by_all_that_is_known_of_it() {
         (json!({"words": "boiler", "before": "2015-02-01"}), vec![]),
         (json!({"words": "boiler", "after": "2099-02-01"}), vec![]),
         (json!({"author": "Nobody", "words": "boiler"}), vec![]),
-        (json!({"words": "boiler", "page": 2}), vec![]),
     ] {
         let found = p.search(arguments.clone()).await;
         let words = ["first", "second", "third"];
@@ -84,8 +83,7 @@ async fn what_the_window_does_not_have_is_found_by_all_that_is_known_of_it() {
         order.sort_unstable();
         let order: Vec<&str> = order.into_iter().map(|(_, word)| word).collect();
         assert_eq!(order, expected, "{arguments}: {found}");
-        let may_go_on = found.contains("(`page` 2 may have more.)");
-        assert_eq!(may_go_on, !expected.is_empty(), "{found}");
+        assert!(!found.contains("may have more"), "{found}");
     }
     let queries = p.searched();
     assert!(
@@ -94,7 +92,8 @@ async fn what_the_window_does_not_have_is_found_by_all_that_is_known_of_it() {
     );
     assert!(queries[0].contains("content=boiler") && queries[0].contains("max_id="));
     assert!(!queries[0].contains("include_nsfw"), "{queries:?}");
-    assert!(queries[11].contains("offset=15"), "{queries:?}");
+    // Whether there is more, what may be shown tells, and not how much Discord gave.
+    assert!(queries[1].contains("offset=25"), "{queries:?}");
     for (name, wrong) in [("has", "sticker"), ("pinned", "perhaps"), ("order", "size")] {
         let told = p.search(json!({"words": "boiler", name: wrong})).await;
         assert!(
@@ -201,7 +200,7 @@ async fn each_message_is_judged_by_its_own_channel_or_thread() {
         .search(json!({"words": "valve", "channel": staff.0}))
         .await;
     assert!(refused.contains("There is nothing there"), "{refused}");
-    assert_eq!(p.searched().len(), 2);
+    assert_eq!(p.searched().len(), 4);
     bot.stop().await;
 }
 
@@ -282,7 +281,8 @@ async fn failing(fault: Fault) -> (Place, String, usize, Value) {
 async fn an_index_that_is_not_ready_is_waited_for_once() {
     let (p, found, requests, by) = failing(Fault::not_indexed(0).once()).await;
     assert!(found.contains("an old valve"), "{found}");
-    assert_eq!((requests, p.searched().len()), (2, 3));
+    // Three and then two: each looks whether more may be shown.
+    assert_eq!((requests, p.searched().len()), (3, 5));
     assert_eq!(by, json!(["discord", "discord"]));
     let (_, found, requests, by) = failing(Fault::not_indexed(1).times(2)).await;
     assert!(!found.contains("an old valve"), "{found}");
@@ -298,14 +298,17 @@ async fn an_index_that_is_not_ready_is_waited_for_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_search_is_not_asked_again_for_a_while() {
-    let limited = Fault::rate_limited("GET", "/guilds/*/messages/search", 600.0);
-    let (p, found, _, by) = failing(limited).await;
-    assert!(
-        found.contains("was asked too often: only recent messages"),
-        "{found}"
-    );
-    assert_eq!(by, json!(["rate_limited", "rate_limited"]));
-    assert_eq!(p.searched().len(), 1);
+    // Longer than these calls take, and less than a search may.
+    for seconds in [10.0, 600.0] {
+        let limited = Fault::rate_limited("GET", "/guilds/*/messages/search", seconds);
+        let (p, found, _, by) = failing(limited.once()).await;
+        assert!(
+            found.contains("was asked too often: only recent messages"),
+            "{found}"
+        );
+        assert_eq!(by, json!(["rate_limited", "rate_limited"]));
+        assert_eq!(p.searched().len(), 1);
+    }
     let refused = Fault::status(
         "GET",
         "/guilds/*/messages/search",
@@ -322,7 +325,15 @@ async fn a_refused_search_is_not_asked_again_for_a_while() {
     let (p, found, _, by) = failing(odd).await;
     assert!(found.contains("did not answer"), "{found}");
     assert_eq!(by, json!(["failed", "discord"]));
-    assert_eq!(p.searched().len(), 2);
+    assert_eq!(p.searched().len(), 3);
+}
+
+/// What each of the calls of one turn gave.
+async fn calling(p: &Place, calls: &[Value]) -> Vec<String> {
+    let calls: Vec<String> = calls.iter().map(Value::to_string).collect();
+    let calls = calls.iter().map(|call| ("search_messages", call.as_str()));
+    let request = p.ask_calling("well?", &calls.collect::<Vec<_>>()).await;
+    results(&request)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -333,20 +344,101 @@ async fn a_turn_searches_four_times() {
     })
     .await;
     let bot = p.start().await;
-    let calls = (1..=6).map(|page| json!({"words": "valve", "page": page}).to_string());
-    let calls: Vec<String> = calls.collect();
-    let calls: Vec<_> = calls
-        .iter()
-        .map(|call| ("search_messages", call.as_str()))
-        .collect();
-    let request = p.ask_calling("well?", &calls).await;
-    assert_eq!(p.searched().len(), 4);
-    let too_often = results(&request);
-    let too_often = too_often
-        .iter()
-        .filter(|one| one.contains("asked too often"));
+    let found = calling(
+        &p,
+        &["old", "valve", "old valve", "an", "an old", "an old valve"]
+            .map(|words| json!({"words": words})),
+    )
+    .await;
+    // Each looks whether more may be shown.
+    assert_eq!(p.searched().len(), 8);
+    let too_often = found.iter().filter(|one| one.contains("asked too often"));
     assert_eq!(too_often.count(), 2);
     p.answer(p.channel, 1).await;
+    bot.stop().await;
+}
+
+/// The numbers of the `valve`s in a result.
+fn valves(found: &str) -> Vec<usize> {
+    let words = found.split("valve ").skip(1);
+    let numbers = words.map(|rest| rest.split('.').next().unwrap().parse().unwrap());
+    numbers.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_go_on_until_there_is_no_more() {
+    let (p, ()) = place_with(&FREE, |world, seeds| {
+        let news = world.channel(seeds.guild, ChannelKind::Text, "news");
+        for number in 1..=40 {
+            world.seed(news, seeds.boris, format!("valve {number}."));
+        }
+    })
+    .await;
+    let bot = p.start().await;
+    let page = |page| json!({"words": "valve", "order": "time", "page": page});
+    let found = calling(&p, &[page(1), page(2), page(3), page(4)]).await;
+    let expected: Vec<usize> = (1..=40).rev().collect();
+    let pages: Vec<Vec<usize>> = found.iter().map(|one| valves(one)).collect();
+    assert_eq!(
+        pages[..3],
+        [&expected[..15], &expected[15..30], &expected[30..]]
+    );
+    assert!(found[1].contains("(`page` 3 may have more.)"), "{found:?}");
+    assert!(
+        found[3].contains("No more messages were found."),
+        "{found:?}"
+    );
+    let offsets = p.searched();
+    let offset = |query: &String| query.split('&').nth(1).unwrap().to_owned();
+    let offsets: Vec<String> = offsets.iter().map(offset).collect();
+    assert_eq!(offsets, ["offset=0", "offset=25", "offset=50", "offset=75"]);
+    // Another turn begins with any of them.
+    assert_eq!(valves(&p.search(page(2)).await), expected[15..30]);
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_the_window_go_on_too() {
+    let p = place(&[("USER_TURNS_PER_MIN", "0"), ("SEARCH", "window")]).await;
+    let bot = p.start().await;
+    for number in 1..=20 {
+        p.post(p.channel, p.boris, format!("valve {number}."));
+    }
+    p.seen().await;
+    let found = calling(
+        &p,
+        &[1, 2, 3].map(|page| json!({"words": "valve", "page": page})),
+    )
+    .await;
+    let expected: Vec<usize> = (1..=20).rev().collect();
+    assert_eq!(valves(&found[0]), expected[..15], "{found:?}");
+    assert!(found[0].contains("(`page` 2 may have more.)"), "{found:?}");
+    assert_eq!(valves(&found[1]), expected[15..], "{found:?}");
+    assert!(!found[1].contains("may have more"), "{found:?}");
+    let nothing = found[2].contains("\nNo more messages were found.\n");
+    assert!(nothing && !found[2].contains("may have more"), "{found:?}");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_more_channels_than_discord_takes_is_searched_where_it_is_active() {
+    let (p, (news, quiet)) = place_with(&FREE, |world, seeds| {
+        let news = world.channel(seeds.guild, ChannelKind::Text, "news");
+        let mut threads = (0..600).map(|number| seeds.thread(world, &format!("talk {number}")));
+        let quiet = threads.next().unwrap();
+        threads.for_each(drop);
+        (news, quiet)
+    })
+    .await;
+    let bot = p.start().await;
+    p.post(quiet, p.boris, "no longer quiet");
+    p.seen().await;
+    p.search(json!({"words": "valve"})).await;
+    let query = p.searched().remove(0);
+    assert_eq!(query.matches("channel_id=").count(), 500);
+    for id in [news, quiet, p.channel] {
+        assert!(query.contains(&format!("channel_id={id}")), "{query}");
+    }
     bot.stop().await;
 }
 
