@@ -109,8 +109,39 @@ struct Crowd {
     hidden: usize,
 }
 
+impl Crowd {
+    /// Seeds it in places, each with its word and whether all may read it.
+    fn seed(
+        mut self,
+        world: &mut World,
+        random: &mut Random,
+        author: Id,
+        places: &[(Id, &str, bool)],
+        whole: bool,
+    ) {
+        let (open, closed): (Vec<_>, Vec<_>) =
+            places.iter().partition(|(_, _, is_shown)| *is_shown);
+        while self.shown + self.hidden > 0 {
+            let is_hidden = random.below(self.shown + self.hidden) < self.hidden;
+            let (of, left) = if is_hidden {
+                (&closed, &mut self.hidden)
+            } else {
+                (&open, &mut self.shown)
+            };
+            *left -= 1;
+            let Some((place, word, _)) = of.get(random.below(of.len().max(1))) else {
+                continue;
+            };
+            let message = world.seed(*place, author, format!("order {word}"));
+            if is_hidden && !whole {
+                world.seed_delete(*place, message);
+            }
+        }
+    }
+}
+
 /// The layout of a seed, `whole` or as if there were no messages that are hidden.
-fn layout(seed: u64, whole: bool, mut crowd: Crowd) -> Layout {
+fn layout(seed: u64, whole: bool, crowd: Crowd) -> Layout {
     let mut random = Random(seed);
     let mut world = World::new();
     world.set_clock(START.0, 1_000);
@@ -145,32 +176,12 @@ fn layout(seed: u64, whole: bool, mut crowd: Crowd) -> Layout {
         }
         said.push((word, is_shown));
     }
-    let of_kind = |is_asked: bool| {
-        let is_it =
-            |(at, (_, is_shown)): (usize, &(String, bool))| (*is_shown == is_asked).then_some(at);
-        said.iter()
-            .enumerate()
-            .filter_map(is_it)
-            .collect::<Vec<_>>()
-    };
-    let (open, closed) = (of_kind(true), of_kind(false));
-    while crowd.shown + crowd.hidden > 0 {
-        let is_hidden = random.below(crowd.shown + crowd.hidden) < crowd.hidden;
-        let of = if is_hidden { &closed } else { &open };
-        let left = if is_hidden {
-            &mut crowd.hidden
-        } else {
-            &mut crowd.shown
-        };
-        *left -= 1;
-        let Some(at) = of.get(random.below(of.len().max(1))) else {
-            continue;
-        };
-        let message = world.seed(places[*at], ada, format!("order {}", said[*at].0));
-        if is_hidden && !whole {
-            world.seed_delete(places[*at], message);
-        }
-    }
+    let all: Vec<(Id, &str, bool)> = places
+        .iter()
+        .zip(&said)
+        .map(|(place, (word, is_shown))| (*place, word.as_str(), *is_shown))
+        .collect();
+    crowd.seed(&mut world, &mut random, ada, &all, whole);
     let trigger = world.fresh_id();
     let source = places[random.below(places.len())].to_string();
     let arguments = [
