@@ -198,7 +198,12 @@ impl Turn<'_> {
     /// Whose limits of tokens the turn counts towards.
     fn payer(&self) -> Payer {
         let spender = self.services.spender(self.trigger());
-        self.with_roles(|roles| self.services.memory.payer(spender, self.ids.guild, roles))
+        // Those that came with the trigger, where a run's cannot be read again: no limit goes.
+        let known = self.job.request.asker_roles.as_deref();
+        self.with_roles(|roles| {
+            let memory = &self.services.memory;
+            memory.payer(spender, self.ids.guild, roles.or(known))
+        })
     }
 
     /// How often the model may call tools.
@@ -225,6 +230,15 @@ impl Turn<'_> {
         let doing = self.job.activity.now();
         let two_more = doing.tokens + 2 * doing.last_tokens;
         self.job.run.is_some() && two_more > self.services.settings.runs.max_tokens
+    }
+
+    /// [`Order::Block`] if the asker was blocked meanwhile.
+    fn must_not_be_blocked(&self) -> Result<(), Order> {
+        if self.services.is_blocked(self.payer()) {
+            Err(Order::Block)
+        } else {
+            Ok(())
+        }
     }
 
     /// Which tokens are used up, if so: the model may not be asked again. [`Order::Block`] if the
@@ -368,6 +382,7 @@ async fn answer(
     control: &mut Control,
 ) -> Result<EndedTurn, Order> {
     let (answer, tools) = ask(turn, material, posted, control).await?;
+    turn.must_not_be_blocked()?;
     let order = match &answer {
         TurnAnswer::PartOfRun(_, order) => Some(order.clone()),
         _ => None,

@@ -120,24 +120,20 @@ impl Teller {
 
     /// Tells what is to be told, now that these troubles are there.
     async fn tell(&mut self, there: &BTreeSet<Trouble>) {
-        let due = self.alerts.due(there, (self.clock)());
-        let before = self.alerts.told().clone();
-        let mut is_delivered = true;
-        for alert in due {
-            is_delivered = self.deliver(alert).await;
-            if !is_delivered {
-                break;
+        for alert in self.alerts.due(there, (self.clock)()) {
+            if !self.deliver(alert).await {
+                self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+                return;
             }
             self.alerts.delivered(alert);
+            self.note_told().await;
         }
-        self.pause = if is_delivered {
-            LOOK_EVERY
-        } else {
-            (self.pause * 2).min(LONGEST_PAUSE)
-        };
-        if *self.alerts.told() != before
-            && let Err(error) = state_file::write(&self.state_dir, FILE, self.alerts.told()).await
-        {
+        self.pause = LOOK_EVERY;
+    }
+
+    async fn note_told(&self) {
+        let written = state_file::write(&self.state_dir, FILE, self.alerts.told()).await;
+        if let Err(error) = written {
             tracing::warn!(path = %self.state_dir.join(FILE).display(), %error,
                 "which alerts were told cannot be written: after a restart they may be told again");
         }
@@ -220,23 +216,25 @@ impl Watcher {
     /// What was told is noted even at the end.
     async fn watch(mut self, ends: CancellationToken) {
         while let Some(there) = ends.run_until_cancelled(self.look()).await {
-            self.teller.tell(&there).await;
+            if let Some(there) = there {
+                self.teller.tell(&there).await;
+            }
             ends.run_until_cancelled(sleep(self.teller.pause)).await;
         }
     }
 
-    async fn look(&self) -> BTreeSet<Trouble> {
+    /// The troubles; none if the loop, which ends before the process does, knows of none.
+    async fn look(&self) -> Option<BTreeSet<Trouble>> {
         let services = &self.services;
         let (reply, answer) = oneshot::channel();
-        // The loop is gone only when the process ends.
         let _ = self.loop_events.send(LoopEvent::Look(reply));
-        let of_loop = answer.await.ok();
+        let now = answer.await.ok()?;
         let total = services.tokens.as_ref().and_then(|meter| meter.total());
         let spent = total
             .is_some_and(|total| u128::from(total.used) * 100 >= u128::from(total.limit) * BUDGET);
         let model = services.model.as_ref();
         let refuses = model.is_some_and(ModelServers::none_answers);
-        let down = of_loop.is_some_and(|now| now.shards == 0 || now.connected < now.shards);
+        let down = now.shards == 0 || now.connected < now.shards;
         let found = [
             (Trouble::Model, refuses),
             (Trouble::Store, !services.memory.store_state().is_back()),
@@ -245,7 +243,7 @@ impl Watcher {
             (Trouble::Disk, self.is_disk_low().await),
         ];
         let there = found.into_iter().filter(|(_, is_there)| *is_there);
-        there.map(|(trouble, _)| trouble).collect()
+        Some(there.map(|(trouble, _)| trouble).collect())
     }
 
     async fn is_disk_low(&self) -> bool {

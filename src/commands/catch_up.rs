@@ -74,6 +74,7 @@ const JOIN_TOKENS: u64 = 9_000;
 const POINTS_CHARS: usize = 3_700;
 /// The same words whether it does not exist or may not be read.
 const UNREADABLE: &str = "There is no channel there that you can read.";
+const BLOCKED: &str = "This server's moderators don't let you ask me here.";
 const FORUM: &str = "A forum has nothing but posts. Choose one of them, or call this there.";
 
 async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
@@ -102,12 +103,21 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     if missed.messages.is_empty() {
         return Ok(Done::say("Nothing was written there since."));
     }
-    let has_tokens = || {
-        let spent = services.tokens.map(|tokens| tokens.shares(payer).spent());
-        spent.flatten().is_none()
+    let is_blocked = || {
+        let settings = call
+            .guild()
+            .map(|guild| services.memory.guild_settings(guild));
+        settings.is_some_and(|settings| settings.blocked.contains(&call.caller()))
     };
-    let mut summary = ask(&model, &missed, has_tokens, now + TIME).await?;
+    let may_ask = || {
+        let spent = services.tokens.map(|tokens| tokens.shares(payer).spent());
+        spent.flatten().is_none() && !is_blocked()
+    };
+    let mut summary = ask(&model, &missed, may_ask, now + TIME).await?;
     // The model takes a while.
+    if is_blocked() {
+        return Err(Stop::refused(BLOCKED));
+    }
     must_read(services, call, channel, is_shared).await?;
     catch_up::retain(&mut summary.points, |at| missed.stands(at));
     let answer = answer(call, channel, &missed, &summary);
@@ -194,7 +204,7 @@ struct Summary {
 async fn ask(
     model: &ModelServers,
     missed: &Missed<'_>,
-    has_tokens: impl Fn() -> bool,
+    may_ask: impl Fn() -> bool,
     deadline: Instant,
 ) -> Result<Summary, Stop> {
     let (mut points, mut read, mut parts) = (Vec::new(), BTreeSet::new(), 0);
@@ -203,7 +213,7 @@ async fn ask(
         let (data, given) = portion.data(&missed.said, |at| missed.stands(at));
         let prompt = prompt(catch_up::SUMMARISE, data);
         let asks = tokens(&prompt) as u64;
-        if left < asks + ANSWER_TOKENS || !has_tokens() {
+        if left < asks + ANSWER_TOKENS || !may_ask() {
             break;
         }
         left -= asks;
@@ -225,7 +235,7 @@ async fn ask(
         return Err(Stop::refused(FAILED));
     }
     catch_up::retain(&mut points, |at| missed.stands(at));
-    if parts > 1 && points.len() > catch_up::MAX_POINTS {
+    if parts > 1 && points.len() > catch_up::MAX_POINTS && may_ask() {
         points = join(model, missed, points, deadline).await;
     }
     points.truncate(catch_up::MAX_POINTS);

@@ -12,7 +12,9 @@ use crate::model::{
     CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage,
     channel_address, shortened,
 };
-use clew_context::model::{BlockPlace, ChannelId, GuildId, MessageId, Readers, Scene, Stage, Tie};
+use clew_context::model::{
+    BlockPlace, ChannelId, GuildId, MessageId, OmitReason, Readers, Scene, Stage, Tie,
+};
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
 use clew_store::model::StoredReceipt;
@@ -280,12 +282,22 @@ fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> Str
     }
     lines.extend(cut);
     let caps = prompt.left_out.iter().filter_map(|one| {
-        let setting = one.reason.in_scene(Some(scene)).setting()?;
-        Some((one.all, setting))
+        let reason = one.reason.in_scene(Some(scene));
+        Some(((binds(reason), one.all), reason.setting()?))
     });
-    let most = caps.max_by_key(|(all, _)| *all);
+    let most = caps.max_by_key(|(rank, _)| *rank);
     lines.extend(most.map(|(_, setting)| format!("A higher {setting} shows more.")));
     lines.join("\n")
+}
+
+/// Which cap shows more if it is raised: the last one of those that are applied one after the
+/// other, age, count, characters.
+const fn binds(reason: OmitReason) -> u8 {
+    match reason {
+        OmitReason::Chars | OmitReason::LoneChars => 2,
+        OmitReason::Msgs => 1,
+        _ => 0,
+    }
 }
 
 /// Links to what the tools read, a line for all; those beyond the room are counted.

@@ -296,7 +296,8 @@ impl<'a> ServerAttempts<'a> {
             return;
         };
         let server = &self.servers[self.current];
-        let failure = step.as_ref().err().filter(|error| server.fails_by(error));
+        let error = step.as_ref().err().filter(|error| is_servers_fault(error));
+        let failure = error.filter(|error| server.fails_by(error));
         let (number, model) = (self.server(), server.client.model());
         let has_others = self.servers.len() > 1;
         if let Some(error) = failure {
@@ -306,7 +307,7 @@ impl<'a> ServerAttempts<'a> {
                 tracing::warn!(server = number, model, seconds, %error,
                     "a model server fails: others are asked first for a while");
             }
-        } else if pass.answered() && has_others {
+        } else if error.is_none() && pass.answered() && has_others {
             tracing::info!(server = number, model, "a model server answers again");
         }
     }

@@ -141,6 +141,7 @@ impl Asking<'_> {
         control: &mut Control,
     ) -> Result<TurnAnswer, Order> {
         loop {
+            self.turn.must_not_be_blocked()?;
             self.turn.job.activity.asks_model();
             let (said, calls) = match self.round(posted, control).await? {
                 Round::Over(answer) => return Ok(answer),

@@ -269,6 +269,33 @@ fn it_says_why_messages_are_left_out() {
     assert_eq!(settings.filter(|name| caps.contains(name)).count(), 6);
 }
 
+/// Of more messages that count let in, characters would leave out all the same.
+#[test]
+fn the_setting_that_is_named_is_the_one_that_binds() {
+    let of = |reason, all| LeftOut {
+        reason,
+        seen: all,
+        all,
+    };
+    let mut receipt = receipt(Vec::new());
+    receipt.prompt.left_out = vec![
+        of(OmitReason::Age, 200),
+        of(OmitReason::Msgs, 140),
+        of(OmitReason::Chars, 10),
+    ];
+    let told = left_out(None, &receipt.prompt, Scene::Thread);
+    assert!(
+        told.ends_with("A higher MEM_MAX_CHARS shows more."),
+        "{told}"
+    );
+    receipt.prompt.left_out.pop();
+    let told = left_out(None, &receipt.prompt, Scene::Thread);
+    assert!(
+        told.ends_with("A higher MEM_MAX_MSGS shows more."),
+        "{told}"
+    );
+}
+
 #[test]
 fn an_answer_is_named_by_its_link_or_id() {
     let id = |channel, message| Some((ChannelId::new(channel), MessageId::new(message)));

@@ -114,11 +114,22 @@ async fn who_is_blocked_meanwhile_is_told_nothing_in_public() {
     gate.open();
     until(0).await;
     let unblock = json!({"member": p.ada.to_string()});
-    p.call(moderator, p.channel, "unblock", unblock).await;
+    p.call(moderator, p.channel, "unblock", unblock.clone())
+        .await;
     let gate = held();
     let question = format!("<@{}> three?", p.us);
     discord.post(p.channel, p.ada, question.as_str());
     p.stage.model.wait_requests(2).await;
+    block().await;
+    gate.open();
+    until(0).await;
+    // Of an answer without tools nothing stays either.
+    p.call(moderator, p.channel, "unblock", unblock).await;
+    let (answer, gate) = Behaviour::gated(&["It is ", "four."]);
+    p.stage.model.script(answer);
+    let question = format!("<@{}> four?", p.us);
+    discord.post(p.channel, p.ada, question.as_str());
+    p.stage.model.wait_requests(3).await;
     block().await;
     gate.open();
     let lines = bot.stop().await;
@@ -127,5 +138,5 @@ async fn who_is_blocked_meanwhile_is_told_nothing_in_public() {
         .iter()
         .map(|one| one["outcome"].clone())
         .collect();
-    assert_eq!(outcomes, ["cancelled", "cancelled"], "{lines:?}");
+    assert_eq!(outcomes, ["cancelled"; 3], "{lines:?}");
 }

@@ -5,7 +5,7 @@
 mod linked;
 mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
     Block, BlockEntry, BlockItem, Channel, ChannelKind, Limits, Marker, MessageId, OmitReason,
@@ -72,6 +72,10 @@ pub fn build(
     };
     let mut block = section(selection, channel.and_then(title), renderer, &limits);
     block.topic = topic;
+    // A pinned message may be one that the conversation leaves out.
+    let pins = place.entries.iter().filter_map(BlockEntry::item);
+    let pins: BTreeSet<MessageId> = pins.map(|pin| pin.message.id).collect();
+    block.omitted.retain(|omitted| !pins.contains(&omitted.id));
     for part in [place, linked] {
         block.entries.extend(part.entries);
         block.omitted.extend(part.omitted);

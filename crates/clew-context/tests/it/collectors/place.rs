@@ -86,6 +86,29 @@ fn topic_and_pins_stand_under_headings_as_other_peoples_words() {
 }
 
 #[test]
+fn a_pinned_message_is_not_left_out_too() {
+    let start = Start {
+        channel: Some(thread(0)),
+        limits: Limits {
+            max_msgs: 6,
+            ..both().limits
+        },
+        ..both()
+    };
+    let here = |number| said(number, ADA, "more").into_channel(thread_id(0));
+    let trigger = question().into_channel(thread_id(0));
+    let mut world = World::of((3..15).map(here).chain([trigger.clone()]));
+    world.pins.insert(thread_id(0), vec![here(3)]);
+    let block = start.prepare(&start.collected(&world, &trigger)).block;
+    let omitted: Vec<_> = block.omitted.iter().map(|one| one.id).collect();
+    assert!(block.items().any(|item| item.message.id == id(3)));
+    assert!(
+        !omitted.contains(&id(3)) && omitted.contains(&id(4)),
+        "{omitted:?}"
+    );
+}
+
+#[test]
 fn a_thread_shows_its_parents_topic_and_its_own_pins() {
     for (channel, line) in [
         (thread(0), "Topic of #general: Be kind"),
