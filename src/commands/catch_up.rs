@@ -23,7 +23,7 @@ use crate::engine::catch_up::{self, Point, PointKind, Reader, Since};
 use crate::llm::{ModelServers, tokens};
 use crate::model::{channel_address, unformatted};
 use crate::telemetry::with_sources;
-use clew_context::model::{Channel, ChannelId, ChannelKind, ChatMessage, Readers, Role};
+use clew_context::model::{Channel, ChannelId, ChannelKind, ChatMessage, Readers, Role, RoleId};
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::model::{Answer, AnswerEmbed, CommandKind, OptionKind, OptionSpec};
 use read::Missed;
@@ -86,7 +86,7 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     let channel = call.data.channel(&CHANNEL).unwrap_or(call.channel_id());
     let is_shared = call.data.flag(&SHARE);
     let since = since(services, call)?;
-    let found = must_read(services, call, channel, is_shared).await?;
+    let found = must_read(services, call, &call.roles, (channel, is_shared)).await?;
     if found.as_ref().is_some_and(|found| found.kind.is_forum()) {
         return Err(Stop::refused(FORUM));
     }
@@ -118,7 +118,8 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     if is_blocked() {
         return Err(Stop::refused(BLOCKED));
     }
-    must_read(services, call, channel, is_shared).await?;
+    let roles = roles_now(services, call).await?;
+    must_read(services, call, &roles, (channel, is_shared)).await?;
     catch_up::retain(&mut summary.points, |at| missed.stands(at));
     let answer = answer(call, channel, &missed, &summary);
     Ok(if is_shared {
@@ -143,20 +144,31 @@ fn since(services: &CommandServices<'_>, call: &Call) -> Result<Since, Stop> {
         .ok_or_else(|| Stop::refused("Say `since` like 30m, 2h, 3d or 1w, up to 365 days."))
 }
 
+/// The caller's roles, which may have changed since the call.
+async fn roles_now(services: &CommandServices<'_>, call: &Call) -> Result<Vec<RoleId>, Stop> {
+    let Some(guild) = call.guild() else {
+        return Ok(Vec::new());
+    };
+    let deadline = Instant::now() + readable::TIMEOUT;
+    let reader = services.rest.reader();
+    let roles = reader.member_roles(guild, call.caller(), deadline).await;
+    roles.map_err(|_| Stop::refused(UNREADABLE))
+}
+
 /// The channel, as far as it is known, if the caller may read it now, we too, and everybody who
 /// will read the answer.
 async fn must_read(
     services: &CommandServices<'_>,
     call: &Call,
-    channel: ChannelId,
-    is_shared: bool,
+    roles: &[RoleId],
+    (channel, is_shared): (ChannelId, bool),
 ) -> Result<Option<Channel>, Stop> {
     let (here, guild_state) = (call.channel_id(), services.guild_state);
     let is_elsewhere = guild_state
         .guild_of(channel)
         .is_some_and(|guild| Some(guild) != call.guild());
     let is_alien = is_elsewhere || (call.guild().is_none() && channel != here);
-    let readable = readable::among(services, call, BTreeSet::from([channel])).await;
+    let readable = readable::among(services, call, roles, BTreeSet::from([channel])).await;
     let ours = guild_state.our_access(channel);
     if is_alien || !readable.contains(&channel) || ours.forbids(|rights| rights.read_history) {
         return Err(Stop::refused(UNREADABLE));
@@ -179,7 +191,7 @@ async fn must_read(
     }
     let place = AnswerPlace {
         asker: call.caller(),
-        roles: Some(&call.roles),
+        roles: Some(roles),
         channel: here,
         is_private: !is_shared,
     };
@@ -235,7 +247,7 @@ async fn ask(
         return Err(Stop::refused(FAILED));
     }
     catch_up::retain(&mut points, |at| missed.stands(at));
-    if parts > 1 && points.len() > catch_up::MAX_POINTS && may_ask() {
+    if parts > 1 && points.len() > 1 && may_ask() {
         points = join(model, missed, points, deadline).await;
     }
     points.truncate(catch_up::MAX_POINTS);
@@ -303,7 +315,9 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
         (PointKind::Open, "Left open"),
     ] {
         let of_kind = summary.points.iter().filter(|point| point.kind == kind);
-        for (number, point) in of_kind.enumerate() {
+        let mut is_titled = false;
+        for point in of_kind {
+            let known_before = numbered.len();
             let mut line = format!("- {}", unformatted(&point.text));
             for at in &point.from {
                 let message = missed.messages[*at].id;
@@ -315,10 +329,12 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
                 let _ = write!(line, " [{}]({address}/{message})", number + 1);
             }
             if text.chars().count() + line.chars().count() > POINTS_CHARS {
+                numbered.truncate(known_before);
                 continue;
             }
-            if number == 0 {
+            if !is_titled {
                 let _ = writeln!(text, "**{title}**");
+                is_titled = true;
             }
             let _ = writeln!(text, "{line}");
         }

@@ -287,7 +287,7 @@ async fn summary(
     let Ok(channels) = services.memory.snapshot_channels(place, &info.id).await else {
         return UNREADABLE.to_owned();
     };
-    let readable = readable::among(services, call, channels.clone()).await;
+    let readable = readable::among(services, call, &call.roles, channels.clone()).await;
     if channels.is_subset(&readable) {
         sanitise::line(&info.summary)
     } else {
@@ -327,7 +327,7 @@ async fn restore(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
     };
     let memory = services.memory;
     let channels = memory.snapshot_channels(&place, &id).await.map_err(why)?;
-    let readable = readable::among(services, call, channels).await;
+    let readable = readable::among(services, call, &call.roles, channels).await;
     let restored = memory
         .restore(&place, &id, |channel| readable.contains(&channel))
         .await

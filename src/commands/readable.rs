@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::CommandServices;
 use super::call::Call;
-use clew_context::model::{Access, ChannelId, ChannelKind, Missing, Rights};
+use clew_context::model::{Access, ChannelId, ChannelKind, Missing, Rights, RoleId};
 
 /// For all requests of one call together.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -15,11 +15,12 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// any others count as unreadable.
 const MOST_LOOKS: usize = 40;
 
-/// The channels that the caller may read, given the roles in the call. Direct
-/// messages are always the caller's own.
+/// The channels that the caller may read with these roles, usually those in the call.
+/// Direct messages are always the caller's own.
 pub(super) async fn among(
     services: &CommandServices<'_>,
     call: &Call,
+    roles: &[RoleId],
     channels: BTreeSet<ChannelId>,
 ) -> BTreeSet<ChannelId> {
     if call.guild().is_none() {
@@ -28,6 +29,7 @@ pub(super) async fn among(
     let mut looks = Looks {
         services,
         call,
+        roles,
         left: MOST_LOOKS,
         deadline: Instant::now() + TIMEOUT,
     };
@@ -43,6 +45,7 @@ pub(super) async fn among(
 struct Looks<'a> {
     services: &'a CommandServices<'a>,
     call: &'a Call,
+    roles: &'a [RoleId],
     left: usize,
     deadline: Instant,
 }
@@ -58,9 +61,8 @@ impl Looks<'_> {
     }
 
     fn access(&self, channel: ChannelId) -> Access {
-        let Call { roles, .. } = self.call;
         let guild_state = self.services.guild_state;
-        guild_state.access(self.call.caller(), Some(roles), channel)
+        guild_state.access(self.call.caller(), Some(self.roles), channel)
     }
 
     /// A private thread is for its members; calling a command in it proves membership.

@@ -101,7 +101,7 @@ async fn may_read(services: &CommandServices<'_>, call: &Call, stored: &StoredRe
         return stored.channel == call.channel_id() && stored.owner == call.caller();
     }
     let channels = BTreeSet::from([stored.channel]);
-    readable::among(services, call, channels)
+    readable::among(services, call, &call.roles, channels)
         .await
         .contains(&stored.channel)
 }

@@ -22,7 +22,7 @@ const LETTERS: usize = 5;
 /// Letters and digits that are not taken for one another.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 /// The longest that brackets with several marks are, in bytes.
-const LONGEST: usize = 120;
+const LONGEST: usize = 1_000;
 
 /// The mark of a message, for a model to repeat.
 pub fn mark(message: MessageId) -> String {

@@ -65,7 +65,10 @@ impl CatchUpPace {
             channels,
             running,
         } = &mut *times;
-        let of_guild = running.iter().filter(|one| **one == guild).count();
+        let of_guild = running
+            .iter()
+            .filter(|one| guild.is_some() && **one == guild);
+        let of_guild = of_guild.count();
         if of_guild >= IN_GUILD || running.len() >= IN_ALL {
             return Err(OF_CHANNEL);
         }

@@ -71,8 +71,8 @@ pub(super) struct Searches {
 pub(super) struct Pages {
     /// As Discord gave them, each with the revision before it was asked for.
     pub(super) given: Vec<(u64, Arc<[Message]>)>,
-    /// Whether no more of them are asked for.
-    pub(super) are_over: bool,
+    /// Why no more of them are asked for: by Discord's search, all were found that are shown.
+    pub(super) over: Option<SearchedBy>,
 }
 
 impl Default for SearchedServers {

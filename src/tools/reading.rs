@@ -23,7 +23,8 @@ pub(super) fn shown(
     renderer.meet(messages.iter().map(AsRef::as_ref));
     let mut text = String::new();
     if let Some(name) = asker.names.channel(channel) {
-        let _ = writeln!(text, "#{}", clew_context::engine::sanitise::name(&name));
+        let name = clew_context::engine::sanitise::name(&name);
+        let _ = writeln!(text, "#{}", without_marks(&name));
     }
     for message in messages {
         let (id, date) = (message.id, message.timestamp.date());

@@ -2,8 +2,8 @@
 //! and in the window, and what is stored of the conversation.
 //!
 //! Invariant: Discord is asked for channels that everybody who reads the answer may read, and
-//! each message that it gives is judged again by its own channel or thread. Nothing that is
-//! hidden decides what is said, how often Discord is asked, or when.
+//! each message that it gives is judged again by its own channel or thread. Up to ten hidden
+//! messages among 25 change neither what is said nor how often Discord is asked.
 
 mod index;
 mod query;
@@ -51,7 +51,7 @@ pub(super) const SEARCH_MESSAGES: Tool = Tool {
                 AFTER,
                 "The earliest time in UTC, as `2026-03-19 10:30` or `2026-03-19`.",
             ),
-            optional(BEFORE, "The latest time, likewise."),
+            optional(BEFORE, "Only before this time, likewise."),
             optional(
                 HAS,
                 "What it has: `file`, `image` or `link`, or several of them.",
@@ -84,6 +84,10 @@ const MAX_CHANNELS: usize = 64;
 /// What is said if nothing is found, and if nothing more is.
 const NOTHING: &str = "No message with these words was found.";
 const NOTHING_MORE: &str = "No more messages were found.";
+
+/// What is said if nothing is found of somebody whom Discord could not be asked for.
+const NO_ID: &str =
+    "(Who that is is not known here: only the first messages were looked through. Give an id.)\n";
 
 /// Messages that were found, each with how many of the words it has.
 type Found = BTreeMap<MessageId, (usize, Arc<Message>)>;
@@ -128,6 +132,8 @@ struct Results {
     by: SearchedBy,
     /// Whether a page of Discord is in it.
     has_index: bool,
+    /// Whether Discord's pages were searched for somebody whose id is not known.
+    is_by_name: bool,
 }
 
 /// As many results as the page needs, and with them all that are held.
@@ -141,6 +147,7 @@ async fn results(asker: &Asker<'_>, query: &Query) -> Results {
         ranked: Vec::new(),
         by: SearchedBy::Discord,
         has_index: false,
+        is_by_name: false,
     };
     let mut index = match index::Index::of(asker, query, &views).await {
         Ok(index) => index,
@@ -149,6 +156,7 @@ async fn results(asker: &Asker<'_>, query: &Query) -> Results {
             None
         }
     };
+    results.is_by_name = index.as_ref().is_some_and(index::Index::is_by_name);
     let mut found = in_window(query, &views);
     while let Some(index) = &mut index {
         let is_short = results.ranked.len() < query.end();
@@ -170,7 +178,7 @@ async fn results(asker: &Asker<'_>, query: &Query) -> Results {
     }
     results.add(query, &mut found);
     if let Some(index) = index.filter(|_| results.ranked.len() < query.end()) {
-        index.ends();
+        index.ends(results.by);
     }
     results
 }
@@ -191,6 +199,9 @@ impl Results {
     /// What the model is told beside the messages.
     fn note(&self) -> Option<String> {
         let why = match self.by {
+            SearchedBy::Discord if self.is_by_name && self.ranked.is_empty() => {
+                return Some(NO_ID.to_owned());
+            }
             SearchedBy::Discord | SearchedBy::Window => return None,
             SearchedBy::NotIndexed => "is still being prepared for this server",
             SearchedBy::RateLimited | SearchedBy::Limit => "was asked too often",

@@ -135,14 +135,13 @@ impl GuildState {
     /// Takes threads of which the gateway did not tell, such as archived ones, from an
     /// answer of REST; what is known already stays.
     pub fn meet_threads(&self, guild: GuildId, threads: Vec<Channel>) {
-        let is_new = |thread: &Channel| {
-            let guilds = self.read();
+        let mut guilds = self.write();
+        for thread in threads {
             let parent = thread.parent.and_then(|parent| guilds.guild_of(parent));
-            thread.kind.is_thread() && parent == Some(guild) && guilds.channel(thread.id).is_none()
-        };
-        for thread in threads.into_iter().filter(is_new) {
-            self.write()
-                .put_channel(guild, PartialChannel::of_thread(thread));
+            let is_here = thread.kind.is_thread() && parent == Some(guild);
+            if is_here && guilds.channel(thread.id).is_none() {
+                guilds.put_channel(guild, PartialChannel::of_thread(thread));
+            }
         }
     }
 

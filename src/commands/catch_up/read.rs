@@ -13,7 +13,7 @@ use crate::memory::UnderWay;
 use crate::telemetry::with_sources;
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::engine::render::Nobody;
-use clew_context::model::{ChannelId, ContentSource, Message, MessageId};
+use clew_context::model::{ChannelId, ContentSource, GuildId, Message, MessageId, TurnId};
 use clew_context::outside::blocking;
 
 /// The most pages of [`PAGE_LIMIT`] messages.
@@ -23,6 +23,7 @@ const UNREAD: &str = "I can't read that channel now.";
 /// What was written since then, by people who have not opted out.
 pub(super) struct Missed<'a> {
     services: &'a CommandServices<'a>,
+    guild: Option<GuildId>,
     /// Keeps what is noted of deletions and edits from here on.
     under_way: UnderWay,
     channel: ChannelId,
@@ -41,7 +42,7 @@ impl Missed<'_> {
             return false;
         };
         let source = ContentSource {
-            guild: message.guild,
+            guild: self.guild,
             channel: self.channel,
             message: Some(message.id),
             author: Some(message.author.id),
@@ -60,7 +61,10 @@ pub(super) async fn missed<'a>(
     reader: Reader,
     deadline: Instant,
 ) -> Result<Missed<'a>, Stop> {
-    let under_way = services.memory.noted().begins(None);
+    let under_way = services
+        .memory
+        .noted()
+        .begins(Some(TurnId(call.interaction.id.get())));
     let rest = services.rest.reader();
     let mut before = MessageId::new(call.interaction.id.get());
     let (mut backlog, mut is_cut) = (Backlog::default(), true);
@@ -104,6 +108,7 @@ pub(super) async fn missed<'a>(
     let (said, messages) = grouped.map_err(|_| Stop::refused(UNREAD))?;
     Ok(Missed {
         services,
+        guild: call.guild(),
         under_way,
         channel,
         messages,

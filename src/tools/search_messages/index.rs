@@ -108,14 +108,23 @@ impl<'a> Index<'a> {
         }))
     }
 
+    /// Whether somebody is looked for whose id is not known.
+    pub(super) const fn is_by_name(&self) -> bool {
+        self.author.is_some() || self.parent.is_some()
+    }
+
     /// What may be shown of the next page; none if no more are asked for.
     pub(super) async fn next(&mut self) -> Result<Option<Found>, SearchedBy> {
         let pages = self.search.turn().pages(&self.asked).clone();
         let (since, messages) = match pages.given.get(self.read) {
             Some(page) => page.clone(),
-            None if pages.are_over || self.sent >= MAX_PAGES => return Ok(None),
+            None if pages.over == Some(SearchedBy::Discord) => return Ok(None),
             None if self.read * SEARCH_LIMIT > MAX_SEARCH_OFFSET => return Ok(None),
+            None if self.sent >= MAX_PAGES => return Err(SearchedBy::Limit),
             None => {
+                if let Some(why) = pages.over {
+                    return Err(why);
+                }
                 let page = (self.asker.memory.noted().revision(), self.ask().await?);
                 let mut turn = self.search.turn();
                 turn.pages(&self.asked).given.push(page.clone());
@@ -132,9 +141,12 @@ impl<'a> Index<'a> {
         Ok(Some(as_known(self.asker, self.query, since, hits)))
     }
 
-    /// What comes later in the turn would stand between what is shown now.
-    pub(super) fn ends(&self) {
-        self.search.turn().pages(&self.asked).are_over = true;
+    /// What comes later in the turn would stand between what is shown now. A limit lets the
+    /// next call go on.
+    pub(super) fn ends(&self, by: SearchedBy) {
+        if by != SearchedBy::Limit {
+            self.search.turn().pages(&self.asked).over = Some(by);
+        }
     }
 
     /// Asks Discord for the next page, once more if it builds the index and says when to.
@@ -154,7 +166,7 @@ impl<'a> Index<'a> {
                 }
                 Ok(Searched::NotIndexed { retry_after }) => {
                     let told = Some(retry_after).filter(|wait| !wait.is_zero());
-                    let wait = told.unwrap_or(SHORT_WAIT);
+                    let wait = told.unwrap_or(SHORT_WAIT).min(TIME);
                     if !self.may_wait || Instant::now() + wait >= self.deadline {
                         return Err(SearchedBy::NotIndexed);
                     }

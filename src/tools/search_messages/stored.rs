@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use super::super::asker::Asker;
 use super::super::result::{ToolError, ToolOutput};
 use super::query::{PAGE_SIZE, Query};
+use crate::engine::citations::without_marks;
 use crate::engine::sources::place_of;
 use clew_context::engine::render::Renderer;
 use clew_context::engine::{frame, shorten};
@@ -15,6 +16,8 @@ use clew_store::model::{StoredMessage, StoredRole};
 
 /// The longest that a stored message is shown, in Unicode scalars.
 const MAX_STORED_CHARS: usize = 1_000;
+/// The most messages that what is shown was made from.
+const MAX_SOURCES: usize = 150;
 
 /// The best of what is stored of the asker's conversation here, without messages that are
 /// shown already.
@@ -51,14 +54,19 @@ pub(super) async fn found(
     found.truncate(PAGE_SIZE);
     let mut renderer = Renderer::new(asker.us, asker.names);
     let mut output = ToolOutput::default();
+    let mut sources: BTreeSet<ContentSource> = BTreeSet::new();
     for (_, row) in found {
-        let line = line(&mut renderer, &row);
+        let of_turn = messages.get(&row.turn).into_iter().flatten();
+        let all: BTreeSet<ContentSource> = of_turn.chain(&row.sources).copied().collect();
+        // One answer may have been made from a hundred messages.
+        if sources.union(&all).count() > MAX_SOURCES {
+            continue;
+        }
+        sources.extend(all);
+        let line = without_marks(&line(&mut renderer, &row));
         output.content.extend_from_slice(line.as_bytes());
-        output
-            .sources
-            .extend(messages.get(&row.turn).into_iter().flatten());
-        output.sources.extend(row.sources);
     }
+    output.sources.extend(sources);
     Ok(output)
 }
 

@@ -431,8 +431,8 @@ impl<'a> ToolLoop<'a> {
 /// A result, unless the turn would be made from too much with it.
 fn unless_too_much(known: &BTreeSet<ContentSource>, result: ToolResult) -> ToolResult {
     let sources = result.sources.iter();
-    let new = sources.filter(|one| !known.contains(one)).count();
-    if known.len() + new > MAX_SOURCES {
+    let new: BTreeSet<_> = sources.filter(|one| !known.contains(one)).collect();
+    if known.len() + new.len() > MAX_SOURCES {
         ToolResult::of_error(&ToolError::TooMuch)
     } else {
         result

@@ -145,6 +145,57 @@ async fn what_may_not_be_read_is_neither_told_nor_shared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_is_taken_away_meanwhile_counts() {
+    let (p, (staff, role), bot) = place_with(|world, guild, [ada, ..]| {
+        let staff = staff(world, guild, world.bot);
+        let role = world.role(guild, "Staff", Permissions::NONE);
+        let view = Permissions::VIEW_CHANNEL;
+        world.overwrite(staff, OverwriteOf::Role(role), view, Permissions::NONE);
+        world.give_role(guild, ada, role);
+        (staff, role)
+    })
+    .await;
+    let discord = &p.stage.discord;
+    discord.seed(staff, p.maria, "the boss leaves");
+    let answer = json!({"points": [point("decided", "The boss leaves", &[0])]}).to_string();
+    let (held, gate) = Behaviour::text(&[&answer]).held();
+    p.stage.model.script(held);
+    let of_staff = json!({"channel": staff.to_string(), "since": "1d"});
+    let call = discord.call(p.ada, p.channel, "catch-up", of_staff);
+    let call = call.await.unwrap();
+    p.stage.model.wait_requests(1).await;
+    discord.set_role(p.guild, p.ada, role, false);
+    gate.open();
+    assert_refused(&call.answer().await.unwrap(), UNREADABLE);
+    bot.stop().await;
+}
+
+/// A point that has no room takes neither its heading nor its numbers with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn points_stand_under_their_headings_however_long_they_are() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    for number in 0..12 {
+        discord.seed(p.channel, p.boris, format!("pump {number}").as_str());
+    }
+    // Each is shown with a backslash.
+    let long = "_".repeat(400);
+    let of = |kind, at: usize| point(kind, &long, &[at, at + 1, at + 2, at + 3]);
+    let mut points: Vec<Value> = (0..6).map(|at| of("decided", at)).collect();
+    points.push(of("asked", 8));
+    points.push(point("asked", "Who pays?", &[11]));
+    p.answers(&Value::Array(points));
+    let shown = p.catch_up(p.ada, json!({})).await;
+    let text = shown.text();
+    let (decided, asked) = text.split_once("**Asked**\n").expect(&text);
+    assert_eq!(asked.matches("- ").count(), 1, "{text}");
+    let cited = (1..=12).rfind(|number| decided.contains(&format!("[{number}](")));
+    let next = format!("- Who pays? [{}](", cited.unwrap() + 1);
+    assert!(asked.starts_with(&next), "{text}");
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shared_answer_is_seen_by_everybody_there() {
     let (p, bot) = place(&[]).await;
     let discord = &p.stage.discord;

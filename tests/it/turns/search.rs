@@ -291,6 +291,15 @@ async fn an_index_that_is_not_ready_is_waited_for_once() {
         "{found}"
     );
     assert_eq!((requests, by), (2, json!(["not_indexed", "discord"])));
+    // A later page of the turn is of the same search.
+    let (p, ()) = place_with(&FREE, |_, _| ()).await;
+    let bot = p.start().await;
+    p.stage.discord.fault(Fault::not_indexed(1).times(2));
+    let pages = [1, 2].map(|page| json!({"words": "valve", "page": page}));
+    for found in calling(&p, &pages).await {
+        assert!(found.contains("is still being prepared"), "{found}");
+    }
+    bot.stop().await;
     // Nobody waits for minutes.
     let (_, _, requests, by) = failing(Fault::not_indexed(600).once()).await;
     assert_eq!((requests, by), (1, json!(["not_indexed", "discord"])));

@@ -75,10 +75,10 @@ async fn only_what_everybody_may_read_is_read() {
     let lately = |since: &str| json!({"thread": "#news", "since": since});
     let missed = p.tool("catch_up", &lately("1h")).await;
     assert!(missed.contains("the boiler is new"), "{missed}");
-    let missed = p.tool("catch_up", &lately("0m")).await;
-    assert!(missed.contains("Nothing was written"), "{missed}");
-    let wrong = p.tool("catch_up", &lately("lately")).await;
-    assert!(wrong.contains("The argument `since`"), "{wrong}");
+    for since in ["0m", "lately"] {
+        let wrong = p.tool("catch_up", &lately(since)).await;
+        assert!(wrong.contains("The argument `since`"), "{wrong}");
+    }
     let missing = Id(there.read.0 + 1);
     p.stage.discord.clear_requests();
     for (tool, arguments) in [
