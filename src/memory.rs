@@ -264,6 +264,11 @@ impl Memory {
         guilds.get(&guild).cloned().unwrap_or_default()
     }
 
+    /// Whether a server's moderators blocked somebody; nobody is in direct messages.
+    pub fn is_blocked(&self, guild: Option<GuildId>, user: UserId) -> bool {
+        guild.is_some_and(|guild| self.guild_settings(guild).blocked.contains(&user))
+    }
+
     /// Who pays for a question, within what their roles allow them in the server. Of unknown
     /// roles only everybody's counts.
     pub fn payer(

@@ -103,12 +103,7 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
     if missed.messages.is_empty() {
         return Ok(Done::say("Nothing was written there since."));
     }
-    let is_blocked = || {
-        let settings = call
-            .guild()
-            .map(|guild| services.memory.guild_settings(guild));
-        settings.is_some_and(|settings| settings.blocked.contains(&call.caller()))
-    };
+    let is_blocked = || services.memory.is_blocked(call.guild(), call.caller());
     let may_ask = || {
         let spent = services.tokens.map(|tokens| tokens.shares(payer).spent());
         spent.flatten().is_none() && !is_blocked()

@@ -140,8 +140,8 @@ impl Asking<'_> {
         posted: &mut PostedAnswer<'_>,
         control: &mut Control,
     ) -> Result<TurnAnswer, Order> {
+        self.turn.must_not_be_blocked()?;
         loop {
-            self.turn.must_not_be_blocked()?;
             self.turn.job.activity.asks_model();
             let (said, calls) = match self.round(posted, control).await? {
                 Round::Over(answer) => return Ok(answer),

@@ -188,10 +188,10 @@ impl Services {
 
     /// Whether the server's moderators blocked them. Who writes through an app is not known.
     pub fn is_blocked(&self, payer: Payer) -> bool {
-        let (Spender::User(user), Some(guild)) = (payer.spender, payer.guild) else {
-            return false;
-        };
-        self.memory.guild_settings(guild).blocked.contains(&user)
+        match payer.spender {
+            Spender::User(user) => self.memory.is_blocked(payer.guild, user),
+            Spender::Proxy(..) => false,
+        }
     }
 
     /// The ids with which a turn's events are written.
