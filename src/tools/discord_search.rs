@@ -5,6 +5,7 @@
 //! over.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ const PER_MINUTE: usize = 20;
 /// How long a server that refused us (403) is not asked again: Discord counts refused
 /// requests towards a ban.
 const FORBIDDEN_FOR: Duration = Duration::from_mins(10);
+/// How long the index is waited for where Discord names no time.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// How long one is not asked again after a 429 that does not tell it, and the longest.
 const PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
@@ -60,6 +63,8 @@ pub struct TurnSearches(Mutex<Searches>);
 #[derive(Debug, Default)]
 pub(super) struct Searches {
     calls: usize,
+    /// It has waited for an index that was being built.
+    has_waited: bool,
     /// The channels that are asked for: all, or those of one.
     pub(super) channels: HashMap<Option<ChannelId>, Vec<ChannelId>>,
     /// Its pages by query; a few.
@@ -139,18 +144,36 @@ impl DiscordSearch<'_> {
         Ok(())
     }
 
+    /// How long to wait for an index that is being built, for the `told` time: once a turn and
+    /// until the deadline. Who does not wait closes the server for that time.
+    pub(super) fn not_indexed(
+        &self,
+        guild: GuildId,
+        told: Duration,
+        (now, deadline): (Instant, Instant),
+    ) -> Result<Duration, SearchedBy> {
+        let told = Some(told).filter(|told| !told.is_zero());
+        let wait = told.unwrap_or(SHORT_WAIT).min(LONGEST_PAUSE);
+        if now + wait < deadline && !mem::replace(&mut self.turn().has_waited, true) {
+            return Ok(wait);
+        }
+        Err(self.close(guild, now + wait, SearchedBy::NotIndexed))
+    }
+
     /// What follows from a refusal.
     pub(super) fn refused(&self, guild: GuildId, error: &RestError, now: Instant) -> SearchedBy {
-        let (span, why) = match error.reason {
+        match error.reason {
             Fallback::RateLimited => {
-                let told = error.retry_after.unwrap_or(PAUSE);
-                (told.min(LONGEST_PAUSE), SearchedBy::RateLimited)
+                let told = error.retry_after.unwrap_or(PAUSE).min(LONGEST_PAUSE);
+                self.close(guild, now + told, SearchedBy::RateLimited)
             }
-            Fallback::Forbidden => (FORBIDDEN_FOR, SearchedBy::Forbidden),
-            _ => return SearchedBy::Failed,
-        };
-        let mut servers = self.servers.0.lock();
-        servers.closed.insert(guild, (now + span, why));
+            Fallback::Forbidden => self.close(guild, now + FORBIDDEN_FOR, SearchedBy::Forbidden),
+            _ => SearchedBy::Failed,
+        }
+    }
+
+    fn close(&self, guild: GuildId, until: Instant, why: SearchedBy) -> SearchedBy {
+        self.servers.0.lock().closed.insert(guild, (until, why));
         why
     }
 }
@@ -207,6 +230,38 @@ mod tests {
         drop(first);
         assert!(search.alone(GUILD, soon()).await.is_ok());
         assert_eq!(servers.0.lock().running.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_turn_waits_once_for_an_index_and_then_closes_the_server() {
+        let rest = RestReader::new("token", None).unwrap();
+        let (servers, now) = (SearchedServers::default(), Instant::now());
+        let [turn, other] = [(); 2].map(|()| TurnSearches::default());
+        let [search, other] = [&turn, &other].map(|turn| DiscordSearch {
+            rest: &rest,
+            servers: &servers,
+            turn,
+        });
+        let closed = Err(SearchedBy::NotIndexed);
+        let told = Duration::from_secs;
+        let until = |seconds| (now, now + told(seconds));
+        assert_eq!(search.not_indexed(GUILD, told(0), until(12)), Ok(told(1)));
+        assert_eq!(search.take(GUILD, true, now), Ok(()));
+        // Also in another call.
+        assert_eq!(search.not_indexed(GUILD, told(3), until(12)), closed);
+        assert_eq!(
+            other.take(GUILD, true, now + told(2)),
+            Err(SearchedBy::NotIndexed)
+        );
+        assert_eq!(other.take(GUILD, true, now + told(3)), Ok(()));
+        // Nobody waits for minutes, nor is kept out for hours.
+        assert_eq!(other.not_indexed(GUILD, told(9_000), until(12)), closed);
+        assert_eq!(
+            other.take(GUILD, true, now + told(599)),
+            Err(SearchedBy::NotIndexed)
+        );
+        assert_eq!(other.take(GUILD, true, now + told(600)), Ok(()));
+        assert_eq!(other.not_indexed(GUILD, told(2), until(12)), Ok(told(2)));
     }
 
     #[tokio::test]

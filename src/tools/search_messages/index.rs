@@ -22,8 +22,6 @@ use clew_context::model::{ChannelId, ChannelKind, GuildId, Message, Referenced};
 
 /// How long a search may take, what it waits for and judges included: less than a tool may.
 const TIME: Duration = Duration::from_secs(12);
-/// How long the index is waited for where Discord names no time.
-const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// Pages of Discord that one call asks for.
 const MAX_PAGES: usize = 4;
 
@@ -41,8 +39,6 @@ pub(super) struct Index<'a> {
     /// Pages read, and those of them that were asked for now.
     pub(super) read: usize,
     sent: usize,
-    /// Whether the index may still be waited for.
-    may_wait: bool,
     /// While it lives, no other call searches the server.
     _alone: OwnedMutexGuard<()>,
 }
@@ -103,7 +99,6 @@ impl<'a> Index<'a> {
             deadline,
             read: 0,
             sent: 0,
-            may_wait: true,
             _alone: alone,
         }))
     }
@@ -149,7 +144,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Asks Discord for the next page, once more if it builds the index and says when to.
+    /// Asks Discord for the next page, once more if it builds the index.
     async fn ask(&mut self) -> Result<Arc<[Message]>, SearchedBy> {
         let (search, guild) = (self.search, self.guild);
         let asked = SearchQuery {
@@ -165,13 +160,8 @@ impl<'a> Index<'a> {
                     return Ok(messages.into());
                 }
                 Ok(Searched::NotIndexed { retry_after }) => {
-                    let told = Some(retry_after).filter(|wait| !wait.is_zero());
-                    let wait = told.unwrap_or(SHORT_WAIT).min(TIME);
-                    if !self.may_wait || Instant::now() + wait >= self.deadline {
-                        return Err(SearchedBy::NotIndexed);
-                    }
-                    self.may_wait = false;
-                    sleep(wait).await;
+                    let until = (Instant::now(), self.deadline);
+                    sleep(search.not_indexed(guild, retry_after, until)?).await;
                 }
                 Err(error) => return Err(search.refused(guild, &error, Instant::now())),
             }

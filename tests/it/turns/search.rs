@@ -290,19 +290,20 @@ async fn an_index_that_is_not_ready_is_waited_for_once() {
         found.contains("is still being prepared for this server: only recent"),
         "{found}"
     );
-    assert_eq!((requests, by), (2, json!(["not_indexed", "discord"])));
-    // A later page of the turn is of the same search.
+    assert_eq!((requests, &by[0]), (2, &json!("not_indexed")));
+    // What else the turn searches does not wait again, nor does a later page of it.
     let (p, ()) = place_with(&FREE, |_, _| ()).await;
     let bot = p.start().await;
-    p.stage.discord.fault(Fault::not_indexed(1).times(2));
-    let pages = [1, 2].map(|page| json!({"words": "valve", "page": page}));
-    for found in calling(&p, &pages).await {
+    p.stage.discord.fault(Fault::not_indexed(3).times(4));
+    let [first, second] = [1, 2].map(|page| json!({"words": "valve", "page": page}));
+    for found in calling(&p, &[first, second, json!({"words": "boiler"})]).await {
         assert!(found.contains("is still being prepared"), "{found}");
     }
+    assert_eq!(p.searched().len(), 2);
     bot.stop().await;
     // Nobody waits for minutes.
     let (_, _, requests, by) = failing(Fault::not_indexed(600).once()).await;
-    assert_eq!((requests, by), (1, json!(["not_indexed", "discord"])));
+    assert_eq!((requests, by), (1, json!(["not_indexed", "not_indexed"])));
 }
 
 #[tokio::test(flavor = "multi_thread")]
