@@ -7,23 +7,23 @@
 //! Invariant: nothing is read that the caller, and of a shared answer everybody there, may not
 //! read, before the model is asked and again before it is told.
 
+mod ask;
 mod read;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::call::{Call, Work, run};
 use super::definition::{Action, Command, Section};
 use super::done::{Done, Effect, Stop};
 use super::{CommandServices, readable, words};
-use crate::engine::catch_up::{self, Point, PointKind, Reader, Since};
-use crate::llm::{ModelServers, tokens};
+use crate::engine::catch_up::{PointKind, Reader, Since};
 use crate::model::{channel_address, unformatted};
-use crate::telemetry::with_sources;
-use clew_context::model::{Channel, ChannelId, ChannelKind, ChatMessage, Readers, Role, RoleId};
+use ask::Told;
+use clew_context::model::{Channel, ChannelId, ChannelKind, Readers, RoleId};
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::model::{Answer, AnswerEmbed, CommandKind, OptionKind, OptionSpec};
 use read::Missed;
@@ -64,12 +64,6 @@ const SHARE: OptionSpec = OptionSpec::flag("share", "Show it to everybody here")
 
 /// For all of it: Discord takes an answer for 15 minutes.
 const TIME: Duration = Duration::from_mins(12);
-/// The most tokens of all requests together, as far as can be told before.
-const MAX_TOKENS: u64 = 60_000;
-/// Kept for an answer.
-const ANSWER_TOKENS: u64 = 1_500;
-/// Kept for the last request, which joins the points of the others.
-const JOIN_TOKENS: u64 = 9_000;
 /// Of the 4,096 characters of an embed, those for points.
 const POINTS_CHARS: usize = 3_700;
 /// The same words whether it does not exist or may not be read.
@@ -108,15 +102,19 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
         let spent = services.tokens.map(|tokens| tokens.shares(payer).spent());
         spent.flatten().is_none() && !is_blocked()
     };
-    let mut summary = ask(&model, &missed, may_ask, now + TIME).await?;
+    let summary = ask::ask(&model, &missed, may_ask, now + TIME).await?;
     // The model takes a while.
     if is_blocked() {
         return Err(Stop::refused(BLOCKED));
     }
     let roles = roles_now(services, call).await?;
     must_read(services, call, &roles, (channel, is_shared)).await?;
-    catch_up::retain(&mut summary.points, |at| missed.stands(at));
-    let answer = answer(call, channel, &missed, &summary);
+    let answer = answer(
+        call,
+        channel,
+        &missed,
+        &summary.told(|at| missed.stands(at)),
+    );
     Ok(if is_shared {
         let shared = Answer {
             ephemeral: false,
@@ -127,8 +125,6 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
         Done::answer(answer)
     })
 }
-
-const FAILED: &str = "The model didn't answer. Try again later.";
 
 /// From when on.
 fn since(services: &CommandServices<'_>, call: &Call) -> Result<Since, Stop> {
@@ -199,107 +195,7 @@ async fn must_read(
     }
 }
 
-/// What the model made of it.
-struct Summary {
-    points: Vec<Point>,
-    /// Messages that it was given.
-    read: usize,
-}
-
-/// Asks about a portion after the other while budget and time last, then about all points together.
-/// What was made by then stays if a request fails.
-async fn ask(
-    model: &ModelServers,
-    missed: &Missed<'_>,
-    may_ask: impl Fn() -> bool,
-    deadline: Instant,
-) -> Result<Summary, Stop> {
-    let (mut points, mut read, mut parts) = (Vec::new(), BTreeSet::new(), 0);
-    let mut left = MAX_TOKENS - JOIN_TOKENS;
-    for portion in catch_up::portions(&missed.said) {
-        let (data, given) = portion.data(&missed.said, |at| missed.stands(at));
-        let prompt = prompt(catch_up::SUMMARISE, data);
-        let asks = tokens(&prompt) as u64;
-        if left < asks + ANSWER_TOKENS || !may_ask() {
-            break;
-        }
-        left -= asks;
-        let stands = || given.iter().all(|at| missed.stands(*at));
-        let (text, used) = match complete(model, &prompt, stands, deadline).await {
-            Ok(Some(answered)) => answered,
-            Ok(None) => continue,
-            Err(_) => break,
-        };
-        left = left.saturating_sub(used.saturating_sub(asks));
-        let given: BTreeSet<usize> = given.into_iter().collect();
-        if let Some(more) = catch_up::points(&text, |at| given.contains(&at)) {
-            points.extend(more);
-            read.extend(given);
-            parts += 1;
-        }
-    }
-    if parts == 0 {
-        return Err(Stop::refused(FAILED));
-    }
-    catch_up::retain(&mut points, |at| missed.stands(at));
-    if parts > 1 && points.len() > 1 && may_ask() {
-        points = join(model, missed, points, deadline).await;
-    }
-    points.truncate(catch_up::MAX_POINTS);
-    Ok(Summary {
-        points,
-        read: read.len(),
-    })
-}
-
-/// The points that a last request makes of several portions'; the first ones, if it fails.
-async fn join(
-    model: &ModelServers,
-    missed: &Missed<'_>,
-    mut points: Vec<Point>,
-    deadline: Instant,
-) -> Vec<Point> {
-    let prompt = loop {
-        let prompt = prompt(catch_up::JOIN, catch_up::joined(points.clone()));
-        if tokens(&prompt) as u64 + ANSWER_TOKENS <= JOIN_TOKENS {
-            break prompt;
-        }
-        points.truncate(points.len() * 3 / 4);
-    };
-    let cited: BTreeSet<usize> = points.iter().flat_map(|point| point.from.clone()).collect();
-    let stands = || cited.iter().all(|at| missed.stands(*at));
-    let joined = complete(model, &prompt, stands, deadline).await;
-    let joined = joined.ok().flatten();
-    let joined = joined.and_then(|(text, _)| catch_up::points(&text, |at| cited.contains(&at)));
-    joined.filter(|joined| !joined.is_empty()).unwrap_or(points)
-}
-
-fn prompt(told: &str, data: String) -> [ChatMessage; 2] {
-    [
-        ChatMessage::new(Role::System, told.to_owned()),
-        ChatMessage::new(Role::User, data),
-    ]
-}
-
-/// The answer with the tokens that it took; none if what was asked no longer stands.
-async fn complete(
-    model: &ModelServers,
-    prompt: &[ChatMessage],
-    stands: impl Fn() -> bool,
-    deadline: Instant,
-) -> Result<Option<(String, u64)>, Stop> {
-    let asked = timeout_at(deadline, model.complete(prompt, stands)).await;
-    let answered = asked.map_err(|_| Stop::refused(FAILED))?.map_err(|error| {
-        tracing::warn!(error = %with_sources(&error), "a summary could not be made");
-        Stop::refused(FAILED)
-    })?;
-    Ok(answered.map(|answer| {
-        let used = answer.end.tokens(prompt, &answer.text, &[]);
-        (answer.text, used)
-    }))
-}
-
-fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summary) -> Answer {
+fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, told: &Told<'_>) -> Answer {
     let address = channel_address(call.guild(), channel);
     // The messages of the links, in the order of their numbers.
     let mut numbered: Vec<usize> = Vec::new();
@@ -309,7 +205,7 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
         (PointKind::Asked, "Asked"),
         (PointKind::Open, "Left open"),
     ] {
-        let of_kind = summary.points.iter().filter(|point| point.kind == kind);
+        let of_kind = told.points.iter().filter(|point| point.kind == kind);
         let mut is_titled = false;
         for point in of_kind {
             let known_before = numbered.len();
@@ -334,13 +230,13 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
             let _ = writeln!(text, "{line}");
         }
     }
-    if summary.points.is_empty() {
+    if told.points.is_empty() && !told.is_short {
         text.push_str("Nothing was decided, asked or left open.\n");
     }
     let _ = write!(
         text,
         "-# {} in <#{channel}>",
-        words::count(summary.read, "message")
+        words::count(told.read, "message")
     );
     if let Some(first) = missed.messages.first() {
         let _ = write!(text, " since {}", words::moment(first.timestamp));
@@ -348,7 +244,10 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, summary: &Summar
     if missed.is_cut {
         text.push_str("; I stopped there, at the most that I read");
     }
-    let rest = missed.messages.len().saturating_sub(summary.read);
+    if told.is_short {
+        text.push_str("; something that I read was deleted, edited or made private meanwhile, so what I made of it is left out");
+    }
+    let rest = missed.messages.len().saturating_sub(told.read);
     if rest > 0 {
         let _ = write!(
             text,

@@ -308,24 +308,19 @@ pub fn joined(points: Vec<Point>) -> String {
     serde_json::to_string(&Points { points }).unwrap_or_default()
 }
 
-/// The points of an answer that stand: those with a message that `stands`. None if it is not of
+/// The points of an answer that stand: those with a message that `was_given`. None if it is not of
 /// the agreed shape.
-pub fn points(answer: &str, stands: impl Fn(usize) -> bool) -> Option<Vec<Point>> {
+pub fn points(answer: &str, was_given: impl Fn(usize) -> bool) -> Option<Vec<Point>> {
     let answer = Some(answer).filter(|answer| answer.len() <= MAX_BYTES)?;
     let Points { points } = serde_json::from_str(unfenced(answer.trim())).ok()?;
     let mut points: Vec<Point> = points.into_iter().map(plain).collect();
-    retain(&mut points, stands);
-    points.truncate(MAX_POINTS);
-    Some(points)
-}
-
-/// Drops the messages that do not stand, and the points that none is left of.
-pub fn retain(points: &mut Vec<Point>, stands: impl Fn(usize) -> bool) {
     points.retain_mut(|point| {
-        point.from.retain(|at| stands(*at));
+        point.from.retain(|at| was_given(*at));
         point.from.truncate(MAX_SOURCES);
         !point.from.is_empty() && !point.text.is_empty()
     });
+    points.truncate(MAX_POINTS);
+    Some(points)
 }
 
 /// One line, in which no link of the model's own works.

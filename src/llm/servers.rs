@@ -164,8 +164,8 @@ impl ModelServers {
         attempts
     }
 
-    /// Asks and waits for the whole answer. None once `stands` says, before a further request,
-    /// that the prompt may not be asked again.
+    /// Asks and waits for the whole answer. `stands` is asked once before each request, also one
+    /// that is tried again; none once it says that there may be no more.
     ///
     /// # Errors
     /// The last server's; [`Error::Empty`] also if the model called tools instead of
@@ -173,11 +173,11 @@ impl ModelServers {
     pub async fn complete(
         &self,
         prompt: &[ChatMessage],
-        stands: impl Fn() -> bool,
+        mut stands: impl FnMut() -> bool,
     ) -> Result<Option<Completion>, Error> {
         let mut attempts = self.attempts();
         while stands() {
-            match attempts.complete(prompt, &stands).await {
+            match attempts.complete(prompt, &mut stands).await {
                 Err(error) if attempts.move_on(&error) => {}
                 done => return done,
             }
@@ -249,7 +249,7 @@ impl<'a> ServerAttempts<'a> {
     async fn complete(
         &mut self,
         prompt: &[ChatMessage],
-        stands: impl Fn() -> bool,
+        mut stands: impl FnMut() -> bool,
     ) -> Result<Option<Completion>, Error> {
         let mut steps = Box::pin(self.answer(prompt, &[], Echo::default()));
         let mut text = String::new();

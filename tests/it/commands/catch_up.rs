@@ -332,42 +332,110 @@ async fn threads_and_posts_are_chosen_like_channels() {
     bot.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_edit_meanwhile_costs_the_edited_message_alone() {
-    let (p, bot) = place(&[]).await;
-    let discord = &p.stage.discord;
+/// Thirty long messages of Boris's, the one with this number of Maria's: two portions, the later
+/// first.
+fn two_portions(p: &Place, marias: usize) -> Vec<Id> {
     let words = "pump ".repeat(180);
     let said = |number: usize| format!("no{number}: {words}");
-    let seeded: Vec<Id> = (0..40)
-        .map(|number| discord.seed(p.channel, p.boris, said(number).as_str()))
-        .collect();
-    let answer = |from: &[usize]| json!({"points": [point("decided", "pumps", from)]}).to_string();
-    let (held, gate) = Behaviour::text(&[&answer(&[39, 38])]).held();
+    let by = |number| if number == marias { p.maria } else { p.boris };
+    let discord = &p.stage.discord;
+    (0..30)
+        .map(|number| discord.seed(p.channel, by(number), said(number).as_str()))
+        .collect()
+}
+
+fn is_in(text: &str, number: usize) -> bool {
+    text.contains(&format!("no{number}: pump"))
+}
+
+/// An answer with a point that these messages show.
+fn answer(text: &str, from: &[usize]) -> String {
+    json!({"points": [point("decided", text, from)]}).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changes_meanwhile_is_asked_about_anew_without_it() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    let seeded = two_portions(&p, 29);
+    let (held, gate) = Behaviour::text(&[&answer("Maria's secret", &[28])]).held();
     p.stage.model.script(held);
-    let options = json!({});
-    let call = discord.call(p.ada, p.channel, "catch-up", options);
+    let call = discord.call(p.ada, p.channel, "catch-up", json!({}));
     let call = call.await.unwrap();
-    let first = &p.stage.model.wait_requests(1).await[0];
-    let is_in = |text: &str, number: usize| text.contains(&format!("no{number}: pump"));
-    let later: Vec<usize> = (0..40).filter(|one| !is_in(&prompt(first), *one)).collect();
+    let first = prompt(&p.stage.model.wait_requests(1).await[0]);
+    let later: Vec<usize> = (0..30).filter(|one| !is_in(&first, *one)).collect();
     let [.., stays, edited] = later[..] else {
         panic!("{later:?}")
     };
-    assert!(edited < 38);
+    assert!(is_in(&first, 29) && edited < 28);
     discord.edit(p.channel, seeded[edited], "never mind");
-    discord.edit(p.channel, seeded[39], "never mind");
+    let asked = p.plain(p.maria, "privacy opt-out").await;
+    p.press(p.maria, &asked, "Opt out and erase").await;
     p.seen().await;
-    p.stage
-        .model
-        .script(Behaviour::text(&[&answer(&[edited, stays])]));
+    for (text, from) in [("pumps", vec![28]), ("taps", vec![edited, stays])] {
+        let answer = answer(text, &from);
+        p.stage.model.script(Behaviour::text(&[&answer]));
+    }
     gate.open();
     let shown = call.answer().await.unwrap();
-    let second = prompt(&p.stage.model.requests()[1]);
-    assert!(!is_in(&second, edited) && is_in(&second, stays));
     let text = shown.text();
-    for (number, is_cited) in [(39, false), (38, true), (edited, false), (stays, true)] {
+    assert!(
+        !text.contains("secret") && !text.contains("left out"),
+        "{text}"
+    );
+    let requests = p.stage.model.requests();
+    let [second, third] = [1, 2].map(|at| prompt(&requests[at]));
+    assert!(!is_in(&second, 29) && is_in(&second, 28), "{second}");
+    assert!(!is_in(&third, edited) && is_in(&third, stays), "{third}");
+    for (number, is_cited) in [(29, false), (28, true), (edited, false), (stays, true)] {
         let link = format!("/{})", seeded[number]);
         assert_eq!(text.contains(&link), is_cited, "{number}: {text}");
     }
+    bot.stop().await;
+}
+
+/// What the model was given may be in any point: all of that portion go, and it is said.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changes_at_the_end_costs_its_portion() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    let seeded = two_portions(&p, 29);
+    for (text, from) in [("Maria's secret", [28]), ("taps", [0])] {
+        let answer = answer(text, &from);
+        p.stage.model.script(Behaviour::text(&[&answer]));
+    }
+    let (held, gate) = Behaviour::text(&[&answer("The secret is of taps", &[0, 28])]).held();
+    p.stage.model.script(held);
+    let call = discord.call(p.ada, p.channel, "catch-up", json!({}));
+    let call = call.await.unwrap();
+    p.stage.model.wait_requests(3).await;
+    discord.delete(p.channel, seeded[29]);
+    p.seen().await;
+    gate.open();
+    let shown = call.answer().await.unwrap();
+    assert_says(&shown, "- taps [1](");
+    assert_says(&shown, "deleted, edited or made private meanwhile");
+    assert!(!shown.text().contains("secret"), "{}", shown.text());
+    assert_eq!(p.stage.model.requests().len(), 3);
+    bot.stop().await;
+}
+
+/// What is tried again is a request like any other.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_tried_again_counts() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    let long = "pump ".repeat(190);
+    for number in 0..400 {
+        let who = [p.boris, p.maria][number % 2];
+        discord.seed(p.channel, who, long.as_str());
+    }
+    for _ in 0..20 {
+        p.stage.model.script(Behaviour::status(503, "busy"));
+        p.answers(&json!([point("open", "pumps", &[399])]));
+    }
+    p.catch_up(p.ada, json!({})).await;
+    // The last is kept for joining.
+    assert_eq!(p.stage.model.requests().len(), 8);
     bot.stop().await;
 }
