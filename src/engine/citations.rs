@@ -51,9 +51,10 @@ pub struct Cited {
     pub messages: Vec<ContentSource>,
 }
 
-/// Reads the marks of an answer, of which more may come: what was said stays the same then, but
-/// for a mark that is not complete and is left out. `given` are the messages that it may cite.
-pub fn cited(text: &str, given: impl Iterator<Item = ContentSource>) -> Cited {
+/// Reads the marks of an answer. Unless it `is_whole` more may come: what was said stays the same
+/// then, but for a mark that is not complete and is left out. `given` are the messages that it may
+/// cite.
+pub fn cited(text: &str, is_whole: bool, given: impl Iterator<Item = ContentSource>) -> Cited {
     let mut known: HashMap<String, Option<ContentSource>> = HashMap::new();
     for source in given {
         let Some(message) = source.message.filter(|_| source.author.is_some()) else {
@@ -71,27 +72,40 @@ pub fn cited(text: &str, given: impl Iterator<Item = ContentSource>) -> Cited {
         cited.text.push_str(before);
         let inside = &marks[..marks.floor_char_boundary(LONGEST)];
         let inside = inside.lines().next().unwrap_or_default();
-        let Some(end) = inside.find(']') else {
-            if inside.len() == marks.len() {
+        let end = match inside.find(']') {
+            Some(end) => end + 1,
+            None if inside.len() == marks.len() && !is_whole => {
                 rest = "";
                 break;
             }
-            cited.text.push_str(OPENS);
-            rest = &marks[OPENS.len()..];
-            continue;
+            None => unclosed(inside),
         };
-        cited.number(&inside[1..end], &known);
-        rest = &marks[end + 1..];
+        cited.number(&inside[..end], &known);
+        rest = &marks[end..];
         // A number is no title of a link that follows.
         if rest.starts_with('(') {
             cited.text.push(' ');
         }
     }
-    let begun = (1..OPENS.len()).find(|length| rest.ends_with(&OPENS[..*length]));
+    // Nobody ends an answer with more of a mark than its bracket.
+    let shortest = 1 + usize::from(is_whole);
+    let begun = (shortest..OPENS.len()).find(|length| rest.ends_with(&OPENS[..*length]));
     cited
         .text
         .push_str(&rest[..rest.len() - begun.unwrap_or_default()]);
     cited
+}
+
+/// Where marks end that no bracket closes.
+fn unclosed(marks: &str) -> usize {
+    let mut rest = marks;
+    while let Some(after) = rest
+        .trim_start_matches([' ', ',', ';', '['])
+        .strip_prefix("msg:")
+    {
+        rest = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+    }
+    marks.len() - rest.len()
 }
 
 impl Cited {

@@ -7,6 +7,7 @@ mod tables;
 pub use tables::readable;
 
 use self::fence::{Fence, after_text};
+use clew_context::engine::render::LINKS;
 
 /// The longest a message may be. Discord's documentation says 2,000 characters
 /// without defining them; UTF-16 code units are never fewer than code points, so
@@ -26,10 +27,6 @@ pub const CONTINUED: &str = "… (continued in the attached file)";
 
 /// The last line if no file can be attached: small print, not part of the answer.
 pub const CUT: &str = "-# There was more, but I can't attach files here.";
-
-/// How a line of links under an answer begins. It and what follows stand in the messages, too,
-/// if they do not hold the whole answer.
-pub const LINKS: &str = "\n-# [\\[1\\]](<";
 
 /// Reserved in each message for the line that closes a cut code block, in UTF-16
 /// code units. Always reserved, so that where a message ends depends on its length
@@ -108,10 +105,11 @@ pub fn closed(text: String) -> String {
     }
 }
 
-/// The links that a text ends with; nothing if there are none, or too many for a message.
+/// The links that a text ends with, which stand in the messages, too, if they do not hold the whole
+/// answer; nothing if there are none, or too many for a message.
 fn links(text: &str) -> &str {
     let text = text.trim_end();
-    let links = text.rfind(LINKS).map(|at| &text[at..]);
+    let links = text.rfind(&format!("\n{LINKS}")).map(|at| &text[at..]);
     let links = links.filter(|links| units(links) <= MAX_MESSAGE_UNITS / 2);
     links.unwrap_or_default()
 }

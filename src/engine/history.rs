@@ -5,6 +5,9 @@
 //! start moves by several turns at once: between two moves the prompts of a conversation
 //! begin alike, so the prompt caches of model servers keep working.
 
+use std::borrow::Cow;
+
+use clew_context::engine::render::without_links;
 use clew_context::engine::{frame, shorten};
 use clew_context::model::{HistoryMessage, UnixMillis};
 use clew_store::model::{StoredMessage, StoredRole};
@@ -118,11 +121,19 @@ pub fn messages(rows: &[StoredMessage], longest: usize) -> Vec<HistoryMessage> {
             message: row.message,
             timestamp: row.timestamp,
             restored: row.restored_from.is_some(),
-            text: shorten::head_and_tail(&row.content, longest)
-                .unwrap_or_else(|| row.content.clone()),
+            text: shorten::head_and_tail(&words(row), longest)
+                .unwrap_or_else(|| words(row).into_owned()),
         }
     });
     messages.collect()
+}
+
+/// What a model is shown of a row.
+pub fn words(row: &StoredMessage) -> Cow<'_, str> {
+    match row.role {
+        StoredRole::Assistant => without_links(&row.content),
+        _ => Cow::Borrowed(&row.content),
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use uuid::Uuid;
 
 use super::{Memory, Place, Result, Words};
+use crate::engine::history;
 use crate::llm;
 use crate::telemetry::with_sources;
 use clew_context::model::{ChannelId, ChatMessage, MessageId, Role, TurnId, UnixMillis, UserId};
@@ -334,7 +335,7 @@ fn conversation(messages: &[StoredMessage]) -> String {
             StoredRole::Assistant => "Assistant",
             StoredRole::ToolUse | StoredRole::ToolResult => continue,
         };
-        let line = format!("{speaker}: {}", row.content);
+        let line = format!("{speaker}: {}", history::words(row));
         match left.checked_sub(line.chars().count()) {
             Some(rest) => left = rest,
             None => break,

@@ -1,6 +1,7 @@
 //! Marks: which become numbers, which are cut, and what is shown while an answer grows.
 
 use super::*;
+use clew_context::engine::render::without_links;
 use clew_context::model::{ChannelId, GuildId, UserId};
 
 fn given(message: u64) -> ContentSource {
@@ -17,7 +18,7 @@ fn of(message: u64) -> String {
 }
 
 fn read(text: &str, messages: &[u64]) -> (String, Vec<u64>) {
-    let cited = cited(text, messages.iter().copied().map(given));
+    let cited = cited(text, true, messages.iter().copied().map(given));
     let ids = cited.messages.iter().filter_map(|source| source.message);
     (cited.text, ids.map(MessageId::get).collect())
 }
@@ -53,15 +54,37 @@ fn what_was_not_given_is_cut() {
         author: None,
         ..given(31)
     };
-    assert_eq!(cited(&text, [withheld].into_iter()).messages, []);
+    assert_eq!(cited(&text, true, [withheld].into_iter()).messages, []);
 }
 
 #[test]
 fn other_brackets_stay() {
-    for text in ["[m", "a[1] [link](x) [msg", "[msg:x\nand more]"] {
+    for text in ["[m", "a[1] [link](x) [msg", "see ["] {
         let complete = format!("{text} .");
         assert_eq!(read(&complete, &[31]), (complete.clone(), vec![]), "{text}");
     }
+    assert_eq!(read("press [", &[31]).0, "press [");
+    assert_eq!(read("press [msg", &[31]).0, "press ");
+}
+
+#[test]
+fn a_mark_that_is_not_closed_goes_and_nothing_after_it() {
+    let (one, other) = (of(31), of(32));
+    let (one, other) = (one.trim_end_matches(']'), other.trim_end_matches(']'));
+    for (text, wanted) in [
+        ("Yes [msg:x\nand more]".to_owned(), "Yes\nand more]"),
+        (format!("Yes {one}\nand more"), "Yes [1]\nand more"),
+        (format!("Yes {one}, {other}\nmore"), "Yes [1][2]\nmore"),
+        (format!("Yes {one} as she said."), "Yes [1] as she said."),
+        ("Yes [msg:".to_owned(), "Yes"),
+    ] {
+        assert_eq!(read(&text, &[31, 32]).0, wanted, "{text}");
+    }
+    let long = "a".repeat(LONGEST);
+    assert_eq!(
+        read(&format!("{one} {long}"), &[31]).0,
+        format!("[1] {long}")
+    );
 }
 
 #[test]
@@ -69,7 +92,7 @@ fn an_unfinished_mark_is_never_seen() {
     let whole = format!("It is Tuesday {}{}, she said.", of(31), of(32));
     let (wanted, _) = read(&whole, &[31, 32]);
     for end in 0..whole.len() {
-        let (text, _) = read(&whole[..end], &[31, 32]);
+        let Cited { text, .. } = cited(&whole[..end], false, [31, 32].map(given).into_iter());
         assert!(wanted.starts_with(&text), "{text}");
     }
 }
@@ -106,9 +129,9 @@ fn links_stand_under_the_answer() {
         ..given(32)
     };
     let text = format!("Yes {} {}.\n", of(31), of(32));
-    let cited = cited(&text, [given(31), direct].into_iter());
+    let cited = cited(&text, true, [given(31), direct].into_iter());
     let linked = cited.with_links();
-    assert!(linked.contains(deliver::LINKS));
+    assert_eq!(without_links(&linked), "Yes [1] [2].");
     assert_eq!(
         linked,
         "Yes [1] [2].\n\n-# [\\[1\\]](<https://discord.com/channels/1/2/31>) \

@@ -8,6 +8,7 @@ use super::super::asker::Asker;
 use super::super::result::{ToolError, ToolOutput};
 use super::query::{PAGE_SIZE, Query};
 use crate::engine::citations::without_marks;
+use crate::engine::history::words;
 use crate::engine::sources::place_of;
 use clew_context::engine::render::Renderer;
 use clew_context::engine::{frame, shorten};
@@ -82,7 +83,7 @@ fn message_of(row: &StoredMessage) -> Option<ContentSource> {
 }
 
 fn line(renderer: &mut Renderer<'_>, row: &StoredMessage) -> String {
-    let text = renderer.stored(&row.content);
+    let text = renderer.stored(&words(row));
     let text = shorten::head_and_tail(&text, MAX_STORED_CHARS).unwrap_or(text);
     let name = match (row.role, &row.author_name) {
         (StoredRole::User, Some(name)) => renderer.named(row.owner, name),

@@ -252,7 +252,7 @@ impl<'a> ToolLoop<'a> {
     }
 
     /// What was said, with numbers in place of the marks of messages that may be shown now.
-    fn cited(&self, said: &str) -> Option<Cited> {
+    fn cited(&self, said: &str, is_whole: bool) -> Option<Cited> {
         if self.sources.is_empty() {
             return None;
         }
@@ -262,12 +262,12 @@ impl<'a> ToolLoop<'a> {
             let sources = round.calls.iter().flat_map(|called| &called.result.sources);
             sources.copied().filter(may_show).collect::<Vec<_>>()
         });
-        Some(citations::cited(said, given))
+        Some(citations::cited(said, is_whole, given))
     }
 
     /// What readers see of what was said by now.
     pub(super) fn shown<'t>(&self, said: &'t str) -> Cow<'t, str> {
-        let cited = self.cited(said);
+        let cited = self.cited(said, false);
         cited.map_or(Cow::Borrowed(said), |cited| Cow::Owned(cited.text))
     }
 
@@ -276,7 +276,7 @@ impl<'a> ToolLoop<'a> {
         if let TurnAnswer::Whole(Completion { text, .. })
         | TurnAnswer::BrokenOff(text, _)
         | TurnAnswer::PartOfRun(text, _) = &mut answer
-            && let Some(cited) = self.cited(text)
+            && let Some(cited) = self.cited(text, true)
         {
             self.cited.clone_from(&cited.messages);
             *text = cited.with_links();

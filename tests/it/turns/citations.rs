@@ -3,7 +3,7 @@
 use clew::engine::citations::mark;
 use clew::engine::deliver::CONTINUED;
 use clew_context::model::MessageId;
-use clew_simulator::{ChannelKind, Id};
+use clew_simulator::{ChannelKind, Draft, Id};
 use clew_store::{Kind, Record};
 use serde_json::{Value, json};
 
@@ -144,6 +144,34 @@ async fn what_an_earlier_turn_gave_is_not_linked() {
     p.stage.discord.delete(p.channel, second);
     p.seen().await;
     p.wait_for(p.channel, &posted).await;
+    bot.stop().await;
+}
+
+/// A model that saw our links could repeat them: it sees none, neither in the block nor in what
+/// is stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_model_sees_our_links() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let said = p.post(p.channel, p.boris, "the pump leaks");
+    p.seen().await;
+    let answer = format!("Water {} drips.", of(said));
+    ask(&p, said, Behaviour::text(&[answer.as_str()]));
+    let link = format!(
+        "-# [\\[1\\]](<https://discord.com/channels/{}/{}/{said}>)",
+        p.guild, p.channel
+    );
+    let posted = format!("Water [1] drips.\n\n{link}");
+    let answer = p.wait_for(p.channel, &posted).await;
+    let asked = Draft::new(p.to_us("why?").as_str()).reply_to(answer.id);
+    p.post(p.channel, p.boris, asked);
+    let of_block = p.prompt(3).await;
+    p.post(p.channel, p.ada, p.to_us("and now?"));
+    let of_history = p.prompt(4).await;
+    for prompt in [of_block, of_history] {
+        assert!(prompt.contains("Water [1] drips."), "{prompt}");
+        assert!(!prompt.contains("-# ["), "{prompt}");
+    }
     bot.stop().await;
 }
 

@@ -4,6 +4,7 @@
 pub(super) mod markup;
 mod parts;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -21,6 +22,19 @@ use super::shorten;
 /// than Discord's longest text, 4,000. With embeds, alternative texts and a
 /// forwarded message, a message can have tens of thousands.
 const READ_CHARS: usize = 5_000;
+
+/// How a line of links under an answer of ours begins, which cites messages. It is for people: a
+/// model would repeat it.
+pub const LINKS: &str = "-# [\\[1\\]](<";
+
+/// A text of ours without lines of links.
+pub fn without_links(text: &str) -> Cow<'_, str> {
+    if !text.contains(LINKS) {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.lines().filter(|line| !line.starts_with(LINKS));
+    Cow::Owned(lines.collect::<Vec<_>>().join("\n").trim_end().to_owned())
+}
 
 /// The names that those who read the answer of one turn may see: members, roles and
 /// channels of the trigger's server only, and of its channels and threads those that
@@ -106,7 +120,19 @@ impl<'a> Renderer<'a> {
 
     /// Everything the message shows; empty if there is nothing.
     pub fn message(&mut self, message: &Message) -> String {
-        self.text(parts::all(message), message)
+        self.text(self.parts(message), message)
+    }
+
+    /// All that the message shows to models.
+    fn parts(&self, message: &Message) -> Vec<parts::MessagePart> {
+        let mut parts = parts::all(message);
+        if self.us.wrote(message)
+            && let Some(parts::MessagePart::Markup(text)) = parts.first_mut()
+            && let Cow::Owned(shorter) = without_links(text)
+        {
+            *text = shorter;
+        }
+        parts
     }
 
     /// A message as a frame shows it: with its author's name, its further lines
@@ -133,7 +159,7 @@ impl<'a> Renderer<'a> {
     /// both ends are not even rendered.
     fn within(&mut self, message: &Message, max_chars: usize) -> (String, bool) {
         let read = READ_CHARS.max(max_chars.saturating_mul(2));
-        let parts::Ends { head, cut, tail } = parts::ends(parts::all(message), read);
+        let parts::Ends { head, cut, tail } = parts::ends(self.parts(message), read);
         let head = frame::indented(&self.text(head, message));
         if cut > 0 {
             let tail = frame::indented(&self.text(tail, message));

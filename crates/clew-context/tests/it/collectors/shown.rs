@@ -6,7 +6,7 @@ use clew_context::engine::render::{Directory, Nobody, Renderer};
 use clew_context::model::{ChannelId, Embed, HistoryMessage, Message, Profiles, RoleId, UserId};
 
 use crate::support::build::{
-    ADA, ALERT, BOB, EVE, Shape, asked, id, said, text_channel, thread, thread_id, us,
+    ADA, ALERT, BOB, CLEW, EVE, Shape, asked, id, said, text_channel, thread, thread_id, us,
 };
 use crate::support::world::{Start, World};
 
@@ -25,6 +25,21 @@ fn unknown_mentions_have_no_name() {
         text(&message),
         "@unknown user @unknown role #unknown channel (message in #unknown channel)"
     );
+}
+
+/// A line of links is ours, wherever it stands; what others quote stays.
+#[test]
+fn our_links_are_for_people() {
+    let links = "-# [\\[1\\]](<https://discord.com/channels/1/2/3>) [\\[2\\]](<https://a.example>)";
+    for (before, after, shown) in [
+        ("Yes [1].\n\n", "", "Yes [1]."),
+        ("Yes.\n", "\n-# More", "Yes.\n-# More"),
+        ("", "", ""),
+    ] {
+        let said = |who| text(&said(1, who, &format!("{before}{links}{after}")));
+        assert_eq!(said(CLEW), shown);
+        assert!(said(ADA).contains("-# [\\[1\\]]("), "{}", said(ADA));
+    }
 }
 
 #[test]
