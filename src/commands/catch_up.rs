@@ -92,7 +92,7 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
             words::about(left)
         ))
     })?;
-    let reader = Reader::new(call.caller(), found.as_ref());
+    let reader = Reader::new(call.caller(), call.asker.name.to_string(), found.as_ref());
     let missed = read::missed(services, call, (channel, since), reader, now + TIME).await?;
     if missed.messages.is_empty() {
         return Ok(Done::say("Nothing was written there since."));

@@ -14,7 +14,7 @@ use crate::model::{read_span, shortened, unfenced};
 use clew_context::collect::MessagePage;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::render::{Directory, Renderer};
-use clew_context::engine::select::conversations;
+use clew_context::engine::select::{conversations, naming};
 use clew_context::engine::{frame, sanitise};
 use clew_context::model::{BlockPlace, Channel, Message, MessageId, UnixMillis, UserId};
 
@@ -178,20 +178,26 @@ struct Conversation {
 }
 
 /// Whoever missed the messages.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Reader {
     /// Who it is.
     pub user: UserId,
+    /// The name that people see.
+    pub name: String,
     /// It is a thread that they opened.
     pub owns_place: bool,
 }
 
 impl Reader {
     /// Somebody who missed messages of a channel.
-    pub fn new(user: UserId, channel: Option<&Channel>) -> Self {
+    pub fn new(user: UserId, name: String, channel: Option<&Channel>) -> Self {
         let thread = channel.and_then(|channel| channel.thread.as_ref());
         let owns_place = thread.and_then(|thread| thread.owner) == Some(user);
-        Self { user, owns_place }
+        Self {
+            user,
+            name,
+            owns_place,
+        }
     }
 }
 
@@ -203,7 +209,7 @@ pub fn said(
     directory: &dyn Directory,
     messages: &[Arc<Message>],
     earlier: usize,
-    reader: Reader,
+    reader: &Reader,
 ) -> Vec<Said> {
     let of = conversations(us, messages);
     let begun = messages.iter().zip(&of).take(earlier);
@@ -211,12 +217,13 @@ pub fn said(
     let own: BTreeSet<usize> = begun.map(|(_, conversation)| *conversation).collect();
     let mut renderer = Renderer::new(us, directory);
     renderer.meet(messages.iter().skip(earlier).map(AsRef::as_ref));
-    let missed = messages.iter().zip(of).skip(earlier);
-    let said = missed.map(|(message, conversation)| {
+    let named = naming(us, messages, (reader.user, &reader.name), earlier);
+    let missed = messages.iter().zip(of).zip(named).skip(earlier);
+    let said = missed.map(|((message, conversation), is_named)| {
         let item = renderer.item(Arc::clone(message), BlockPlace::History, MESSAGE_CHARS);
         let is_readers = |author: UserId| author == reader.user;
         let mut mentions = message.mentions.iter();
-        let names = mentions.any(|mention| is_readers(mention.id));
+        let names = is_named || mentions.any(|mention| is_readers(mention.id));
         let answered = message.referenced_message();
         let answers = answered.is_some_and(|answered| is_readers(answered.author.id));
         Said {

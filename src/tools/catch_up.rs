@@ -45,7 +45,9 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
     let since = since.ok_or(ToolError::Argument(SINCE))?;
     asker.must_read(channel)?;
     let place = asker.guild_state.channel(channel);
-    let reader = Reader::new(asker.place.asker, place.as_ref());
+    let name = asker.names.user(asker.place.asker);
+    let name = name.unwrap_or_else(|| asker.said.asker.clone());
+    let reader = Reader::new(asker.place.asker, name, place.as_ref());
     let (mut backlog, mut before) = (Backlog::default(), asker.trigger);
     let mut older = OLDER;
     for page in 0..MAX_PAGES {
@@ -79,7 +81,7 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
     let count = earlier.len();
     let oldest_first = missed.into_iter().chain(earlier).rev();
     let mut messages: Vec<Arc<Message>> = oldest_first.map(Arc::new).collect();
-    let mut said = catch_up::said(asker.us, asker.names, &messages, count, reader);
+    let mut said = catch_up::said(asker.us, asker.names, &messages, count, &reader);
     let messages = messages.split_off(count);
     for (said, message) in said.iter_mut().zip(&messages) {
         let (id, line) = (message.id, without_marks(&said.line));

@@ -101,7 +101,7 @@ pub(super) async fn missed<'a>(
     let us = services.us.clone();
     // Grouping so many takes a while.
     let group = move || {
-        let said = catch_up::said(&us, &Nobody, &messages, earlier, reader);
+        let said = catch_up::said(&us, &Nobody, &messages, earlier, &reader);
         (said, messages.split_off(earlier))
     };
     let grouped = blocking(group).await;

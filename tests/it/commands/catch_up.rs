@@ -283,6 +283,43 @@ async fn what_the_caller_took_part_in_concerns_them() {
     bot.stop().await;
 }
 
+/// A name is one wherever it stands, and however long its bearer has been away.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_names_the_caller_concerns_them() {
+    let (p, bot) = place(&[]).await;
+    let discord = &p.stage.discord;
+    discord.seed(p.channel, p.ada, "I am off");
+    let hours_ago = discord.world(|world| world.now_ms()) - 5 * 3_600_000;
+    for minute in 0..45 {
+        let talk = Draft::new("the lunch is soup").at_ms(hours_ago + minute * 60_000);
+        discord.seed(
+            p.channel,
+            [p.boris, p.maria][usize::from(minute % 2 == 0)],
+            talk,
+        );
+    }
+    let first = discord.seed(p.channel, p.boris, "the valve is stuck, who knows it?");
+    discord.seed(
+        p.channel,
+        p.maria,
+        Draft::new("only ada does").reply_to(first),
+    );
+    discord.seed(p.channel, p.maria, "nothing at the canada end");
+    p.catch_up(p.ada, json!({})).await;
+    let data = p.data(0);
+    let conversations = data["conversations"].as_array().unwrap();
+    let concerning = conversations
+        .iter()
+        .filter(|one| one["concerns_reader"] == true);
+    let concerning: Vec<String> = concerning.map(|one| one["messages"].to_string()).collect();
+    assert_eq!(concerning.len(), 1, "{data}");
+    assert!(
+        concerning[0].contains("valve") && !concerning[0].contains("soup"),
+        "{data}"
+    );
+    bot.stop().await;
+}
+
 /// Threads and posts, also archived ones; a private thread for its members; what is age-restricted
 /// is not read from elsewhere, and a forum has nothing but posts.
 #[tokio::test(flavor = "multi_thread")]

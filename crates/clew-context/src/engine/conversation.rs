@@ -19,6 +19,8 @@ mod tests;
 
 use crate::model::{Speaker, Tie, UnixMillis, UserId};
 
+pub use names::naming;
+
 use answers::Answers;
 use features::{BEGIN, BELONG, PAIR, Window};
 use weights::Weights;

@@ -17,7 +17,7 @@ use super::eligible::Us;
 use super::least;
 use super::render;
 
-pub use conversation::conversations;
+pub use conversation::{conversations, naming};
 pub use links::LinkedSelection;
 pub use place::PlaceSelection;
 

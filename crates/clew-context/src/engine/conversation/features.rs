@@ -163,7 +163,7 @@ impl Window {
             .iter()
             .map(|utterance| people.of(utterance.speaker));
         let authors: Vec<usize> = authors.collect();
-        let names = names::named(utterances, &authors, people.0.len());
+        let names = names::named(utterances, &authors, people.0.len(), None);
         let first = utterances.first().map(|utterance| utterance.at);
         let mut said: Vec<Said> = Vec::with_capacity(utterances.len());
         let mut last: HashMap<usize, usize> = HashMap::new();

@@ -1,9 +1,10 @@
 //! Whom a text names without mentioning them: at its beginning, or anywhere in it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 
 use super::Utterance;
+use crate::model::Speaker;
 
 /// The longest name that is looked for, in scalars: Discord's longest is 32.
 const LONGEST: usize = 40;
@@ -26,13 +27,18 @@ pub(super) fn addresses(text: &str) -> bool {
 /// stands within it. `authors` are the numbers of those who wrote, below `people`.
 ///
 /// Within a text a name is a word that is one, or the beginning of only one. A word that stands
-/// in any text whose author had not heard of its bearer for a while is a word, no name.
+/// in any text whose author had not heard of its bearer for a while is a word, no name; of who is
+/// `absent` others have heard.
 pub(super) fn named(
     utterances: &[Utterance<'_>],
     authors: &[usize],
     people: usize,
+    absent: Option<Absent<'_>>,
 ) -> Vec<Vec<usize>> {
     let mut names = Names::default();
+    if let Some(absent) = absent {
+        names.add(absent.name, absent.person, 0);
+    }
     for (at, (utterance, author)) in utterances.iter().zip(authors).enumerate() {
         names.add(utterance.name, *author, at);
     }
@@ -49,7 +55,8 @@ pub(super) fn named(
             if person == *author {
                 return;
             }
-            if last[person].is_some_and(|last| at - last <= RECENT) {
+            let is_absent = absent.is_some_and(|one| one.person == person && at >= one.from);
+            if is_absent || last[person].is_some_and(|last| at - last <= RECENT) {
                 uses.push((at, word.to_owned(), person));
             } else {
                 words.insert(word.to_owned());
@@ -63,6 +70,36 @@ pub(super) fn named(
         }
     }
     named
+}
+
+/// Which texts, oldest first, name somebody who missed those from the `from`th on: at their
+/// beginning, or anywhere unless others used the name as a word before.
+pub fn naming(
+    utterances: &[Utterance<'_>],
+    (whom, name): (Speaker<'_>, &str),
+    from: usize,
+) -> Vec<bool> {
+    let mut people = HashMap::from([(whom, 0)]);
+    let authors = utterances.iter().map(|utterance| {
+        let next = people.len();
+        *people.entry(utterance.speaker).or_insert(next)
+    });
+    let authors: Vec<usize> = authors.collect();
+    let absent = Absent {
+        person: 0,
+        name,
+        from,
+    };
+    let named = named(utterances, &authors, people.len(), Some(absent));
+    named.iter().map(|named| named.contains(&0)).collect()
+}
+
+/// Somebody who perhaps wrote nothing, and has not read what was written from a message on.
+#[derive(Clone, Copy)]
+pub(super) struct Absent<'a> {
+    person: usize,
+    name: &'a str,
+    from: usize,
 }
 
 /// Names in lower case: whose each is, and since which message. A name is whose it was first, so

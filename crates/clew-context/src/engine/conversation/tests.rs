@@ -132,7 +132,7 @@ fn named(names: &[&str], lines: &[(usize, &str)]) -> Vec<usize> {
         utterance.name = names[*who];
     }
     let authors: Vec<usize> = lines.iter().map(|(who, _)| *who).collect();
-    let named = names::named(&utterances, &authors, names.len());
+    let named = names::named(&utterances, &authors, names.len(), None);
     named.last().cloned().unwrap_or_default()
 }
 
@@ -181,6 +181,32 @@ fn whoever_was_silent_for_long_is_not_named_within_a_text() {
     };
     assert!(ask(&lines).is_empty());
     assert_eq!(ask(&lines[..40]), [0]);
+}
+
+/// Which of the lines from the `from`th on name Mark, who may have written nothing.
+fn naming_mark(from: usize, lines: &[(usize, &str)]) -> Vec<usize> {
+    let mut utterances = talk(lines);
+    for said in utterances
+        .iter_mut()
+        .filter(|said| said.speaker == person(ANN))
+    {
+        said.name = "Mark";
+    }
+    let naming = naming(&utterances, (person(ANN), "Mark"), from);
+    let naming = naming.into_iter().enumerate().skip(from);
+    naming.filter_map(|(at, is)| is.then_some(at)).collect()
+}
+
+#[test]
+fn whoever_is_absent_is_named_however_long() {
+    let mut lines = vec![(BOB, "hi"), (ANN, "bye")];
+    lines.extend([(BOB, "and"); 50]);
+    lines.extend([(CAY, "ask mark"), (CAY, "a marker"), (BOB, "mark: so")]);
+    assert_eq!(naming_mark(2, &lines), [52, 54]);
+    assert_eq!(naming_mark(1, &lines[2..]), [50, 52]);
+    // A word that others used before is no name within a text.
+    lines[0] = (BOB, "what a mark");
+    assert_eq!(naming_mark(2, &lines), [54]);
 }
 
 #[test]

@@ -9,10 +9,10 @@ use super::{GapMarks, Pick, Selection, Selector};
 use crate::engine::conversation::choose::{Candidate, Rule, choose, ranked, wanted};
 use crate::engine::conversation::group::group;
 use crate::engine::conversation::{
-    MOST_MESSAGES, Reply, Utterance, Verdict, is_too_long_ago, judge,
+    self, MOST_MESSAGES, Reply, Utterance, Verdict, is_too_long_ago, judge,
 };
 use crate::engine::eligible::Us;
-use crate::model::{BlockPlace, Message, MessageId, OmitReason, UserId};
+use crate::model::{BlockPlace, Message, MessageId, OmitReason, Speaker, UserId};
 
 impl Selector<'_> {
     /// Adds to a reply's chain, or to nothing, those of the messages before the trigger, oldest
@@ -157,13 +157,32 @@ impl Selector<'_> {
 
 /// The conversation of each of these messages, oldest first, as the index of its first one.
 pub fn conversations(us: &Us, messages: &[Arc<Message>]) -> Vec<usize> {
+    with_utterances(us, messages, group)
+}
+
+/// Which of a list of messages, oldest first, name somebody who missed those from the `from`th on.
+pub fn naming(
+    us: &Us,
+    messages: &[Arc<Message>],
+    (whom, name): (UserId, &str),
+    from: usize,
+) -> Vec<bool> {
+    let whom = (Speaker::User(whom), name);
+    with_utterances(us, messages, |said| conversation::naming(said, whom, from))
+}
+
+fn with_utterances<T>(
+    us: &Us,
+    messages: &[Arc<Message>],
+    then: impl FnOnce(&[Utterance<'_>]) -> T,
+) -> T {
     let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
     let texts: Vec<Cow<'_, str>> = messages.iter().map(|message| words(us, message)).collect();
     let said = messages.iter().zip(&texts);
     let said: Vec<Utterance<'_>> = said
         .map(|(message, text)| utterance(us, message, text, &ids))
         .collect();
-    group(&said)
+    then(&said)
 }
 
 /// Everybody who asks us mentions us, which says nothing about who talks with whom.
