@@ -54,7 +54,7 @@ pub use clock::system_clock;
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 
-use alerts::Teller;
+use alerts::Alerter;
 use begin::{Begun, begin, once_there_is_room};
 use dispatcher::Dispatcher;
 use loop_event::{EventSources, LoopEvent};
@@ -164,17 +164,28 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
 /// Like [`run`].
 pub async fn run_in(
     config: Config,
+    outside: Outside,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
+    let alerter = Alerter::new(&config, &outside);
+    let result = run_alerting(config, outside, &alerter, shutdown).await;
+    alerter.end(&result).await;
+    result
+}
+
+async fn run_alerting(
+    config: Config,
     mut outside: Outside,
+    alerter: &Alerter,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let clock = Arc::clone(&outside.clock);
     let observer = outside.observer.take();
     let token = token(&config)?;
     let session_path = config.state_dir.join(SESSION_FILE);
-    let mut teller = Teller::new(&config, &outside);
     let begun = once_there_is_room(|| begin(&config, &clock));
     let begun = shutdown.run_until_cancelled(begun);
-    let Some(begun) = Teller::during(&mut teller, Trouble::Disk, begun).await else {
+    let Some(begun) = alerter.during(Trouble::Disk, begun).await else {
         return Ok(());
     };
     let Begun {
@@ -202,7 +213,7 @@ pub async fn run_in(
     // Waits for a store that is not ready, unless the process is to end.
     // Boxed: it is large.
     let services = Box::pin(shutdown.run_until_cancelled(services));
-    let Some(services) = Teller::during(&mut teller, Trouble::Store, services).await else {
+    let Some(services) = alerter.during(Trouble::Store, services).await else {
         end(monitor, guard).await;
         return Ok(());
     };
@@ -221,8 +232,9 @@ pub async fn run_in(
         clock: &clock,
         monitor: monitor.as_ref(),
         dial: outside.dial.as_ref(),
+        alerter,
     };
-    let result = run_with_upkeep(&running, teller, shutdown).await;
+    let result = run_with_upkeep(&running, shutdown).await;
     if let Err(Error::Fatal(reason)) = &result {
         let fatal = Fatal {
             reason: wiring::fatal(reason),
@@ -270,14 +282,11 @@ struct Running<'a> {
     /// None without `METRICS_ADDR`.
     monitor: Option<&'a Monitor>,
     dial: Option<&'a Arc<dyn Dial>>,
+    alerter: &'a Alerter,
 }
 
 /// Runs the memory's upkeep along with the bot, and closes the memory after it.
-async fn run_with_upkeep(
-    running: &Running<'_>,
-    teller: Option<Teller>,
-    shutdown: CancellationToken,
-) -> Result<(), Error> {
+async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> Result<(), Error> {
     let Running {
         config, services, ..
     } = *running;
@@ -302,7 +311,7 @@ async fn run_with_upkeep(
     });
     let (runs, state_dir) = (services.runs.clone(), config.state_dir.clone());
     let runs = tokio::spawn(run_file::keep(runs, state_dir, ends.clone()));
-    let result = run_connected(running, teller, shutdown).await;
+    let result = run_connected(running, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
         tracing::error!("the upkeep of memory broke off by a fault of ours");
@@ -320,11 +329,7 @@ async fn run_with_upkeep(
 }
 
 /// Connects, serves until the end and leaves the next process what it needs.
-async fn run_connected(
-    running: &Running<'_>,
-    teller: Option<Teller>,
-    shutdown: CancellationToken,
-) -> Result<(), Error> {
+async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Result<(), Error> {
     let Running {
         config,
         services,
@@ -352,7 +357,7 @@ async fn run_connected(
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
-    alerts::watch(teller, running, &loop_events, &tracker, &shutdown);
+    running.alerter.watch(running, &loop_events);
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,

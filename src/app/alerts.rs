@@ -2,7 +2,7 @@
 //!
 //! A file in the state folder says what was told and is not over, so that a restart repeats nothing.
 //!
-//! Invariant: alerts hold no texts and no ids, and nothing waits for them but a start that fails.
+//! Invariant: alerts hold no texts and no ids, and nothing waits for them but the end of a process.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,13 +13,12 @@ use std::time::Duration;
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::loop_event::LoopEvent;
-use super::{Error, Outside, Running, state_file};
+use super::{Error, Outside, Running, SETTLE, state_file};
 use crate::config::Config;
 use crate::engine::alerts::{Alert, Alerts, Trouble};
 use crate::llm::ModelServers;
@@ -44,8 +43,95 @@ const BUDGET: u128 = 80;
 /// With less room, a store or the telemetry soon fails.
 pub const LOW_BYTES: u64 = 200 << 20;
 
+/// Has a task of its own tell, if there is `ALERT_WEBHOOK`.
+pub(super) struct Alerter(Option<Telling>);
+
+struct Telling {
+    phase: watch::Sender<Phase>,
+    task: JoinHandle<()>,
+    /// An earlier process told that no model answers.
+    model_failed: bool,
+}
+
+/// How far the process has come.
+#[derive(Clone)]
+enum Phase {
+    /// Nothing can be told of it.
+    Quiet,
+    /// It starts. If that lasts, it is for this trouble.
+    Starts(Trouble),
+    Runs(Arc<Watched>),
+    /// It ends, perhaps for this trouble.
+    Ends(Option<Trouble>),
+}
+
+impl Alerter {
+    pub(super) fn new(config: &Config, outside: &Outside) -> Self {
+        Self(Teller::new(config, outside).map(|teller| {
+            let (phase, phases) = watch::channel(Phase::Quiet);
+            Telling {
+                phase,
+                model_failed: teller.alerts.told().contains(&Trouble::Model),
+                task: tokio::spawn(teller.tell_of(phases)),
+            }
+        }))
+    }
+
+    fn enter(&self, phase: Phase) {
+        if let Some(telling) = &self.0 {
+            telling.phase.send_replace(phase);
+        }
+    }
+
+    /// Does a part of the start. If it waits for long, that is told as this trouble, which is over
+    /// once the bot runs.
+    pub(super) async fn during<T>(&self, trouble: Trouble, start: impl Future<Output = T>) -> T {
+        self.enter(Phase::Starts(trouble));
+        let done = start.await;
+        self.enter(Phase::Quiet);
+        done
+    }
+
+    /// Looks for troubles and tells of them from now on.
+    pub(super) fn watch(
+        &self,
+        running: &Running<'_>,
+        loop_events: &mpsc::UnboundedSender<LoopEvent>,
+    ) {
+        let Some(telling) = &self.0 else { return };
+        let folder = match &running.config.memory.store {
+            StoreAddress::Sqlite(file) => file.parent().map(Path::to_path_buf),
+            StoreAddress::Files(folder) => Some(folder.clone()),
+            StoreAddress::Postgres(_) => None,
+        };
+        if let Some(model) = running
+            .services
+            .model
+            .as_ref()
+            .filter(|_| telling.model_failed)
+        {
+            model.suspect();
+        }
+        self.enter(Phase::Runs(Arc::new(Watched {
+            services: Arc::clone(running.services),
+            loop_events: loop_events.clone(),
+            // A path without a folder is in the current one.
+            folder: folder.map(|folder| Path::new(".").join(folder)),
+        })));
+    }
+
+    /// Waits for what is being told, and tells why the process ends, if it should not.
+    pub(super) async fn end(self, result: &Result<(), Error>) {
+        let Some(telling) = self.0 else { return };
+        let trouble = result.as_ref().err().and_then(trouble_of);
+        telling.phase.send_replace(Phase::Ends(trouble));
+        let patience = if trouble.is_some() { 2 * TRY } else { SETTLE };
+        let _ = timeout(patience, telling.task).await;
+    }
+}
+
 /// Tells, and knows what was told.
-pub(super) struct Teller {
+struct Teller {
     url: Secret,
     http: Http,
     clock: Clock,
@@ -57,7 +143,7 @@ pub(super) struct Teller {
 
 impl Teller {
     /// None without `ALERT_WEBHOOK`.
-    pub(super) fn new(config: &Config, outside: &Outside) -> Option<Self> {
+    fn new(config: &Config, outside: &Outside) -> Option<Self> {
         let url = config.telemetry.alerts.clone()?;
         // An error means that the process has a provider already.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
@@ -81,34 +167,33 @@ impl Teller {
         })
     }
 
-    /// Does a part of the start. If it waits for long, that is told as this trouble; if it fails
-    /// for want of a store or a folder, that is told, too. Both are over once the bot runs.
-    pub(super) async fn during<T>(
-        teller: &mut Option<Self>,
-        trouble: Trouble,
-        start: impl Future<Output = Option<Result<T, Error>>>,
-    ) -> Option<Result<T, Error>> {
-        let Some(teller) = teller else {
-            return start.await;
-        };
-        let telling = async {
-            sleep(START).await;
-            loop {
-                teller.begins(trouble).await;
-                sleep(teller.pause).await;
+    /// Tells of each phase until the last; what is being told is told to its end.
+    async fn tell_of(mut self, mut phases: watch::Receiver<Phase>) {
+        while phases.has_changed().is_ok() {
+            let phase = phases.borrow_and_update().clone();
+            match phase {
+                Phase::Quiet => drop(phases.changed().await),
+                Phase::Starts(trouble) => {
+                    let mut pause = START;
+                    while timeout(pause, phases.changed()).await.is_err() {
+                        self.begins(trouble).await;
+                        pause = self.pause;
+                    }
+                }
+                Phase::Runs(watched) => {
+                    if let Some(there) = watched.look(&self.alerts).await {
+                        self.tell(&there).await;
+                    }
+                    let _ = timeout(self.pause, phases.changed()).await;
+                }
+                Phase::Ends(trouble) => {
+                    if let Some(trouble) = trouble {
+                        self.begins(trouble).await;
+                    }
+                    return;
+                }
             }
-        };
-        let done = tokio::select! {
-            biased;
-            done = start => done,
-            never = telling => match never {},
-        };
-        if let Some(Err(error)) = &done
-            && is_of_disk(error)
-        {
-            teller.begins(Trouble::Store).await;
         }
-        done
     }
 
     /// Tells of a trouble; nothing is known of the others.
@@ -163,68 +248,30 @@ impl Teller {
     }
 }
 
-/// Whether a start failed for want of a store or a folder, and not by another process.
-const fn is_of_disk(error: &Error) -> bool {
-    matches!(
-        error,
+/// Why a process ended, if the operator is to know: for want of a store or a folder, and not by
+/// another process, or since Discord refuses it.
+const fn trouble_of(error: &Error) -> Option<Trouble> {
+    match error {
         Error::Store(_)
-            | Error::Telemetry(_)
-            | Error::State { .. }
-            | Error::Lock(LockError::Io { .. })
-    )
+        | Error::Telemetry(_)
+        | Error::State { .. }
+        | Error::Lock(LockError::Io { .. }) => Some(Trouble::Store),
+        Error::Fatal(_) => Some(Trouble::Shard),
+        _ => None,
+    }
 }
 
-/// Looks while the bot runs, and tells.
-struct Watcher {
-    teller: Teller,
+/// What is looked at while the bot runs.
+struct Watched {
     services: Arc<Services>,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
     /// Where the store is; none if it is a server.
     folder: Option<PathBuf>,
 }
 
-/// Looks and tells, if anybody is to be told, until the end.
-pub(super) fn watch(
-    teller: Option<Teller>,
-    running: &Running<'_>,
-    loop_events: &mpsc::UnboundedSender<LoopEvent>,
-    tracker: &TaskTracker,
-    ends: &CancellationToken,
-) {
-    let Some(teller) = teller else { return };
-    let folder = match &running.config.memory.store {
-        StoreAddress::Sqlite(file) => file.parent().map(Path::to_path_buf),
-        StoreAddress::Files(folder) => Some(folder.clone()),
-        StoreAddress::Postgres(_) => None,
-    };
-    if let Some(model) = &running.services.model
-        && teller.alerts.told().contains(&Trouble::Model)
-    {
-        model.suspect();
-    }
-    let watcher = Watcher {
-        teller,
-        services: Arc::clone(running.services),
-        loop_events: loop_events.clone(),
-        // A path without a folder is in the current one.
-        folder: folder.map(|folder| Path::new(".").join(folder)),
-    };
-    tracker.spawn(watcher.watch(ends.clone()));
-}
-
-impl Watcher {
-    /// What was told is noted even at the end.
-    async fn watch(mut self, ends: CancellationToken) {
-        while let Some(there) = ends.run_until_cancelled(self.look()).await {
-            if let Some(there) = there {
-                self.teller.tell(&there).await;
-            }
-            ends.run_until_cancelled(sleep(self.teller.pause)).await;
-        }
-    }
-
+impl Watched {
     /// The troubles; none if the loop, which ends before the process does, knows of none.
-    async fn look(&self) -> Option<BTreeSet<Trouble>> {
+    async fn look(&self, alerts: &Alerts) -> Option<BTreeSet<Trouble>> {
         let services = &self.services;
         let (reply, answer) = oneshot::channel();
         let _ = self.loop_events.send(LoopEvent::Look(reply));
@@ -234,12 +281,11 @@ impl Watcher {
             .is_some_and(|total| u128::from(total.used) * 100 >= u128::from(total.limit) * BUDGET);
         let model = services.model.as_ref();
         let refuses = model.is_some_and(ModelServers::none_answers);
-        let down = now.shards == 0 || now.connected < now.shards;
         let found = [
             (Trouble::Model, refuses),
             (Trouble::Store, !services.memory.store_state().is_back()),
             (Trouble::Budget, spent),
-            (Trouble::Shard, down),
+            (Trouble::Shard, alerts.is_shard_down(now.down)),
             (Trouble::Disk, self.is_disk_low().await),
         ];
         let there = found.into_iter().filter(|(_, is_there)| *is_there);

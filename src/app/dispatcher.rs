@@ -14,12 +14,12 @@ mod turns;
 mod unplaced;
 mod unreadable;
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -63,6 +63,9 @@ pub(super) struct Dispatcher {
     progress: Arc<Mutex<ShardProgress>>,
     /// The shards that are connected.
     connected: BTreeSet<u32>,
+    /// Since when those are down that were connected, and since when the others are.
+    down: BTreeMap<u32, Instant>,
+    began: Instant,
     /// Questions that came again since a shard lost its connection.
     replayed: HashMap<u32, usize>,
     catch_up: CatchUp,
@@ -109,6 +112,8 @@ impl Dispatcher {
             rules: wiring::rules(config),
             progress,
             connected: BTreeSet::new(),
+            down: BTreeMap::new(),
+            began: Instant::now(),
             replayed: HashMap::new(),
             catch_up: CatchUp::new(config.turns.catch_up, whole_until),
             queues: Queues::new(config.turns.max_concurrent, config.turns.queue_per_channel),
@@ -253,6 +258,7 @@ impl Dispatcher {
     /// Returns since when nothing was heard.
     fn connected(&mut self, shard: u32, resumed: bool) -> Option<UnixMillis> {
         self.connected.insert(shard);
+        self.down.remove(&shard);
         let unheard = self.progress().connected(shard);
         self.emit(ShardConnected { shard, resumed });
         unheard
@@ -261,6 +267,7 @@ impl Dispatcher {
     fn disconnected(&mut self, shard: u32, Disconnect { reason, code }: Disconnect) {
         let now = self.services.memory.now();
         self.connected.remove(&shard);
+        self.down.entry(shard).or_insert_with(Instant::now);
         self.progress().disconnected(shard, now);
         self.emit(ShardDisconnected {
             shard,
@@ -408,6 +415,9 @@ impl Dispatcher {
     /// Tells how the loop is.
     pub(super) fn look(&self, reply: oneshot::Sender<LoopGauges>) {
         let shards = self.progress().shard_count();
+        let is_down = |shard: &u32| !self.connected.contains(shard);
+        let down = (0..shards.max(1)).filter(is_down);
+        let down = down.map(|shard| self.down.get(&shard).unwrap_or(&self.began).elapsed());
         // Whoever asked may be gone.
         let _ = reply.send(LoopGauges {
             running: self.queues.running(),
@@ -416,6 +426,7 @@ impl Dispatcher {
             runs: self.runs(),
             shards: shards as usize,
             connected: self.connected.len(),
+            down: down.max(),
         });
     }
 

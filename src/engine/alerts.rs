@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long a trouble must be away to be over.
 const CALM: Duration = Duration::from_mins(1);
-/// How long a shard must be down.
+/// How long one shard must be down: short outages of several are none.
 const SHARD_DOWN: Duration = Duration::from_mins(5);
 
 /// A trouble.
@@ -49,16 +49,8 @@ impl Trouble {
             Self::Model => "no model server answers",
             Self::Store => "the store fails or is read-only",
             Self::Budget => "80 % of TOKENS_TOTAL_DAY are used",
-            Self::Shard => "a shard has been down for 5 minutes",
+            Self::Shard => "a shard has been down for 5 minutes, or Discord refuses it",
             Self::Disk => "the store's disk is nearly full",
-        }
-    }
-
-    /// How long it must last before it is told.
-    const fn patience(self) -> Duration {
-        match self {
-            Self::Shard => SHARD_DOWN,
-            Self::Model | Self::Store | Self::Budget | Self::Disk => Duration::ZERO,
         }
     }
 }
@@ -75,8 +67,8 @@ pub struct Alert {
 /// Which troubles there are, and which were told.
 #[derive(Debug, Default)]
 pub struct Alerts {
-    /// Since when a trouble is there and not told, or told and away.
-    changing: BTreeMap<Trouble, UnixMillis>,
+    /// Since when a trouble that was told is away.
+    away: BTreeMap<Trouble, UnixMillis>,
     told: BTreeSet<Trouble>,
 }
 
@@ -94,28 +86,28 @@ impl Alerts {
         &self.told
     }
 
+    /// Whether shards are a trouble, the longest of those that are down for this time.
+    pub fn is_shard_down(&self, longest: Option<Duration>) -> bool {
+        let is_told = self.told.contains(&Trouble::Shard);
+        longest.is_some_and(|longest| is_told || longest >= SHARD_DOWN)
+    }
+
     /// What to tell, now that these troubles are there; the same again until it is
     /// [delivered](Self::delivered).
     pub fn due(&mut self, there: &BTreeSet<Trouble>, now: UnixMillis) -> Vec<Alert> {
-        let of_interest: BTreeSet<Trouble> = there.union(&self.told).copied().collect();
-        self.changing
-            .retain(|trouble, _| of_interest.contains(trouble));
-        let mut alerts = Vec::new();
-        for trouble in of_interest {
-            let (is_there, is_told) = (there.contains(&trouble), self.told.contains(&trouble));
-            if is_there == is_told {
-                self.changing.remove(&trouble);
-                continue;
-            }
-            let since = self.changing.entry(trouble).or_insert(now);
+        self.away.retain(|trouble, _| !there.contains(trouble));
+        let alert = |trouble: &Trouble, is_over| Alert {
+            trouble: *trouble,
+            is_over,
+        };
+        let new = there.difference(&self.told);
+        let mut alerts: Vec<Alert> = new.map(|trouble| alert(trouble, false)).collect();
+        for trouble in self.told.difference(there) {
+            let since = self.away.entry(*trouble).or_insert(now);
             // A clock that was set back starts it anew.
             *since = (*since).min(now);
-            let lasts = if is_told { CALM } else { trouble.patience() };
-            if *since <= now.before(lasts) {
-                alerts.push(Alert {
-                    trouble,
-                    is_over: is_told,
-                });
+            if *since <= now.before(CALM) {
+                alerts.push(alert(trouble, true));
             }
         }
         alerts
@@ -123,7 +115,7 @@ impl Alerts {
 
     /// Somebody was told.
     pub fn delivered(&mut self, Alert { trouble, is_over }: Alert) {
-        self.changing.remove(&trouble);
+        self.away.remove(&trouble);
         if is_over {
             self.told.remove(&trouble);
         } else {
@@ -183,17 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_is_down_for_five_minutes_first() {
-        use Trouble::Shard;
-        check(&[
-            (0, &[Shard], &[]),
-            (200, &[], &[]),
-            (210, &[Shard], &[]),
-            (509, &[Shard], &[]),
-            (510, &[Shard], &[(Shard, false)]),
-            (600, &[], &[]),
-            (660, &[], &[(Shard, true)]),
-        ]);
+    fn one_shard_is_down_for_five_minutes_first() {
+        let mut alerts = Alerts::default();
+        let down = |seconds| Some(Duration::from_secs(seconds));
+        assert!(!alerts.is_shard_down(None) && !alerts.is_shard_down(down(299)));
+        assert!(alerts.is_shard_down(down(300)));
+        let due = alerts.due(&[Trouble::Shard].into(), UnixMillis(0));
+        alerts.delivered(due[0]);
+        // It is over once all are connected.
+        assert!(alerts.is_shard_down(down(1)) && !alerts.is_shard_down(None));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tests of starts that wait or fail, with a webhook that takes nothing at first.
+//! Tests of starts that wait and of ends, with a webhook that takes nothing at first.
 
 use std::sync::Mutex;
 
@@ -7,11 +7,12 @@ use futures_util::future::BoxFuture;
 use reqwest::{Request, Response};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::*;
 use clew_context::model::UnixMillis;
 use clew_context::outside::{SendError, Transport};
+use clew_discord::event::FatalReason;
 
 /// Refuses so many alerts, then takes them.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ struct Webhook {
     /// What it got, by its word, and after how many seconds.
     got: Mutex<Vec<(String, u64)>>,
     since: Mutex<Option<Instant>>,
+    /// How long it takes to answer.
+    takes: Duration,
 }
 
 impl Transport for Webhook {
@@ -37,11 +40,16 @@ impl Transport for Webhook {
         *left = left.saturating_sub(1);
         let mut answer = axum::http::Response::new(Vec::new());
         *answer.status_mut() = status.try_into().unwrap();
-        async move { Ok(answer.into()) }.boxed()
+        let takes = self.takes;
+        async move {
+            sleep(takes).await;
+            Ok(answer.into())
+        }
+        .boxed()
     }
 }
 
-fn teller(folder: &TempDir, webhook: &Arc<Webhook>) -> Option<Teller> {
+fn alerter(folder: &TempDir, webhook: &Arc<Webhook>) -> Alerter {
     let path = folder.path().display().to_string();
     let settings = [
         ("STATE_DIR", &*path),
@@ -55,7 +63,7 @@ fn teller(folder: &TempDir, webhook: &Arc<Webhook>) -> Option<Teller> {
         transport: Some(webhook.clone()),
         ..Outside::of_system(Arc::new(now))
     };
-    Teller::new(&config, &outside)
+    Alerter::new(&config, &outside)
 }
 
 /// A start that waits, for a store or for room, is told; it is asked again later and later until
@@ -68,45 +76,54 @@ async fn a_start_that_waits_is_told_once_somebody_listens() {
         since: Mutex::new(Some(Instant::now())),
         ..Webhook::default()
     });
-    let mut first = teller(&folder, &webhook);
-    let waits = || async {
-        sleep(Duration::from_mins(10)).await;
-        Some(Ok(7))
-    };
-    let done = Teller::during(&mut first, Trouble::Disk, waits()).await;
-    assert_eq!(done.unwrap().unwrap(), 7);
+    let first = alerter(&folder, &webhook);
+    let waits = || sleep(Duration::from_mins(10));
+    first.during(Trouble::Disk, waits()).await;
+    first.end(&Ok(())).await;
     let disk = |at| ("disk".to_owned(), at);
     let told = [10, 14, 22, 38].map(disk);
     assert_eq!(*webhook.got.lock().unwrap(), told);
-    let mut next = teller(&folder, &webhook);
-    drop(Teller::during(&mut next, Trouble::Disk, waits()).await);
+    let next = alerter(&folder, &webhook);
+    next.during(Trouble::Disk, waits()).await;
+    next.end(&Ok(())).await;
     assert_eq!(*webhook.got.lock().unwrap(), told);
 }
 
-/// One that fails is told before the process ends, unless another process is why.
+/// One that is over while it is being told is not told again, and does not wait for that.
 #[tokio::test(start_paused = true)]
-async fn a_start_that_fails_for_want_of_a_folder_is_told() {
+async fn a_start_that_is_over_meanwhile_is_told_once() {
+    let folder = TempDir::new().unwrap();
+    let webhook = Arc::new(Webhook {
+        takes: Duration::from_secs(5),
+        ..Webhook::default()
+    });
+    let alerter = alerter(&folder, &webhook);
+    let began = Instant::now();
+    let waits = |seconds| sleep(Duration::from_secs(seconds));
+    alerter.during(Trouble::Store, waits(12)).await;
+    assert_eq!(began.elapsed().as_secs(), 12);
+    alerter.during(Trouble::Store, waits(60)).await;
+    alerter.end(&Ok(())).await;
+    assert_eq!(webhook.got.lock().unwrap().len(), 1);
+}
+
+/// Why a process ends is told, unless another process is why.
+#[tokio::test(start_paused = true)]
+async fn an_end_for_want_of_a_folder_or_by_discord_is_told() {
     let folder = TempDir::new().unwrap();
     let webhook = Arc::new(Webhook::default());
-    let mut teller = teller(&folder, &webhook);
     let held = LockError::Held {
         path: PathBuf::new(),
         pid: "7".to_owned(),
     };
-    for (error, told) in [
-        (Error::from(held), 0),
-        (
-            Error::State {
-                path: PathBuf::new(),
-                source: io::ErrorKind::ReadOnlyFilesystem.into(),
-            },
-            1,
-        ),
-    ] {
-        let start = async { Some(Err::<(), _>(error)) };
-        let done = Teller::during(&mut teller, Trouble::Disk, start).await;
-        assert!(done.unwrap().is_err());
-        assert_eq!(webhook.got.lock().unwrap().len(), told);
+    let read_only = Error::State {
+        path: PathBuf::new(),
+        source: io::ErrorKind::ReadOnlyFilesystem.into(),
+    };
+    for error in [held.into(), read_only, Error::Fatal(FatalReason::Broken)] {
+        alerter(&folder, &webhook).end(&Err(error)).await;
     }
-    assert_eq!(webhook.got.lock().unwrap()[0].0, "store");
+    let got = webhook.got.lock().unwrap();
+    let words: Vec<&str> = got.iter().map(|(word, _)| word.as_str()).collect();
+    assert_eq!(words, ["store", "shard"]);
 }

@@ -2,6 +2,7 @@
 //! out, so that no old value stands in for it.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -45,6 +46,8 @@ pub struct LoopGauges {
     /// The shards that Discord asked for; 0 before the first has connected.
     pub shards: usize,
     pub connected: usize,
+    /// How long the one has been down that is down longest.
+    pub down: Option<Duration>,
 }
 
 /// The gauges of the latest look.

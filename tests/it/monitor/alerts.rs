@@ -70,3 +70,14 @@ async fn a_model_that_refuses_is_told() {
     assert_eq!(told(&alerts), [("model", false)]);
     bot.stop().await;
 }
+
+/// Without waiting for five minutes: it does not come back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_revoked_is_told() {
+    let webhook = FakeModel::start().await;
+    let place = place(&webhook, &[]).await;
+    let bot = place.stage.start().await;
+    place.stage.discord.close_gateway(4004);
+    assert!(bot.ended().await.is_err());
+    assert_eq!(told(&webhook.requests()), [("shard", false)]);
+}
