@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::names;
+use clew_context::engine::place::kept_topic;
 use clew_context::model::{Channel, ChannelId, ChannelKind, GuildId, ThreadState};
 
 #[derive(Deserialize)]
@@ -36,7 +37,7 @@ impl ExportChannel {
                 ChannelKind::Dm | ChannelKind::GroupDm => String::new(),
                 _ => self.name.unwrap_or_default(),
             },
-            topic: Channel::topic_of(&self.topic.unwrap_or_default()),
+            topic: kept_topic(&self.topic.unwrap_or_default()),
             parent,
             parent_name: parent.and(self.category),
             thread: kind.is_thread().then(ThreadState::default),

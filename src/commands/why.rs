@@ -38,6 +38,8 @@ const LEFT_OUT_CHARS: usize = 1_000;
 const PASSAGES: usize = 6;
 /// The most links to what was left out.
 const LEFT_OUT_LINKS: usize = 10;
+const FULL: &str = "The model's context was full, so caps and history were halved. A higher \
+                    LLM_CONTEXT_TOKENS shows more, if the model takes it.";
 /// Of an answer that has no receipt, or whose receipt is not for the caller: it reads the
 /// same.
 const NONE: &str = "No record: it expired, or you can't see that channel.";
@@ -265,7 +267,9 @@ fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> Str
     let shortened = prompt.shortened.iter();
     let cut = shortened.map(|(cap, count)| format!("{count} shortened, {}", cap.text()));
     let cut: Vec<String> = cut.collect();
-    let told = lines.iter().chain(&cut).map(|line| line.len() + 2);
+    let advice = advice(prompt, scene);
+    let told = lines.iter().chain(&cut).chain(&advice);
+    let told = told.map(|line| line.len() + 2);
     let mut room = LEFT_OUT_CHARS.saturating_sub(told.sum());
     let newest = (1..=LEFT_OUT_LINKS).zip(prompt.omitted.iter().rev());
     for (number, message) in newest {
@@ -280,14 +284,21 @@ fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> Str
         line.push(' ');
         line.push_str(&link);
     }
-    lines.extend(cut);
+    lines.extend(cut.into_iter().chain(advice));
+    lines.join("\n")
+}
+
+/// The setting that shows more: the cap that binds, unless all were halved for the model.
+fn advice(prompt: &PromptReceipt, scene: Scene) -> Option<String> {
+    if prompt.halvings > 0 {
+        return Some(FULL.to_owned());
+    }
     let caps = prompt.left_out.iter().filter_map(|one| {
         let reason = one.reason.in_scene(Some(scene));
         Some(((binds(reason), one.all), reason.setting()?))
     });
-    let most = caps.max_by_key(|(rank, _)| *rank);
-    lines.extend(most.map(|(_, setting)| format!("A higher {setting} shows more.")));
-    lines.join("\n")
+    let (_, setting) = caps.max_by_key(|(rank, _)| *rank)?;
+    Some(format!("A higher {setting} shows more."))
 }
 
 /// Which cap shows more if it is raised: the last one of those that are applied one after the

@@ -124,6 +124,9 @@ pub struct PromptReceipt {
     /// headings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passages: Vec<String>,
+    /// How often caps and history were halved for the model.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub halvings: usize,
     /// Unicode scalars of the whole prompt.
     pub chars: usize,
 }

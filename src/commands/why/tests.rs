@@ -288,6 +288,19 @@ fn the_setting_that_is_named_is_the_one_that_binds() {
         told.ends_with("A higher MEM_MAX_CHARS shows more."),
         "{told}"
     );
+    // Where all of them were halved, none of them is.
+    receipt.prompt.halvings = 1;
+    let told = left_out(None, &receipt.prompt, Scene::Thread);
+    assert!(
+        told.contains("10 over MEM_MAX_CHARS") && told.ends_with(FULL),
+        "{told}"
+    );
+    receipt.prompt.halvings = 0;
+    assert!(
+        !serde_json::to_string(&receipt)
+            .unwrap()
+            .contains("halvings")
+    );
     receipt.prompt.left_out.pop();
     let told = left_out(None, &receipt.prompt, Scene::Thread);
     assert!(

@@ -27,7 +27,7 @@ pub(in crate::turn) struct FittedPrompt {
     pub(in crate::turn) passages: Vec<String>,
     /// Unicode scalars of what the server's managers set.
     pub(in crate::turn) server_prompt: usize,
-    halvings: u32,
+    pub(in crate::turn) halvings: u32,
 }
 
 impl FittedPrompt {

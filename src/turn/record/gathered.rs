@@ -72,6 +72,7 @@ pub(super) fn prompt(prompt: &FittedPrompt, collected: &Collected) -> PromptRece
         recalled: prepared.prompt.recalled,
         dedup: prepared.prompt.dedup,
         server_prompt: prompt.server_prompt,
+        halvings: prompt.halvings as usize,
         chars: prepared.prompt.chars,
         omitted: omitted(&prepared.block, collected),
         passages: prompt.passages.iter().take(MAX_PASSAGES).cloned().collect(),

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::{Place, assert_refused, assert_says, field, labels, place};
 use crate::support::START;
 use crate::support::bot::{Bot, Stage, details};
+use crate::support::model::Behaviour;
 use crate::support::receipt::body;
 
 /// What is said of an answer without a receipt, and of one that is not for the caller.
@@ -480,5 +481,25 @@ async fn a_closed_link_leaves_the_same_receipt_whether_there_is_anything_behind_
     }
     assert_eq!(told[0].1, "link: closed");
     assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+    bot.stop().await;
+}
+
+/// Where the model took no more, no cap is to blame.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_that_was_full_is_told() {
+    let (p, bot) = place(&[]).await;
+    let long = "is 3 bar normal? ".repeat(100);
+    let question = p.stage.discord.post(p.channel, p.boris, long.as_str());
+    p.stage.model.script(Behaviour::context_too_long());
+    let asked = Draft::new(format!("<@{}> is it?", p.us)).reply_to(question);
+    p.ask(p.ada, p.channel, asked).await;
+    let shown = p.why(p.ada, p.channel, "").await;
+    let told = field(&shown, "Left out");
+    assert!(told.contains("The model's context was full"), "{told}");
+    assert!(
+        told.contains("A higher LLM_CONTEXT_TOKENS shows more"),
+        "{told}"
+    );
+    assert_eq!(told.matches("A higher").count(), 1, "{told}");
     bot.stop().await;
 }

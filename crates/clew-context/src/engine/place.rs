@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::model::Message;
+use super::shorten::head_and_tail;
+use crate::model::{Channel, Message};
 
 /// The most pinned messages that are asked for, kept and shown.
 pub const MOST_PINS: usize = 5;
@@ -17,6 +18,11 @@ pub struct GatheredPlace {
     pub pins: Vec<Arc<Message>>,
     /// Whether the pins were fetched in this turn, for the window to keep.
     pub fetched: bool,
+}
+
+/// What is kept of a topic: at most [`Channel::TOPIC_CHARS`], marked where it is cut.
+pub fn kept_topic(topic: &str) -> String {
+    head_and_tail(topic, Channel::TOPIC_CHARS).unwrap_or_else(|| topic.to_owned())
 }
 
 impl GatheredPlace {

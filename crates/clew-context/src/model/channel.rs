@@ -97,11 +97,6 @@ impl Channel {
     /// of a forum's guidelines.
     pub const TOPIC_CHARS: usize = 500;
 
-    /// What is kept of a topic.
-    pub fn topic_of(text: &str) -> String {
-        text.chars().take(Self::TOPIC_CHARS).collect()
-    }
-
     /// A channel of which nothing else is known.
     pub const fn new(id: ChannelId, kind: ChannelKind) -> Self {
         Self {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::lenient::{each, lenient};
+use clew_context::engine::place::kept_topic;
 use clew_context::model::{
     Channel, ChannelId, ChannelKind, GuildId, MessageId, Overwrite, OverwriteTarget, RoleId, TagId,
     UserId,
@@ -229,7 +230,7 @@ const fn no_overwrites() -> Option<Vec<PartialOverwrite>> {
 /// Cut, so that what a server writes there takes little room.
 fn topic<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text: String = lenient(deserializer)?;
-    Ok(Channel::topic_of(&text))
+    Ok(kept_topic(&text))
 }
 
 /// All overwrites or none, since the one we cannot read may be the one that

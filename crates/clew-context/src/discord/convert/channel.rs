@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::part::{self, List, Part, Text};
 use super::wire::{WireMember, wire};
 use super::{Unreadable, WhyUnreadable};
+use crate::engine::place::kept_topic;
 use crate::model::{
     Channel, ChannelId, ChannelKind, Guild, GuildId, Overwrite, OverwriteTarget, Parent, RoleId,
     TagId, ThreadState, UserId,
@@ -163,7 +164,7 @@ fn owned(part: Part<Text<'_>>) -> Option<String> {
 
 fn topic(part: Part<Text<'_>>) -> String {
     let text = part.get().map(|text| text.0).unwrap_or_default();
-    Channel::topic_of(&text)
+    kept_topic(&text)
 }
 
 fn parent(wire: WireChannel<'_>) -> Option<Parent> {

@@ -17,6 +17,7 @@ fn a_topic_is_kept_cut_and_is_its_threads_too() {
     assert_eq!(topic(21), "");
     guidelines(&"é".repeat(4_096));
     assert_eq!(topic(20).chars().count(), 500);
+    assert!(topic(20).contains("é [... 3,62"), "{}", topic(20));
     let restored = GuildState::default();
     restored.set_current_user(us());
     restored.restore(vec![state.snapshot(GUILD).unwrap()]);
