@@ -38,6 +38,7 @@ const MAX_MESSAGES: usize = 120;
 const OLDER: &str = "There are older ones that are not shown.";
 /// The most pages of [`PAGE_LIMIT`] messages.
 const MAX_PAGES: usize = 5;
+const FORUM: &str = "A forum has nothing but posts: name one of them.";
 
 async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
     let channel = target(asker, arguments)?;
@@ -45,6 +46,9 @@ async fn catch_up(asker: &Asker<'_>, arguments: &Arguments) -> Result<ToolOutput
     let since = since.ok_or(ToolError::Argument(SINCE))?;
     asker.must_read(channel)?;
     let place = asker.guild_state.channel(channel);
+    if place.as_ref().is_some_and(|place| place.kind.is_forum()) {
+        return Ok(ToolOutput::line(FORUM));
+    }
     let name = asker.names.user(asker.place.asker);
     let name = name.unwrap_or_else(|| asker.said.asker.clone());
     let reader = Reader::new(asker.place.asker, name, place.as_ref());

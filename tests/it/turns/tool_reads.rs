@@ -125,6 +125,22 @@ async fn only_what_everybody_may_read_is_read() {
     bot.stop().await;
 }
 
+/// It has no messages of its own, which is not the same as nothing new.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_forum_a_post_is_to_be_named() {
+    let (p, ()) = place_with(&[], |world, seeds| {
+        let forum = world.channel(seeds.guild, ChannelKind::Forum, "how-to");
+        world.forum_post(forum, seeds.boris, "Valves", &[], "which valve first?");
+    })
+    .await;
+    let bot = p.start().await;
+    let told = p.tool("catch_up", &json!({"thread": "#how-to"})).await;
+    assert!(told.contains("name one of them"), "{told}");
+    let told = p.tool("catch_up", &json!({"thread": "#Valves"})).await;
+    assert!(told.contains("which valve first?"), "{told}");
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_finds_what_is_held_and_what_was_said_where_everybody_may_read() {
     let (p, there) = elsewhere().await;
