@@ -40,7 +40,7 @@ pub use self::error::{Error, SetupError};
 pub use self::estimate::{IMAGE_TOKENS, estimated, tokens};
 pub use self::meter::TokenMeter;
 use self::redact::Redactor;
-pub use self::servers::{ModelServers, ServerAttempts};
+pub use self::servers::{Attempt, Follower, ModelServers, ServerAttempts};
 pub use crate::model::FinishReason;
 
 /// The longest time to wait for a connection.

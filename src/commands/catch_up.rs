@@ -22,6 +22,7 @@ use super::done::{Done, Effect, Stop};
 use super::{CommandServices, readable, words};
 use crate::engine::catch_up::{PointKind, Reader, Since};
 use crate::model::{channel_address, unformatted};
+use crate::telemetry::Ids;
 use ask::Told;
 use clew_context::model::{Channel, ChannelId, ChannelKind, Readers, RoleId};
 use clew_discord::guild_state::AnswerPlace;
@@ -102,7 +103,8 @@ async fn catch_up(services: &CommandServices<'_>, call: &Call) -> Result<Done, S
         let spent = services.tokens.map(|tokens| tokens.shares(payer).spent());
         spent.flatten().is_none() && !is_blocked()
     };
-    let summary = ask::ask(&model, &missed, may_ask, now + TIME).await?;
+    let telemetry = (services.telemetry, Ids::from(&call.interaction));
+    let summary = ask::ask(&model, &missed, may_ask, (telemetry, now + TIME)).await?;
     // The model takes a while.
     if is_blocked() {
         return Err(Stop::refused(BLOCKED));
@@ -236,7 +238,7 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, told: &Told<'_>)
     let _ = write!(
         text,
         "-# {} in <#{channel}>",
-        words::count(told.read, "message")
+        words::count(told.read.len(), "message")
     );
     if let Some(first) = missed.messages.first() {
         let _ = write!(text, " since {}", words::moment(first.timestamp));
@@ -247,7 +249,8 @@ fn answer(call: &Call, channel: ChannelId, missed: &Missed<'_>, told: &Told<'_>)
     if told.is_short {
         text.push_str("; something that I read was deleted, edited or made private meanwhile, so what I made of it is left out");
     }
-    let rest = missed.messages.len().saturating_sub(told.read);
+    let unread = (0..missed.messages.len()).filter(|at| !told.read.contains(at));
+    let rest = unread.filter(|at| missed.stands(*at)).count();
     if rest > 0 {
         let _ = write!(
             text,

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::breaker::{Breaker, BreakerPass};
 use super::meter::{TokenAccount, TokenMeter};
 use super::request::{ModelRequest, RequestLimits};
-use super::{AnswerStep, Client, Completion, Error, ModelSettings, SetupError};
+use super::{AnswerEnd, AnswerStep, Client, Completion, Error, ModelSettings, SetupError};
 use crate::model::{Payer, ToolDefinition};
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
@@ -62,6 +62,35 @@ pub struct ServerAttempts<'a> {
     has_moved_on: bool,
     /// Whether the latest request brought words, calls or an end.
     is_answered: bool,
+}
+
+/// Follows the requests of [`ModelServers::complete`]; a closure says whether to ask.
+pub trait Follower {
+    /// Whether the prompt may be asked, or asked again: called once before each request.
+    fn may_ask(&mut self) -> bool;
+    /// A request brought no answer; perhaps the same is asked again.
+    fn failed(&mut self, _: &Attempt<'_>, _: &Error, _will_retry: bool) {}
+    /// A request brought an answer.
+    fn answered(&mut self, _: &Attempt<'_>, _: &AnswerEnd) {}
+}
+
+impl<F: FnMut() -> bool> Follower for F {
+    fn may_ask(&mut self) -> bool {
+        self()
+    }
+}
+
+/// One request of a completion.
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    /// The number of the server, from 1.
+    pub server: usize,
+    /// The model that is asked there.
+    pub model: &'a str,
+    pub asked: Instant,
+    pub first_words: Option<Instant>,
+    /// Until its end.
+    pub took: Duration,
 }
 
 impl ModelServers {
@@ -164,8 +193,7 @@ impl ModelServers {
         attempts
     }
 
-    /// Asks and waits for the whole answer. `stands` is asked once before each request, also one
-    /// that is tried again; none once it says that there may be no more.
+    /// Asks and waits for the whole answer; none once the follower lets nothing be asked any more.
     ///
     /// # Errors
     /// The last server's; [`Error::Empty`] also if the model called tools instead of
@@ -173,12 +201,27 @@ impl ModelServers {
     pub async fn complete(
         &self,
         prompt: &[ChatMessage],
-        mut stands: impl FnMut() -> bool,
+        mut follower: impl Follower,
     ) -> Result<Option<Completion>, Error> {
         let mut attempts = self.attempts();
-        while stands() {
-            match attempts.complete(prompt, &mut stands).await {
-                Err(error) if attempts.move_on(&error) => {}
+        while follower.may_ask() {
+            let mut attempt = Attempt {
+                server: attempts.server(),
+                model: attempts.client().model(),
+                asked: Instant::now(),
+                first_words: None,
+                took: Duration::ZERO,
+            };
+            let completed = attempts.complete(prompt, &mut attempt, &mut follower);
+            match completed.await {
+                Err(error) => {
+                    attempt.took = attempt.asked.elapsed();
+                    let moves_on = attempts.move_on(&error);
+                    follower.failed(&attempt, &error, moves_on);
+                    if !moves_on {
+                        return Err(error);
+                    }
+                }
                 done => return done,
             }
         }
@@ -249,17 +292,30 @@ impl<'a> ServerAttempts<'a> {
     async fn complete(
         &mut self,
         prompt: &[ChatMessage],
-        mut stands: impl FnMut() -> bool,
+        attempt: &mut Attempt<'_>,
+        follower: &mut impl Follower,
     ) -> Result<Option<Completion>, Error> {
         let mut steps = Box::pin(self.answer(prompt, &[], Echo::default()));
         let mut text = String::new();
         while let Some(step) = steps.try_next().await? {
             match step {
-                AnswerStep::Text(piece) => text.push_str(&piece),
-                AnswerStep::Retry(..) if !stands() => return Ok(None),
-                AnswerStep::Retry(..) | AnswerStep::ToolCall(_) => {}
+                AnswerStep::Text(piece) => {
+                    attempt.first_words.get_or_insert_with(Instant::now);
+                    text.push_str(&piece);
+                }
+                AnswerStep::Retry(error, failed) => {
+                    attempt.took = failed - attempt.asked;
+                    follower.failed(attempt, &error, true);
+                    if !follower.may_ask() {
+                        return Ok(None);
+                    }
+                    attempt.asked = Instant::now();
+                }
+                AnswerStep::ToolCall(_) => {}
                 AnswerStep::End(end) => {
                     let end = end.with_text(&text)?;
+                    attempt.took = attempt.asked.elapsed();
+                    follower.answered(attempt, &end);
                     return Ok(Some(Completion { text, end }));
                 }
             }

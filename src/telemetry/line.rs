@@ -9,7 +9,9 @@ use sha2::Sha256;
 use serde::Serialize;
 
 use super::event::{Event, Subsys};
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, TurnRequest, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, GuildId, Interaction, MessageId, TurnId, TurnRequest, UnixMillis, UserId,
+};
 #[cfg(feature = "otel")]
 use clew_store::model::Scope;
 
@@ -21,6 +23,18 @@ pub struct Ids {
     pub user: Option<UserId>,
     pub message: Option<MessageId>,
     pub turn: Option<TurnId>,
+}
+
+impl From<&Interaction> for Ids {
+    /// Of what a command is about.
+    fn from(call: &Interaction) -> Self {
+        Self {
+            guild: call.guild,
+            channel: Some(call.channel),
+            user: Some(call.user),
+            ..Self::default()
+        }
+    }
 }
 
 /// How users and direct conversations are named (`TELEMETRY_IDS`). All other

@@ -284,7 +284,8 @@ fn tell(stage: &mut Span, event: &Event, at: u64) {
 
 /// The span of a request that was answered.
 fn answered(ask: &Span, request: &RequestOk, ends: u64) -> Span {
-    let asked = (request.model.as_str(), &*request.agent);
+    let agent = request.agent.as_deref().unwrap_or_default();
+    let asked = (request.model.as_str(), agent);
     let (nth, times) = ((request.server, request.attempt), (request.ms, ends));
     let mut span = chat(ask, asked, nth, times);
     let reasons = vec![request.finish.as_str()];
@@ -319,7 +320,8 @@ fn answered(ask: &Span, request: &RequestOk, ends: u64) -> Span {
 
 /// The span of a request that brought no answer.
 fn failed(ask: &Span, request: &RequestFailed, ends: u64) -> Span {
-    let asked = (request.model.as_str(), &*request.agent);
+    let agent = request.agent.as_deref().unwrap_or_default();
+    let asked = (request.model.as_str(), agent);
     let (nth, times) = ((request.server, request.attempt), (request.ms, ends));
     let mut span = chat(ask, asked, nth, times);
     // Who hangs up has not failed.

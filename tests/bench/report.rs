@@ -285,7 +285,7 @@ fn answered(mixed: u64) -> Vec<Event> {
             will_retry: false,
             server,
             model: model.to_owned(),
-            agent,
+            agent: Some(agent),
         };
         return vec![failed.into(), done];
     }
@@ -303,7 +303,7 @@ fn answered(mixed: u64) -> Vec<Event> {
             server,
             model: model.to_owned(),
             response_model: Some(model.to_owned()),
-            agent,
+            agent: Some(agent),
             images: 0,
             image_bytes: 0,
         }),

@@ -8,10 +8,11 @@ use tokio::time::Instant;
 
 use super::super::loop_event::{CatchUpNews, LoopEvent};
 use super::Dispatcher;
-use super::carry_out::{CALL_TIMEOUT, carry_out, ids_of};
+use super::carry_out::{CALL_TIMEOUT, carry_out};
 use super::catching_up::tell;
 use crate::commands::{self, Planned, Refused};
 use crate::model::Payer;
+use crate::telemetry::Ids;
 use crate::telemetry::event::Refusal;
 use crate::telemetry::with_sources;
 use crate::turn;
@@ -102,7 +103,7 @@ impl Dispatcher {
         denied: Option<Denied>,
         line: String,
     ) {
-        let ids = ids_of(&interaction);
+        let ids = Ids::from(&interaction);
         self.emit_refused(&ids, reason, denied);
         self.answer_at_once(interaction, Callback::Message(Answer::for_caller(line)));
     }

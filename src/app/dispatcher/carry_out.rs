@@ -12,7 +12,6 @@ use crate::telemetry::event::{CommandAnswered, CommandOutcome};
 use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
 use clew_context::discord::error::RestError;
-use clew_context::model::Interaction;
 use clew_discord::model::Answer;
 use clew_discord::send::Callback;
 
@@ -109,17 +108,7 @@ pub(super) async fn carry_out(
     };
     services
         .telemetry
-        .emit(&ids_of(&call.interaction), answered);
-}
-
-/// Of what a command is about.
-pub(super) fn ids_of(call: &Interaction) -> Ids {
-    Ids {
-        guild: call.guild,
-        channel: Some(call.channel),
-        user: Some(call.user),
-        ..Ids::default()
-    }
+        .emit(&Ids::from(&call.interaction), answered);
 }
 
 /// Waits for the work, and tells Discord if it takes longer. Returns whether

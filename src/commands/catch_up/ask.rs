@@ -10,8 +10,9 @@ use tokio::time::{Instant, timeout_at};
 use super::super::done::Stop;
 use super::read::Missed;
 use crate::engine::catch_up::{self, Point};
-use crate::llm::{ModelServers, tokens};
-use crate::telemetry::with_sources;
+use crate::llm::{AnswerEnd, Attempt, Error, Follower, ModelServers, tokens};
+use crate::telemetry::event::{Event, RequestFailed, RequestOk};
+use crate::telemetry::{Ids, Ms, Telemetry, with_sources};
 use clew_context::model::{ChatMessage, Role};
 
 /// The most requests.
@@ -41,16 +42,27 @@ struct Part {
 /// What is told of a summary.
 pub(super) struct Told<'a> {
     pub(super) points: Vec<&'a Point>,
-    /// Messages that it was made of.
-    pub(super) read: usize,
+    /// The messages that the model was given.
+    pub(super) read: BTreeSet<usize>,
     /// Whether a part is left out, of which something no longer stands.
     pub(super) is_short: bool,
 }
 
-/// What may still be asked.
-struct Budget {
-    requests: usize,
+/// What may still be asked, and who is told of it.
+struct Requests<'a> {
+    left: usize,
     tokens: u64,
+    telemetry: (&'a Telemetry, Ids),
+    /// The number of the latest one.
+    attempt: u32,
+}
+
+/// One that may be tried again.
+struct Request<'a, 'b, S> {
+    requests: &'a mut Requests<'b>,
+    prompt_tokens: u64,
+    prompt_chars: usize,
+    stands: S,
 }
 
 impl Summary {
@@ -64,28 +76,71 @@ impl Summary {
             Some(joined) if !is_short => joined.iter().collect(),
             _ => parts.iter().flat_map(|part| &part.points).collect(),
         };
-        let read: BTreeSet<usize> = parts.iter().flat_map(|part| part.given.clone()).collect();
         Told {
             points: points.into_iter().take(catch_up::MAX_POINTS).collect(),
-            read: read.len(),
+            read: self
+                .parts
+                .iter()
+                .flat_map(|part| part.given.clone())
+                .collect(),
             is_short,
         }
     }
 }
 
-impl Budget {
-    fn allows(&self, prompt: u64) -> bool {
-        self.requests > 0 && self.tokens >= prompt + ANSWER_TOKENS
+impl Requests<'_> {
+    fn allows(&self, prompt_tokens: u64) -> bool {
+        self.left > 0 && self.tokens >= prompt_tokens + ANSWER_TOKENS
     }
 
-    /// Counts a request, the first or one that is tried again, if there may be one more.
-    fn take(&mut self, prompt: u64) -> bool {
-        let is_allowed = self.allows(prompt);
-        if is_allowed {
-            self.requests -= 1;
-            self.tokens -= prompt;
+    fn tell(&self, event: impl Into<Event>) {
+        let (telemetry, ids) = &self.telemetry;
+        telemetry.emit(ids, event);
+    }
+}
+
+impl<S: Fn() -> bool> Follower for Request<'_, '_, S> {
+    fn may_ask(&mut self) -> bool {
+        let may_ask = (self.stands)() && self.requests.allows(self.prompt_tokens);
+        if may_ask {
+            self.requests.left -= 1;
+            self.requests.tokens -= self.prompt_tokens;
+            self.requests.attempt += 1;
         }
-        is_allowed
+        may_ask
+    }
+
+    fn failed(&mut self, request: &Attempt<'_>, error: &Error, will_retry: bool) {
+        self.requests.tell(RequestFailed {
+            reason: error.reason(),
+            ms: Ms::from(request.took),
+            attempt: self.requests.attempt,
+            will_retry,
+            server: request.server,
+            model: request.model.to_owned(),
+            agent: None,
+        });
+    }
+
+    fn answered(&mut self, request: &Attempt<'_>, end: &AnswerEnd) {
+        let first = request.first_words.unwrap_or_else(Instant::now);
+        self.requests.tell(RequestOk {
+            ms_first: Ms::from(first - request.asked),
+            ms: Ms::from(request.took),
+            prompt_chars: self.prompt_chars,
+            prompt_tokens: end.usage.map(|usage| usage.prompt_tokens),
+            cached_tokens: end.usage.and_then(|usage| usage.cached_tokens),
+            completion_tokens: end.usage.map(|usage| usage.completion_tokens),
+            reasoning_tokens: end.usage.and_then(|usage| usage.reasoning_tokens),
+            finish: end.finish_reason,
+            attempt: self.requests.attempt,
+            server: request.server,
+            model: request.model.to_owned(),
+            response_model: end.model.clone(),
+            agent: None,
+            images: 0,
+            image_bytes: 0,
+        });
     }
 }
 
@@ -95,12 +150,14 @@ pub(super) async fn ask(
     model: &ModelServers,
     missed: &Missed<'_>,
     may_ask: impl Fn() -> bool,
-    deadline: Instant,
+    (telemetry, deadline): ((&Telemetry, Ids), Instant),
 ) -> Result<Summary, Stop> {
     let mut parts: Vec<Part> = Vec::new();
-    let mut budget = Budget {
-        requests: MAX_REQUESTS - 1,
+    let mut requests = Requests {
+        left: MAX_REQUESTS - 1,
         tokens: MAX_TOKENS - JOIN_TOKENS,
+        telemetry,
+        attempt: 0,
     };
     'portions: for portion in catch_up::portions(&missed.said) {
         loop {
@@ -109,11 +166,11 @@ pub(super) async fn ask(
                 break;
             }
             let prompt = prompt(catch_up::SUMMARISE, data);
-            if !budget.allows(tokens(&prompt) as u64) || !may_ask() {
+            if !requests.allows(tokens(&prompt) as u64) || !may_ask() {
                 break 'portions;
             }
             let stands = || given.iter().all(|at| missed.stands(*at));
-            match complete(model, &prompt, stands, &mut budget, deadline).await {
+            match complete(model, &prompt, stands, &mut requests, deadline).await {
                 Ok(Some(text)) if stands() => {
                     let is_given: BTreeSet<usize> = given.iter().copied().collect();
                     let points = catch_up::points(&text, |at| is_given.contains(&at));
@@ -131,11 +188,11 @@ pub(super) async fn ask(
     let stand = |part: &Part| part.given.iter().all(|at| missed.stands(*at));
     let mut joined = None;
     if parts.len() > 1 && parts.iter().all(stand) && may_ask() {
-        budget.requests += 1;
-        budget.tokens += JOIN_TOKENS;
+        requests.left += 1;
+        requests.tokens += JOIN_TOKENS;
         let points = parts.iter().flat_map(|part| part.points.clone()).collect();
         let stands = || parts.iter().all(stand);
-        joined = join(model, points, stands, &mut budget, deadline).await;
+        joined = join(model, points, stands, &mut requests, deadline).await;
     }
     Ok(Summary { parts, joined })
 }
@@ -145,7 +202,7 @@ async fn join(
     model: &ModelServers,
     mut points: Vec<Point>,
     stands: impl Fn() -> bool,
-    budget: &mut Budget,
+    requests: &mut Requests<'_>,
     deadline: Instant,
 ) -> Option<Vec<Point>> {
     let prompt = loop {
@@ -156,7 +213,7 @@ async fn join(
         points.truncate(points.len() * 3 / 4);
     };
     let cited: BTreeSet<usize> = points.iter().flat_map(|point| point.from.clone()).collect();
-    let joined = complete(model, &prompt, stands, budget, deadline).await;
+    let joined = complete(model, &prompt, stands, requests, deadline).await;
     let joined = catch_up::points(&joined.ok()??, |at| cited.contains(&at))?;
     Some(joined).filter(|joined| !joined.is_empty())
 }
@@ -173,19 +230,26 @@ async fn complete(
     model: &ModelServers,
     prompt: &[ChatMessage],
     stands: impl Fn() -> bool,
-    budget: &mut Budget,
+    requests: &mut Requests<'_>,
     deadline: Instant,
 ) -> Result<Option<String>, Stop> {
-    let asks = tokens(prompt) as u64;
-    let may_send = || stands() && budget.take(asks);
-    let asked = timeout_at(deadline, model.complete(prompt, may_send)).await;
+    let prompt_tokens = tokens(prompt) as u64;
+    let texts = prompt.iter().flat_map(ChatMessage::texts);
+    let request = Request {
+        requests: &mut *requests,
+        prompt_tokens,
+        prompt_chars: texts.map(|text| text.chars().count()).sum(),
+        stands,
+    };
+    let asked = timeout_at(deadline, model.complete(prompt, request)).await;
     let answered = asked.map_err(|_| Stop::refused(FAILED))?.map_err(|error| {
         tracing::warn!(error = %with_sources(&error), "a summary could not be made");
         Stop::refused(FAILED)
     })?;
     Ok(answered.map(|answer| {
         let used = answer.end.tokens(prompt, &answer.text, &[]);
-        budget.tokens = budget.tokens.saturating_sub(used.saturating_sub(asks));
+        let more = used.saturating_sub(prompt_tokens);
+        requests.tokens = requests.tokens.saturating_sub(more);
         answer.text
     }))
 }

@@ -104,7 +104,7 @@ pub struct RequestOk {
     /// Those of them that were hidden reasoning, if it says.
     pub reasoning_tokens: Option<u64>,
     pub finish: Finish,
-    /// 1 for the first request of a turn, or after an edit of its question.
+    /// 1 for the first request of a turn or command, or after an edit of its question.
     pub attempt: u32,
     /// Which server was asked: 1 for `LLM_BASE_URL`, from 2 those of `LLM_FALLBACKS`.
     pub server: usize,
@@ -112,7 +112,8 @@ pub struct RequestOk {
     pub model: String,
     /// The model that answered, as the server names it.
     pub response_model: Option<String>,
-    pub agent: String,
+    /// None of a command's request.
+    pub agent: Option<String>,
     /// Images beside the question.
     pub images: usize,
     /// Bytes of those together.
@@ -125,7 +126,7 @@ pub struct RequestFailed {
     pub reason: LlmFailure,
     /// From the request, this attempt alone, to its failure.
     pub ms: Ms,
-    /// 1 for the first request of a turn, or after an edit of its question.
+    /// 1 for the first request of a turn or command, or after an edit of its question.
     pub attempt: u32,
     /// Whether another attempt follows, perhaps at the next server.
     pub will_retry: bool,
@@ -133,7 +134,8 @@ pub struct RequestFailed {
     pub server: usize,
     /// The model that was asked there.
     pub model: String,
-    pub agent: String,
+    /// None of a command's request.
+    pub agent: Option<String>,
 }
 
 /// `tools`/`tool_called`.

@@ -113,7 +113,7 @@ impl<'a> TurnReport<'a> {
             will_retry,
             server,
             model: name,
-            agent,
+            agent: Some(agent),
         });
     }
 
@@ -141,7 +141,7 @@ impl<'a> TurnReport<'a> {
             server: asked.server,
             model: asked.name,
             response_model: end.model.clone(),
-            agent,
+            agent: Some(agent),
             images: asked.images.count,
             image_bytes: asked.images.bytes,
         });

@@ -1,11 +1,13 @@
 //! `/catch-up` and "Summarise from here": what is read, what the model is asked, and who sees what
 //! comes of it.
 
+use std::collections::BTreeSet;
+
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions, Shown, Use, World};
 use serde_json::{Value, json};
 
 use super::{Place, assert_refused, assert_says, outcomes, place};
-use crate::support::bot::{Bot, Stage, prompt};
+use crate::support::bot::{Bot, Stage, details, prompt};
 use crate::support::model::Behaviour;
 
 /// What is said of a channel that does not exist, and of one that may not be read.
@@ -451,7 +453,9 @@ async fn what_changes_at_the_end_costs_its_portion() {
     gate.open();
     let shown = call.answer().await.unwrap();
     assert_says(&shown, "- taps [1](");
+    assert_says(&shown, "30 messages in");
     assert_says(&shown, "deleted, edited or made private meanwhile");
+    assert!(!shown.text().contains("didn't get to"), "{}", shown.text());
     assert!(!shown.text().contains("secret"), "{}", shown.text());
     assert_eq!(p.stage.model.requests().len(), 3);
     bot.stop().await;
@@ -474,5 +478,15 @@ async fn what_is_tried_again_counts() {
     p.catch_up(p.ada, json!({})).await;
     // The last is kept for joining.
     assert_eq!(p.stage.model.requests().len(), 8);
-    bot.stop().await;
+    let lines = bot.stop().await;
+    let failed = details(&lines, "request_failed");
+    let answered = details(&lines, "request_ok");
+    let attempts: BTreeSet<u64> = failed
+        .iter()
+        .chain(&answered)
+        .map(|one| one["attempt"].as_u64().unwrap())
+        .collect();
+    assert_eq!(attempts, (1..=8).collect());
+    assert_eq!((failed.len(), answered.len()), (4, 4));
+    assert!(answered.iter().all(|one| one["agent"].is_null()));
 }

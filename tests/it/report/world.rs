@@ -219,7 +219,7 @@ fn request(turn: &Turn) -> RequestOk {
         server: 1,
         model: turn.model_name.to_owned(),
         response_model: None,
-        agent: turn.agent.to_owned(),
+        agent: Some(turn.agent.to_owned()),
         images: 0,
         image_bytes: 0,
     }

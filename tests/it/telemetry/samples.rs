@@ -122,7 +122,7 @@ fn of_the_turn() -> Vec<Event> {
             server: 1,
             model: "gpt".to_owned(),
             response_model: Some("gpt-2026-01-01".to_owned()),
-            agent: "default".to_owned(),
+            agent: Some("default".to_owned()),
             images: 2,
             image_bytes: 4_000,
         }),
@@ -133,7 +133,7 @@ fn of_the_turn() -> Vec<Event> {
             will_retry: true,
             server: 2,
             model: "gpt".to_owned(),
-            agent: "default".to_owned(),
+            agent: None,
         }),
         Event::from(ToolCalled {
             tool: Some("get_message"),
