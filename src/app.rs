@@ -15,7 +15,6 @@ mod monitor;
 mod outside;
 mod queues;
 mod restarts;
-mod run_file;
 mod secret;
 mod session;
 mod shares;
@@ -36,9 +35,11 @@ use crate::config::Config;
 use crate::engine::alerts::Trouble;
 use crate::model::without_keys;
 use crate::telemetry::event::{Fatal, Stopping};
+
 #[cfg(feature = "otel")]
 use crate::telemetry::{Exporter, Telemetry, Traces};
 use crate::telemetry::{Guard, Ids, LineTap, Metrics, with_sources};
+use crate::tools::SeenTools;
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
@@ -309,8 +310,11 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
         let state_dir = config.state_dir.clone();
         tokio::spawn(token_file::keep(meter, state_dir, ends.clone()))
     });
-    let (runs, state_dir) = (services.runs.clone(), config.state_dir.clone());
-    let runs = tokio::spawn(run_file::keep(runs, state_dir, ends.clone()));
+    let state_files = tokio::spawn(keep_state(
+        Arc::clone(services),
+        config.state_dir.clone(),
+        ends.clone(),
+    ));
     let result = run_connected(running, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
@@ -321,8 +325,8 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
     {
         tracing::error!("today's tokens were not kept by a fault of ours");
     }
-    if runs.await.is_err() {
-        tracing::error!("the agent runs were not kept by a fault of ours");
+    if state_files.await.is_err() {
+        tracing::error!("what is under way was not kept by a fault of ours");
     }
     services.memory.close().await;
     result
@@ -441,9 +445,29 @@ async fn check_model(services: Arc<Services>, shutdown: CancellationToken) {
     }
 }
 
-/// Says of the agent runs of an earlier process that they broke off.
+/// How the tools of MCP servers read when the bot last listed them.
+pub fn seen_tools(config: &Config) -> SeenTools {
+    state_file::left(&config.state_dir, state_file::TOOLS)
+}
+
+/// Keeps what the next process needs of what is under way.
+async fn keep_state(services: Arc<Services>, dir: PathBuf, ends: CancellationToken) {
+    let (runs, approvals) = (services.runs.clone(), services.approvals.clone());
+    let tools = Arc::clone(&services.tool_servers);
+    tokio::join!(
+        state_file::keep(runs, state_file::RUNS, dir.clone(), ends.clone()),
+        state_file::keep(approvals, state_file::APPROVALS, dir.clone(), ends.clone()),
+        state_file::keep(tools, state_file::TOOLS, dir, ends),
+    );
+}
+
+/// Says of the agent runs of an earlier process that they broke off, and of what waited for
+/// consent that it was not done.
 async fn report_broken_off(services: Arc<Services>, shutdown: CancellationToken) {
-    let reporting = turn::report_broken_off(&services);
+    let reporting = async {
+        turn::report_broken_off(&services).await;
+        turn::report_given_up(&services, None).await;
+    };
     shutdown.run_until_cancelled(reporting).await;
 }
 
@@ -474,6 +498,7 @@ async fn serve(
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),
             LoopEvent::LookedUp(of, kind, mark) => dispatcher.looked_up(of, kind, mark),
             LoopEvent::CatchUp(news) => dispatcher.catch_up_goes_on(news),
+            LoopEvent::TurnWaits(trigger) => dispatcher.turn_waits(trigger),
             LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
             LoopEvent::Look(reply) => dispatcher.look(reply),
         }

@@ -9,6 +9,7 @@ mod doctor;
 mod exit;
 mod health;
 mod init;
+mod mcp;
 mod playground;
 mod print;
 mod progress;
@@ -56,6 +57,9 @@ enum CliCommand {
     Playground(playground::PlaygroundArgs),
     /// Try the settings on Discord, the model, the store and the disk, and say what to mend
     Doctor(doctor::DoctorArgs),
+    /// Try the MCP servers whose tools the bot may call
+    #[command(subcommand)]
+    Mcp(mcp::McpCommand),
     /// Ask the running bot at `METRICS_ADDR` whether it is alive, and exit with 1 if not
     Health,
     /// Show what the bot would have collected for each trigger in recorded channels
@@ -124,6 +128,7 @@ fn run(command: Option<CliCommand>, runtime: &Runtime) -> Ended {
         Some(CliCommand::Doctor(args)) => {
             runtime.block_on(doctor::run(&args, Config::of_process()))
         }
+        Some(CliCommand::Mcp(command)) => runtime.block_on(mcp::run(&command, &configured()?)),
         Some(CliCommand::Health) => health::run(&configured()?),
         Some(CliCommand::Run) => connect(runtime, configured()?),
         None => match configured()? {

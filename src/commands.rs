@@ -13,6 +13,7 @@ mod catch_up;
 mod choices;
 mod clear_context;
 mod confirm;
+mod consent;
 mod context;
 mod definition;
 mod done;
@@ -34,7 +35,7 @@ use tokio::time::Instant;
 use crate::agents::Agents;
 use crate::llm;
 use crate::memory::Memory;
-use crate::runs::{CatchUpPace, Runs};
+use crate::runs::{Approvals, CatchUpPace, Runs};
 use crate::telemetry::Telemetry;
 use crate::telemetry::event::Refusal;
 use clew_context::engine::admission::{Admission, Denied, admit};
@@ -73,7 +74,7 @@ const COMMANDS: &[&Command] = &[
     &help::HELP,
 ];
 /// The buttons of no command in particular.
-const BUTTONS: &[Button] = &[confirm::CANCEL, noted::SHOW];
+const BUTTONS: &[Button] = &[confirm::CANCEL, noted::SHOW, consent::ALLOW, consent::DENY];
 
 /// The commands as they are registered with Discord.
 pub fn specs() -> Vec<CommandSpec> {
@@ -129,6 +130,8 @@ pub struct CommandServices<'a> {
     pub agents: &'a Agents,
     /// The agent runs that are under way.
     pub runs: &'a Runs,
+    /// The calls of tools that wait for consent.
+    pub approvals: &'a Approvals,
     /// How often people are told what they missed.
     pub catch_up_pace: &'a CatchUpPace,
     /// Who we are there.

@@ -17,6 +17,7 @@ mod endpoint;
 mod fallbacks;
 mod llm;
 mod log;
+mod mcp;
 mod memory;
 mod prices;
 mod problem;
@@ -45,6 +46,7 @@ pub use endpoint::Endpoint;
 pub use fallbacks::FallbackConfig;
 pub use llm::LlmConfig;
 pub use log::{LogConfig, LogFormat};
+pub use mcp::McpConfig;
 pub use memory::MemoryConfig;
 pub use problem::{ConfigErrors, Problem};
 pub use runs::RunConfig;
@@ -64,9 +66,9 @@ use values::Values;
 /// The file in the working directory with further settings.
 const DOTENV: &str = ".env";
 /// The prefixes of what demo and playground take from the environment: caps, the apps
-/// through which people write, and the model.
-const DEMO: [&str; 7] = [
-    "MEM_", "THREAD_", "LINK_", "LONE_", "PLACE_", "PROXY_", "LLM_",
+/// through which people write, the model and the servers of tools.
+const DEMO: [&str; 8] = [
+    "MEM_", "THREAD_", "LINK_", "LONE_", "PLACE_", "PROXY_", "LLM_", "MCP_",
 ];
 
 /// Every setting, checked.
@@ -96,6 +98,8 @@ pub struct Config {
     pub answers: AnswerConfig,
     /// Whether and how models may call tools.
     pub tools: ToolConfig,
+    /// Tools of MCP servers, if there are any.
+    pub mcp: Option<McpConfig>,
     /// How results of tools are kept.
     pub tool_outputs: ToolOutputConfig,
     pub telemetry: TelemetryConfig,
@@ -167,6 +171,7 @@ impl Config {
                 receipt_button: check.switch(&variable::RECEIPT_BUTTON),
             },
             tools,
+            mcp: mcp::read(&mut check),
             tool_outputs: ToolOutputConfig {
                 dir: check.path(&variable::TOOL_OUTPUT_DIR),
                 resume: check.switch(&variable::TOOL_OUTPUT_RESUME),
@@ -223,11 +228,19 @@ impl Config {
 
     /// What this process's environment sets for demo and playground: caps (`MEM_*`,
     /// `THREAD_*`, `LINK_*`, `LONE_*`, `PLACE_*`), the apps through which people write
-    /// (`PROXY_*`) and the model (`LLM_*`), as pairs for [`Config::load`].
+    /// (`PROXY_*`), the model (`LLM_*`) and `MCP_CONFIG` with the names that its file may
+    /// name, as pairs for [`Config::load`].
     pub fn demo_of_process() -> Vec<(String, String)> {
+        let pairs: Vec<_> = process_environment().collect();
+        let has_servers = pairs
+            .iter()
+            .any(|(name, _)| name == variable::MCP_CONFIG.name);
+        let is_ours = |name: &str| VARIABLES.iter().any(|variable| variable.name == name);
         let is_for_demo = |name: &str| DEMO.iter().any(|prefix| name.starts_with(prefix));
-        process_environment()
-            .filter(|(name, _)| is_for_demo(name))
+        let is_taken = |name: &str| is_for_demo(name) || has_servers && !is_ours(name);
+        pairs
+            .into_iter()
+            .filter(|(name, _)| is_taken(name))
             .collect()
     }
 

@@ -7,9 +7,12 @@
 mod address;
 mod discord;
 mod folders;
+mod mcp;
 mod model;
 mod proxies;
 mod store;
+
+pub use mcp::servers;
 
 use clew_discord::rest::Application;
 use serde::Serialize;
@@ -32,7 +35,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// What was tried: `settings`, `token`, `intents`, `server`, `proxies`, `clock`,
-    /// `model`, `store`, `disk`, `metrics`.
+    /// `model`, `store`, `mcp`, `disk`, `metrics`.
     pub subject: &'static str,
     /// How it was found.
     pub outcome: Outcome,
@@ -89,6 +92,9 @@ pub async fn run(config: Result<Config, ConfigErrors>, tell: &mut dyn FnMut(Find
     }
     if is_usable(&["CONTEXT_STORE", "STATE_DIR"]) {
         store::look(&config, tell).await;
+    }
+    if is_usable(&["MCP_CONFIG", "STATE_DIR"]) {
+        mcp::look(&config, tell).await;
     }
     folders::look(&config, is_usable, tell);
     if let Some(finding) = address::found(&config) {

@@ -33,5 +33,8 @@ pub use receipt::{
 };
 pub use text::{channel_address, count, cut, read_span, shortened, unfenced, unformatted};
 pub use tokens::{Payer, Spender, TokenLimits};
-pub use tool::{ToolDefinition, ToolName, ToolParameter};
+pub use tool::{
+    ALLOW_CALL, BuiltIn, Consent, DENY_CALL, ToolDefinition, ToolName, ToolParameter,
+    ToolParameters,
+};
 pub use vision::Vision;

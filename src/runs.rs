@@ -1,10 +1,12 @@
 //! Agent runs that are under way: whose they are, where they stand, how far they are;
 //! and those that broke off, until that has been said where they stood. Also what any
-//! running turn is doing.
+//! running turn is doing, and what it waits for.
 //!
-//! Invariant: `runs` keeps ids, times and counts, never a word of a task or an answer.
+//! Invariant: `runs` keeps ids, times, counts and hashes, never a word of a task or
+//! an answer; what a server says of a call is gone with the call.
 
 mod activity;
+mod approvals;
 mod pace;
 
 use std::collections::BTreeMap;
@@ -18,10 +20,24 @@ use crate::model::{Agent, RUNS_PER_GUILD, RUNS_PER_USER};
 use clew_context::model::{ChannelId, GuildId, InteractionId, MessageId, UnixMillis, UserId};
 
 pub use activity::{Activity, Doing};
+pub use approvals::{
+    Approval, Approvals, Approvers, Decided, NewApproval, OpenApproval, OpenApprovals, Undecided,
+};
 pub use pace::CatchUpPace;
 
 /// The most runs that broke off and are remembered; the oldest go.
 const MOST_BROKEN_OFF: usize = 100;
+
+/// What the next process needs of something, kept in a file of the state folder.
+pub trait StateFile {
+    type Content;
+    /// Tells when the content may have changed.
+    fn changes(&self) -> watch::Receiver<()>;
+    /// What the next process needs if this one is killed now.
+    fn content(&self) -> Self::Content;
+    /// So much was written, or could not be.
+    fn written(&self, content: Self::Content);
+}
 
 /// All runs; clones share them.
 #[derive(Debug, Clone)]
@@ -191,9 +207,16 @@ impl Runs {
         self.shared.known().broken_off.remove(&id);
         self.shared.changed.send_replace(());
     }
+}
 
-    /// What the next process has to report if this one is killed now.
-    pub fn open(&self) -> OpenRuns {
+impl StateFile for Runs {
+    type Content = OpenRuns;
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.shared.changed.subscribe()
+    }
+
+    fn content(&self) -> OpenRuns {
         let known = self.shared.known();
         let under_way = known.under_way.iter();
         let mut open: BTreeMap<InteractionId, OpenRun> = under_way
@@ -203,13 +226,7 @@ impl Runs {
         OpenRuns(open)
     }
 
-    /// Tells when [`open`](Self::open) may have changed.
-    pub fn changes(&self) -> watch::Receiver<()> {
-        self.shared.changed.subscribe()
-    }
-
-    /// So much was written for the next process, or could not be.
-    pub fn written(&self, open: OpenRuns) {
+    fn written(&self, open: OpenRuns) {
         self.shared.written.send_replace(open);
     }
 }

@@ -22,27 +22,29 @@ mod remember;
 mod result;
 mod search_messages;
 mod search_outputs;
+mod servers;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use futures_util::TryFutureExt as _;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::config::Search;
-use crate::model::{Agent, ToolDefinition, ToolName};
+use crate::model::{Agent, BuiltIn, ToolDefinition};
 use crate::telemetry::event::ToolOutcome;
 
 pub use asker::{Asker, MAX_FETCHES};
 pub use discord_search::{DiscordSearch, SearchedServers, TurnSearches};
 pub use kept::line;
-pub use result::{ToolError, ToolOutput, ToolResult};
+pub use result::{ToolError, ToolImage, ToolOutput, ToolResult};
+pub use servers::{Caller, CallerTools, SeenTools, Terms, ToolServers};
 
 /// A tool: what the model is told of it, and what it does.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Tool {
     definition: ToolDefinition,
     run: Run,
@@ -62,7 +64,7 @@ macro_rules! run {
 use run;
 
 /// Every tool, in the order in which models are told of them.
-const TOOLS: [Tool; 9] = [
+static TOOLS: [Tool; 9] = [
     get_message::GET_MESSAGE,
     list_thread::LIST_THREAD,
     search_messages::SEARCH_MESSAGES,
@@ -89,6 +91,11 @@ impl Arguments {
         Value::Object(self.0.clone()).to_string()
     }
 
+    /// The same, for people.
+    pub fn pretty(&self) -> String {
+        serde_json::to_string_pretty(&self.0).unwrap_or_default()
+    }
+
     /// A text, without white space around it; none if there is none. Models write ids as
     /// numbers, too.
     fn text(&self, name: &str) -> Option<String> {
@@ -109,17 +116,17 @@ impl Arguments {
 /// The tools that an agent is offered. It reads its documents only if prompts do not have
 /// all of them, and searches unless `SEARCH` is off.
 pub fn offered(agent: &Agent, search: Search) -> Vec<ToolDefinition> {
-    let definitions = TOOLS.iter().map(|tool| tool.definition);
-    let is_named = |tool: &ToolDefinition| {
+    let definitions = TOOLS.iter().map(|tool| &tool.definition);
+    let is_named = |tool: &&ToolDefinition| {
         let names = agent.tools.as_ref();
-        let has_use = match tool.name {
-            ToolName::ReadDoc => agent.docs.are_cut(),
-            ToolName::SearchMessages => search != Search::Off,
+        let has_use = match tool.name.built_in() {
+            Some(BuiltIn::ReadDoc) => agent.docs.are_cut(),
+            Some(BuiltIn::SearchMessages) => search != Search::Off,
             _ => true,
         };
         has_use && names.is_none_or(|names| names.contains(&tool.name))
     };
-    definitions.filter(is_named).collect()
+    definitions.filter(is_named).cloned().collect()
 }
 
 /// Runs a call of one of the tools that were offered.
@@ -131,20 +138,28 @@ pub async fn call(
     time: Duration,
 ) -> ToolResult {
     let is_offered = |tool: &&Tool| {
-        let own = tool.definition.name;
-        own.as_str() == name && offered.iter().any(|one| one.name == own)
+        let own = &tool.definition.name;
+        own.as_str() == name && offered.iter().any(|one| one.name == *own)
     };
-    let Some(tool) = TOOLS.iter().find(is_offered) else {
-        return ToolResult::of_error(&ToolError::Unknown);
+    let built_in = TOOLS.iter().find(is_offered);
+    let run = match built_in {
+        Some(tool) => (tool.run)(asker, arguments),
+        None => match asker.of_servers {
+            Some(tools) if offered.iter().any(|one| one.name.as_str() == name) => {
+                async move { tools.call(name, arguments, time).await }.boxed()
+            }
+            _ => return ToolResult::of_error(&ToolError::Unknown),
+        },
     };
     let began = asker.memory.now();
-    let run = (tool.run)(asker, arguments).inspect_err(|error| {
+    let run = run.inspect_err(|error| {
         if let ToolError::Store(error) = error {
             asker.memory.note_failed_request(error);
         }
     });
     let result = within(time, run).await;
-    if tool.is_kept && result.outcome == ToolOutcome::Ok {
+    let is_kept = built_in.is_none_or(|tool| tool.is_kept);
+    if is_kept && result.outcome == ToolOutcome::Ok {
         let args = arguments.0.clone();
         kept::kept(asker, name, args, began, result).await
     } else {

@@ -58,6 +58,7 @@ pub use services::{Services, TurnSettings};
 
 use answer::TurnAnswer;
 use ask::ask;
+pub use ask::report_given_up;
 use deliver::{PostedAnswer, deliver};
 use gather::{NotedCalls, TurnMaterial, gather};
 use record::{TurnReport, record};
@@ -323,10 +324,12 @@ async fn with_typing(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn
 
 async fn typing(turn: &Turn<'_>) -> Infallible {
     loop {
-        let deadline = Instant::now() + ASIDE_TIMEOUT;
-        let shown = turn.services.rest.typing(turn.trigger().channel, deadline);
-        if let Err(error) = shown.await {
-            tracing::debug!(%error, "typing was not shown");
+        if !turn.job.activity.now().waits {
+            let deadline = Instant::now() + ASIDE_TIMEOUT;
+            let shown = turn.services.rest.typing(turn.trigger().channel, deadline);
+            if let Err(error) = shown.await {
+                tracing::debug!(%error, "typing was not shown");
+            }
         }
         sleep(TYPING_EVERY).await;
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::model::cut;
-use crate::model::{Agent, AgentChannels, ToolName};
+use crate::model::{Agent, AgentChannels, BuiltIn, ToolName};
 use clew_context::engine::docs::Docs;
 use clew_context::model::ChannelId;
 use clew_store::model::{AgentName, ScopeKind};
@@ -236,7 +236,7 @@ impl Reader<'_> {
 
     fn tools(&mut self) -> Option<BTreeSet<ToolName>> {
         let value = self.object.get("tools")?;
-        let accepted = ToolName::words().collect::<Vec<_>>().join(", ");
+        let accepted = BuiltIn::words().collect::<Vec<_>>().join(", ");
         let Value::Array(list) = value else {
             let what = format!("is {}; accepted: a list of {accepted}", shown(value));
             self.problem("tools", what);
@@ -357,7 +357,11 @@ mod tests {
                 rolling_window: Some(Duration::from_mins(1)),
                 scope: Some(ScopeKind::Thread),
                 channels: AgentChannels::Only(ids.into()),
-                tools: Some([ToolName::Remember, ToolName::Forget].into()),
+                tools: Some(
+                    [BuiltIn::Remember, BuiltIn::Forget]
+                        .map(ToolName::BuiltIn)
+                        .into()
+                ),
                 docs: Docs::new(Vec::new(), 20_000),
                 ..plain
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::secret::{self, Keys};
-use super::{CLAIM_FILE, Error, SESSION_FILE, alerts, run_file, token_file, wiring};
+use super::{CLAIM_FILE, Error, SESSION_FILE, alerts, state_file, token_file, wiring};
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::{self, Guard, IdStyle, Telemetry, with_sources};
 use clew_context::model::Clock;
@@ -17,7 +17,7 @@ use clew_discord::session::{LockError, SessionLock};
 use clew_store::close_files;
 
 /// What the bot keeps in `STATE_DIR`.
-const STATE_FILES: [&str; 8] = [
+const STATE_FILES: [&str; 10] = [
     alerts::FILE,
     SESSION_FILE,
     CLAIM_FILE,
@@ -25,7 +25,9 @@ const STATE_FILES: [&str; 8] = [
     secret::FRAME_KEY,
     secret::PSEUDONYM_KEY,
     token_file::FILE,
-    run_file::FILE,
+    state_file::RUNS,
+    state_file::APPROVALS,
+    state_file::TOOLS,
 ];
 /// The pause between two tries of what a full disk refused.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(10);

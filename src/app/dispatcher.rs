@@ -34,7 +34,7 @@ use crate::memory::DiscordChange;
 use crate::model::Spender;
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
-use crate::turn::Services;
+use crate::turn::{Order, Services};
 use clew_context::engine::route::Rules;
 use clew_context::model::{
     ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest, UnixMillis,
@@ -391,6 +391,13 @@ impl Dispatcher {
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.holds.close();
+        for active in self
+            .active
+            .values()
+            .filter(|active| active.activity.now().waits)
+        {
+            active.orders.send_replace(Order::Abandon);
+        }
         for waiting in self.queues.remove_waiting(|_| true) {
             self.stopping(&waiting.request);
         }
@@ -407,8 +414,9 @@ impl Dispatcher {
         self.queues.running() + self.runs()
     }
 
+    /// Agent runs, and turns that waited for people: what holds no place.
     fn runs(&self) -> usize {
-        let runs = self.active.values().filter(|active| active.run.is_some());
+        let runs = self.active.values().filter(|active| active.queue.is_none());
         runs.count()
     }
 

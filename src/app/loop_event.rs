@@ -42,6 +42,8 @@ pub(super) enum LoopEvent {
     LookedUp((ChannelId, MessageId), Option<ChannelKind>, Mark),
     /// Something of a round of catching up.
     CatchUp(CatchUpNews),
+    /// A turn waits for people, and gives its place back.
+    TurnWaits(MessageId),
     /// A turn is over.
     TurnEnded(TurnEnd),
     /// Another process has taken the store.

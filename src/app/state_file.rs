@@ -3,12 +3,21 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
 
+use crate::runs::StateFile;
 use clew_context::outside::blocking;
+
+/// The agent runs that are under way, so that the next process says of them that they broke
+/// off: ids and times.
+pub(super) const RUNS: &str = "runs.json";
+/// The calls of tools that wait for consent, so that the next process says of them that they
+/// were not done: ids, times and hashes.
+pub(super) const APPROVALS: &str = "approvals.json";
 
 /// The content of a file; none if it is not there.
 pub(super) fn read<T: DeserializeOwned>(state_dir: &Path, file: &str) -> io::Result<Option<T>> {
@@ -16,6 +25,48 @@ pub(super) fn read<T: DeserializeOwned>(state_dir: &Path, file: &str) -> io::Res
         Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// By tool of an MCP server, a hash of what its server said of it, to tell of changes.
+pub(super) const TOOLS: &str = "mcp_tools.json";
+
+/// What an earlier process left in a file; nothing if it cannot be read.
+pub(super) fn left<T: DeserializeOwned + Default>(state_dir: &Path, file: &str) -> T {
+    let read = read(state_dir, file).unwrap_or_else(|error| {
+        tracing::warn!(path = %state_dir.join(file).display(), %error,
+            "what the last process left cannot be read: messages that speak of it stay as they are");
+        None
+    });
+    read.unwrap_or_default()
+}
+
+/// Keeps a file up to date until the end.
+pub(super) async fn keep<S>(
+    state: S,
+    file: &'static str,
+    state_dir: PathBuf,
+    ends: CancellationToken,
+) where
+    S: StateFile,
+    S::Content: Serialize + Clone + PartialEq,
+{
+    let mut changes = state.changes();
+    let mut saved = state.content();
+    loop {
+        let changed = ends.run_until_cancelled(changes.changed()).await;
+        let content = state.content();
+        if content != saved {
+            saved = content;
+            if let Err(error) = write(&state_dir, file, &saved).await {
+                tracing::warn!(path = %state_dir.join(file).display(), %error,
+                    "what is under way cannot be written: after a crash nobody is told");
+            }
+            state.written(saved.clone());
+        }
+        if changed.is_none() {
+            return;
+        }
     }
 }
 

@@ -8,16 +8,16 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::secret::Keys;
-use super::{CLAIM_FILE, Outside, run_file, token_file};
+use super::{CLAIM_FILE, Outside, state_file, token_file};
 
 use crate::agents::Agents;
 use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
-use crate::runs::{CatchUpPace, Runs};
+use crate::runs::{Approvals, CatchUpPace, OpenApprovals, Runs};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
-use crate::tools::SearchedServers;
+use crate::tools::{SearchedServers, ToolServers};
 use crate::turn::{LastRefusals, Services, TurnSettings};
 use crate::{app, llm};
 use clew_context::collect::NegativeCache;
@@ -66,6 +66,7 @@ pub(super) async fn services(
         opt_outs,
         negative_cache: NegativeCache::default(),
         searched_servers: SearchedServers::default(),
+        tool_servers: ToolServers::start(config.mcp.as_ref(), super::seen_tools(config)),
         memory,
         claims: Arc::new(Claims::open(
             &config.state_dir.join(CLAIM_FILE),
@@ -73,7 +74,14 @@ pub(super) async fn services(
             clock(),
         )),
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
-        runs: Runs::new(config.runs.most, run_file::load(&config.state_dir)),
+        runs: Runs::new(
+            config.runs.most,
+            state_file::left(&config.state_dir, state_file::RUNS),
+        ),
+        approvals: Approvals::new(
+            state_file::left::<OpenApprovals>(&config.state_dir, state_file::APPROVALS),
+            clock(),
+        ),
         catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
         settings: TurnSettings {

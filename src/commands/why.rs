@@ -9,7 +9,7 @@ use super::definition::Button;
 use super::done::{Done, Stop};
 use super::{CommandServices, readable, words};
 use crate::model::{
-    CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage,
+    Consent, CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage,
     channel_address, shortened,
 };
 use clew_context::model::{
@@ -368,19 +368,21 @@ fn calls(receipt: &Receipt, hidden: usize) -> String {
     lines.join("\n")
 }
 
-/// Each tool once, with all its calls.
+/// Each tool once, with all its calls; those of servers by how they came about.
 fn tools(receipt: &Receipt) -> String {
-    let mut called: BTreeMap<&str, (usize, Duration)> = BTreeMap::new();
+    let mut called: BTreeMap<(&str, Option<Consent>), (usize, Duration)> = BTreeMap::new();
     for one in &receipt.tools {
         let (count, took) = called
-            .entry(one.name.as_deref().unwrap_or("unknown"))
+            .entry((one.name.as_deref().unwrap_or("unknown"), one.consent))
             .or_default();
         *count += 1;
         *took += one.took;
     }
-    let lines = called.into_iter().map(|(name, (count, took))| {
+    let lines = called.into_iter().map(|((name, consent), (count, took))| {
         let calls = words::count(count, "call");
-        format!("`{name}`: {calls} in {} ms", took.as_millis())
+        let consent = consent.map(|word| format!(", {}", word.as_str().replace('_', " ")));
+        let consent = consent.unwrap_or_default();
+        format!("`{name}`: {calls} in {} ms{consent}", took.as_millis())
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -69,6 +69,11 @@ impl Checker {
         text.map(String::as_str)
     }
 
+    /// The value under any name of the environment or `.env`, for a file that names it.
+    pub(super) fn any(&mut self, name: &str) -> Option<String> {
+        self.values.of_any(name, &mut self.warnings)
+    }
+
     /// Whether a variable has a value of its own.
     pub(super) fn is_set(&self, variable: &Variable) -> bool {
         self.text(variable).is_some()

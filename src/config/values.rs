@@ -16,6 +16,8 @@ use super::{Effective, VARIABLES, Variable};
 #[derive(Clone, Default)]
 pub(super) struct Values {
     texts: BTreeMap<&'static str, (String, SettingOrigin)>,
+    /// Values under other names: a file of the operator's may name them.
+    others: BTreeMap<String, String>,
     /// What went wrong while gathering.
     pub(super) problems: Vec<Problem>,
     /// Warnings about unknown and duplicate names, and of a file that others can read.
@@ -29,7 +31,7 @@ struct Unknown {
     origin: SettingOrigin,
     /// Where it stands, if it is shown by that alone.
     place: String,
-    has_value: bool,
+    value: String,
 }
 
 /// An entry of a `.env` file.
@@ -86,9 +88,22 @@ impl Values {
         values.texts.retain(|_, (text, _)| !text.is_empty());
         for (name, found) in unknown {
             values.judge(&name, &found);
+            values.others.insert(name, found.value);
         }
         values.warn_of_quotes();
         values
+    }
+
+    /// The value under any name, ours or not. What was said of a name that is not ours is
+    /// taken back.
+    pub(super) fn of_any(&self, name: &str, warnings: &mut Vec<String>) -> Option<String> {
+        let own = VARIABLES.iter().find(|variable| variable.name == name);
+        if let Some(variable) = own {
+            return self.texts.get(variable.name).map(|(text, _)| text.clone());
+        }
+        let said = format!("{name} (");
+        warnings.retain(|warning| !warning.starts_with(&said));
+        self.others.get(name).cloned()
     }
 
     fn warn_of_quotes(&mut self) {
@@ -116,7 +131,7 @@ impl Values {
     fn judge(&mut self, name: &str, found: &Unknown) {
         let origin = found.origin;
         if let Some(instead) = unknown::instead_of_removed(name) {
-            if found.has_value {
+            if !found.value.is_empty() {
                 let shown = format!("is not a setting any more ({origin})");
                 self.problems.push(Problem::new(name, shown, instead));
             }
@@ -128,7 +143,7 @@ impl Values {
             return;
         };
         let is_token = guess == Guess::Meant(DISCORD_TOKEN.name);
-        if is_token && found.has_value && !self.texts.contains_key(DISCORD_TOKEN.name) {
+        if is_token && !found.value.is_empty() && !self.texts.contains_key(DISCORD_TOKEN.name) {
             self.meant_as_token = Some(format!("{name} ({origin})"));
         }
         self.warnings.push(match guess {
@@ -208,7 +223,7 @@ impl Values {
         unknown.entry(name).or_insert(Unknown {
             origin,
             place,
-            has_value: !text.is_empty(),
+            value: text.to_owned(),
         });
     }
 

@@ -217,6 +217,10 @@ variables! {
     TOOL_MAX_ROUNDS = "6", "rounds", Tools;
     /// Where the tool `search_messages` looks: Discord's search of what everybody who reads the answer may read, only the window of recent messages, or off.
     SEARCH = "discord", "discord|window|off", Tools;
+    /// A file of MCP servers whose tools models may call (see docs/mcp.md); none if empty.
+    MCP_CONFIG = "", "path", Tools;
+    /// Roles whose members may allow calls of those tools that need it.
+    APPROVER_ROLES = "", "role ids", Tools;
     /// Where what tools gave is kept, one file each; with `IN_MEMORY_CONTEXT_ONLY` in memory instead.
     TOOL_OUTPUT_DIR = "var/tool_outputs", "path", Tools;
     /// Whether the next process finds those files again; otherwise they go at the end, at the latest at the next start.

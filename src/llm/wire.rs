@@ -29,7 +29,7 @@ pub(super) struct RequestBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<RequestTool>,
+    tools: Vec<RequestTool<'a>>,
 }
 
 #[derive(Serialize)]
@@ -62,7 +62,7 @@ impl<'a> RequestBody<'a> {
     pub(super) fn new(
         settings: &'a ModelSettings,
         prompt: &'a [ChatMessage],
-        tools: &[ToolDefinition],
+        tools: &'a [ToolDefinition],
         dialect: Dialect,
     ) -> Self {
         let offered = tools.iter().filter(|_| dialect.offers_tools());

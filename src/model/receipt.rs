@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::Consent;
 use clew_context::model::{
     Block, BlockItem, BlockPlace, ChannelId, ChatMessage, ContentSource, Fallback, MessageId,
     OmitReason, Scene, Stage, UserId,
@@ -73,6 +74,9 @@ pub struct ToolReceipt {
     /// From the call to the result.
     #[serde(with = "millis")]
     pub took: Duration,
+    /// Of a tool of another's server: how it came to be called, or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consent: Option<Consent>,
 }
 
 /// Something that a tool read.

@@ -1,10 +1,15 @@
 //! Tools as the model, the operator and the telemetry name them.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
 use clew_context::words;
+use serde_json::{Map, Value};
 
 words! {
-    /// A built-in tool.
-    ToolName {
+    /// A tool of ours.
+    BuiltIn {
         /// Reads one message.
         GetMessage = "get_message",
         /// Reads the messages of a thread or channel, page by page.
@@ -26,7 +31,7 @@ words! {
     }
 }
 
-impl ToolName {
+impl BuiltIn {
     /// Whether it only reads, and nothing that is kept.
     pub const fn only_reads(self) -> bool {
         match self {
@@ -40,17 +45,104 @@ impl ToolName {
     }
 }
 
+/// The `custom_id` of the buttons that allow and deny a call, up to their argument: the
+/// approval's id.
+pub const ALLOW_CALL: &str = "allow-call:";
+pub const DENY_CALL: &str = "deny-call:";
+
+words! {
+    /// How it came that a tool of another's server was called, or not.
+    Consent {
+        /// The operator lets it run without asking.
+        Auto = "auto",
+        /// Somebody allowed this call.
+        Allowed = "allowed",
+        /// Somebody denied it.
+        Denied = "denied",
+        /// Nobody answered in time.
+        Expired = "expired",
+        /// The question changed, or the turn ended, before anybody answered.
+        Withdrawn = "withdrawn",
+        /// A restart had cut it off.
+        CutOff = "cut_off",
+        /// Nobody could be asked.
+        NotAsked = "not_asked",
+    }
+}
+
+/// A tool: ours, or one of another's server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToolName {
+    BuiltIn(BuiltIn),
+    /// `server__tool`.
+    Server(Arc<str>),
+}
+
+impl ToolName {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::BuiltIn(tool) => tool.as_str(),
+            Self::Server(name) => name,
+        }
+    }
+
+    /// The tool of ours that it is.
+    pub const fn built_in(&self) -> Option<BuiltIn> {
+        match self {
+            Self::BuiltIn(tool) => Some(*tool),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// One of ours, or what has the form of a server's.
+    pub fn from_word(word: &str) -> Option<Self> {
+        let of_server = || word.contains("__").then(|| Self::Server(word.into()));
+        BuiltIn::from_word(word)
+            .map(Self::BuiltIn)
+            .or_else(of_server)
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// What a model is told of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     pub name: ToolName,
     /// What it does and when to call it.
-    pub about: &'static str,
-    /// What it can be called with.
-    pub parameters: &'static [ToolParameter],
+    pub about: Cow<'static, str>,
+    pub parameters: ToolParameters,
 }
 
-/// A parameter of a tool: always a text, since models write ids as either.
+/// What a tool can be called with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolParameters {
+    /// Texts: models write ids as texts or numbers.
+    Texts(&'static [ToolParameter]),
+    /// What a JSON schema says, an object's.
+    Schema(Arc<Map<String, Value>>),
+}
+
+impl ToolDefinition {
+    /// A tool of ours.
+    pub const fn built_in(
+        name: BuiltIn,
+        about: &'static str,
+        parameters: &'static [ToolParameter],
+    ) -> Self {
+        Self {
+            name: ToolName::BuiltIn(name),
+            about: Cow::Borrowed(about),
+            parameters: ToolParameters::Texts(parameters),
+        }
+    }
+}
+
+/// A parameter of a tool of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolParameter {
     pub name: &'static str,

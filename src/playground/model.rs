@@ -1,12 +1,13 @@
 //! The playground's model: it has no mind, but shows at once what it was given. A question that
-//! begins with `search` or `catch up` makes it call that tool, and it cites what that gave.
+//! begins with `search` or `catch up` makes it call that tool, `call NAME` with JSON any other,
+//! and it cites or repeats what that gave.
 
 use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::{ToolName, cut};
+use crate::model::{BuiltIn, cut};
 use crate::sandbox;
 use clew_simulator::{ModelReply, ScriptedModel};
 
@@ -48,12 +49,18 @@ fn reply(request: &Value) -> ModelReply {
 
 /// The call of the tool that a question asks for.
 fn called(asked: &str) -> Option<ModelReply> {
-    let (tool, arguments) = match asked.split_once("search ") {
-        Some(("", words)) => (ToolName::SearchMessages, json!({ "words": words })),
-        _ if asked.starts_with("catch up") => (ToolName::CatchUp, json!({})),
-        _ => return None,
+    let (tool, arguments) = if let Some(words) = asked.strip_prefix("search ") {
+        let words = json!({ "words": words });
+        (BuiltIn::SearchMessages.as_str(), words.to_string())
+    } else if let Some(call) = asked.strip_prefix("call ") {
+        let (name, arguments) = call.split_once(' ').unwrap_or((call, "{}"));
+        (name, arguments.to_owned())
+    } else if asked.starts_with("catch up") {
+        (BuiltIn::CatchUp.as_str(), "{}".to_owned())
+    } else {
+        return None;
     };
-    let call = (tool.as_str().to_owned(), arguments.to_string());
+    let call = (tool.to_owned(), arguments);
     Some(ModelReply::ToolCalls(vec![call]))
 }
 
@@ -66,7 +73,11 @@ fn found(result: &str) -> String {
     });
     let lines: String = marked.take(CITED).collect();
     if lines.is_empty() {
-        return "The tool gave me nothing that I could cite.".to_owned();
+        let said: Vec<&str> = result.lines().filter(|line| !is_frame(line)).collect();
+        return format!(
+            "The tool gave me nothing that I could cite:\n> {}",
+            short(&said.join(" "))
+        );
     }
     format!("The tool gave me:\n{lines}")
 }

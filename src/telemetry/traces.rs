@@ -356,7 +356,7 @@ fn chat(
 }
 
 fn tool(ask: &Span, called: &ToolCalled, ends: u64) -> Span {
-    let name = called.tool.unwrap_or("unknown");
+    let name = called.tool.as_deref().unwrap_or("unknown");
     let begins = ends.saturating_sub(nanos(called.ms.0));
     let mut span = ask.child(&format!("execute_tool {name}"), begins, ends);
     span.is_error = called.outcome.is_failure();

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::discord_search::DiscordSearch;
 use super::result::ToolError;
+use super::servers::CallerTools;
 use crate::engine::sources::retain_readable;
 use crate::memory::{ContextPointer, ExtractionInput, Memory, Place};
 use crate::telemetry::Ids;
@@ -57,6 +58,8 @@ pub struct Asker<'a> {
     pub reads: &'a Reads<'a, Live<'a>>,
     /// Discord's search, unless the window alone is searched.
     pub search: Option<DiscordSearch<'a>>,
+    /// The tools of MCP servers, if there are any.
+    pub of_servers: Option<CallerTools<'a>>,
     /// Recent messages.
     pub window: &'a Mutex<Window>,
     pub opt_outs: &'a Arc<OptOuts>,

@@ -9,17 +9,17 @@ use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
 use crate::engine::catch_up::{self, Backlog, Reader, Since};
 use crate::engine::citations::{mark, without_marks};
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::model::{ContentSource, Message};
 
 pub(super) const CATCH_UP: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::CatchUp,
-        about: "Reads what was written in a Discord thread or channel since the asker last wrote \
+    definition: ToolDefinition::built_in(
+        BuiltIn::CatchUp,
+        "Reads what was written in a Discord thread or channel since the asker last wrote \
                 there, grouped into conversations. Use it to tell what they missed: what was \
                 decided, asked and left open.",
-        parameters: &[
+        &[
             TARGET,
             ToolParameter {
                 name: SINCE,
@@ -27,7 +27,7 @@ pub(super) const CATCH_UP: Tool = Tool {
                 is_required: false,
             },
         ],
-    },
+    ),
     run: run!(catch_up),
     is_kept: true,
 };

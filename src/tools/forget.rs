@@ -3,19 +3,19 @@
 use super::asker::Asker;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 
 pub(super) const FORGET: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::Forget,
-        about: "Forgets a fact about the asker. Call it only if the asker's own message asks \
+    definition: ToolDefinition::built_in(
+        BuiltIn::Forget,
+        "Forgets a fact about the asker. Call it only if the asker's own message asks \
                 you to forget it.",
-        parameters: &[ToolParameter {
+        &[ToolParameter {
             name: FACT,
             about: "The fact as you know it, or part of it.",
             is_required: true,
         }],
-    },
+    ),
     run: run!(forget),
     is_kept: false,
 };

@@ -7,14 +7,14 @@ use super::asker::Asker;
 use super::reading::shown;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 use clew_context::model::{ChannelId, MessageId};
 
 pub(super) const GET_MESSAGE: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::GetMessage,
-        about: "Reads one Discord message. Use it for a message that is linked or named by id.",
-        parameters: &[
+    definition: ToolDefinition::built_in(
+        BuiltIn::GetMessage,
+        "Reads one Discord message. Use it for a message that is linked or named by id.",
+        &[
             ToolParameter {
                 name: MESSAGE,
                 about: "The message's link, or its id.",
@@ -26,7 +26,7 @@ pub(super) const GET_MESSAGE: Tool = Tool {
                 is_required: false,
             },
         ],
-    },
+    ),
     run: run!(get_message),
     is_kept: true,
 };

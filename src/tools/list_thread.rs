@@ -7,16 +7,16 @@ use super::asker::Asker;
 use super::reading::shown;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 use clew_context::collect::PageCursor;
 use clew_context::model::{ChannelId, Message, MessageId};
 
 pub(super) const LIST_THREAD: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::ListThread,
-        about: "Reads the newest messages of a Discord thread or channel, 25 at a time, oldest \
+    definition: ToolDefinition::built_in(
+        BuiltIn::ListThread,
+        "Reads the newest messages of a Discord thread or channel, 25 at a time, oldest \
                 first. Each line begins with the message's id.",
-        parameters: &[
+        &[
             TARGET,
             ToolParameter {
                 name: BEFORE,
@@ -24,7 +24,7 @@ pub(super) const LIST_THREAD: Tool = Tool {
                 is_required: false,
             },
         ],
-    },
+    ),
     run: run!(list_thread),
     is_kept: true,
 };

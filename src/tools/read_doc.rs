@@ -4,14 +4,14 @@ use super::asker::Asker;
 use super::read_output::{PAGE, page, page_of};
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 
 pub(super) const READ_DOC: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::ReadDoc,
-        about: "Reads one of your own documents, which your operator wrote. Your instructions \
+    definition: ToolDefinition::built_in(
+        BuiltIn::ReadDoc,
+        "Reads one of your own documents, which your operator wrote. Your instructions \
                 list them and show only the passages that match the question.",
-        parameters: &[
+        &[
             ToolParameter {
                 name: DOC,
                 about: "Its name as listed; with ` > ` and a heading, what stands below that; or \
@@ -24,7 +24,7 @@ pub(super) const READ_DOC: Tool = Tool {
                 is_required: false,
             },
         ],
-    },
+    ),
     run: run!(read_doc),
     is_kept: false,
 };

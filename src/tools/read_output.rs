@@ -4,14 +4,14 @@ use super::asker::Asker;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
 use crate::memory::OutputId;
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 
 pub(super) const READ_OUTPUT: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::ReadOutput,
-        about: "Reads a result that a tool gave earlier in this conversation, by the id that \
+    definition: ToolDefinition::built_in(
+        BuiltIn::ReadOutput,
+        "Reads a result that a tool gave earlier in this conversation, by the id that \
                 search_outputs or a shortened result names.",
-        parameters: &[
+        &[
             ToolParameter {
                 name: ID,
                 about: "The result's id.",
@@ -23,7 +23,7 @@ pub(super) const READ_OUTPUT: Tool = Tool {
                 is_required: false,
             },
         ],
-    },
+    ),
     run: run!(read_output),
     is_kept: false,
 };

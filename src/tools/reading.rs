@@ -47,6 +47,6 @@ pub(super) fn shown(
     ToolOutput {
         content: text.into_bytes(),
         sources: messages.iter().map(source).collect(),
-        search: None,
+        ..ToolOutput::default()
     }
 }

@@ -4,20 +4,20 @@ use super::asker::Asker;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
 use crate::memory::{Keywords, NoteOutcome};
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 
 pub(super) const REMEMBER: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::Remember,
-        about: "Notes a lasting fact about the asker. Call it only if the asker's own message \
+    definition: ToolDefinition::built_in(
+        BuiltIn::Remember,
+        "Notes a lasting fact about the asker. Call it only if the asker's own message \
                 asks you to remember something.",
-        parameters: &[ToolParameter {
+        &[ToolParameter {
             name: FACT,
             about: "One short sentence about the asker that begins with a verb, in the asker's \
                     own words.",
             is_required: true,
         }],
-    },
+    ),
     run: run!(remember),
     is_kept: false,
 };

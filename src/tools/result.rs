@@ -2,9 +2,10 @@
 //! from.
 
 use crate::memory::{OutputId, StoreError};
+use crate::model::Consent;
 use crate::telemetry::event::{SearchedBy, ToolOutcome};
 use crate::telemetry::with_sources;
-use clew_context::model::{ContentSource, Fallback};
+use clew_context::model::{ContentSource, Fallback, Image};
 
 /// The most bytes of a result that are looked at.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -18,6 +19,15 @@ pub struct ToolOutput {
     pub sources: Vec<ContentSource>,
     /// Where messages were searched, if they were.
     pub search: Option<SearchedBy>,
+    pub images: Vec<ToolImage>,
+}
+
+/// An image that a tool of another's server gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolImage {
+    pub image: Image,
+    /// Whether the answer is posted with it.
+    pub is_attached: bool,
 }
 
 impl ToolOutput {
@@ -70,6 +80,19 @@ pub enum ToolError {
     /// Discord did not give what was asked for.
     #[error("Discord did not answer ({0}).")]
     Discord(Fallback),
+    /// A tool of a server that nobody could be asked for: too long, too many, or nobody there.
+    #[error("This needs somebody's consent, and nobody could be asked: it was not done.")]
+    NotAsked,
+    #[error("Somebody denied this: it was not done. Do not try it again.")]
+    Denied,
+    #[error("Nobody gave consent in time: it was not done.")]
+    Expired,
+    /// An earlier process asked for the same call of the same turn.
+    #[error("The bot was restarted meanwhile: this {}.", if *was_allowed { "may have been done or not" } else { "was not done" })]
+    CutOff { was_allowed: bool },
+    /// A server's tool gave nothing.
+    #[error("The tool was not run, or failed: {0}.")]
+    Server(String),
     #[error("What is stored cannot be reached right now.")]
     Store(#[from] StoreError),
 }
@@ -87,11 +110,17 @@ impl ToolError {
         match self {
             Self::Unknown => ToolOutcome::Unknown,
             Self::Arguments | Self::Argument(_) | Self::NoDoc => ToolOutcome::Invalid,
-            Self::NotForEverybody | Self::SourceRemoved | Self::NoOutput => ToolOutcome::Refused,
+            Self::NotForEverybody
+            | Self::SourceRemoved
+            | Self::NoOutput
+            | Self::NotAsked
+            | Self::Denied
+            | Self::Expired
+            | Self::CutOff { .. } => ToolOutcome::Refused,
             Self::Repeated => ToolOutcome::Repeated,
             Self::TooMany | Self::TooMuch => ToolOutcome::TooMany,
             Self::Timeout => ToolOutcome::Timeout,
-            Self::Discord(_) | Self::Store(_) => ToolOutcome::Failed,
+            Self::Discord(_) | Self::Server(_) | Self::Store(_) => ToolOutcome::Failed,
         }
     }
 }
@@ -110,6 +139,9 @@ pub struct ToolResult {
     pub output: Option<OutputId>,
     /// Where messages were searched, if they were.
     pub search: Option<SearchedBy>,
+    pub images: Vec<ToolImage>,
+    /// Of a tool of another's server: how it came to be called, or not.
+    pub consent: Option<Consent>,
 }
 
 impl ToolResult {
@@ -119,6 +151,7 @@ impl ToolResult {
             content,
             sources,
             search,
+            images,
         } = output;
         let bytes = content.len();
         let text = String::from_utf8_lossy(&content[..bytes.min(MAX_BYTES)]).into_owned();
@@ -129,6 +162,8 @@ impl ToolResult {
             outcome: ToolOutcome::Ok,
             output: None,
             search,
+            images,
+            consent: None,
         }
     }
 
@@ -145,6 +180,8 @@ impl ToolResult {
             outcome: error.outcome(),
             output: None,
             search: None,
+            images: Vec::new(),
+            consent: None,
         }
     }
 }

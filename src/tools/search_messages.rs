@@ -17,7 +17,7 @@ use super::asker::Asker;
 use super::reading::shown;
 use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 use crate::telemetry::event::SearchedBy;
 use clew_context::engine::window::View;
 use clew_context::model::{ChannelId, Message, MessageId};
@@ -33,11 +33,11 @@ const fn optional(name: &'static str, about: &'static str) -> ToolParameter {
 }
 
 pub(super) const SEARCH_MESSAGES: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::SearchMessages,
-        about: "Finds messages of this Discord server, and what you and the asker said earlier \
+    definition: ToolDefinition::built_in(
+        BuiltIn::SearchMessages,
+        "Finds messages of this Discord server, and what you and the asker said earlier \
                 in this conversation. Give words, or anything else that is known of them.",
-        parameters: &[
+        &[
             optional(
                 WORDS,
                 "A few words that the message has, in the language that it is written in.",
@@ -64,7 +64,7 @@ pub(super) const SEARCH_MESSAGES: Tool = Tool {
             ),
             optional(PAGE, "A number from 2 for those after the first."),
         ],
-    },
+    ),
     run: run!(search_messages),
     is_kept: true,
 };

@@ -9,20 +9,20 @@ use super::result::{ToolError, ToolOutput};
 use super::{Arguments, Tool, run};
 use crate::engine::sources::elsewhere;
 use crate::memory::Memory;
-use crate::model::{ToolDefinition, ToolName, ToolParameter};
+use crate::model::{BuiltIn, ToolDefinition, ToolParameter};
 use clew_context::model::ContentSource;
 
 pub(super) const SEARCH_OUTPUTS: Tool = Tool {
-    definition: ToolDefinition {
-        name: ToolName::SearchOutputs,
-        about: "Finds results that your tools gave earlier in this conversation, by words of \
+    definition: ToolDefinition::built_in(
+        BuiltIn::SearchOutputs,
+        "Finds results that your tools gave earlier in this conversation, by words of \
                 their calls. Gives one line each, beginning with the id for read_output.",
-        parameters: &[ToolParameter {
+        &[ToolParameter {
             name: WORDS,
             about: "Words of the calls; the newest results if left out.",
             is_required: false,
         }],
-    },
+    ),
     run: run!(search_outputs),
     is_kept: false,
 };

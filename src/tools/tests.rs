@@ -8,9 +8,19 @@ use crate::telemetry::event::ToolOutcome;
 
 #[test]
 fn every_tool_is_in_the_list_once() {
-    let names: BTreeSet<ToolName> = TOOLS.iter().map(|tool| tool.definition.name).collect();
+    let names: BTreeSet<ToolName> = TOOLS
+        .iter()
+        .map(|tool| tool.definition.name.clone())
+        .collect();
     assert_eq!(names.len(), TOOLS.len());
-    assert_eq!(names, ToolName::ALL.iter().copied().collect());
+    assert_eq!(
+        names,
+        BuiltIn::ALL
+            .iter()
+            .copied()
+            .map(ToolName::BuiltIn)
+            .collect()
+    );
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Asking: gets the words of the turn, from the model, from the inspector if there is
 //! no model, or a line that says why there are none.
 
+mod consent;
 mod inspector;
+mod rounds;
 mod stream;
 mod tools;
 
@@ -23,6 +25,7 @@ use clew_context::engine::images;
 use clew_context::engine::prepare::Prepared;
 use clew_context::model::{ChatMessage, Scene, ToolCall};
 
+pub use consent::report_given_up;
 pub(super) use stream::AnswerTimes;
 pub(super) use tools::ToolsUsed;
 
@@ -94,6 +97,7 @@ pub(super) async fn ask<'a>(
         Ok(answer) => answer,
     };
     let answer = asking.tools.finish(answer);
+    posted.attach(asking.tools.attachments());
     Ok((answer, asking.tools.used()))
 }
 
@@ -209,10 +213,12 @@ impl Asking<'_> {
             let prompt = next.prompt.as_ref().unwrap_or(&material.prompt);
             let (prepared, server) = (&prompt.prepared, self.servers.server());
             let nonce = &prepared.prompt.nonce;
-            let messages = with_images(material, prepared, self.without_images, client);
+            let takes_images = !self.without_images && client.takes_images();
+            let messages = with_images(material, prepared, takes_images);
+            let room = client.prompt_room();
             let messages = self
                 .tools
-                .messages(messages, nonce, client.prompt_room(), server);
+                .messages(messages, nonce, room, server, takes_images);
             let images = ImagesSent::of(&messages);
             turn.tell(|| TurnNews::Asks(SentMessage::all(&messages)));
             let collected = &material.collected;
@@ -320,11 +326,10 @@ impl Asking<'_> {
 fn with_images<'p>(
     material: &TurnMaterial,
     prepared: &'p Prepared,
-    without: bool,
-    client: &llm::Client,
+    takes_images: bool,
 ) -> Cow<'p, [ChatMessage]> {
     let images = &material.images.images;
-    if images.is_empty() || without || !client.takes_images() {
+    if images.is_empty() || !takes_images {
         return Cow::Borrowed(&prepared.prompt.messages);
     }
     Cow::Owned(images::with_images(&material.collected, prepared, images))

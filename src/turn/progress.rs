@@ -45,9 +45,14 @@ const OUTPUT_CHARS: usize = 150;
 
 /// The message of a run that is under way.
 pub fn under_way(run: &Run, task: &str) -> Answer {
-    let state = at_work(&run.activity.now());
+    let doing = run.activity.now();
+    let state = at_work(&doing);
     let stop = format!("{STOP_RUN}{}", run.id);
-    Answer::for_all(text(run, &state, task)).with_button("Stop", ButtonStyle::Danger, stop)
+    let mut text = text(run, &state, task);
+    if let Some(progress) = &doing.progress {
+        text.push_str(&format!("\n{NOTE_PREFIX}{progress}"));
+    }
+    Answer::for_all(text).with_button("Stop", ButtonStyle::Danger, stop)
 }
 
 /// The nonce of a run's message.

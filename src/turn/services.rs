@@ -13,10 +13,10 @@ use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
 use crate::model::{Payer, RunBounds, Spender};
-use crate::runs::{CatchUpPace, Runs};
+use crate::runs::{Approvals, CatchUpPace, Runs};
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
-use crate::tools::SearchedServers;
+use crate::tools::{SearchedServers, ToolServers};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::eligible::Us;
 use clew_context::engine::window::Window;
@@ -48,6 +48,8 @@ pub struct Services {
     pub negative_cache: NegativeCache,
     /// How often Discord's search was asked.
     pub searched_servers: SearchedServers,
+    /// The servers of `MCP_CONFIG`.
+    pub tool_servers: Arc<ToolServers>,
     /// What is remembered beyond a turn.
     pub memory: Memory,
     /// Which questions are taken or answered.
@@ -56,6 +58,8 @@ pub struct Services {
     pub agents: Agents,
     /// The agent runs that are under way.
     pub runs: Runs,
+    /// The calls of tools that wait for consent.
+    pub approvals: Approvals,
     /// How often people are told what they missed.
     pub catch_up_pace: CatchUpPace,
     /// What the images of running turns may take in memory.

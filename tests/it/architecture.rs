@@ -59,6 +59,11 @@ const STORE: Package = Package {
     folder: "crates/clew-store/src",
     layers: &[],
 };
+/// One layer: connections to other people's tools.
+const MCP: Package = Package {
+    folder: "crates/clew-mcp/src",
+    layers: &[],
+};
 /// One layer: the fake Discord and its state.
 const SIMULATOR: Package = Package {
     folder: "crates/clew-simulator/src",
@@ -69,7 +74,7 @@ const WORLDS: Package = Package {
     folder: "crates/clew-worlds/src",
     layers: &[],
 };
-const PACKAGES: [&Package; 6] = [&BOT, &CONTEXT, &DISCORD, &STORE, &SIMULATOR, &WORLDS];
+const PACKAGES: [&Package; 7] = [&BOT, &CONTEXT, &DISCORD, &MCP, &STORE, &SIMULATOR, &WORLDS];
 /// In lines.
 const LONGEST_FILE: usize = 600;
 /// In lines, from its `fn` to its closing brace.

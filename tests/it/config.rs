@@ -247,6 +247,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("TOKENS_PER_DAY", "1000", "a person's and a server's"),
     ("TOKENS_TOTAL_DAY", "-1", "from 0 to 1000000000000"),
     ("ALERT_WEBHOOK", "ftp://hook", "an http or https URL"),
+    ("MCP_CONFIG", "no/mcp.json", "may read"),
+    ("APPROVER_ROLES", "approvers", "role ids"),
     ("ANSWER_MAX_MESSAGES", "0", "from 1 to 20"),
     ("RECEIPT_BUTTON", "maybe", "true, false"),
     ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),

@@ -13,13 +13,15 @@ use crate::architecture::root;
 
 const DOCUMENT: &str = "docs/behaviour.md";
 /// Where the modules of a path may be: each package's tests and sources.
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 10] = [
     "tests/it",
     "src",
     "crates/clew-context/tests/it",
     "crates/clew-context/src",
     "crates/clew-discord/tests/it",
     "crates/clew-discord/src",
+    "crates/clew-mcp/tests/it",
+    "crates/clew-mcp/src",
     "crates/clew-store/tests/it",
     "crates/clew-store/src",
 ];

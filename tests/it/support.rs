@@ -2,6 +2,7 @@
 
 pub(crate) mod bot;
 pub(crate) mod log;
+pub(crate) mod mcp;
 pub(crate) mod model;
 #[cfg(feature = "postgres")]
 #[expect(dead_code, reason = "the store's own tests use all of it")]

@@ -26,6 +26,7 @@ mod recheck;
 mod refused;
 mod search;
 mod search_leaks;
+mod servers;
 mod tokens;
 mod told;
 mod tool_faults;

@@ -46,8 +46,8 @@ pub struct NewMessage {
     /// Up to 25 characters: the same for every attempt at this message,
     /// different for every other.
     pub nonce: String,
-    /// A file to attach.
-    pub attachment: Option<FileUpload>,
+    /// Files to attach.
+    pub files: Vec<FileUpload>,
 }
 
 /// A text that pings nobody.
@@ -55,21 +55,17 @@ pub struct NewMessage {
 pub struct MessageText<'a> {
     /// Up to 2,000 characters.
     pub content: &'a str,
-    /// A file to attach.
-    pub file: Option<&'a FileUpload>,
+    /// Files to attach.
+    pub files: &'a [FileUpload],
 }
 
 impl<'a> MessageText<'a> {
-    /// Text without a file.
+    /// Text without files.
     pub const fn plain(content: &'a str) -> Self {
         Self {
             content,
-            file: None,
+            files: &[],
         }
-    }
-
-    fn files(&self) -> &'a [FileUpload] {
-        self.file.map_or(&[], std::slice::from_ref)
     }
 
     /// The body of a new message, or of an edit; Discord keeps fields that an edit does not
@@ -80,8 +76,8 @@ impl<'a> MessageText<'a> {
             "flags": FLAGS.0,
             "allowed_mentions": {"parse": []},
         });
-        if self.file.is_some() {
-            payload["attachments"] = answer::attachments(self.files());
+        if !self.files.is_empty() {
+            payload["attachments"] = answer::attachments(self.files);
         }
         payload
     }
@@ -115,7 +111,7 @@ impl Rest {
         message: &NewMessage,
         deadline: Instant,
     ) -> Result<CreatedMessage, RestError> {
-        let files = message.attachment.as_slice();
+        let files = &message.files;
         let payload_to = |reply_to| payload(message, reply_to);
         let payload = payload_to(message.reply_to);
         let first = self.put(channel, None, &payload, files, deadline).await;
@@ -169,7 +165,7 @@ impl Rest {
         text: &MessageText<'_>,
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let (body, files) = (text.body(), text.files());
+        let (body, files) = (text.body(), text.files);
         let changed = self.put(channel, Some(id), &body, files, deadline);
         changed.await.map(drop)
     }
@@ -287,7 +283,7 @@ fn dropped_reference(error: &RestError) -> Option<Fallback> {
 fn payload(message: &NewMessage, reply_to: Option<MessageId>) -> Value {
     let text = MessageText {
         content: &message.content,
-        file: message.attachment.as_ref(),
+        files: &message.files,
     };
     let mut payload = text.body();
     payload["allowed_mentions"]["users"] = json!([]);

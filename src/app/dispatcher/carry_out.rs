@@ -12,6 +12,8 @@ use crate::telemetry::event::{CommandAnswered, CommandOutcome};
 use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
 use clew_context::discord::error::RestError;
+use clew_context::engine::eligible::Us;
+use clew_context::model::Interaction;
 use clew_discord::model::Answer;
 use clew_discord::send::Callback;
 
@@ -38,24 +40,7 @@ pub(super) async fn carry_out(
 ) {
     let came = Instant::now();
     let us = services.us(call.interaction.guild);
-    let caller = (call.interaction.user, call.interaction.guild);
-    let for_commands = CommandServices {
-        memory: &services.memory,
-        claims: &services.claims,
-        agents: &services.agents,
-        runs: &services.runs,
-        catch_up_pace: &services.catch_up_pace,
-        us: &us,
-        opt_outs: &services.opt_outs,
-        model: services.model.as_ref(),
-        guild_state: &services.guild_state,
-        rest: &services.rest,
-        reply_target: services.settings.reply_target,
-        limits: services.settings.limits,
-        telemetry: &services.telemetry,
-        tokens: services.tokens.as_deref(),
-        last_refusal: services.refusals.of(caller),
-    };
+    let for_commands = for_commands(services, &us, &call.interaction);
     // Boxed, since the combined future of all commands is large.
     let work = Box::pin(async {
         let work = commands::run(&for_commands, &call);
@@ -100,15 +85,42 @@ pub(super) async fn carry_out(
     if let Err(error) = answer(services, &call, reply, further, deferred).await {
         tracing::warn!(%error, command = %call.word(), "a command could not be answered");
     }
+    let (command, ms) = (call.word().clone(), Ms::from(came.elapsed()));
     let answered = CommandAnswered {
-        command: call.word().clone(),
+        command,
         outcome,
-        ms: Ms::from(came.elapsed()),
+        ms,
         deferred,
     };
     services
         .telemetry
         .emit(&Ids::from(&call.interaction), answered);
+}
+
+/// What a command reads and changes.
+fn for_commands<'a>(
+    services: &'a Services,
+    us: &'a Us,
+    caller: &Interaction,
+) -> CommandServices<'a> {
+    CommandServices {
+        memory: &services.memory,
+        claims: &services.claims,
+        agents: &services.agents,
+        runs: &services.runs,
+        approvals: &services.approvals,
+        catch_up_pace: &services.catch_up_pace,
+        us,
+        opt_outs: &services.opt_outs,
+        model: services.model.as_ref(),
+        guild_state: &services.guild_state,
+        rest: &services.rest,
+        reply_target: services.settings.reply_target,
+        limits: services.settings.limits,
+        telemetry: &services.telemetry,
+        tokens: services.tokens.as_deref(),
+        last_refusal: services.refusals.of((caller.user, caller.guild)),
+    }
 }
 
 /// Waits for the work, and tells Discord if it takes longer. Returns whether

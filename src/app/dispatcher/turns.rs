@@ -1,8 +1,11 @@
 //! Turns: queueing, starting, giving orders and ending.
 
 use std::collections::BTreeSet;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::future::{Either, select};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -46,8 +49,8 @@ pub(super) struct WaitingTrigger {
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct ActiveTurn {
-    /// None for an agent run, which waits for nobody and keeps nobody waiting.
-    queue: Option<QueueKey>,
+    /// None for what keeps nobody waiting: an agent run, and a turn that waited for people.
+    pub(super) queue: Option<QueueKey>,
     since: UnixMillis,
     pub(super) orders: Orders,
     /// The trigger as it is being asked, or will be.
@@ -56,7 +59,7 @@ pub(super) struct ActiveTurn {
     pub(super) restarts: Restarts,
     mark: Option<Mark>,
     pub(super) run: Option<Arc<Run>>,
-    activity: Arc<Activity>,
+    pub(super) activity: Arc<Activity>,
 }
 
 /// A turn that begins.
@@ -244,9 +247,10 @@ impl Dispatcher {
             activity,
         };
         let services = Arc::clone(&self.services);
+        let loop_events = self.loop_events.clone();
         let report = ReportOnDrop {
             trigger: id,
-            loop_events: self.loop_events.clone(),
+            loop_events,
             outcome: None,
         };
         let stopped = self.stopped.clone();
@@ -338,7 +342,22 @@ impl Dispatcher {
         self.read_missed();
         let mark = active.mark.filter(|_| !abandoned);
         self.held_ended(active.trigger.guild, &end, mark);
-        let mut next = active.queue.and_then(|queue| self.queues.finished(queue));
+        if let Some(queue) = active.queue {
+            self.place_is_free(queue);
+        }
+    }
+
+    /// A turn waits for people: others may go on.
+    pub(in crate::app) fn turn_waits(&mut self, trigger: MessageId) {
+        let active = self.active.get_mut(&trigger);
+        if let Some(queue) = active.and_then(|active| active.queue.take()) {
+            self.place_is_free(queue);
+        }
+    }
+
+    /// What waits for a place starts.
+    fn place_is_free(&mut self, queue: QueueKey) {
+        let mut next = self.queues.finished(queue);
         while let Some((queue, waiting)) = next.filter(|_| !self.closed) {
             let payer = self.payer(&waiting.request);
             let Some(refused) = self.services.may_not_ask(payer) else {
@@ -362,15 +381,35 @@ impl Dispatcher {
     }
 }
 
-/// Runs a turn and reports that it is over. Facts are extracted from it in the
-/// background.
+/// Runs a turn and reports when it waits for people, and that it is over. Facts are
+/// extracted from it in the background.
 async fn reported(
     services: &Services,
     job: TurnJob,
     control: Control,
     mut report: ReportOnDrop,
 ) -> Option<Box<Extraction>> {
-    let ended = turn::run(services, job, control).await;
+    let activity = services
+        .tool_servers
+        .are_any()
+        .then(|| Arc::clone(&job.activity));
+    let waits = async {
+        match activity {
+            Some(activity) => activity.until_waiting().await,
+            None => pending().await,
+        }
+    };
+    let (run, waits) = (pin!(turn::run(services, job, control)), pin!(waits));
+    let ended = match select(run, waits).await {
+        Either::Left((ended, _)) => ended,
+        Either::Right(((), run)) => {
+            // The loop is gone only when the process ends.
+            let _ = report
+                .loop_events
+                .send(LoopEvent::TurnWaits(report.trigger));
+            run.await
+        }
+    };
     report.outcome = Some(ended.outcome);
     ended.extraction
 }

@@ -1,21 +1,29 @@
 //! Tools as a request describes them.
 
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
-use crate::model::{ToolDefinition, ToolParameter};
+use crate::model::{ToolDefinition, ToolParameter, ToolParameters};
 
 /// A tool that the model may call.
 #[derive(Serialize)]
-pub(super) struct RequestTool {
+pub(super) struct RequestTool<'a> {
     r#type: &'static str,
-    function: ToolFunction,
+    function: ToolFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct ToolFunction {
-    name: &'static str,
-    description: &'static str,
-    parameters: ToolSchema,
+struct ToolFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: Parameters<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Parameters<'a> {
+    Texts(ToolSchema),
+    Schema(&'a Map<String, Value>),
 }
 
 /// JSON Schema of what a tool can be called with.
@@ -33,19 +41,25 @@ struct PropertySchema {
     description: &'static str,
 }
 
-impl RequestTool {
-    pub(super) fn new(tool: &ToolDefinition) -> Self {
-        let required = tool.parameters.iter().filter(|one| one.is_required);
+impl<'a> RequestTool<'a> {
+    pub(super) fn new(tool: &'a ToolDefinition) -> Self {
+        let parameters = match &tool.parameters {
+            ToolParameters::Texts(texts) => {
+                let required = texts.iter().filter(|one| one.is_required);
+                Parameters::Texts(ToolSchema {
+                    r#type: "object",
+                    properties: texts,
+                    required: required.map(|one| one.name).collect(),
+                })
+            }
+            ToolParameters::Schema(schema) => Parameters::Schema(schema),
+        };
         Self {
             r#type: "function",
             function: ToolFunction {
                 name: tool.name.as_str(),
-                description: tool.about,
-                parameters: ToolSchema {
-                    r#type: "object",
-                    properties: tool.parameters,
-                    required: required.map(|one| one.name).collect(),
-                },
+                description: &tool.about,
+                parameters,
             },
         }
     }

@@ -16,6 +16,7 @@ use super::words::{
     StoreOperation, ToolOutcome,
 };
 use super::{Finish, List, LlmFailure, LostBy};
+use crate::model::Consent;
 use crate::telemetry::Ms;
 use clew_context::model::{ChannelId, Fallback, MessageId, Scene};
 
@@ -142,7 +143,7 @@ pub struct RequestFailed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCalled {
     /// The tool; none if there is no such tool.
-    pub tool: Option<&'static str>,
+    pub tool: Option<String>,
     /// What came of it.
     pub outcome: ToolOutcome,
     /// From the call to the result.
@@ -155,6 +156,9 @@ pub struct ToolCalled {
     /// Where messages were searched, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchedBy>,
+    /// Of a tool of another's server: how it came to be called, or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consent: Option<Consent>,
 }
 
 /// `discord`/`connected`.

@@ -127,7 +127,7 @@ impl Counts {
     }
 
     fn tool_called(&self, called: &ToolCalled) {
-        let tool = called.tool.unwrap_or(NONE);
+        let tool = called.tool.as_deref().unwrap_or(NONE);
         self.tool_calls.one([tool, called.outcome.as_str()]);
         self.tool_call_duration.observe([tool], called.ms.0);
     }

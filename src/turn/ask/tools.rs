@@ -10,20 +10,27 @@ use tokio::time::Instant;
 use crate::config::Search;
 use crate::engine::citations::{self, Cited};
 use crate::engine::sources::elsewhere;
-use crate::memory::ToolRound;
-use crate::model::{Agent, ToolDefinition, ToolName};
-use crate::tools::{self, Arguments, Asker, DiscordSearch, ToolError, ToolResult, TurnSearches};
+use crate::memory::{Keywords, ToolRound};
+use crate::model::{Agent, BuiltIn, Consent, ToolDefinition, ToolName};
+use crate::telemetry::event::ToolOutcome;
+use crate::tools::{
+    self, Arguments, Asker, Caller, CallerTools, DiscordSearch, Terms, ToolError, ToolImage,
+    ToolResult, TurnSearches,
+};
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
-use clew_context::engine::frame::{self, FrameKind};
-use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, ToolCall};
+use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, RoleId, ToolCall};
 
+use super::consent::{Allowed, Asked, AskedCall, NotAllowed};
+use super::rounds::{Called, MAX_NAME, Round, fitting, framed, sendable};
 use crate::llm::Completion;
 use crate::turn::answer::TurnAnswer;
 use crate::turn::background::Background;
 use crate::turn::control::{Control, Order};
 use crate::turn::gather::{Judged, TurnMaterial, TurnNames};
+use crate::turn::image_room::ImageShare;
 use crate::turn::{Turn, extract};
+use clew_discord::send::FileUpload;
 
 /// Calls of one answer that are run; models that mean it make a few.
 const MAX_CALLS: usize = 8;
@@ -33,17 +40,15 @@ const MAX_REPETITIONS: usize = 2;
 const MAX_AT_ONCE: usize = 4;
 /// The most bytes of a call's arguments.
 const MAX_ARGUMENTS: usize = 8_000;
-/// The longest name of a tool that servers accept, in bytes.
-const MAX_NAME: usize = 64;
 /// The most messages and channels that a turn may be made from: each of its rows
 /// carries them.
 const MAX_SOURCES: usize = 300;
+/// Images of tools that an answer is posted with; Discord takes ten files.
+const MAX_ATTACHED: usize = 8;
 /// Below this, tool text is not shortened further to fit a model.
 const MIN_PROMPT_CHARS: usize = 2_000;
 /// What tools gave in one request, in Unicode scalars; the oldest results shrink to a line.
 const MAX_PROMPT_CHARS: usize = 48_000;
-/// Beside results with messages.
-const CITE: &str = "After what you take from a message, repeat its mark, such as [msg:ab2cd].";
 /// Instead of an answer that was nothing but marks of what may not be cited.
 const NO_WORDS: &str = "…";
 /// What is shown of a result that may not be shown any more.
@@ -64,36 +69,12 @@ pub(super) struct ToolLoop<'a> {
     fetches: usize,
     /// What Discord's search gave so far.
     searches: TurnSearches,
+    /// What people were asked to allow so far.
+    asked: Asked,
+    /// What the images of results take in memory.
+    image_shares: Vec<ImageShare>,
     /// The most Unicode scalars of results in one request.
     max_chars: usize,
-}
-
-/// Calls that a model made together.
-struct Round {
-    /// The number of its server.
-    server: usize,
-    said: String,
-    calls: Vec<Called>,
-    /// By what its results were judged last.
-    judged: Judged,
-}
-
-/// A call and what came of it.
-struct Called {
-    call: ToolCall,
-    result: ToolResult,
-}
-
-impl Called {
-    /// A result with what to do about its messages, outside of its frame.
-    fn with_advice(&self, framed: String, nonce: &str) -> String {
-        let mut sources = self.result.sources.iter();
-        if sources.any(|source| source.message.is_some()) {
-            format!("{framed}\n{}", frame::marked(nonce, CITE))
-        } else {
-            framed
-        }
-    }
 }
 
 /// What a turn called, to be stored with it.
@@ -112,13 +93,15 @@ impl<'a> ToolLoop<'a> {
         let agent = background.filter(|_| turn.services.settings.tools.is_on());
         Self {
             turn,
-            offered: agent.map_or_else(Vec::new, |one| offered(turn, &one.agent)),
+            offered: agent.map_or_else(Vec::new, |one| offered(turn, material, &one.agent)),
             rounds: Vec::new(),
             called: HashMap::new(),
             sources: BTreeSet::new(),
             cited: Vec::new(),
             fetches: 0,
             searches: TurnSearches::default(),
+            asked: Asked::default(),
+            image_shares: Vec::new(),
             max_chars: MAX_PROMPT_CHARS,
         }
     }
@@ -136,13 +119,15 @@ impl<'a> ToolLoop<'a> {
     }
 
     /// The messages of the next request to a server: the prompt's, then each round's calls
-    /// and results. `room` is what the model's window holds in tokens.
+    /// and results. `room` is what the model's window holds in tokens; images go where the
+    /// model takes them.
     pub(super) fn messages<'p>(
         &self,
         prompt: Cow<'p, [ChatMessage]>,
         nonce: &str,
         room: Option<usize>,
         server: usize,
+        takes_images: bool,
     ) -> Cow<'p, [ChatMessage]> {
         if self.rounds.is_empty() {
             return prompt;
@@ -166,6 +151,7 @@ impl<'a> ToolLoop<'a> {
                     content: called.with_advice(framed(nonce, &text), nonce),
                 }),
             );
+            messages.extend(made.images(nonce).filter(|_| takes_images));
         }
         Cow::Owned(messages)
     }
@@ -201,12 +187,18 @@ impl<'a> ToolLoop<'a> {
             checked.push((call, arguments));
         }
         let names = checked.iter();
-        let names = names.filter_map(|(call, _)| ToolName::from_word(&call.name));
+        let names = names.filter_map(|(call, _)| self.named(&call.name));
         let activity = &self.turn.job.activity;
         activity.calls(&names.collect::<Vec<_>>());
         let judged = Judged::now(self.turn.services);
         let running = Box::pin(self.results(material, background, &checked));
-        let (results, fetches) = control.unless_ordered(running).await?;
+        let (results, fetches) = match control.unless_ordered(running).await {
+            Ok(done) => done,
+            Err(order) => {
+                self.asked.give_up(self.turn, self.rounds.len() + 1).await;
+                return Err(order);
+            }
+        };
         activity.called();
         self.fetches += fetches;
         let calls = checked.into_iter().enumerate();
@@ -287,6 +279,22 @@ impl<'a> ToolLoop<'a> {
         answer
     }
 
+    /// The images that the answer is posted with, as files.
+    pub(super) fn attachments(&self) -> Vec<FileUpload> {
+        let calls = self.rounds.iter().flat_map(|round| &round.calls);
+        let images = calls.flat_map(|called| {
+            let images = called.result.images.iter();
+            images.map(|one| (&called.call.name, one))
+        });
+        let attached = images.filter(|(_, one)| one.is_attached);
+        let attached = (1..).zip(attached).take(MAX_ATTACHED);
+        let file = |(number, (name, one)): (usize, (&String, &ToolImage))| {
+            let kind = one.image.kind.as_str().trim_start_matches("image/");
+            (format!("{name}-{number}.{kind}"), one.image.bytes.to_vec())
+        };
+        attached.map(file).collect()
+    }
+
     /// What is stored of the turn.
     pub(super) fn used(self) -> ToolsUsed {
         ToolsUsed {
@@ -306,7 +314,7 @@ impl<'a> ToolLoop<'a> {
         // Of arguments that cannot be read the beginning tells them apart.
         let unread = || call.arguments.chars().take(MAX_NAME).collect();
         // One that does not exist is the same whatever it is given.
-        let is_known = ToolName::from_word(&call.name).is_some();
+        let is_known = self.named(&call.name).is_some();
         let canonical = match &arguments {
             _ if !is_known => String::new(),
             Some(arguments) => arguments.canonical(),
@@ -321,6 +329,14 @@ impl<'a> ToolLoop<'a> {
             Some(_) if !is_new && is_known => Err(ToolError::Repeated),
             Some(arguments) => Ok(arguments),
         }
+    }
+
+    /// The tool of this name: one of ours, or another's that was offered.
+    fn named(&self, name: &str) -> Option<ToolName> {
+        let is_known = |tool: &ToolName| {
+            tool.built_in().is_some() || self.offered.iter().any(|one| one.name == *tool)
+        };
+        ToolName::from_word(name).filter(is_known)
     }
 
     /// Whether a call was repeated so often that another round would bring no more.
@@ -362,6 +378,7 @@ impl<'a> ToolLoop<'a> {
         let read = elsewhere(self.sources.iter().copied(), here);
         let mut seen = material.linked(turn);
         seen.extend(background.inherited.sources().chain(read));
+        let roles = roles(turn);
         let asker = Asker {
             ids: turn.ids,
             place: &background.place,
@@ -378,6 +395,10 @@ impl<'a> ToolLoop<'a> {
             guild_state: &services.guild_state,
             reads: &reads,
             search: self.discord_search(),
+            of_servers: services
+                .tool_servers
+                .are_any()
+                .then(|| of_servers(turn, material, &background.agent, &roles)),
             window: &services.window,
             opt_outs: &services.opt_outs,
             memory: &services.memory,
@@ -390,6 +411,47 @@ impl<'a> ToolLoop<'a> {
             results.extend(join_all(running).await);
         }
         (results, reads.used())
+    }
+
+    /// Whether the model has read what came from elsewhere by now: links, or what any tool
+    /// gave, but for the tools of this one's own server.
+    fn has_read_elsewhere(&self, asker: &Asker<'_>, name: &str) -> bool {
+        let server = name.split_once("__").map(|(server, _)| server);
+        let calls = self.rounds.iter().flat_map(|round| &round.calls);
+        let mut gave = calls.filter(|called| called.result.outcome == ToolOutcome::Ok);
+        !asker.seen.is_empty()
+            || gave
+                .any(|called| called.call.name.split_once("__").map(|(server, _)| server) != server)
+    }
+
+    /// Whether a call may be made now; asks people if it has to. None for a tool of ours.
+    async fn allowed(
+        &self,
+        asker: &Asker<'_>,
+        name: &str,
+        arguments: &Arguments,
+    ) -> Result<Option<Allowed>, NotAllowed> {
+        let is_servers = self
+            .named(name)
+            .is_some_and(|tool| tool.built_in().is_none());
+        if !is_servers {
+            return Ok(None);
+        }
+        let has_read = self.has_read_elsewhere(asker, name);
+        let terms = asker
+            .of_servers
+            .and_then(|tools| tools.terms(name, has_read));
+        match terms {
+            Some(Terms::Alone) => Ok(Some(Allowed::alone())),
+            Some(Terms::Consent(approvers)) => {
+                let call = AskedCall {
+                    tool: name,
+                    arguments,
+                };
+                self.asked.ask(self.turn, call, approvers).await.map(Some)
+            }
+            None => Err((Consent::NotAsked, ToolError::NotAsked)),
+        }
     }
 
     fn discord_search(&self) -> Option<DiscordSearch<'_>> {
@@ -410,19 +472,46 @@ impl<'a> ToolLoop<'a> {
     ) -> ToolResult {
         let began = Instant::now();
         let time = self.turn.services.settings.tools.timeout;
+        let run = async |arguments| {
+            let allowed = match self.allowed(asker, name, arguments).await {
+                Ok(allowed) => allowed,
+                Err((consent, error)) => {
+                    return ToolResult {
+                        consent: Some(consent),
+                        ..ToolResult::of_error(&error)
+                    };
+                }
+            };
+            let result = tools::call(&self.offered, asker, name, arguments, time).await;
+            if let Some(allowed) = &allowed {
+                allowed.is_done();
+            }
+            ToolResult {
+                consent: allowed.map(|allowed| allowed.consent),
+                ..result
+            }
+        };
         let result = match arguments {
-            Ok(arguments) => tools::call(&self.offered, asker, name, arguments, time).await,
+            Ok(arguments) => run(arguments).await,
             Err(error) => ToolResult::of_error(error),
         };
-        let (tool, round) = (ToolName::from_word(name), self.rounds.len() + 1);
+        let (tool, round) = (self.named(name), self.rounds.len() + 1);
         let report = &self.turn.report;
         report.tool_called(tool, &result, began.elapsed(), round);
         result
     }
 
-    /// Takes a result with its sources.
+    /// Takes a result with its sources, and with its images as far as there is room.
     fn take(&mut self, call: ToolCall, result: ToolResult) -> Called {
-        let result = unless_too_much(&self.sources, result);
+        let mut result = unless_too_much(&self.sources, result);
+        let (turn, shares) = (self.turn, &mut self.image_shares);
+        result.images.retain(|one| {
+            let bytes = one.image.bytes.len() as u64;
+            let share = turn.services.image_room.take(turn.payer(), bytes);
+            let is_taken = share.is_some();
+            shares.extend(share);
+            is_taken
+        });
         self.sources.extend(&result.sources);
         Called { call, result }
     }
@@ -439,78 +528,57 @@ fn unless_too_much(known: &BTreeSet<ContentSource>, result: ToolResult) -> ToolR
     }
 }
 
-/// The tools for who asks: through an app only those that read, and nothing that is kept.
-fn offered(turn: &Turn<'_>, agent: &Agent) -> Vec<ToolDefinition> {
+/// The tools for who asks: through an app only those of ours that read, and nothing that is
+/// kept.
+fn offered(turn: &Turn<'_>, material: &TurnMaterial, agent: &Agent) -> Vec<ToolDefinition> {
     let mut offered = tools::offered(agent, turn.services.settings.tools.search);
     if turn.proxy().is_some() {
-        offered.retain(|tool| tool.name.only_reads());
+        offered.retain(|tool| tool.name.built_in().is_some_and(BuiltIn::only_reads));
+        return offered;
     }
+    if !turn.services.tool_servers.are_any() {
+        return offered;
+    }
+    let said = Keywords::of(&turn.trigger().content);
+    let roles = roles(turn);
+    let of_servers = of_servers(turn, material, agent, &roles).offered(&said);
+    let is_named = |tool: &ToolDefinition| {
+        let names = agent.tools.as_ref();
+        names.is_none_or(|names| names.contains(&tool.name))
+    };
+    offered.extend(of_servers.into_iter().filter(is_named));
     offered
 }
 
-/// A call as it can be sent back. It gets an id of its own: servers give the same ones
-/// again in each round, and some accept nothing but nine letters and digits.
-fn sendable(number: usize, call: ToolCall, arguments: &Result<Arguments, ToolError>) -> ToolCall {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let is_name = (1..=MAX_NAME).contains(&call.name.len()) && call.name.bytes().all(is_plain);
-    let no_arguments = |_: &ToolError| "{}".to_owned();
-    ToolCall {
-        id: format!("call{:05}", number + 1),
-        name: if is_name {
-            call.name
-        } else {
-            "unknown".to_owned()
-        },
-        arguments: arguments
-            .as_ref()
-            .map_or_else(no_arguments, Arguments::canonical),
-        extra: call.extra,
-    }
+/// What the asker may use of servers' tools, by the roles that they have now.
+fn of_servers<'c>(
+    turn: &'c Turn<'_>,
+    material: &TurnMaterial,
+    agent: &'c Agent,
+    roles: &'c [RoleId],
+) -> CallerTools<'c> {
+    let channel = material.collected.turn.channel.as_ref();
+    turn.services.tool_servers.for_caller(Caller {
+        agent: agent.name.as_str(),
+        guild: turn.ids.guild,
+        channel: turn.trigger().channel,
+        parent: channel.and_then(|channel| channel.parent),
+        roles,
+        asker: turn.proxy().is_none().then(|| turn.job.request.asker()),
+        is_private: turn.job.request.is_private,
+        activity: &turn.job.activity,
+    })
+}
+
+/// The asker's roles; none if they are unknown.
+fn roles(turn: &Turn<'_>) -> Vec<RoleId> {
+    turn.with_roles(|roles| roles.unwrap_or_default().to_vec())
 }
 
 /// Half of what results take of their room; none if less would not help.
 fn halved(chars: usize, room: usize) -> Option<usize> {
     let may_help = chars > MIN_PROMPT_CHARS && room > MIN_PROMPT_CHARS;
     may_help.then(|| (chars.min(room) / 2).max(MIN_PROMPT_CHARS))
-}
-
-/// The rounds with as much of their results as fits, the newest first.
-fn fitting(rounds: &[Round], max_chars: usize) -> Vec<ToolRound> {
-    let mut room = max_chars;
-    let mut fitting: Vec<ToolRound> = Vec::with_capacity(rounds.len());
-    for round in rounds.iter().rev() {
-        let calls = round.calls.iter().rev();
-        let calls = calls.map(|called| (called.call.clone(), within(called, &mut room)));
-        let mut calls: Vec<(ToolCall, String)> = calls.collect();
-        calls.reverse();
-        let said = round.said.clone();
-        fitting.push(ToolRound { said, calls });
-    }
-    fitting.reverse();
-    fitting
-}
-
-/// A result, or a line in its place. Once one had no room, no older one has any.
-fn within(called: &Called, room: &mut usize) -> String {
-    let chars = called.result.text.chars().count();
-    if chars <= *room {
-        *room -= chars;
-        return called.result.text.clone();
-    }
-    *room = 0;
-    match &called.result.output {
-        Some(id) => format!("(Left out for want of room: `read_output` with `id` {id} reads it.)"),
-        None => "(Left out for want of room.)".to_owned(),
-    }
-}
-
-/// A result as material, not orders. No result can end its frame.
-fn framed(nonce: &str, text: &str) -> String {
-    let mut inside = text.replace(nonce, "");
-    if !inside.ends_with('\n') {
-        inside.push('\n');
-    }
-    frame::wrap(FrameKind::ToolResult, nonce, &inside)
 }
 
 #[cfg(test)]

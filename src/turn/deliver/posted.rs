@@ -11,7 +11,7 @@ use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId, UnixMillis};
 use clew_discord::model::{AnswerButton, ButtonStyle};
 use clew_discord::rest::Rest;
-use clew_discord::send::{MessageText, NewMessage};
+use clew_discord::send::{FileUpload, MessageText, NewMessage};
 use clew_discord::session::Claims;
 
 use crate::turn::Turn;
@@ -63,6 +63,8 @@ pub(in crate::turn) struct PostedAnswer<'a> {
     parts: Vec<PostedPart>,
     /// What may stand in the channel as well: Discord did not tell.
     unsure: Option<Box<NewMessage>>,
+    /// Images of tools that the answer is posted with.
+    images: Vec<FileUpload>,
     /// Why no file may be attached, if so.
     no_file: Option<Fallback>,
     /// Whether the last file was refused or could not be sent.
@@ -93,6 +95,7 @@ impl<'a> PostedAnswer<'a> {
             destination,
             parts: Vec::new(),
             unsure: None,
+            images: Vec::new(),
             no_file: no_file.then_some(Fallback::Forbidden),
             file_failed: false,
             cut_at: None,
@@ -154,6 +157,11 @@ impl<'a> PostedAnswer<'a> {
         self.turn.services.settings.max_messages
     }
 
+    /// Attaches images to the whole answer.
+    pub(in crate::turn) fn attach(&mut self, images: Vec<FileUpload>) {
+        self.images = images;
+    }
+
     /// Whether to try the answer again without its file, since the file failed.
     pub(in crate::turn) fn gives_up_file(&mut self, error: &RestError) -> bool {
         let gives_up = self.file_failed && may_be_the_file(error.reason);
@@ -185,18 +193,24 @@ impl<'a> PostedAnswer<'a> {
         let delivery = deliver::split(&readable.text, self.max_messages(), overflow);
         let last = delivery.messages.len().saturating_sub(1);
         let overflow = delivery.overflow.as_ref().filter(|_| done);
-        let file = overflow.map(|_| (ATTACHMENT_NAME.to_owned(), text.as_bytes().to_vec()));
+        let mut files = Vec::new();
+        if overflow.is_some() {
+            files.push((ATTACHMENT_NAME.to_owned(), text.as_bytes().to_vec()));
+        }
+        if done && self.no_file.is_none() {
+            files.extend(self.images.iter().cloned());
+        }
         for (index, content) in delivery.messages.iter().enumerate() {
-            let file = file.as_ref().filter(|_| index == last);
+            let files = if index == last { &files[..] } else { &[] };
             let waits =
                 index > 0 && !done && matches!(self.destination, Destination::Interaction(_));
             if waits {
                 break;
             }
-            let put = self.put(index, &MessageText { content, file }).await;
-            self.file_failed = put.is_err() && file.is_some();
+            let put = self.put(index, &MessageText { content, files }).await;
+            self.file_failed = put.is_err() && !files.is_empty();
             put?;
-            self.attached |= file.is_some();
+            self.attached |= !files.is_empty();
         }
         if done {
             self.cut_at = delivery.cut_at.map(|end| readable.original(end));
@@ -289,7 +303,7 @@ impl<'a> PostedAnswer<'a> {
 
     async fn put(&mut self, index: usize, text: &MessageText<'_>) -> Result<(), RestError> {
         match self.parts.get(index) {
-            Some(part) if part.content == text.content && text.file.is_none() => {}
+            Some(part) if part.content == text.content && text.files.is_empty() => {}
             Some(_) => {
                 self.revise(index, text).await?;
                 self.edits += 1;
@@ -345,7 +359,7 @@ impl<'a> PostedAnswer<'a> {
                     reply_to: reply_to.filter(|_| index == 0),
                     ping_replied: *ping && index == 0,
                     nonce: self.nonce(index),
-                    attachment: text.file.cloned(),
+                    files: text.files.to_vec(),
                 };
                 let claim = self.claim();
                 if let Some((claims, question)) = claim.filter(|_| index == 0) {

@@ -8,7 +8,7 @@ use super::recheck::Judged;
 use super::words;
 use crate::engine::sources::{Inherited, elsewhere, place_of, retain_readable};
 use crate::memory::{Memory, PromptFacts, Words};
-use crate::model::{Agent, ToolName};
+use crate::model::{Agent, BuiltIn};
 use crate::runs::RunSlot;
 use crate::tools;
 use crate::turn::background::Background;
@@ -154,7 +154,9 @@ async fn add_profiles(turn: &Turn<'_>, background: &mut Background, collected: &
 /// asks through an app.
 async fn add_offers(turn: &Turn<'_>, background: &mut Background) {
     let offered = tools::offered(&background.agent, turn.services.settings.tools.search);
-    let can_read = offered.iter().any(|tool| tool.name == ToolName::ReadOutput);
+    let can_read = offered
+        .iter()
+        .any(|tool| tool.name.built_in() == Some(BuiltIn::ReadOutput));
     background.offers.clear();
     let owns_none = turn.proxy().is_some() || background.facts.is_none();
     if owns_none || !turn.services.settings.tools.is_on() || !can_read {
@@ -196,7 +198,7 @@ fn status_elsewhere(turn: &Turn<'_>, agent: &Agent) -> String {
                 asker: None,
                 since: other.since,
                 is_run: other.run.is_some(),
-                tools: other.tools.iter().map(|tool| tool.as_str()).collect(),
+                tools: other.tools.iter().map(ToString::to_string).collect(),
             })
         })
         .collect();

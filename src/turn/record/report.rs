@@ -7,11 +7,11 @@ use tokio::time::Instant;
 
 use super::gathered;
 use crate::llm::{self, AnswerEnd};
-use crate::model::{CutBy, ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
+use crate::model::{Consent, CutBy, ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
 use crate::runs::Doing;
 use crate::telemetry::event::{
     AnswerLeft, AnswerSent, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
-    SendFallback, SendStage, TailFallback, ToolCalled, TurnDone,
+    SendFallback, SendStage, TailFallback, ToolCalled, ToolOutcome, TurnDone,
 };
 use crate::telemetry::{Event, Ids, Ms, Stopwatch, Telemetry, TurnStage};
 use crate::tools::ToolResult;
@@ -172,11 +172,12 @@ impl<'a> TurnReport<'a> {
         took: Duration,
         round: usize,
     ) {
-        let tool = tool.map(ToolName::as_str);
+        let tool = tool.map(|tool| tool.to_string());
         if let Some(receipt) = &mut self.known.lock().receipt {
             receipt.tools.push(ToolReceipt {
-                name: tool.map(str::to_owned),
+                name: tool.clone(),
                 took,
+                consent: result.consent,
             });
         }
         let (_, agent) = self.asked();
@@ -188,6 +189,22 @@ impl<'a> TurnReport<'a> {
             round,
             agent,
             search: result.search,
+            consent: result.consent,
+        });
+    }
+
+    /// A call that waited for consent is not made: the turn ended or begins anew.
+    pub(in crate::turn) fn withdrawn(&self, tool: &str, round: usize) {
+        let (_, agent) = self.asked();
+        self.emit(ToolCalled {
+            tool: Some(tool.to_owned()),
+            outcome: ToolOutcome::Refused,
+            ms: Ms::default(),
+            bytes: 0,
+            round,
+            agent,
+            search: None,
+            consent: Some(Consent::Withdrawn),
         });
     }
 

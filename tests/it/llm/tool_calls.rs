@@ -2,7 +2,7 @@
 //! comes of those that it sends.
 
 use clew::llm::{AnswerStep, FinishReason};
-use clew::model::{Payer, ToolDefinition, ToolName, ToolParameter};
+use clew::model::{BuiltIn, Payer, ToolDefinition, ToolParameter};
 use clew_context::model::{ChatMessage, Role, ToolCall, UserId};
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use super::{PATIENT, alone, prompt, raw, settings, steps, steps_with, whole};
 use crate::support::model::{Behaviour, FakeModel, text_event};
 
 /// A tool with a parameter that it needs and one that it does not.
-const TOOLS: &[ToolDefinition] = &[ToolDefinition {
-    name: ToolName::Forget,
-    about: "Forgets.",
-    parameters: &[
+const TOOLS: &[ToolDefinition] = &[ToolDefinition::built_in(
+    BuiltIn::Forget,
+    "Forgets.",
+    &[
         ToolParameter {
             name: "fact",
             about: "What.",
@@ -25,7 +25,7 @@ const TOOLS: &[ToolDefinition] = &[ToolDefinition {
             is_required: false,
         },
     ],
-}];
+)];
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     ToolCall {

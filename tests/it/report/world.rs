@@ -127,13 +127,14 @@ pub(super) fn turn(turn: &Turn) -> String {
     if turn.tools > 0 {
         events.push(
             ToolCalled {
-                tool: Some("get_message"),
+                tool: Some("get_message".to_owned()),
                 outcome: ToolOutcome::Ok,
                 ms: ms(turn.tools),
                 bytes: 300,
                 round: 1,
                 agent: turn.agent.to_owned(),
                 search: None,
+                consent: None,
             }
             .into(),
         );

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clew::model::Consent;
 use clew::telemetry::event::{
     AnswerSent, Answers, BlockAges, Capped, CaughtBy, CaughtUp, CauseWord, ChangesDropped,
     CircuitChanged, CircuitState, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
@@ -136,13 +137,14 @@ fn of_the_turn() -> Vec<Event> {
             agent: None,
         }),
         Event::from(ToolCalled {
-            tool: Some("get_message"),
+            tool: Some("get_message".to_owned()),
             outcome: ToolOutcome::Ok,
             ms: millis(40),
             bytes: 300,
             round: 1,
             agent: "default".to_owned(),
             search: Some(SearchedBy::Discord),
+            consent: Some(Consent::Auto),
         }),
     ]
 }

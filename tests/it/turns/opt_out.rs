@@ -9,7 +9,7 @@ use clew::agents::Agents;
 use clew::llm;
 use clew::memory::{Memory, Stores};
 use clew::model::{RunBounds, Vision};
-use clew::runs::{CatchUpPace, OpenRuns, Runs};
+use clew::runs::{Approvals, CatchUpPace, OpenApprovals, OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::tools::SearchedServers;
@@ -77,10 +77,12 @@ async fn services(p: &Place) -> (Services, Lines) {
         opt_outs,
         negative_cache: NegativeCache::default(),
         searched_servers: SearchedServers::default(),
+        tool_servers: Arc::default(),
         memory,
         claims: Arc::new(Claims::in_memory()),
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         runs: Runs::new(0, OpenRuns::default()),
+        approvals: Approvals::new(OpenApprovals::default(), START),
         catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
         settings: TurnSettings {

@@ -359,6 +359,7 @@ impl Bench {
                 servers: &servers,
                 turn: &turn,
             }),
+            of_servers: None,
             window: &window,
             opt_outs: &Arc::<OptOuts>::default(),
             memory: &self.memory,

@@ -48,7 +48,7 @@ pub fn wrap(kind: FrameKind, nonce: &str, inside: &str) -> String {
 }
 
 /// A marked line, and a frame below it.
-pub(super) fn headed(head: &str, kind: FrameKind, nonce: &str, inside: &str) -> String {
+pub fn headed(head: &str, kind: FrameKind, nonce: &str, inside: &str) -> String {
     format!("{}\n{}", marked(nonce, head), wrap(kind, nonce, inside))
 }
 

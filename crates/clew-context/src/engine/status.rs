@@ -26,8 +26,8 @@ pub struct RunningTurn {
     pub since: UnixMillis,
     /// Whether it is an agent run, whose thread's name says what it is about.
     pub is_run: bool,
-    /// The tools that it is calling, by our own names for them.
-    pub tools: Vec<&'static str>,
+    /// The tools that it is calling, by their plain names.
+    pub tools: Vec<String>,
 }
 
 /// One paragraph about the turns; empty if there are none. Names are sanitised
@@ -64,7 +64,7 @@ struct BusyChannel {
     askers: Vec<String>,
     questions: usize,
     runs: usize,
-    tools: BTreeSet<&'static str>,
+    tools: BTreeSet<String>,
     since: UnixMillis,
 }
 
@@ -88,7 +88,7 @@ impl BusyChannel {
         } else {
             self.questions += 1;
         }
-        self.tools.extend(&turn.tools);
+        self.tools.extend(turn.tools.iter().cloned());
         self.since = self.since.min(turn.since);
         let Some(asker) = turn.asker.as_deref().map(sanitise::name) else {
             return;
@@ -114,7 +114,7 @@ impl BusyChannel {
         let runs = counted(self.runs, "agent run");
         let what: Vec<String> = questions.into_iter().chain(runs).collect();
         let (name, since) = (&self.name, self.since.clock());
-        let tools: Vec<&str> = self.tools.iter().copied().collect();
+        let tools: Vec<&str> = self.tools.iter().map(String::as_str).collect();
         let using = if tools.is_empty() {
             String::new()
         } else {
@@ -188,7 +188,9 @@ mod tests {
     fn agent_runs_are_told_apart_from_questions_with_the_tools_that_run() {
         let run = |channel, minutes| RunningTurn {
             is_run: true,
-            tools: vec!["search_messages", "get_message"],
+            tools: ["search_messages", "get_message"]
+                .map(str::to_owned)
+                .to_vec(),
             ..turn(channel, None, minutes)
         };
         check(

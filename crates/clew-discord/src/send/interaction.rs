@@ -111,7 +111,7 @@ impl Rest {
     ) -> Result<MessageId, RestError> {
         let payload = text.body();
         let path = webhook(interaction, "/messages/@original");
-        let body = self.hook(Method::Patch, path, &payload, text.files(), deadline);
+        let body = self.hook(Method::Patch, path, &payload, text.files, deadline);
         message_id(&body.await?)
     }
 
@@ -178,7 +178,7 @@ impl Rest {
         let mut payload = text.body();
         payload["flags"] = json!(FLAGS.0 | flags(ephemeral));
         let path = webhook(interaction, "?wait=true");
-        let body = self.hook(Method::Post, path, &payload, text.files(), deadline);
+        let body = self.hook(Method::Post, path, &payload, text.files, deadline);
         message_id(&body.await?)
     }
 

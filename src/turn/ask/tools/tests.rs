@@ -18,8 +18,7 @@ fn called(chars: usize) -> Called {
             bytes: chars,
             sources: Vec::new(),
             outcome: ToolOutcome::Ok,
-            output: None,
-            search: None,
+            ..ToolResult::of_error(&ToolError::Unknown)
         },
     }
 }
@@ -69,8 +68,7 @@ fn a_turn_is_made_from_so_much_and_no_more() {
             bytes: 5,
             sources: new.map(source).collect(),
             outcome: ToolOutcome::Ok,
-            output: None,
-            search: None,
+            ..ToolResult::of_error(&ToolError::Unknown)
         };
         let taken = unless_too_much(&known, result);
         (taken.outcome, taken.sources.len())

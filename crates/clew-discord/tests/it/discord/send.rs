@@ -40,7 +40,7 @@ async fn an_answer_is_posted_edited_and_deleted() {
     let (simulator, small, asked) = asked().await;
     let (rest, channel) = (rest(&simulator), channel_id(small.channel));
     let mut message = answer(asked);
-    message.attachment = Some(("answer.md".to_owned(), b"# long".to_vec()));
+    message.files = vec![("answer.md".to_owned(), b"# long".to_vec())];
     let sent = rest
         .create_message(channel, &message, patient())
         .await

@@ -1,0 +1,164 @@
+//! Servers by HTTP, of both generations.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use clew_mcp::Servers;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+
+use super::{servers, tool, until};
+
+/// What a server is, and the methods that it was asked for.
+#[derive(Clone, Default)]
+struct Fake {
+    is_new: bool,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Fake {
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn answer(
+    State(fake): State<Fake>,
+    headers: HeaderMap,
+    Json(request): Json<Value>,
+) -> Response {
+    let method = request["method"].as_str().unwrap_or_default().to_owned();
+    fake.asked.lock().unwrap().push(method.clone());
+    if headers
+        .get(header::AUTHORIZATION)
+        .is_none_or(|value| value != "Bearer s3cret-value")
+    {
+        let challenge = [(
+            header::WWW_AUTHENTICATE,
+            "Bearer resource_metadata=\"https://example.org\"",
+        )];
+        return (StatusCode::UNAUTHORIZED, challenge).into_response();
+    }
+    let result = match (method.as_str(), fake.is_new) {
+        ("server/discover", true) => json!({
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "test", "version": "1"},
+            "ttlMs": 0, "cacheScope": "private",
+        }),
+        ("initialize", false) => json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "test", "version": "1"},
+        }),
+        ("tools/list", _) => json!({
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            "tools": [{"name": "web.search", "inputSchema": {"type": "object"}}],
+        }),
+        ("tools/call", _) => {
+            json!({"resultType": "complete", "content": [{"type": "text", "text": "found"}]})
+        }
+        _ if request.get("id").is_none() => return StatusCode::ACCEPTED.into_response(),
+        _ => {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            return Json(json!({"jsonrpc": "2.0", "id": request["id"], "error": error}))
+                .into_response();
+        }
+    };
+    Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).into_response()
+}
+
+/// Serves a fake server on a free port until the test ends; its address.
+async fn serve(router: Router) -> String {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}/mcp")
+}
+
+async fn fake(is_new: bool) -> (Fake, String) {
+    let fake = Fake {
+        is_new,
+        ..Fake::default()
+    };
+    let router = Router::new()
+        .route("/mcp", post(answer))
+        .with_state(fake.clone());
+    (fake, serve(router).await)
+}
+
+fn start(url: &str, more: &Value) -> Servers {
+    let mut entry = json!({"url": url, "headers": {"Authorization": "Bearer ${KEY}"},
+        "private": true, "allow": ["web.search"]});
+    for (key, value) in more.as_object().unwrap() {
+        entry[key] = value.clone();
+    }
+    servers(&json!({"mcpServers": {"web": entry}}))
+}
+
+async fn problem(servers: &Servers) -> String {
+    until("a problem", || servers.status()[0].problem.is_some()).await;
+    servers.status()[0].problem.clone().unwrap()
+}
+
+#[tokio::test]
+async fn both_generations_are_spoken() {
+    for (is_new, version) in [(false, "2025-11-25"), (true, "2026-07-28")] {
+        let (fake, url) = fake(is_new).await;
+        let servers = start(&url, &json!({}));
+        // Models take no dots in names.
+        let search = tool(&servers, "web__web_search").await;
+        let given = servers
+            .call(&search, Map::new(), Duration::from_secs(20), &|_| ())
+            .await
+            .unwrap();
+        assert_eq!(given.text, "found");
+        assert_eq!(servers.status()[0].version.as_deref(), Some(version));
+        assert_eq!(
+            fake.asked()
+                .iter()
+                .filter(|method| *method == "server/discover")
+                .count(),
+            1
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_be_authorised_says_so() {
+    let (_fake, url) = fake(false).await;
+    let servers = start(&url, &json!({"headers": {}}));
+    let problem = problem(&servers).await;
+    assert!(problem.contains("OAuth"), "{problem}");
+}
+
+#[tokio::test]
+async fn private_addresses_are_refused_unless_they_are_meant() {
+    let (fake, url) = fake(false).await;
+    for url in [
+        url.clone(),
+        url.replace("127.0.0.1", "localhost"),
+        url.replace("127.0.0.1", "[::1]"),
+    ] {
+        let servers = start(&url, &json!({"private": false}));
+        let problem = problem(&servers).await;
+        assert!(!problem.contains("s3cret"), "{problem}");
+    }
+    assert!(fake.asked().is_empty());
+}
+
+#[tokio::test]
+async fn redirects_are_refused() {
+    let (fake, url) = fake(false).await;
+    let away = Router::new().route("/mcp", post(|| async move { Redirect::temporary(&url) }));
+    let servers = start(&serve(away).await, &json!({}));
+    problem(&servers).await;
+    assert!(fake.asked().is_empty());
+}

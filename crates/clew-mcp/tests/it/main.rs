@@ -1,0 +1,47 @@
+//! Servers by stdio and by HTTP, with servers written from the specification.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod config;
+mod http;
+mod stdio;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clew_mcp::{Config, Servers, Tool};
+use tokio::sync::watch;
+
+/// The servers of a file, by an environment of `PATH` and `KEY`.
+fn servers(file: &serde_json::Value) -> Servers {
+    let variable = |name: &str| match name {
+        "KEY" => Some("s3cret-value".to_owned()),
+        "PATH" => std::env::var(name).ok(),
+        _ => None,
+    };
+    let config = Config::parse(&file.to_string(), &variable).unwrap();
+    Servers::start(&config, BTreeMap::new(), watch::Sender::default())
+}
+
+/// Waits until a condition holds, 20 s at most.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never: {what}");
+}
+
+/// The tools, once there are any.
+async fn tools(servers: &Servers) -> Vec<Tool> {
+    until("tools", || !servers.tools().is_empty()).await;
+    servers.tools().into_iter().map(|(tool, _)| tool).collect()
+}
+
+/// The one tool of a name.
+async fn tool(servers: &Servers, name: &str) -> Tool {
+    let all = tools(servers).await;
+    all.into_iter().find(|tool| *tool.name == *name).unwrap()
+}
