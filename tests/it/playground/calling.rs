@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::client::Page;
 use super::opened;
+use crate::support::mcp::McpServer;
 
 /// How long the bot may take to register its commands.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -222,6 +223,41 @@ async fn buttons_are_pressed_by_whom_they_are_for() {
         })
         .await;
     assert_eq!(changed["d"]["components"], json!([]));
+    playground.stop().await.unwrap();
+}
+
+/// A tool of an MCP server asks there as on Discord.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_a_servers_tool_is_allowed_by_its_button() {
+    let server = McpServer::start(&[("find", "seven pumps")]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mcp.json");
+    let web = json!({"url": server.url(), "private": true, "allow": ["find"],
+        "askerApproves": true});
+    std::fs::write(&path, json!({"mcpServers": {"web": web}}).to_string()).unwrap();
+    let (playground, mut page) = opened(&[("MCP_CONFIG", path.to_str().unwrap())]).await;
+    server.listed(1).await;
+    let (boats, mira) = (page.channel("boats"), page.person("mira"));
+    let path = format!("/api/channels/{boats}/messages");
+    let asked = format!("<@{}> call web__find {{\"words\": \"pumps\"}}", page.bot());
+    page.post(&path, json!({"author": mira, "content": asked}))
+        .await;
+    let question = page
+        .wait("dispatch", |event| {
+            event["t"] == "MESSAGE_CREATE" && event["d"]["content"].to_string().contains("May I")
+        })
+        .await["d"]
+        .clone();
+    let path = format!("{path}/{}/press", question["id"].as_str().unwrap());
+    let allow = &question["components"][0]["components"][0];
+    assert_eq!(allow["label"], "Allow once");
+    page.post(&path, json!({"author": mira, "button": allow["custom_id"]}))
+        .await;
+    page.wait("dispatch", |event| {
+        event["d"]["content"].to_string().contains("seven pumps")
+    })
+    .await;
+    assert_eq!(server.calls().len(), 1);
     playground.stop().await.unwrap();
 }
 
