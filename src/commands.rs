@@ -103,6 +103,8 @@ pub enum Refused {
     SwitchedOff,
     /// It is a command from another version.
     Unknown,
+    /// It is a button from another version.
+    TooOld,
     /// The message asked about was not included.
     NoMessage,
 }
@@ -115,6 +117,7 @@ impl Refused {
             Self::NotAllowed(_) => "I may not answer you here. Ask the operator.",
             Self::SwitchedOff => "I'm switched off in this channel.",
             Self::Unknown => words::GONE,
+            Self::TooOld => words::TOO_OLD,
             Self::NoMessage => "I can't read that message.",
         }
     }
@@ -182,6 +185,10 @@ fn plan_admitted(
     mode: ChannelMode,
 ) -> Result<Planned, Refused> {
     let found = find(&incoming.data);
+    let unknown = match incoming.data {
+        InteractionData::Command(_) | InteractionData::Autocomplete(_) => Refused::Unknown,
+        InteractionData::Button(_) | InteractionData::Other => Refused::TooOld,
+    };
     if incoming.interaction.place == InteractionPlace::Elsewhere {
         return Err(Refused::Elsewhere);
     }
@@ -195,7 +202,7 @@ fn plan_admitted(
     if !found.as_ref().is_some_and(|found| found.for_everybody) {
         admit(rules, asked).map_err(Refused::NotAllowed)?;
     }
-    let found = found.ok_or(Refused::Unknown)?;
+    let found = found.ok_or(unknown)?;
     match found.handler {
         Handler::Turn(_) if mode == ChannelMode::Off => Err(Refused::SwitchedOff),
         Handler::Turn(request) => Ok(Planned::Turn(Box::new(request(incoming)?))),

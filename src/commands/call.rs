@@ -9,7 +9,8 @@ use crate::memory::Memory;
 use crate::model::{Payer, Spender};
 use crate::telemetry::event::CommandWord;
 use clew_context::model::{
-    Author, Channel, ChannelId, ChannelKind, ChannelMode, GuildId, Interaction, RoleId, UserId,
+    Author, Channel, ChannelId, ChannelKind, ChannelMode, GuildId, Interaction, MessageId, RoleId,
+    UserId,
 };
 use clew_discord::event::IncomingInteraction;
 use clew_discord::model::{CallerRights, CommandData, InteractionData, OptionSpec};
@@ -34,6 +35,8 @@ pub struct Call {
     pub channel: Option<Channel>,
     /// The type of the channel, as the call carried it.
     pub channel_kind: Option<ChannelKind>,
+    /// The message with the button, which may be for anybody there; none for a command.
+    pub(super) pressed_on: Option<MessageId>,
     /// What the bot responds to there.
     pub(super) mode: ChannelMode,
 }
@@ -93,6 +96,7 @@ impl Call {
             rights: incoming.rights,
             channel,
             channel_kind: incoming.channel_kind,
+            pressed_on: incoming.pressed_on,
             mode,
         }
     }
@@ -125,7 +129,7 @@ impl Call {
     /// What the button carries.
     pub(super) fn argument<T: FromStr>(&self) -> Result<T, Stop> {
         let argument = self.called.argument.parse();
-        argument.map_err(|_| Stop::refused(words::GONE))
+        argument.map_err(|_| Stop::refused(words::TOO_OLD))
     }
 
     /// The page that the button leads to; a command shows the first.

@@ -232,7 +232,7 @@ async fn page_of_agent(services: &CommandServices<'_>, call: &Call) -> Result<Do
     let (agent, page) = argument.split_once(':').unwrap_or_default();
     match (agent.parse(), page.parse()) {
         (Ok(agent), Ok(page)) => list(services, call, Some(&agent), page).await,
-        _ => Err(Stop::refused(words::GONE)),
+        _ => Err(Stop::refused(words::TOO_OLD)),
     }
 }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 pub(super) use crate::model::{count, read_span, shortened};
 use clew_context::model::UnixMillis;
 
-/// A command or button of another version.
+/// A command of another version.
 pub(super) const GONE: &str = "That command is gone. Type / for the current ones.";
+/// A button of another version, or for which it is too late.
+pub(super) const TOO_OLD: &str = "That button is too old.";
 /// A store did not do what it was asked.
 pub(super) const FAILED: &str =
     "My memory didn't answer, so this may not be done. Try again in a moment.";

@@ -230,6 +230,8 @@ pub struct IncomingInteraction {
     pub channel_kind: Option<ChannelKind>,
     /// The target of a message command.
     pub message: Option<Box<Incoming>>,
+    /// The message with the button.
+    pub pressed_on: Option<MessageId>,
 }
 
 /// Why the connection cannot continue without human help; `Display` says what

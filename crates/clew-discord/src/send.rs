@@ -48,6 +48,8 @@ pub struct NewMessage {
     pub nonce: String,
     /// Files to attach.
     pub files: Vec<FileUpload>,
+    /// Below the text, five a row; no two may have the same id.
+    pub buttons: Vec<AnswerButton>,
 }
 
 /// A text that pings nobody.
@@ -57,6 +59,8 @@ pub struct MessageText<'a> {
     pub content: &'a str,
     /// Files to attach.
     pub files: &'a [FileUpload],
+    /// Below the text; with none, an edit leaves those that are there.
+    pub buttons: Option<&'a [AnswerButton]>,
 }
 
 impl<'a> MessageText<'a> {
@@ -65,6 +69,7 @@ impl<'a> MessageText<'a> {
         Self {
             content,
             files: &[],
+            buttons: None,
         }
     }
 
@@ -78,6 +83,9 @@ impl<'a> MessageText<'a> {
         });
         if !self.files.is_empty() {
             payload["attachments"] = answer::attachments(self.files);
+        }
+        if let Some(buttons) = self.buttons {
+            payload["components"] = answer::rows(buttons);
         }
         payload
     }
@@ -170,18 +178,18 @@ impl Rest {
         changed.await.map(drop)
     }
 
-    /// Adds a button under a message of ours, which has none.
+    /// Replaces the buttons under a message of ours, and nothing else.
     ///
     /// # Errors
     /// As `create_message`.
-    pub async fn add_button(
+    pub async fn set_buttons(
         &self,
         channel: ChannelId,
         id: MessageId,
-        button: &AnswerButton,
+        buttons: &[AnswerButton],
         deadline: Instant,
     ) -> Result<(), RestError> {
-        let payload = answer::only_button(button);
+        let payload = answer::only_buttons(buttons);
         let changed = self.put(channel, Some(id), &payload, &[], deadline);
         changed.await.map(drop)
     }
@@ -284,6 +292,7 @@ fn payload(message: &NewMessage, reply_to: Option<MessageId>) -> Value {
     let text = MessageText {
         content: &message.content,
         files: &message.files,
+        buttons: (!message.buttons.is_empty()).then_some(&*message.buttons),
     };
     let mut payload = text.body();
     payload["allowed_mentions"]["users"] = json!([]);
@@ -347,6 +356,7 @@ fn message_id(body: &[u8]) -> Result<MessageId, RestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ButtonStyle;
 
     #[test]
     fn nothing_pings_unasked() {
@@ -370,6 +380,27 @@ mod tests {
     fn links_show_no_previews() {
         assert_eq!(payload(&NewMessage::default(), None)["flags"], 4);
         assert_eq!(MessageText::plain("https://example.org").body()["flags"], 4);
+    }
+
+    #[test]
+    fn buttons_are_named_only_where_there_are_some() {
+        let mut message = NewMessage::default();
+        assert!(payload(&message, None).get("components").is_none());
+        assert!(MessageText::plain("").body().get("components").is_none());
+        message.buttons = vec![AnswerButton {
+            label: "Stop".to_owned(),
+            style: ButtonStyle::Danger,
+            custom_id: "stop:1".to_owned(),
+        }];
+        let rows = json!([{"type": 1, "components": [
+            {"type": 2, "style": 4, "label": "Stop", "custom_id": "stop:1"},
+        ]}]);
+        assert_eq!(payload(&message, None)["components"], rows);
+        let taken_away = MessageText {
+            buttons: Some(&[]),
+            ..MessageText::plain("")
+        };
+        assert_eq!(taken_away.body()["components"], json!([]));
     }
 
     #[test]

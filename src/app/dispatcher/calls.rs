@@ -200,7 +200,7 @@ const fn reason(refused: Refused) -> Refusal {
     match refused {
         Refused::Elsewhere => Refusal::Elsewhere,
         Refused::NotAllowed(_) | Refused::SwitchedOff => Refusal::NotAllowed,
-        Refused::Unknown => Refusal::UnknownCommand,
+        Refused::Unknown | Refused::TooOld => Refusal::UnknownCommand,
         Refused::NoMessage => Refusal::NoContent,
     }
 }

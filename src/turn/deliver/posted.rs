@@ -207,7 +207,11 @@ impl<'a> PostedAnswer<'a> {
             if waits {
                 break;
             }
-            let put = self.put(index, &MessageText { content, files }).await;
+            let text = MessageText {
+                files,
+                ..MessageText::plain(content)
+            };
+            let put = self.put(index, &text).await;
             self.file_failed = put.is_err() && !files.is_empty();
             put?;
             self.attached |= !files.is_empty();
@@ -229,18 +233,18 @@ impl<'a> PostedAnswer<'a> {
         let Some(last) = self.parts.last() else {
             return Ok(());
         };
-        let button = AnswerButton {
+        let buttons = [AnswerButton {
             label: RECEIPT.to_owned(),
             style: ButtonStyle::Secondary,
             custom_id: format!("{RECEIPT_BUTTON}{}", last.id),
-        };
+        }];
         let (rest, id, at) = (self.rest(), last.id, deadline());
         match &self.destination {
             Destination::Channel { channel, .. } => {
-                rest.add_button(*channel, id, &button, at).await
+                rest.set_buttons(*channel, id, &buttons, at).await
             }
             Destination::Interaction(call) => {
-                rest.add_button_to_answer(call, id, &button, at).await
+                rest.set_buttons_of_answer(call, id, &buttons, at).await
             }
         }
     }
@@ -360,6 +364,7 @@ impl<'a> PostedAnswer<'a> {
                     ping_replied: *ping && index == 0,
                     nonce: self.nonce(index),
                     files: text.files.to_vec(),
+                    buttons: text.buttons.unwrap_or_default().to_vec(),
                 };
                 let claim = self.claim();
                 if let Some((claims, question)) = claim.filter(|_| index == 0) {

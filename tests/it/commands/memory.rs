@@ -181,6 +181,21 @@ async fn press_noted(p: &Place, who: Id, on: Id, custom_id: String) -> clew_simu
     shown
 }
 
+/// Of what another version posted, or of none of ours.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_that_is_not_known_is_too_old() {
+    let (p, bot) = place(&[]).await;
+    p.talk(p.ada, p.channel, "hello").await;
+    let ours = p.stage.discord.answers(p.channel)[0].clone();
+    for unknown in ["of-another-version:7", "why:?"] {
+        let told = press_noted(&p, p.ada, ours.id, unknown.to_owned()).await;
+        assert_eq!(told.content, "-# That button is too old.");
+    }
+    let answers = p.stage.discord.answers(p.channel);
+    assert_eq!(answers[0].content, ours.content);
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_noted_is_shown_to_the_person_it_is_about() {
     let (p, bot) = place(&[]).await;

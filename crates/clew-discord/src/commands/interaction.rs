@@ -59,6 +59,7 @@ pub fn parse(data: &str) -> Result<Option<IncomingInteraction>, &'static str> {
     Ok(Some(IncomingInteraction {
         data,
         message: message.map(Box::new),
+        pressed_on: wire.message.map(|message| message.id),
         asker: Author {
             id: user.id,
             name: nick.or(user.global_name).unwrap_or(user.username).into(),
@@ -191,6 +192,7 @@ struct Wire<'a> {
     channel_id: Option<ChannelId>,
     member: Option<WireMember>,
     user: Option<WireUser>,
+    message: Option<WireMessage>,
     token: String,
     context: Option<u8>,
     #[serde(default, borrow)]
@@ -240,6 +242,12 @@ struct WireChannel {
     id: ChannelId,
     #[serde(rename = "type")]
     kind: u8,
+}
+
+/// The message that a component is on.
+#[derive(Deserialize)]
+struct WireMessage {
+    id: MessageId,
 }
 
 #[derive(Deserialize)]
@@ -446,7 +454,11 @@ mod tests {
                 r#""data":{{"component_type":{component},"custom_id":"{id}","id":1}},
                 "message":{{"id":"7","channel_id":"4"}}"#
             );
-            assert_eq!(&call(3, MEMBER, "", &data).unwrap().data, expected);
+            let call = call(3, MEMBER, "", &data).unwrap();
+            assert_eq!(
+                (&call.data, call.pressed_on),
+                (expected, Some(MessageId::new(7)))
+            );
         }
         let button = |id: &str| InteractionData::Button(id.to_owned());
         check(2, "erase", &button("erase"));

@@ -132,17 +132,17 @@ impl Answer {
     pub fn text(&self) -> String {
         shortened(&self.content, MAX_CONTENT)
     }
-
-    /// The buttons in rows, within Discord's limits.
-    pub fn rows(&self) -> impl Iterator<Item = &[AnswerButton]> {
-        self.buttons.chunks(MAX_BUTTONS_A_ROW).take(MAX_ROWS)
-    }
 }
 
 impl AnswerButton {
     /// The label, within Discord's limits.
     pub fn text(&self) -> String {
         filled(shortened(&self.label, MAX_LABEL))
+    }
+
+    /// The rows in which buttons stand, within Discord's limits.
+    pub fn rows(buttons: &[Self]) -> impl Iterator<Item = &[Self]> {
+        buttons.chunks(MAX_BUTTONS_A_ROW).take(MAX_ROWS)
     }
 }
 
@@ -266,7 +266,9 @@ mod tests {
             let id = page.to_string();
             answer = answer.with_button("l".repeat(90), ButtonStyle::Primary, id);
         }
-        let rows: Vec<usize> = answer.rows().map(<[AnswerButton]>::len).collect();
+        let rows: Vec<usize> = AnswerButton::rows(&answer.buttons)
+            .map(<[AnswerButton]>::len)
+            .collect();
         assert_eq!(rows, [5; 5]);
         assert_eq!(answer.buttons[0].text().chars().count(), MAX_LABEL);
     }

@@ -16,7 +16,7 @@ pub(super) fn message(answer: &Answer) -> Value {
     json!({
         "content": answer.text(),
         "embeds": answer.embed.iter().map(embed).collect::<Vec<Value>>(),
-        "components": answer.rows().map(row).collect::<Vec<Value>>(),
+        "components": rows(&answer.buttons),
         "attachments": attachments(&answer.files),
         "allowed_mentions": {"parse": []},
     })
@@ -37,9 +37,14 @@ pub(super) const fn flags(ephemeral: bool) -> u32 {
     }
 }
 
-/// A button as an edit that changes nothing else.
-pub(super) fn only_button(button: &AnswerButton) -> Value {
-    json!({"components": [row(std::slice::from_ref(button))]})
+/// Buttons as an edit that changes nothing else.
+pub(super) fn only_buttons(buttons: &[AnswerButton]) -> Value {
+    json!({"components": rows(buttons)})
+}
+
+/// The rows of buttons, within Discord's limits.
+pub(super) fn rows(buttons: &[AnswerButton]) -> Value {
+    AnswerButton::rows(buttons).map(row).collect()
 }
 
 /// Lists the files of this request.

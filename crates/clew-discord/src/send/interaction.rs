@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use twilight_http::request::{Method, RequestBuilder};
 
-use super::answer::{flags, message, new_message, only_button};
+use super::answer::{flags, message, new_message, only_buttons};
 use super::{FLAGS, FileUpload, MessageText, build, message_id, with_body};
 use crate::model::{Answer, AnswerButton};
 use crate::rest::{RateLimitPool, Rest};
@@ -147,19 +147,19 @@ impl Rest {
         message_id(&body.await?)
     }
 
-    /// Adds a button under one of the messages that answer an interaction.
+    /// Replaces the buttons under one of the messages that answer an interaction.
     ///
     /// # Errors
     /// As for reads.
-    pub async fn add_button_to_answer(
+    pub async fn set_buttons_of_answer(
         &self,
         interaction: &Interaction,
         id: MessageId,
-        button: &AnswerButton,
+        buttons: &[AnswerButton],
         deadline: Instant,
     ) -> Result<(), RestError> {
         let path = webhook(interaction, &format!("/messages/{id}"));
-        let payload = only_button(button);
+        let payload = only_buttons(buttons);
         let body = self.hook(Method::Patch, path, &payload, &[], deadline);
         body.await.map(drop)
     }
