@@ -496,6 +496,7 @@ async fn serve(
             LoopEvent::Ask(request) => drop(dispatcher.submit(*request, None)),
             LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
             LoopEvent::StopRun(id) => dispatcher.stop_run(id),
+            LoopEvent::Steer(steer, reply) => drop(reply.send(dispatcher.steer(steer))),
             LoopEvent::LookedUp(of, kind, mark) => dispatcher.looked_up(of, kind, mark),
             LoopEvent::CatchUp(news) => dispatcher.catch_up_goes_on(news),
             LoopEvent::TurnWaits(trigger) => dispatcher.turn_waits(trigger),
@@ -563,6 +564,7 @@ async fn finish(
             Some(LoopEvent::Ask(request)) => drop(dispatcher.submit(*request, None)),
             Some(LoopEvent::Run(request, slot)) => dispatcher.start_run(*request, slot),
             Some(LoopEvent::StopRun(id)) => dispatcher.stop_run(id),
+            Some(LoopEvent::Steer(steer, reply)) => drop(reply.send(dispatcher.steer(steer))),
             Some(_) => {}
             None => return,
         }

@@ -26,6 +26,7 @@ mod privacy;
 mod readable;
 mod server_memory;
 mod settings;
+mod steer;
 mod usage;
 mod why;
 mod words;
@@ -52,6 +53,7 @@ use clew_discord::session::Claims;
 
 pub use call::Call;
 pub use done::{BeginningRun, Deferral, Done, Effect, Reply};
+pub use steer::{Steer, Steered};
 
 use definition::{Button, Command, Handler, find};
 use done::{Stop, finished};
@@ -74,7 +76,15 @@ const COMMANDS: &[&Command] = &[
     &help::HELP,
 ];
 /// The buttons of no command in particular.
-const BUTTONS: &[Button] = &[confirm::CANCEL, noted::SHOW, consent::ALLOW, consent::DENY];
+const BUTTONS: &[Button] = &[
+    confirm::CANCEL,
+    consent::ALLOW,
+    consent::DENY,
+    noted::SHOW,
+    steer::STOP,
+    steer::REGENERATE,
+    steer::CONTINUE,
+];
 
 /// The commands as they are registered with Discord.
 pub fn specs() -> Vec<CommandSpec> {
@@ -107,6 +117,8 @@ pub enum Refused {
     TooOld,
     /// The message asked about was not included.
     NoMessage,
+    /// It is for whoever asked, and for moderators.
+    NotTheirs,
 }
 
 impl Refused {
@@ -119,6 +131,7 @@ impl Refused {
             Self::Unknown => words::GONE,
             Self::TooOld => words::TOO_OLD,
             Self::NoMessage => "I can't read that message.",
+            Self::NotTheirs => steer::NOT_THEIRS,
         }
     }
 }

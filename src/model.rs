@@ -1,5 +1,5 @@
 //! The bot's own domain types: its personas, its tools, what the button under a note
-//! shows, what an answer was made from, who pays for tokens and how much, whether
+//! shows, what an answer was made from, what its buttons carry, who pays for tokens and how much, whether
 //! models are sent images, what agent runs are bound by, what looks like a key, and how texts for
 //! people are counted and cut.
 //!
@@ -16,6 +16,7 @@ mod key;
 mod noted;
 mod price;
 mod receipt;
+mod steering;
 mod text;
 mod tokens;
 mod tool;
@@ -31,6 +32,7 @@ pub use receipt::{
     CollectorReceipt, CutBy, ImagesSent, LeftOut, ModelReceipt, OmittedMessage, PromptReceipt,
     RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage, ToolReceipt,
 };
+pub use steering::{Again, Continue, Regenerate, STOP_ANSWER};
 pub use text::{channel_address, count, cut, read_span, shortened, unfenced, unformatted};
 pub use tokens::{Payer, Spender, TokenLimits};
 pub use tool::{

@@ -28,16 +28,17 @@ mod roles;
 mod services;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-use crate::model::{Payer, RUN_FETCHES, RUN_ROUNDS, ToolName};
+use crate::model::{Again, Payer, RUN_FETCHES, RUN_ROUNDS, ToolName};
 use crate::runs::{Activity, Run, RunSlot};
-use crate::telemetry::event::{Outcome, Refusal};
+use crate::telemetry::event::{OrderWord, Outcome, Refusal};
 use crate::telemetry::{Ids, TurnStage};
 use crate::tools;
 use clew_context::model::{
@@ -94,6 +95,8 @@ pub struct TurnJob {
     pub left: Option<Unfinished>,
     /// The agent run that the turn does, if it does one.
     pub run: Option<RunSlot>,
+    /// The answer that it gives anew, if it does.
+    pub again: Option<Again>,
     /// What the turn is doing, for others.
     pub activity: Arc<Activity>,
 }
@@ -144,6 +147,8 @@ struct Turn<'a> {
     restarts: u32,
     /// Whether an earlier process may have posted something under the same nonce.
     is_sent_again: bool,
+    /// The messages of the answer that is given anew, as far as they still show that.
+    before: Mutex<VecDeque<MessageId>>,
 }
 
 impl<'a> Turn<'a> {
@@ -151,8 +156,19 @@ impl<'a> Turn<'a> {
     fn new(services: &'a Services, job: TurnJob) -> Self {
         let (ids, started_at) = (services.ids(&job.request), services.memory.now());
         let run = job.run.as_ref();
+        let again = job.again.as_ref();
+        let report = TurnReport::new(&services.telemetry, ids, job.came);
+        if again.is_some() {
+            report.ordered(OrderWord::Regenerate);
+        }
         Self {
-            report: TurnReport::new(&services.telemetry, ids, job.came),
+            report,
+            before: Mutex::new(
+                again
+                    .map(|again| again.messages.clone())
+                    .unwrap_or_default()
+                    .into(),
+            ),
             roles: run.map(|_| LatestRoles::of(&job.request, started_at)),
             services,
             job,
@@ -253,6 +269,15 @@ impl Turn<'_> {
             Some(Refusal::Blocked) => Err(Order::Block),
             refused => Ok(refused.and_then(|why| refusal(why, self.services.memory.now()))),
         }
+    }
+
+    /// Whether what was said until an order is shown: of an agent run, of what somebody stopped,
+    /// and of an answer given anew, for which nobody would ask the next process.
+    fn shows_part(&self, order: &Order) -> bool {
+        if self.job.run.is_some() {
+            return order.shows_part_of_run();
+        }
+        matches!(order, Order::Stop) || self.job.again.is_some() && matches!(order, Order::Abandon)
     }
 
     /// The call to answer, if the trigger is a command.
@@ -387,7 +412,7 @@ async fn answer(
     let (answer, tools) = ask(turn, material, posted, control).await?;
     turn.must_not_be_blocked()?;
     let order = match &answer {
-        TurnAnswer::PartOfRun(_, order) => Some(order.clone()),
+        TurnAnswer::Part(_, order) if turn.job.run.is_some() => Some(order.clone()),
         _ => None,
     };
     if turn.services.memory.is_lost() {

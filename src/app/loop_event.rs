@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::catch_up::Look;
+use crate::commands::{Steer, Steered};
 use crate::runs::RunSlot;
 use crate::telemetry::LoopGauges;
 use crate::telemetry::event::Outcome;
@@ -37,6 +38,8 @@ pub(super) enum LoopEvent {
     Run(Box<TurnRequest>, RunSlot),
     /// An agent run is to stop.
     StopRun(InteractionId),
+    /// Somebody steers a turn by a button.
+    Steer(Steer, oneshot::Sender<Steered>),
     /// A message's channel has been looked at, and its type is this, if the look showed it; the
     /// message's event is not finished yet.
     LookedUp((ChannelId, MessageId), Option<ChannelKind>, Mark),

@@ -54,7 +54,7 @@ fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
         let here = interaction.channel;
         let about = about.filter(|about| about.id == id && about.channel == here);
         let about = about.ok_or(Refused::NoMessage)?;
-        let trigger = pointing_at(&interaction, asker, about.clone());
+        let trigger = pointing_at(&interaction, asker, about.clone(), "");
         let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
         (trigger, cause)
     } else {
@@ -103,8 +103,13 @@ pub(super) fn question_as_message(
     }
 }
 
-/// A reply without text to the message asked about.
-fn pointing_at(interaction: &Interaction, asker: Author, about: Message) -> Message {
+/// A reply to the message asked about.
+pub(super) fn pointing_at(
+    interaction: &Interaction,
+    asker: Author,
+    about: Message,
+    text: &str,
+) -> Message {
     let reference = Reference {
         kind: ReferenceKind::Default,
         channel: Some(about.channel),
@@ -114,6 +119,6 @@ fn pointing_at(interaction: &Interaction, asker: Author, about: Message) -> Mess
         kind: MessageKind::Reply,
         reference: Some(reference),
         referenced: Referenced::Known(Box::new(about)),
-        ..question_as_message(interaction, asker, "")
+        ..question_as_message(interaction, asker, text)
     }
 }

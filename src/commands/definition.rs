@@ -73,7 +73,7 @@ pub(super) struct Button {
     pub(super) work: Work,
     /// The message with the button stays as it is.
     pub(super) keeps_message: bool,
-    pub(super) run: Run,
+    pub(super) handler: Handler,
 }
 
 /// What a call leads to.
@@ -213,12 +213,24 @@ impl Action {
 
 impl Button {
     pub(super) const fn new(id: &'static str, run: Run) -> Self {
+        Self::with_handler(id, Handler::Answer(run))
+    }
+
+    /// Leads to a turn, whose answer replies to the message.
+    pub(super) const fn turn(
+        id: &'static str,
+        request: fn(IncomingInteraction) -> Result<TurnRequest, Refused>,
+    ) -> Self {
+        Self::with_handler(id, Handler::Turn(request))
+    }
+
+    const fn with_handler(id: &'static str, handler: Handler) -> Self {
         Self {
             id,
             for_everybody: false,
             work: Work::Short,
             keeps_message: false,
-            run,
+            handler,
         }
     }
 
@@ -228,7 +240,7 @@ impl Button {
     }
 
     /// The argument in a `custom_id`; none if it is another button's.
-    fn argument<'a>(&self, custom_id: &'a str) -> Option<&'a str> {
+    pub(super) fn argument<'a>(&self, custom_id: &'a str) -> Option<&'a str> {
         let argument = custom_id.strip_prefix(self.id)?;
         (argument.is_empty() || self.id.ends_with(':')).then_some(argument)
     }
@@ -290,7 +302,7 @@ fn find_button(custom_id: &str) -> Option<Found> {
     of_commands.chain(BUTTONS).find_map(|button| {
         Some(Found {
             for_everybody: button.for_everybody,
-            handler: Handler::Answer(button.run),
+            handler: button.handler,
             called: Called {
                 argument: button.argument(custom_id)?.to_owned(),
                 word: CommandWord::BUTTON,

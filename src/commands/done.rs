@@ -1,5 +1,6 @@
 //! The result of a call.
 
+use super::steer::Steer;
 use super::words;
 use crate::runs::RunSlot;
 use crate::telemetry::event::CommandOutcome;
@@ -57,6 +58,8 @@ pub enum Effect {
     Run(Box<BeginningRun>),
     /// An agent run ends.
     StopRun(InteractionId),
+    /// A turn is told something; what comes of it replaces the reply.
+    Steer(Steer),
 }
 
 /// An agent run that has no place on Discord yet.

@@ -25,8 +25,9 @@ pub(super) const SETTINGS: Command = Command {
         "How I behave in this server",
         &[
             Action::new("show", "Show the settings", run!(show)),
-            Action::new("set", "Change what is given, leave the rest", run!(set))
-                .options(&[WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE, PLACE]),
+            Action::new("set", "Change what is given, leave the rest", run!(set)).options(&[
+                WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE, PLACE, BUTTONS,
+            ]),
             Action::new("prompt", "What I am told in this server", run!(prompt)).options(&[TEXT]),
             Action::new(
                 "limits",
@@ -97,6 +98,11 @@ const PLACE: OptionSpec = OptionSpec::new(
         ("That, and pinned messages", "topic,pins"),
         OPERATORS,
     ]),
+);
+const BUTTONS: OptionSpec = OptionSpec::new(
+    "buttons",
+    "Whether my answers have buttons to stop, regenerate and continue them",
+    OptionKind::Choice(&[("Yes", "on"), ("No", "off")]),
 );
 const TEXT: OptionSpec = OptionSpec::text(
     "text",
@@ -296,6 +302,7 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         lone_context,
         lone_context_in: lone_context_in.filter(|(_, change)| *change != Change::Keep),
         place_context: changed(options, &PLACE, PlaceContext::from_word).unwrap_or_default(),
+        buttons: changed(options, &BUTTONS, |word| Some(word == "on")).unwrap_or_default(),
         ..SettingsChange::default()
     };
     if change == SettingsChange::default() {
@@ -349,6 +356,10 @@ fn fields(
         PlaceContext::Topic => "its topic",
         PlaceContext::TopicPins => "its topic and pinned messages",
     };
+    let buttons = match settings.buttons {
+        Some(true) => "on",
+        _ => "off",
+    };
     let mut fields = vec![
         (
             "I remember a conversation for",
@@ -374,6 +385,7 @@ fn fields(
             "Of the channel itself I read",
             here(place, settings.place_context.is_some()),
         ),
+        ("Buttons under my answers", buttons.to_owned()),
         ("I am silent in", all_of(&settings.channels_off)),
         (
             "I answer every message in",
@@ -556,11 +568,16 @@ mod tests {
             channel: Some((ChannelId::new(42), ChannelMode::Everything)),
             reply_target: Change::Set(ReplyTarget::Newest),
             learning: Change::Set(true),
+            buttons: Change::Set(false),
             ..SettingsChange::default()
         };
-        let rest = [("reply-target", "newest"), ("learning", "on")];
+        let rest = [
+            ("reply-target", "newest"),
+            ("learning", "on"),
+            ("buttons", "off"),
+        ];
         check(
-            &[channel, ("mode", "everything"), rest[0], rest[1]],
+            &[channel, ("mode", "everything"), rest[0], rest[1], rest[2]],
             Ok(other),
         );
     }

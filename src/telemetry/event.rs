@@ -31,8 +31,8 @@ pub use detail::{
 };
 pub use words::{
     AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
-    FatalReason, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SearchedBy, SendStage,
-    SourceWord, StoreOperation, Subsys, ToolOutcome,
+    FatalReason, OrderWord, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SearchedBy,
+    SendStage, SourceWord, StoreOperation, Subsys, ToolOutcome,
 };
 
 macro_rules! events {

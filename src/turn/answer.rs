@@ -18,8 +18,8 @@ pub(super) enum TurnAnswer {
     /// What the model said before it failed or could not be asked again, and the line that
     /// says so.
     BrokenOff(String, Cow<'static, str>),
-    /// What an agent run had said when this order ended it.
-    PartOfRun(String, Order),
+    /// What was said when this order ended it.
+    Part(String, Order),
     /// Discord refused, for good, what was shown so far.
     Unpostable(RestError),
 }

@@ -19,7 +19,7 @@ use super::news::{SentMessage, TurnNews};
 use super::{Turn, line};
 use crate::llm::{self, AnswerEnd, Completion};
 use crate::model::ImagesSent;
-use crate::telemetry::event::{LlmFailure, Outcome};
+use crate::telemetry::event::{LlmFailure, OrderWord, Outcome};
 use crate::telemetry::with_sources;
 use clew_context::engine::images;
 use clew_context::engine::prepare::Prepared;
@@ -93,7 +93,7 @@ pub(super) async fn ask<'a>(
         said: String::new(),
     };
     let answer = match asking.rounds(posted, control).await {
-        Err(order) => asking.part_of_run(order)?,
+        Err(order) => asking.part(order)?,
         Ok(answer) => answer,
     };
     let answer = asking.tools.finish(answer);
@@ -185,11 +185,13 @@ impl Asking<'_> {
         }
     }
 
-    /// What an agent run has said by now, if it is to be shown.
-    fn part_of_run(&mut self, order: Order) -> Result<TurnAnswer, Order> {
-        let is_run = self.turn.job.run.is_some();
-        if is_run && order.shows_part_of_run() && !self.said.is_empty() {
-            Ok(TurnAnswer::PartOfRun(mem::take(&mut self.said), order))
+    /// What was said by now, if it is to be shown.
+    fn part(&mut self, order: Order) -> Result<TurnAnswer, Order> {
+        if self.turn.job.run.is_none() && matches!(order, Order::Stop) {
+            self.turn.report.ordered(OrderWord::Stop);
+        }
+        if self.turn.shows_part(&order) && !self.said.is_empty() {
+            Ok(TurnAnswer::Part(mem::take(&mut self.said), order))
         } else {
             Err(order)
         }

@@ -29,7 +29,7 @@ pub enum Order {
     Cancel,
     /// The server's moderators blocked the asker: take back what was posted, and say nothing.
     Block,
-    /// Somebody stopped an agent run.
+    /// Somebody stopped the answer, or the agent run.
     Stop,
     /// The time of an agent run is over.
     TimeOver,
@@ -53,10 +53,15 @@ impl Order {
             Self::Restart { .. } | Self::Refuse => "the question was edited",
             Self::Cancel => "the question was deleted, or where the run stood",
             Self::Block => "its asker was blocked",
-            Self::Stop => "the run was stopped",
+            Self::Stop => "it was stopped",
             Self::TimeOver => "the run's time is over",
             Self::Abandon => "the process ends",
         }
+    }
+
+    /// Whether a turn ends with it, whatever comes after.
+    pub const fn ends(&self) -> bool {
+        !matches!(self, Self::Go | Self::Restart { .. })
     }
 
     /// Whether what an agent run has said by then is shown.

@@ -37,16 +37,23 @@ pub(super) async fn deliver(
 ) -> Delivered {
     match answer {
         TurnAnswer::Line(line, outcome) => {
+            // The answer before stays.
+            turn.before.lock().clear();
             let said = posted.say(&line).await;
             (ended(turn, said, outcome).await, None)
         }
-        TurnAnswer::Inspected(text) => (post(turn, posted, &text).await, None),
+        TurnAnswer::Inspected(text) => {
+            posted.is_cut = Some(false);
+            (post(turn, posted, &text).await, None)
+        }
         TurnAnswer::Whole(completion) => post_whole(turn, material, posted, completion).await,
         TurnAnswer::BrokenOff(text, why) => {
+            posted.is_cut = Some(true);
             post(turn, posted, &format!("{text}\n{why}")).await;
             (Outcome::Failed, None)
         }
-        TurnAnswer::PartOfRun(text, order) => {
+        TurnAnswer::Part(text, order) => {
+            posted.is_cut = Some(true);
             post_part(turn, posted, &text, &order).await;
             (Outcome::Cancelled, None)
         }
@@ -62,6 +69,7 @@ async fn post_whole(
     completion: Completion,
 ) -> Delivered {
     let text = &completion.text;
+    posted.is_cut = Some(completion.end.finish_reason == FinishReason::Length);
     let outcome = post(turn, posted, text).await;
     if outcome != Outcome::Answered {
         return (outcome, None);
@@ -84,17 +92,22 @@ async fn post_whole(
     (outcome, Some(posted.shown(text).to_owned()))
 }
 
-/// Posts what an agent run had said when it was ended; tried for a short time only.
+/// Posts what was said until an order ended it; tried for a short time only.
 async fn post_part(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str, order: &Order) {
     let patience = match order {
         Order::Abandon => LAST_PATIENCE,
         _ => PART_PATIENCE,
     };
     posted.give_up_at(Instant::now() + patience);
-    let text = format!("{}\n{}", text.trim_end(), line::PART_OF_RUN);
+    let line = match order {
+        _ if turn.job.run.is_some() => line::PART_OF_RUN,
+        Order::Abandon => line::BROKE_OFF,
+        _ => line::STOPPED,
+    };
+    let text = format!("{}\n{line}", text.trim_end());
     match posted.show(&text, true).await {
         Ok(()) => shown(turn, posted, &text),
-        Err(error) => tracing::info!(%error, "part of a run's answer was not shown"),
+        Err(error) => tracing::info!(%error, "part of an answer was not shown"),
     }
 }
 

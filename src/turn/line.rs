@@ -61,6 +61,10 @@ pub(super) const SHOW_NOTED: &str = "Show";
 
 /// The label of the button under answers with a receipt.
 pub(super) const RECEIPT: &str = "Why?";
+/// The labels of those that steer it.
+pub(super) const STOP: &str = "Stop";
+pub(super) const REGENERATE: &str = "Regenerate";
+pub(super) const CONTINUE: &str = "Continue";
 
 /// How many facts were learnt. Everyone sees the number; only the asker can see the
 /// facts.
@@ -97,6 +101,8 @@ pub(super) const fn model_failed(reason: LlmFailure) -> &'static str {
 pub(super) const TOKENS_SPENT: &str = "-# I stopped here: this task's tokens are used up.";
 /// Added to what an agent run had said when it was ended.
 pub(super) const PART_OF_RUN: &str = "-# I was stopped before this was complete.";
+/// Added to an answer that somebody stopped.
+pub(super) const STOPPED: &str = "-# I was stopped here.";
 /// Added to an answer that reached the model's limit of tokens.
 pub(super) const TOKEN_LIMIT: &str = "-# The answer ends here: it reached the model's token limit.";
 /// Added to an answer that the model's provider cut off.

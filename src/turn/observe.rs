@@ -82,6 +82,7 @@ pub async fn preview(
         elsewhere: Vec::new(),
         left: None,
         run: None,
+        again: None,
         activity: Arc::<Activity>::default(),
     };
     let turn = Turn::new(services, job);

@@ -95,6 +95,7 @@ pub(super) async fn record(
     let keeps_receipts = memory.settings().receipts.is_some();
     let receipt = turn.report.receipt().filter(|_| keeps_receipts);
     if answer.is_none() && receipt.is_none() {
+        offer(turn, posted, false).await;
         return outcome.into();
     }
     let is_whole = answer.is_some();
@@ -116,9 +117,8 @@ pub(super) async fn record(
     };
     let (ids, place) = (&turn.ids, &background.place);
     memory.record(ids, place, &exchange, early).await;
-    if outcome == Outcome::Answered && exchange.receipt.is_some() {
-        offer_receipt(turn, posted).await;
-    }
+    let has_receipt = outcome == Outcome::Answered && exchange.receipt.is_some();
+    offer(turn, posted, has_receipt).await;
     // Whose question is deleted by now is not learnt from.
     let is_whole = is_whole && posted.reference_dropped != Some(Fallback::Deleted);
     let extraction = || Extraction::of(turn, material, background).map(Box::new);
@@ -128,14 +128,13 @@ pub(super) async fn record(
     }
 }
 
-/// With `RECEIPT_BUTTON` a button under the answer shows its receipt.
-async fn offer_receipt(turn: &Turn<'_>, posted: &PostedAnswer<'_>) {
+/// Puts the buttons under an answer: where the server wants them those that steer it, and with
+/// `RECEIPT_BUTTON` one that shows its receipt.
+async fn offer(turn: &Turn<'_>, posted: &PostedAnswer<'_>, has_receipt: bool) {
     let services = turn.services;
-    let is_kept = !services.memory.opted_out(turn.job.request.asker());
-    if services.settings.receipt_button
-        && is_kept
-        && let Err(error) = posted.add_receipt_button().await
-    {
-        tracing::info!(%error, "an answer has no button for its receipt");
+    let is_kept = || !services.memory.opted_out(turn.job.request.asker());
+    let shows_receipt = has_receipt && services.settings.receipt_button && is_kept();
+    if let Err(error) = posted.add_buttons(shows_receipt).await {
+        tracing::info!(%error, "an answer has no buttons");
     }
 }

@@ -276,6 +276,7 @@ fn answered(mixed: u64) -> Vec<Event> {
         agent: Some(agent.clone()),
         model: Some(model.to_owned()),
         left: None,
+        order: None,
     });
     if fails {
         let failed = RequestFailed {

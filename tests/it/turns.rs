@@ -27,6 +27,7 @@ mod refused;
 mod search;
 mod search_leaks;
 mod servers;
+mod steering;
 mod tokens;
 mod told;
 mod tool_faults;

@@ -228,7 +228,7 @@ pub struct IncomingInteraction {
     pub rights: CallerRights,
     /// The channel's type, if the event gave it.
     pub channel_kind: Option<ChannelKind>,
-    /// The target of a message command.
+    /// The target of a message command, or the message with the button.
     pub message: Option<Box<Incoming>>,
     /// The message with the button.
     pub pressed_on: Option<MessageId>,

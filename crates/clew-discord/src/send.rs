@@ -61,6 +61,8 @@ pub struct MessageText<'a> {
     pub files: &'a [FileUpload],
     /// Below the text; with none, an edit leaves those that are there.
     pub buttons: Option<&'a [AnswerButton]>,
+    /// An edit takes away files and buttons that are not given here.
+    pub replaces: bool,
 }
 
 impl<'a> MessageText<'a> {
@@ -70,6 +72,7 @@ impl<'a> MessageText<'a> {
             content,
             files: &[],
             buttons: None,
+            replaces: false,
         }
     }
 
@@ -81,10 +84,10 @@ impl<'a> MessageText<'a> {
             "flags": FLAGS.0,
             "allowed_mentions": {"parse": []},
         });
-        if !self.files.is_empty() {
+        if !self.files.is_empty() || self.replaces {
             payload["attachments"] = answer::attachments(self.files);
         }
-        if let Some(buttons) = self.buttons {
+        if let Some(buttons) = self.buttons.or(self.replaces.then_some(&[])) {
             payload["components"] = answer::rows(buttons);
         }
         payload
@@ -293,6 +296,7 @@ fn payload(message: &NewMessage, reply_to: Option<MessageId>) -> Value {
         content: &message.content,
         files: &message.files,
         buttons: (!message.buttons.is_empty()).then_some(&*message.buttons),
+        replaces: false,
     };
     let mut payload = text.body();
     payload["allowed_mentions"]["users"] = json!([]);
@@ -401,6 +405,15 @@ mod tests {
             ..MessageText::plain("")
         };
         assert_eq!(taken_away.body()["components"], json!([]));
+        let all_anew = MessageText {
+            replaces: true,
+            ..MessageText::plain("")
+        };
+        let body = all_anew.body();
+        assert_eq!(
+            (&body["components"], &body["attachments"]),
+            (&json!([]), &json!([]))
+        );
     }
 
     #[test]

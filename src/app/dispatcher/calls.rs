@@ -199,7 +199,7 @@ impl Dispatcher {
 const fn reason(refused: Refused) -> Refusal {
     match refused {
         Refused::Elsewhere => Refusal::Elsewhere,
-        Refused::NotAllowed(_) | Refused::SwitchedOff => Refusal::NotAllowed,
+        Refused::NotAllowed(_) | Refused::SwitchedOff | Refused::NotTheirs => Refusal::NotAllowed,
         Refused::Unknown | Refused::TooOld => Refusal::UnknownCommand,
         Refused::NoMessage => Refusal::NoContent,
     }

@@ -3,16 +3,17 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::{self, Call, CommandServices, Deferral, Done, Effect, Reply};
+use crate::commands::{self, Call, CommandServices, Deferral, Done, Effect, Reply, Steered};
 use crate::telemetry::event::{CommandAnswered, CommandOutcome};
 use crate::telemetry::{Ids, Ms};
 use crate::turn::Services;
 use clew_context::discord::error::RestError;
 use clew_context::engine::eligible::Us;
+use clew_context::engine::meaning::NOTE_PREFIX;
 use clew_context::model::Interaction;
 use clew_discord::model::Answer;
 use clew_discord::send::Callback;
@@ -77,6 +78,16 @@ pub(super) async fn carry_out(
                 (Reply::Message(answer), Vec::new())
             }
         },
+        Some(Effect::Steer(steer)) => {
+            let (reply, steered) = oneshot::channel();
+            let _ = loop_events.send(LoopEvent::Steer(steer, reply));
+            let steered = steered.await.unwrap_or(Steered::Unfinished);
+            let line = steered.line().map(str::to_owned).unwrap_or_else(|line| {
+                outcome = CommandOutcome::Refused;
+                format!("{NOTE_PREFIX}{line}")
+            });
+            (Reply::Message(Answer::for_caller(line)), Vec::new())
+        }
         Some(Effect::StopRun(id)) => {
             let _ = loop_events.send(LoopEvent::StopRun(id));
             (reply, Vec::new())

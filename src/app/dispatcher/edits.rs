@@ -70,10 +70,7 @@ impl Dispatcher {
         let Some(active) = self.active.get_mut(&message.id) else {
             return;
         };
-        let ends = matches!(
-            *active.orders.borrow(),
-            Order::Refuse | Order::Cancel | Order::Abandon
-        );
+        let ends = active.orders.borrow().ends();
         // A link preview comes as an update without an edit.
         let before = &active.trigger;
         let differs = message.edited > before.edited

@@ -14,14 +14,16 @@ use super::super::queues::{Full, QueueKey, Submitted};
 use super::super::restarts::Restarts;
 use super::super::shares::{Requester, Tenant};
 use super::Dispatcher;
+use crate::commands::{Steer, Steered};
 use crate::memory::UnderWay;
-use crate::model::{Payer, Spender};
+use crate::model::{Again, Payer, Spender};
 use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
 use clew_context::model::{
     ChannelId, ChannelKind, InteractionId, Message, MessageId, TurnId, TurnRequest, UnixMillis,
+    UserId,
 };
 use clew_discord::session::Mark;
 
@@ -44,6 +46,8 @@ pub(super) struct WaitingTrigger {
     pub(super) mark: Option<Mark>,
     /// What is deleted or edited from now on is noted for it.
     under_way: UnderWay,
+    /// The answer that is given anew, if one is.
+    again: Option<Again>,
 }
 
 /// A turn that runs.
@@ -86,27 +90,33 @@ impl Dispatcher {
         mark: Option<Mark>,
         waited: bool,
     ) -> bool {
-        let trigger = Arc::clone(&request.trigger);
         if self.closed {
             // It stays unfinished: the next process gets it again.
             self.stopping(&request);
             return true;
         }
-        let claims = &self.services.claims;
-        if !claims.claim(trigger.id, trigger.id.created()) {
+        let (claims, id) = (&self.services.claims, request.trigger.id);
+        if !claims.claim(id, id.created()) {
             return false;
         }
         if let Err(reason) = self.may_ask(self.payer(&request)) {
             self.refuse_request(&request, reason);
             return false;
         }
-        let is_person = self.services.us(None).is_person(&trigger);
+        let waiting = self.waiting(request, mark);
+        self.queue(waiting, waited)
+    }
+
+    /// Queues what has been counted. Returns whether a turn began or waits for it.
+    fn queue(&mut self, waiting: WaitingTrigger, waited: bool) -> bool {
+        let (request, mark) = (&waiting.request, waiting.mark);
+        let trigger = &request.trigger;
+        let is_person = self.services.us(None).is_person(trigger);
         if !is_person && request.cause.interaction().is_none() {
             self.bot_turns.count(trigger.channel, trigger.guild);
         }
-        let requester = self.requester(&request);
-        let queue = queue(&request, requester.spender);
-        let waiting = self.waiting(request, mark);
+        let requester = self.requester(request);
+        let queue = queue(request, requester.spender);
         match self.queues.submit(queue, requester, waiting.came, waiting) {
             Submitted::Starts(waiting) => self.start(queue, waiting, waited),
             Submitted::Waits => {}
@@ -145,6 +155,7 @@ impl Dispatcher {
             asked: erased.map_or(asked, |_| written),
             mark,
             under_way,
+            again: None,
         }
     }
 
@@ -237,13 +248,18 @@ impl Dispatcher {
             came: waiting.came,
             asked: waiting.asked,
             noted: waiting.under_way.since,
-            newest: self.services.window().newest(channel),
+            newest: match waiting.again {
+                // What was said when it was asked.
+                Some(_) => Some(id),
+                None => self.services.window().newest(channel),
+            },
             waited: starting.waited,
             other_triggers,
             copies,
             elsewhere: self.elsewhere(channel, id),
             left: self.services.claims.unfinished(id),
             run,
+            again: waiting.again,
             activity,
         };
         let services = Arc::clone(&self.services);
@@ -304,6 +320,55 @@ impl Dispatcher {
             if active.run.as_deref().is_some_and(&is_meant) {
                 active.orders.send_replace(order.clone());
             }
+        }
+    }
+
+    /// Passes on what somebody told a turn by a button.
+    pub(in crate::app) fn steer(&mut self, steer: Steer) -> Steered {
+        match steer {
+            Steer::Stop {
+                question,
+                channel,
+                of,
+            } => self.stop_answer(question, channel, of),
+            Steer::Regenerate(request, again) => self.regenerate(*request, again),
+        }
+    }
+
+    fn stop_answer(&self, id: MessageId, channel: ChannelId, of: Option<UserId>) -> Steered {
+        let active = self.active.get(&id);
+        let active = active.filter(|one| one.run.is_none() && one.trigger.channel == channel);
+        let Some(active) = active else {
+            return Steered::TooOld;
+        };
+        if of.is_some_and(|of| of != active.trigger.author.id) {
+            return Steered::NotTheirs;
+        }
+        if !active.orders.borrow().ends() {
+            active.orders.send_replace(Order::Stop);
+        }
+        Steered::Stopping
+    }
+
+    /// Asks a question again that was answered; who wants that has been counted.
+    fn regenerate(&mut self, request: TurnRequest, again: Again) -> Steered {
+        let id = request.trigger.id;
+        let mut waiting = self.queues.waiting_mut();
+        if self.closed {
+            return Steered::Unfinished;
+        }
+        if self.active.contains_key(&id) || waiting.any(|one| one.request.trigger.id == id) {
+            return Steered::Busy;
+        }
+        drop(waiting);
+        let waiting = WaitingTrigger {
+            again: Some(again),
+            ..self.waiting(request, None)
+        };
+        if self.queue(waiting, false) {
+            Steered::Asking
+        } else {
+            Steered::Busy
         }
     }
 

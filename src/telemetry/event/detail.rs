@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::words::{
     AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
-    FatalReason, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SearchedBy, SendStage,
-    StoreOperation, ToolOutcome,
+    FatalReason, OrderWord, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SearchedBy,
+    SendStage, StoreOperation, ToolOutcome,
 };
 use super::{Finish, List, LlmFailure, LostBy};
 use crate::model::Consent;
@@ -71,6 +71,9 @@ pub struct TurnDone {
     pub model: Option<String>,
     /// What an earlier process had left of the answer.
     pub left: Option<AnswerLeft>,
+    /// What somebody told the turn by a button.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderWord>,
 }
 
 /// `route`/`run_done`.

@@ -184,6 +184,14 @@ words! {
         Unexplained = "unexplained",
     }
 
+    /// What somebody told a turn.
+    OrderWord {
+        /// To end its answer.
+        Stop = "stop",
+        /// To answer again.
+        Regenerate = "regenerate",
+    }
+
     /// How a turn ended.
     Outcome {
         /// With an answer.

@@ -267,7 +267,7 @@ impl<'a> ToolLoop<'a> {
     pub(super) fn finish(&mut self, mut answer: TurnAnswer) -> TurnAnswer {
         if let TurnAnswer::Whole(Completion { text, .. })
         | TurnAnswer::BrokenOff(text, _)
-        | TurnAnswer::PartOfRun(text, _) = &mut answer
+        | TurnAnswer::Part(text, _) = &mut answer
             && let Some(cited) = self.cited(text, true)
         {
             self.cited.clone_from(&cited.messages);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::engine::deliver::{self, ATTACHMENT_NAME, Overflow};
-use crate::model::RECEIPT_BUTTON;
+use crate::model::{Continue, RECEIPT_BUTTON, Regenerate, STOP_ANSWER};
 use clew_context::discord::error::RestError;
 use clew_context::model::{ChannelId, Fallback, Interaction, Message, MessageId, UnixMillis};
 use clew_discord::model::{AnswerButton, ButtonStyle};
@@ -16,7 +16,7 @@ use clew_discord::session::Claims;
 
 use crate::turn::Turn;
 use crate::turn::control::Order;
-use crate::turn::line::{INTERRUPTED, RECEIPT};
+use crate::turn::line::{self, INTERRUPTED};
 use crate::turn::news::TurnNews;
 use crate::turn::patience::{Tries, insist};
 
@@ -76,11 +76,17 @@ pub(in crate::turn) struct PostedAnswer<'a> {
     pub(in crate::turn) edits: usize,
     pub(in crate::turn) attached: bool,
     pub(in crate::turn) reference_dropped: Option<Fallback>,
+    /// Whether what is shown is cut; none if it is no answer.
+    pub(in crate::turn) is_cut: Option<bool>,
+    /// Where the server wants it: the button that stops the answer.
+    stop: Option<[AnswerButton; 1]>,
 }
 
 struct PostedPart {
     id: MessageId,
     content: String,
+    /// Whether the button to stop is under it.
+    has_stop: bool,
 }
 
 impl<'a> PostedAnswer<'a> {
@@ -103,6 +109,12 @@ impl<'a> PostedAnswer<'a> {
             edits: 0,
             attached: false,
             reference_dropped: None,
+            is_cut: None,
+            stop: is_steered(turn).then(|| {
+                let question = turn.trigger().id;
+                let id = format!("{STOP_ANSWER}{question}");
+                [button(line::STOP, ButtonStyle::Danger, id)]
+            }),
         }
     }
 
@@ -200,15 +212,20 @@ impl<'a> PostedAnswer<'a> {
         if done && self.no_file.is_none() {
             files.extend(self.images.iter().cloned());
         }
+        let stop = self.stop.clone();
+        let is_call = matches!(self.destination, Destination::Interaction(_));
         for (index, content) in delivery.messages.iter().enumerate() {
             let files = if index == last { &files[..] } else { &[] };
-            let waits =
-                index > 0 && !done && matches!(self.destination, Destination::Interaction(_));
-            if waits {
+            if index > 0 && !done && is_call {
                 break;
             }
+            let grows = !done && (index == last || is_call);
+            let buttons = stop
+                .as_ref()
+                .map(|stop| if grows { &stop[..] } else { &[] });
             let text = MessageText {
                 files,
+                buttons,
                 ..MessageText::plain(content)
             };
             let put = self.put(index, &text).await;
@@ -218,6 +235,7 @@ impl<'a> PostedAnswer<'a> {
         }
         if done {
             self.cut_at = delivery.cut_at.map(|end| readable.original(end));
+            self.remove_before().await;
         }
         Ok(())
     }
@@ -228,16 +246,23 @@ impl<'a> PostedAnswer<'a> {
             .await
     }
 
-    /// Adds the button that shows what the answer was made from.
-    pub(in crate::turn) async fn add_receipt_button(&self) -> Result<(), RestError> {
-        let Some(last) = self.parts.last() else {
+    /// Puts its buttons under the last message: those that steer an answer, and the one that shows
+    /// what it was made from.
+    pub(in crate::turn) async fn add_buttons(&self, receipt: bool) -> Result<(), RestError> {
+        let Some((last, earlier)) = self.parts.split_last() else {
             return Ok(());
         };
-        let buttons = [AnswerButton {
-            label: RECEIPT.to_owned(),
-            style: ButtonStyle::Secondary,
-            custom_id: format!("{RECEIPT_BUTTON}{}", last.id),
-        }];
+        let mut buttons = match self.is_cut {
+            Some(is_cut) if self.stop.is_some() => self.steering(earlier, is_cut),
+            _ => Vec::new(),
+        };
+        if receipt {
+            let id = format!("{RECEIPT_BUTTON}{}", last.id);
+            buttons.push(button(line::RECEIPT, ButtonStyle::Secondary, id));
+        }
+        if buttons.is_empty() {
+            return Ok(());
+        }
         let (rest, id, at) = (self.rest(), last.id, deadline());
         match &self.destination {
             Destination::Channel { channel, .. } => {
@@ -245,6 +270,66 @@ impl<'a> PostedAnswer<'a> {
             }
             Destination::Interaction(call) => {
                 rest.set_buttons_of_answer(call, id, &buttons, at).await
+            }
+        }
+    }
+
+    /// The buttons that steer the answer once it stands there. That to a command is not given
+    /// anew: its question stands nowhere.
+    fn steering(&self, earlier: &[PostedPart], is_cut: bool) -> Vec<AnswerButton> {
+        let request = &self.turn.job.request;
+        let (trigger, is_posted) = (&request.trigger, request.cause.is_posted());
+        let regenerate = Regenerate {
+            question: trigger.id,
+            cause: request.cause.clone(),
+            earlier: earlier.iter().map(|part| part.id).collect(),
+        };
+        let go_on = Continue {
+            question: is_posted.then_some(trigger.id).or(trigger.replies_to()),
+            asker: request.asker(),
+        };
+        let regenerate = is_posted.then(|| regenerate.custom_id()).flatten();
+        let go_on = is_cut.then(|| format!("{}{go_on}", Continue::ID));
+        let both = [(line::REGENERATE, regenerate), (line::CONTINUE, go_on)];
+        let both = both.into_iter();
+        both.filter_map(|(label, id)| Some(button(label, ButtonStyle::Secondary, id?)))
+            .collect()
+    }
+
+    /// Removes what is left of the answer that this one replaces.
+    async fn remove_before(&self) {
+        let Destination::Channel { channel, .. } = self.destination else {
+            return;
+        };
+        let before = std::mem::take(&mut *self.turn.before.lock());
+        if let Err(error) = delete(self.rest(), channel, before.into_iter(), Tries::All).await {
+            tracing::info!(%error, "part of an answer that was given anew stays");
+        }
+    }
+
+    /// Shows a text in the next message of the answer that this one replaces, if one is left.
+    async fn take_over(&self, text: &MessageText<'_>) -> Result<Option<MessageId>, RestError> {
+        let Destination::Channel { channel, .. } = self.destination else {
+            return Ok(None);
+        };
+        let text = MessageText {
+            replaces: true,
+            ..*text
+        };
+        loop {
+            let Some(id) = self.turn.before.lock().pop_front() else {
+                return Ok(None);
+            };
+            let edited = self
+                .rest()
+                .edit_message(channel, id, &text, self.deadline());
+            match edited.await {
+                Ok(()) => return Ok(Some(id)),
+                Err(error) if error.reason == Fallback::Deleted => {}
+                Err(error) => {
+                    self.turn.before.lock().push_front(id);
+                    return Err(error);
+                }
             }
         }
     }
@@ -290,7 +375,9 @@ impl<'a> PostedAnswer<'a> {
     /// The claims and the question, if another process would answer it: calls are not sent
     /// again.
     fn claim(&self) -> Option<(&'a Claims, MessageId)> {
-        let is_asked_again = self.turn.interaction().is_none() && self.turn.job.run.is_none();
+        let job = &self.turn.job;
+        let is_asked_again =
+            self.turn.interaction().is_none() && job.run.is_none() && job.again.is_none();
         is_asked_again.then(|| (&*self.turn.services.claims, self.turn.trigger().id))
     }
 
@@ -306,18 +393,26 @@ impl<'a> PostedAnswer<'a> {
     }
 
     async fn put(&mut self, index: usize, text: &MessageText<'_>) -> Result<(), RestError> {
-        match self.parts.get(index) {
-            Some(part) if part.content == text.content && text.files.is_empty() => {}
+        let has_stop = text.buttons.is_some_and(|buttons| !buttons.is_empty());
+        match self.parts.get_mut(index) {
+            Some(part)
+                if part.content == text.content
+                    && part.has_stop == has_stop
+                    && text.files.is_empty() => {}
             Some(_) => {
                 self.revise(index, text).await?;
                 self.edits += 1;
             }
             None => {
-                let (id, is_other_text) = self.create(index, text).await?;
+                let (id, is_other_text) = match self.take_over(text).await? {
+                    Some(id) => (id, false),
+                    None => self.create(index, text).await?,
+                };
                 let known = if is_other_text { "" } else { text.content };
                 self.parts.push(PostedPart {
                     id,
                     content: known.to_owned(),
+                    has_stop,
                 });
                 self.turn.tell(|| TurnNews::Posted(id));
                 if is_other_text {
@@ -340,7 +435,9 @@ impl<'a> PostedAnswer<'a> {
             }
             Destination::Interaction(_) => {}
         }
-        self.parts[index].content.replace_range(.., text.content);
+        let part = &mut self.parts[index];
+        part.content.replace_range(.., text.content);
+        part.has_stop = text.buttons.is_some_and(|buttons| !buttons.is_empty());
         Ok(())
     }
 
@@ -423,8 +520,27 @@ impl<'a> PostedAnswer<'a> {
     /// The same for every try at a message, and another after a restart.
     fn nonce(&self, index: usize) -> String {
         let turn = self.turn;
-        let id = turn.job.request.turn().0;
+        let again = turn.job.again.as_ref().map(|again| again.press.get());
+        let id = again.unwrap_or(turn.job.request.turn().0);
         format!("{id:x}.{}.{index}", turn.restarts)
+    }
+}
+
+/// Whether the answer has buttons that steer it: where the server wants them, if the asker is
+/// somebody who can press them.
+fn is_steered(turn: &Turn<'_>) -> bool {
+    let is_wanted = turn
+        .ids
+        .guild
+        .is_some_and(|guild| turn.services.memory.guild_settings(guild).buttons == Some(true));
+    is_wanted && turn.job.run.is_none() && !turn.job.request.is_private && turn.trigger().is_human()
+}
+
+fn button(label: &str, style: ButtonStyle, custom_id: String) -> AnswerButton {
+    AnswerButton {
+        label: label.to_owned(),
+        style,
+        custom_id,
     }
 }
 

@@ -10,8 +10,8 @@ use crate::llm::{self, AnswerEnd};
 use crate::model::{Consent, CutBy, ImagesSent, ModelReceipt, Receipt, ToolName, ToolReceipt};
 use crate::runs::Doing;
 use crate::telemetry::event::{
-    AnswerLeft, AnswerSent, LlmFailure, Outcome, RequestFailed, RequestOk, RunDone, RunEnd,
-    SendFallback, SendStage, TailFallback, ToolCalled, ToolOutcome, TurnDone,
+    AnswerLeft, AnswerSent, LlmFailure, OrderWord, Outcome, RequestFailed, RequestOk, RunDone,
+    RunEnd, SendFallback, SendStage, TailFallback, ToolCalled, ToolOutcome, TurnDone,
 };
 use crate::telemetry::{Event, Ids, Ms, Stopwatch, Telemetry, TurnStage};
 use crate::tools::ToolResult;
@@ -43,6 +43,7 @@ struct Known {
     conversation: Option<Scope>,
     /// What an earlier process had left of the answer.
     left: Option<AnswerLeft>,
+    order: Option<OrderWord>,
 }
 
 impl<'a> TurnReport<'a> {
@@ -57,6 +58,7 @@ impl<'a> TurnReport<'a> {
                 model_asked: None,
                 conversation: None,
                 left: None,
+                order: None,
             }),
         }
     }
@@ -240,6 +242,11 @@ impl<'a> TurnReport<'a> {
         self.known.lock().left = left;
     }
 
+    /// What somebody told the turn.
+    pub(in crate::turn) fn ordered(&self, order: OrderWord) {
+        self.known.lock().order = Some(order);
+    }
+
     /// The thread cannot be answered in.
     pub(in crate::turn) fn thread_closed(&self, reason: Fallback) {
         self.emit(TailFallback { reason });
@@ -267,6 +274,7 @@ impl<'a> TurnReport<'a> {
             agent: receipt.as_ref().and_then(|receipt| receipt.agent.clone()),
             model: receipt.and_then(|receipt| Some(receipt.model?.name)),
             left: known.left,
+            order: known.order,
         };
         drop(known);
         log(&self.telemetry.styled(&self.ids), &done);

@@ -150,6 +150,7 @@ pub(super) fn turn(turn: &Turn) -> String {
             agent: Some(turn.agent.to_owned()),
             model: Some(turn.model_name.to_owned()),
             left: None,
+            order: None,
         })
     }));
     let ids = ids(turn.id, turn.guild);

@@ -8,8 +8,8 @@ use clew::telemetry::event::{
     AnswerSent, Answers, BlockAges, Capped, CaughtBy, CaughtUp, CauseWord, ChangesDropped,
     CircuitChanged, CircuitState, CollectFallback, CollectOk, CollectTruncated, CommandAnswered,
     CommandOutcome, CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason,
-    Finish, Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, Outcome,
-    PurgeCause, ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd,
+    Finish, Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, OrderWord,
+    Outcome, PurgeCause, ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd,
     SearchedBy, SendFallback, SendStage, SessionLost, ShardConnected, ShardDisconnected,
     SourceWord, StageCalls, StageCounts, Started, Stopping, StoreFailed, StoreOperation,
     TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped,
@@ -339,6 +339,7 @@ fn turn_done(outcome: Outcome, ms: u64) -> TurnDone {
         agent: Some("default".to_owned()),
         model: answered.then(|| "gpt".to_owned()),
         left: None,
+        order: (!answered).then_some(OrderWord::Stop),
     }
 }
 

@@ -150,6 +150,7 @@ async fn ask(services: &Services, p: &Place, place: (Id, ChannelKind), id: Id) -
         waited: false,
         copies: Vec::new(),
         other_triggers: BTreeSet::new(),
+        again: None,
         elsewhere: Vec::new(),
         left: None,
         run: None,

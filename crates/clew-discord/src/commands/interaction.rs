@@ -41,7 +41,9 @@ pub fn parse(data: &str) -> Result<Option<IncomingInteraction>, &'static str> {
     let Some(wire_data) = wire.data else {
         return Ok(None);
     };
-    let message = wire_data.message();
+    let on = wire.message.map(RawValue::get);
+    let pressed_on = on.and_then(|raw| serde_json::from_str(raw).ok());
+    let message = wire_data.message().or(on);
     let message = message.and_then(|raw| convert::incoming(raw).ok());
     let Some(data) = wire_data.read(wire.kind) else {
         return Ok(None);
@@ -59,7 +61,7 @@ pub fn parse(data: &str) -> Result<Option<IncomingInteraction>, &'static str> {
     Ok(Some(IncomingInteraction {
         data,
         message: message.map(Box::new),
-        pressed_on: wire.message.map(|message| message.id),
+        pressed_on: pressed_on.map(|WireMessage { id }| id),
         asker: Author {
             id: user.id,
             name: nick.or(user.global_name).unwrap_or(user.username).into(),
@@ -192,7 +194,8 @@ struct Wire<'a> {
     channel_id: Option<ChannelId>,
     member: Option<WireMember>,
     user: Option<WireUser>,
-    message: Option<WireMessage>,
+    #[serde(default, borrow)]
+    message: Option<&'a RawValue>,
     token: String,
     context: Option<u8>,
     #[serde(default, borrow)]

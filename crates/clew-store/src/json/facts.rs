@@ -31,6 +31,7 @@ form! {
         lone_context,
         lone_contexts: list,
         place_context,
+        buttons,
         prompt,
         blocked: list,
         role_limits: list,

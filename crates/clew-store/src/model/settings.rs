@@ -32,6 +32,8 @@ pub struct GuildSettings {
     pub lone_contexts: BTreeMap<ChannelId, LoneContext>,
     /// `PLACE_CONTEXT`.
     pub place_context: Option<PlaceContext>,
+    /// Whether buttons under answers steer them; off unless set.
+    pub buttons: Option<bool>,
     /// What the server's managers tell the model: at most [`Self::MOST_PROMPT`] characters.
     pub prompt: Option<String>,
     /// Who is not answered in the server: at most [`Self::MOST_BLOCKED`].
@@ -69,6 +71,8 @@ pub struct SettingsChange {
     pub lone_context_in: Option<(ChannelId, Change<LoneContext>)>,
     /// What is shown of a channel itself.
     pub place_context: Change<PlaceContext>,
+    /// Whether answers have buttons.
+    pub buttons: Change<bool>,
     /// What the server's managers tell the model.
     pub prompt: Change<String>,
     /// Whether somebody is not answered. Beyond [`GuildSettings::MOST_BLOCKED`] nobody is added.
@@ -154,6 +158,7 @@ impl GuildSettings {
         self.link_context = change.link_context.of(self.link_context);
         self.lone_context = change.lone_context.of(self.lone_context);
         self.place_context = change.place_context.of(self.place_context);
+        self.buttons = change.buttons.of(self.buttons);
         self.prompt = change.prompt.clone().of(self.prompt);
         match change.blocked {
             Some((user, true)) if self.blocked.len() < Self::MOST_BLOCKED => {
