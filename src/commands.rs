@@ -52,8 +52,7 @@ use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 
 pub use call::Call;
-pub use done::{BeginningRun, Deferral, Done, Effect, Reply};
-pub use steer::{Steer, Steered};
+pub use done::{BeginningRun, Deferral, Done, Effect, Reply, Steer, Steered};
 
 use definition::{Button, Command, Handler, find};
 use done::{Stop, finished};
@@ -131,7 +130,7 @@ impl Refused {
             Self::Unknown => words::GONE,
             Self::TooOld => words::TOO_OLD,
             Self::NoMessage => "I can't read that message.",
-            Self::NotTheirs => steer::NOT_THEIRS,
+            Self::NotTheirs => words::NOT_THEIRS,
         }
     }
 }

@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::model::{Agent, RUNS_PER_GUILD, RUNS_PER_USER};
-use clew_context::model::{ChannelId, GuildId, InteractionId, MessageId, UnixMillis, UserId};
+use clew_context::model::{
+    ChannelId, GuildId, InteractionId, Message, MessageId, UnixMillis, UserId,
+};
 
 pub use activity::{Activity, Doing};
 pub use approvals::{
@@ -27,6 +29,8 @@ pub use pace::CatchUpPace;
 
 /// The most runs that broke off and are remembered; the oldest go.
 const MOST_BROKEN_OFF: usize = 100;
+/// The most further messages of its asker that reach a run; later ones do not.
+const MOST_HEARD: usize = 10;
 
 /// What the next process needs of something, kept in a file of the state folder.
 pub trait StateFile {
@@ -80,6 +84,10 @@ pub struct Run {
     pub activity: Arc<Activity>,
     channel: OnceLock<ChannelId>,
     message: OnceLock<MessageId>,
+    /// The thread that was started for it.
+    thread: OnceLock<ChannelId>,
+    /// What its asker wrote there since.
+    heard: Mutex<Vec<MessageId>>,
     is_over: AtomicBool,
 }
 
@@ -175,6 +183,8 @@ impl Runs {
             activity: Arc::default(),
             channel: OnceLock::new(),
             message: OnceLock::new(),
+            thread: OnceLock::new(),
+            heard: Mutex::default(),
             is_over: AtomicBool::new(false),
         });
         known.under_way.insert(new.id, Arc::clone(&run));
@@ -265,6 +275,25 @@ impl Run {
         })
     }
 
+    /// Takes a message if its asker wrote it in the run's own thread.
+    pub fn hears(&self, message: &Message) {
+        let is_meant =
+            self.thread.get() == Some(&message.channel) && self.asker == message.author.id;
+        let mut heard = self.known_heard();
+        if is_meant && heard.len() < MOST_HEARD {
+            heard.push(message.id);
+        }
+    }
+
+    /// What its asker wrote, oldest first.
+    pub fn heard(&self) -> Vec<MessageId> {
+        self.known_heard().clone()
+    }
+
+    fn known_heard(&self) -> MutexGuard<'_, Vec<MessageId>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn open(&self) -> Option<OpenRun> {
         Some(OpenRun {
             channel: *self.channel.get()?,
@@ -290,6 +319,11 @@ impl RunSlot {
         let is_known = |open: &OpenRuns| open.0.contains_key(&self.run.id);
         // The sender is a field of ours.
         let _ = written.wait_for(is_known).await;
+    }
+
+    /// This thread was started for it.
+    pub fn opens(&self, thread: ChannelId) {
+        let _ = self.run.thread.set(thread);
     }
 
     /// This message shows its progress.

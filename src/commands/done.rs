@@ -1,11 +1,11 @@
 //! The result of a call.
 
-use super::steer::Steer;
 use super::words;
+use crate::model::Again;
 use crate::runs::RunSlot;
 use crate::telemetry::event::CommandOutcome;
 use crate::telemetry::with_sources;
-use clew_context::model::{ChannelId, GuildId, InteractionId, TurnRequest};
+use clew_context::model::{ChannelId, GuildId, InteractionId, MessageId, TurnRequest, UserId};
 use clew_discord::model::{Answer, AnswerEmbed};
 
 /// The result of a call.
@@ -60,6 +60,48 @@ pub enum Effect {
     StopRun(InteractionId),
     /// A turn is told something; what comes of it replaces the reply.
     Steer(Steer),
+}
+
+/// What a turn is told.
+#[derive(Debug)]
+pub enum Steer {
+    /// Its answer ends here.
+    Stop {
+        question: MessageId,
+        channel: ChannelId,
+        /// Whose it has to be; none: anybody's.
+        of: Option<UserId>,
+    },
+    /// A question is answered again.
+    Regenerate(Box<TurnRequest>, Again),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steered {
+    Stopping,
+    Asking,
+    NotTheirs,
+    /// Its turn is over, perhaps with an earlier process.
+    TooOld,
+    /// The question is being answered.
+    Busy,
+    /// The process ends.
+    Unfinished,
+}
+
+impl Steered {
+    /// What the caller is told; an error if nothing was done.
+    pub const fn line(self) -> Result<&'static str, &'static str> {
+        match self {
+            Self::Stopping => Ok("Stopping it."),
+            Self::Asking => Ok("I'll answer again."),
+            Self::NotTheirs => Err(words::NOT_THEIRS),
+            Self::TooOld => Err(words::TOO_OLD),
+            Self::Busy => Err("I'm answering this question just now."),
+            Self::Unfinished => Err(words::UNFINISHED),
+        }
+    }
 }
 
 /// An agent run that has no place on Discord yet.

@@ -8,12 +8,11 @@ use tokio::time::Instant;
 use super::ask::pointing_at;
 use super::call::{Call, Work, run};
 use super::definition::Button;
-use super::done::{Done, Effect, Stop};
+use super::done::{Done, Effect, Steer, Stop};
 use super::{CommandServices, Refused, words};
 use crate::model::{Again, Continue, Regenerate, STOP_ANSWER};
 use clew_context::model::{
-    Cause, ChannelId, ChannelMode, Fallback, Message, MessageId, Reference, ReferenceKind,
-    TurnRequest, UserId,
+    Cause, ChannelMode, Fallback, Message, Reference, ReferenceKind, TurnRequest,
 };
 use clew_discord::event::IncomingInteraction;
 use clew_discord::model::InteractionData;
@@ -30,53 +29,10 @@ pub(super) const REGENERATE: Button = Button {
 };
 pub(super) const CONTINUE: Button = Button::turn(Continue::ID, continuing);
 
-pub(super) const NOT_THEIRS: &str = "That is for whoever asked, and for who has Manage Messages.";
 /// The question of who has the answer continued.
 const GO_ON: &str = "Continue this answer exactly where it ends, and repeat nothing of it.";
 /// How long reading a question again may take, and its asker's roles.
 const READING: Duration = Duration::from_secs(10);
-
-/// What a turn is told.
-#[derive(Debug)]
-pub enum Steer {
-    /// Its answer ends here.
-    Stop {
-        question: MessageId,
-        channel: ChannelId,
-        /// Whose it has to be; none: anybody's.
-        of: Option<UserId>,
-    },
-    /// A question is answered again.
-    Regenerate(Box<TurnRequest>, Again),
-}
-
-/// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steered {
-    Stopping,
-    Asking,
-    NotTheirs,
-    /// Its turn is over, perhaps with an earlier process.
-    TooOld,
-    /// The question is being answered.
-    Busy,
-    /// The process ends.
-    Unfinished,
-}
-
-impl Steered {
-    /// What the caller is told; an error if nothing was done.
-    pub const fn line(self) -> Result<&'static str, &'static str> {
-        match self {
-            Self::Stopping => Ok("Stopping it."),
-            Self::Asking => Ok("I'll answer again."),
-            Self::NotTheirs => Err(NOT_THEIRS),
-            Self::TooOld => Err(words::TOO_OLD),
-            Self::Busy => Err("I'm answering this question just now."),
-            Self::Unfinished => Err(words::UNFINISHED),
-        }
-    }
-}
 
 async fn stop(_: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     let steer = Steer::Stop {
@@ -109,7 +65,7 @@ async fn regenerate(services: &CommandServices<'_>, call: &Call) -> Result<Done,
     let is_own = asker == call.caller();
     // Who opted out since is answered by their own wish only.
     if !is_own && (!call.rights.manage_messages || services.memory.opted_out(asker)) {
-        return Err(Stop::refused(NOT_THEIRS));
+        return Err(Stop::refused(words::NOT_THEIRS));
     }
     let asker_roles = match call.guild() {
         Some(guild) if !is_own => {

@@ -9,6 +9,8 @@ use clew_context::model::UnixMillis;
 pub(super) const GONE: &str = "That command is gone. Type / for the current ones.";
 /// A button of another version, or for which it is too late.
 pub(super) const TOO_OLD: &str = "That button is too old.";
+/// Of a button for whoever asked, and for moderators.
+pub(super) const NOT_THEIRS: &str = "That is for whoever asked, and for who has Manage Messages.";
 /// A store did not do what it was asked.
 pub(super) const FAILED: &str =
     "My memory didn't answer, so this may not be done. Try again in a moment.";

@@ -1,6 +1,7 @@
 //! Asking: gets the words of the turn, from the model, from the inspector if there is
 //! no model, or a line that says why there are none.
 
+mod added;
 mod consent;
 mod inspector;
 mod rounds;

@@ -11,7 +11,7 @@ use super::deliver::{Delivered, PostedAnswer};
 use super::extract::Extraction;
 use super::gather::TurnMaterial;
 use super::{EndedTurn, Turn};
-use crate::memory::{EarlyTurn, Exchange};
+use crate::memory::{DiscordChange, EarlyTurn, Exchange};
 use crate::model::{ReadSource, Receipt};
 use crate::telemetry::event::Outcome;
 use clew_context::model::Fallback;
@@ -91,6 +91,9 @@ pub(super) async fn record(
         return outcome.into();
     };
     let answer = answer.filter(|_| !turn.job.request.is_private);
+    if answer.is_none() && posted.is_cut.is_some() {
+        forget_before(turn);
+    }
     let memory = &turn.services.memory;
     let keeps_receipts = memory.settings().receipts.is_some();
     let receipt = turn.report.receipt().filter(|_| keeps_receipts);
@@ -125,6 +128,17 @@ pub(super) async fn record(
     EndedTurn {
         outcome,
         extraction: is_whole.then(extraction).flatten(),
+    }
+}
+
+/// Where an answer that is given anew is not stored, neither is the one that it replaced.
+fn forget_before(turn: &Turn<'_>) {
+    if let Some(again) = &turn.job.again {
+        turn.services.memory.reconcile(DiscordChange::Deleted {
+            guild: turn.ids.guild,
+            channel: turn.trigger().channel,
+            ids: again.messages.clone(),
+        });
     }
 }
 

@@ -4,6 +4,7 @@ mod bounds;
 mod clean;
 mod ended;
 mod places;
+mod steered;
 mod steps;
 mod stopped;
 

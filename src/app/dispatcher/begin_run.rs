@@ -41,6 +41,7 @@ pub(super) async fn begin_run(
         None => None,
     };
     if let Some(thread) = thread {
+        slot.opens(thread);
         Arc::make_mut(&mut request.trigger).channel = thread;
         request.channel_kind = services
             .guild_state

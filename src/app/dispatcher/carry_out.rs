@@ -56,41 +56,12 @@ pub(super) async fn carry_out(
     } = done;
     let (reply, further) = match effect {
         None => (reply, Vec::new()),
-        Some(Effect::OptOutsChanged) => {
-            services.withhold();
-            (reply, Vec::new())
-        }
-        Some(Effect::DirectMessages { messages, closed }) => {
-            match directly(services, &call, messages).await {
-                left if left.is_empty() => (reply, left),
-                left => (Reply::Message(closed), left),
-            }
-        }
-        Some(Effect::Share(answer)) => (reply, vec![answer]),
-        Some(Effect::Run(beginning)) => match begin_run(services, *beginning).await {
-            Ok((begun, answer)) => {
-                // The loop is gone only when the process ends.
-                let _ = loop_events.send(begun);
-                (Reply::Message(answer), Vec::new())
-            }
-            Err(answer) => {
-                outcome = CommandOutcome::Failed;
-                (Reply::Message(answer), Vec::new())
-            }
-        },
-        Some(Effect::Steer(steer)) => {
-            let (reply, steered) = oneshot::channel();
-            let _ = loop_events.send(LoopEvent::Steer(steer, reply));
-            let steered = steered.await.unwrap_or(Steered::Unfinished);
-            let line = steered.line().map(str::to_owned).unwrap_or_else(|line| {
-                outcome = CommandOutcome::Refused;
-                format!("{NOTE_PREFIX}{line}")
-            });
-            (Reply::Message(Answer::for_caller(line)), Vec::new())
-        }
-        Some(Effect::StopRun(id)) => {
-            let _ = loop_events.send(LoopEvent::StopRun(id));
-            (reply, Vec::new())
+        Some(effect) => {
+            let effect = carry_on(services, loop_events, &call, effect, reply);
+            effect.await.unwrap_or_else(|(reply, instead)| {
+                outcome = instead;
+                (reply, Vec::new())
+            })
         }
     };
     if let Err(error) = answer(services, &call, reply, further, deferred).await {
@@ -106,6 +77,57 @@ pub(super) async fn carry_out(
     services
         .telemetry
         .emit(&Ids::from(&call.interaction), answered);
+}
+
+/// What the caller reads, and what follows that.
+type Replies = (Reply, Vec<Answer>);
+
+/// Does what is left to do before the reply. What the caller reads instead comes with another
+/// outcome.
+async fn carry_on(
+    services: &Services,
+    loop_events: &mpsc::UnboundedSender<LoopEvent>,
+    call: &Call,
+    effect: Effect,
+    reply: Reply,
+) -> Result<Replies, (Reply, CommandOutcome)> {
+    let message = Reply::Message;
+    // The loop is gone only when the process ends.
+    let tell = |news| drop(loop_events.send(news));
+    Ok(match effect {
+        Effect::OptOutsChanged => {
+            services.withhold();
+            (reply, Vec::new())
+        }
+        Effect::DirectMessages { messages, closed } => {
+            match directly(services, call, messages).await {
+                left if left.is_empty() => (reply, left),
+                left => (message(closed), left),
+            }
+        }
+        Effect::Share(answer) => (reply, vec![answer]),
+        Effect::Run(beginning) => match begin_run(services, *beginning).await {
+            Ok((begun, answer)) => {
+                tell(begun);
+                (message(answer), Vec::new())
+            }
+            Err(answer) => return Err((message(answer), CommandOutcome::Failed)),
+        },
+        Effect::Steer(steer) => {
+            let (told, steered) = oneshot::channel();
+            tell(LoopEvent::Steer(steer, told));
+            let line = steered.await.unwrap_or(Steered::Unfinished).line();
+            let line = line.map_err(|line| {
+                let line = Answer::for_caller(format!("{NOTE_PREFIX}{line}"));
+                (message(line), CommandOutcome::Refused)
+            });
+            (message(Answer::for_caller(line?)), Vec::new())
+        }
+        Effect::StopRun(id) => {
+            tell(LoopEvent::StopRun(id));
+            (reply, Vec::new())
+        }
+    })
 }
 
 /// What a command reads and changes.

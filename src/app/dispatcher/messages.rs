@@ -50,6 +50,13 @@ impl Dispatcher {
         // The window separates the message from the one it carries; the turn needs both.
         let trigger = matches!(verdict, Verdict::Turn(_)).then(|| Arc::new(asked.clone()));
         let kept = self.services.window().created(message);
+        for run in self
+            .active
+            .values()
+            .filter_map(|active| active.run.as_ref())
+        {
+            run.hears(&kept);
+        }
         match verdict {
             Verdict::Ignore => false,
             Verdict::Denied(denied) => {

@@ -178,7 +178,8 @@ fn a_button_that_was_posted_once_keeps_working() {
             (&*found.called.argument, found.for_everybody),
             (argument, for_everybody)
         );
-        let stays = custom_id.starts_with("noted:");
+        let stays = ["noted:", "stop-", "regenerate:"];
+        let stays = stays.iter().any(|id| custom_id.starts_with(id));
         assert_eq!(found.called.deferral == Deferral::Thinking, stays);
         let long = ["erase", "opt-out"].contains(&custom_id);
         assert_eq!(found.called.work == Work::Long, long);
@@ -198,6 +199,10 @@ fn a_button_that_was_posted_once_keeps_working() {
     let noted = Noted(vec![FactId(7); 9]).to_string();
     check(&format!("noted:{noted}"), &noted, true);
     check("cancel", "", true);
+    check("stop-run:7", "7", false);
+    check("stop-answer:7", "7", false);
+    check("regenerate:m7.1a", "m7.1a", false);
+    check("continue:7.8", "7.8", false);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use clew_context::collect::Reads;
 use clew_context::discord::Live;
 use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, RoleId, ToolCall};
 
+use super::added::Added;
 use super::consent::{Allowed, Asked, AskedCall, NotAllowed};
 use super::rounds::{Called, MAX_NAME, Round, fitting, framed, sendable};
 use crate::llm::Completion;
@@ -59,6 +60,8 @@ pub(super) struct ToolLoop<'a> {
     turn: &'a Turn<'a>,
     offered: Vec<ToolDefinition>,
     rounds: Vec<Round>,
+    /// What the asker of an agent run adds.
+    added: Added<'a>,
     /// Calls, by name and arguments, with the rounds in which the model made them.
     called: HashMap<(String, String), BTreeSet<usize>>,
     /// What the results were made from.
@@ -95,6 +98,7 @@ impl<'a> ToolLoop<'a> {
             turn,
             offered: agent.map_or_else(Vec::new, |one| offered(turn, material, &one.agent)),
             rounds: Vec::new(),
+            added: Added::new(turn),
             called: HashMap::new(),
             sources: BTreeSet::new(),
             cited: Vec::new(),
@@ -119,8 +123,8 @@ impl<'a> ToolLoop<'a> {
     }
 
     /// The messages of the next request to a server: the prompt's, then each round's calls
-    /// and results. `room` is what the model's window holds in tokens; images go where the
-    /// model takes them.
+    /// and results, and what the asker of a run adds, where it came. `room` is what the model's
+    /// window holds in tokens; images go where the model takes them.
     pub(super) fn messages<'p>(
         &self,
         prompt: Cow<'p, [ChatMessage]>,
@@ -129,12 +133,14 @@ impl<'a> ToolLoop<'a> {
         server: usize,
         takes_images: bool,
     ) -> Cow<'p, [ChatMessage]> {
-        if self.rounds.is_empty() {
+        if self.rounds.is_empty() && self.added.is_empty() {
             return prompt;
         }
         let mut messages = prompt.into_owned();
         let room = self.max_chars.min(room.unwrap_or(usize::MAX));
-        for (round, made) in fitting(&self.rounds, room).into_iter().zip(&self.rounds) {
+        let rounds = fitting(&self.rounds, room).into_iter().zip(&self.rounds);
+        for (at, (round, made)) in rounds.enumerate() {
+            messages.extend(self.added.after(at));
             let calls = round.calls.iter();
             let calls = calls.map(|(call, _)| ToolCall {
                 extra: call.extra.clone().filter(|_| made.server == server),
@@ -153,6 +159,7 @@ impl<'a> ToolLoop<'a> {
             );
             messages.extend(made.images(nonce).filter(|_| takes_images));
         }
+        messages.extend(self.added.after(self.rounds.len()));
         Cow::Owned(messages)
     }
 
@@ -219,6 +226,7 @@ impl<'a> ToolLoop<'a> {
     /// Judges results once more, right before a request: of what changed, was deleted or may
     /// not be shown any more only a line stays.
     pub(super) fn recheck(&mut self) {
+        self.added.recheck(self.rounds.len());
         let now = Judged::now(self.turn.services);
         for round in &mut self.rounds {
             let may_show = round.judged.may_show(self.turn, &now);
@@ -233,14 +241,15 @@ impl<'a> ToolLoop<'a> {
         }
     }
 
-    /// Whether all results may still be shown as they are.
+    /// Whether all results, and what was added, may still be shown as they are.
     pub(super) fn stands(&self) -> bool {
         let now = Judged::now(self.turn.services);
-        self.rounds.iter().all(|round| {
+        let stands = |round: &Round| {
             let may_show = round.judged.may_show(self.turn, &now);
             let mut sources = round.calls.iter().flat_map(|called| &called.result.sources);
             sources.all(may_show)
-        })
+        };
+        self.added.stands() && self.rounds.iter().all(stands)
     }
 
     /// What was said, with numbers in place of the marks of messages that may be shown now.

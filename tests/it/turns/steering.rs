@@ -71,6 +71,23 @@ impl Place {
         (question, grows, gate)
     }
 
+    /// Presses Stop under an answer until its turn is over.
+    async fn stops_in_vain(&self, who: Id, question: Id, on: Id) {
+        let used = Use::Component {
+            message: on,
+            custom_id: format!("stop-answer:{question}"),
+            values: Vec::new(),
+        };
+        for _ in 0..1_000 {
+            let pressed = self.stage.discord.interact(self.channel, who, &used);
+            let told = self.stage.discord.wait_interaction(pressed, |_| true).await;
+            if told.unwrap().content == TOO_OLD {
+                return;
+            }
+        }
+        panic!("the turn is still under way");
+    }
+
     /// A question of Ada's with its answer.
     async fn answered(&self, text: &str) -> (Id, Message) {
         self.stage.model.script(Behaviour::text(&[text]));
@@ -96,14 +113,7 @@ async fn an_answer_is_stopped_by_its_asker_and_by_moderators() {
         let over = p.with("Paris is\n-# I was stopped here.", &buttons).await;
         assert_eq!(over.id, grows.id);
         // Of a turn that is over, or of another process.
-        let used = Use::Component {
-            message: grows.id,
-            custom_id: format!("stop-answer:{question}"),
-            values: Vec::new(),
-        };
-        let pressed = p.stage.discord.interact(p.channel, who, &used);
-        let told = p.stage.discord.wait_interaction(pressed, |_| true).await;
-        assert_eq!(told.unwrap().content, TOO_OLD);
+        p.stops_in_vain(who, question, grows.id).await;
         p.stage.discord.delete(p.channel, grows.id);
     }
     p.stage.model.wait_ended(2).await;
@@ -161,11 +171,69 @@ async fn a_question_is_answered_again_in_the_same_messages() {
     let lines = bot.stop().await;
     let orders: Vec<Value> = details(&lines, "turn_done");
     let orders: Vec<&Value> = orders.iter().map(|done| &done["order"]).collect();
-    assert_eq!(
-        orders,
-        [&json!("regenerate"), &json!("regenerate"), &Value::Null]
-    );
+    let again = json!("regenerate");
+    assert_eq!(orders, [&Value::Null, &again, &again, &Value::Null]);
     assert_eq!(p.stage.discord.answers(p.channel).len(), 2);
+}
+
+/// Its context is that of the question: neither the answer before nor what was said after it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_after_the_question_is_not_read() {
+    let (mut p, bot, _) = steered(&[]).await;
+    let discord = &p.stage.discord;
+    let anchor = discord.post(p.channel, p.boris, "capitals");
+    let thread = discord.thread_from(p.channel, anchor, "capitals", p.boris);
+    p.channel = thread;
+    p.post(thread, p.boris, "of countries in the south");
+    let (_, answer) = p.answered("Paris.").await;
+    p.post(thread, p.boris, "nonsense");
+    p.presses(p.ada, answer.id, "Regenerate").await;
+    p.with("ok", &["Regenerate"]).await;
+    let prompt = p.prompt(2).await;
+    assert!(prompt.contains("in the south"), "{prompt}");
+    assert!(
+        !prompt.contains("Paris") && !prompt.contains("nonsense"),
+        "{prompt}"
+    );
+    // What is not whole is not kept, nor what it replaced.
+    p.stage.model.script(Behaviour::drop(&["Ro"]));
+    p.presses(p.ada, answer.id, "Regenerate").await;
+    let line = "-# The answer broke off here. Ask again for the rest.";
+    p.with(&format!("Ro\n{line}"), &["Regenerate", "Continue"])
+        .await;
+    p.post(thread, p.ada, p.to_us("and then?"));
+    let requests = p.stage.model.wait_requests(4).await;
+    let said = requests[3]["messages"].as_array().unwrap().iter();
+    assert_eq!(said.filter(|one| one["role"] == "assistant").count(), 0);
+    bot.stop().await;
+}
+
+/// An answer to a command cannot be given anew: its question stands nowhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_command_is_stopped_and_goes_on() {
+    let (p, bot, _) = steered(&[]).await;
+    let (behaviour, gate) = Behaviour::gated(&["One, two,", " three."]);
+    p.stage.model.script(behaviour);
+    let discord = &p.stage.discord;
+    let question = json!({"question": "count"});
+    discord
+        .call(p.ada, p.channel, "ask", question)
+        .await
+        .unwrap();
+    gate.step(1);
+    let grows = p.with("One, two,", &["Stop"]).await;
+    assert_eq!(
+        p.presses(p.ada, grows.id, "Stop").await.text(),
+        "Stopping it."
+    );
+    p.with("One, two,\n-# I was stopped here.", &["Continue"])
+        .await;
+    let asked = p.stage.model.requests().len();
+    p.stage.model.script(Behaviour::text(&["three."]));
+    discord.press(p.ada, grows.id, "Continue");
+    p.with("three.", &[]).await;
+    assert!(p.prompt(asked + 1).await.contains("One, two,"));
+    bot.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -259,7 +327,9 @@ async fn an_answer_that_broke_off_goes_on() {
     assert_in_order(&prompt, &parts);
     p.with(&format!("One, two,\n{line}"), &buttons).await;
     let lines = bot.stop().await;
-    assert_eq!(only(&lines, "turn_done")["outcome"], "answered");
+    let outcomes: Vec<Value> = details(&lines, "turn_done");
+    let outcomes: Vec<&Value> = outcomes.iter().map(|done| &done["outcome"]).collect();
+    assert_eq!(outcomes, ["failed", "answered"]);
 }
 
 /// What somebody gets who wants no buttons is to the byte what it was.
