@@ -91,7 +91,10 @@ pub enum Steered {
 }
 
 impl Steered {
-    /// What the caller is told; an error if nothing was done.
+    /// What the caller is told.
+    ///
+    /// # Errors
+    /// The same, if nothing was done.
     pub const fn line(self) -> Result<&'static str, &'static str> {
         match self {
             Self::Stopping => Ok("Stopping it."),
