@@ -290,8 +290,9 @@ async fn what_the_caller_took_part_in_concerns_them() {
 async fn what_names_the_caller_concerns_them() {
     let (p, bot) = place(&[]).await;
     let discord = &p.stage.discord;
-    discord.seed(p.channel, p.ada, "I am off");
     let hours_ago = discord.world(|world| world.now_ms()) - 5 * 3_600_000;
+    let off = Draft::new("I am off").at_ms(hours_ago - 60_000);
+    discord.seed(p.channel, p.ada, off);
     for minute in 0..45 {
         let talk = Draft::new("the lunch is soup").at_ms(hours_ago + minute * 60_000);
         discord.seed(
