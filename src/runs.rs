@@ -39,8 +39,8 @@ pub trait StateFile {
     fn changes(&self) -> watch::Receiver<()>;
     /// What the next process needs if this one is killed now.
     fn content(&self) -> Self::Content;
-    /// So much was written, or could not be.
-    fn written(&self, content: Self::Content);
+    /// So much was written, or could not be: then it is not in the file.
+    fn written(&self, content: Self::Content, is_in_file: bool);
 }
 
 /// All runs; clones share them.
@@ -236,7 +236,7 @@ impl StateFile for Runs {
         OpenRuns(open)
     }
 
-    fn written(&self, open: OpenRuns) {
+    fn written(&self, open: OpenRuns, _: bool) {
         self.shared.written.send_replace(open);
     }
 }

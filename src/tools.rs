@@ -28,8 +28,8 @@ mod tests;
 
 use std::time::Duration;
 
+use futures_util::TryFutureExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt as _, TryFutureExt as _};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
@@ -41,7 +41,7 @@ pub use asker::{Asker, MAX_FETCHES};
 pub use discord_search::{DiscordSearch, SearchedServers, TurnSearches};
 pub use kept::line;
 pub use result::{ToolError, ToolImage, ToolOutput, ToolResult};
-pub use servers::{Caller, CallerTools, SeenTools, Terms, ToolServers};
+pub use servers::{AgreedTool, Caller, CallerTools, SeenTools, Terms, ToolServers};
 
 /// A tool: what the model is told of it, and what it does.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ pub fn offered(agent: &Agent, search: Search) -> Vec<ToolDefinition> {
     definitions.filter(is_named).cloned().collect()
 }
 
-/// Runs a call of one of the tools that were offered.
+/// Runs a call of one of our tools that were offered.
 pub async fn call(
     offered: &[ToolDefinition],
     asker: &Asker<'_>,
@@ -141,16 +141,34 @@ pub async fn call(
         let own = &tool.definition.name;
         own.as_str() == name && offered.iter().any(|one| one.name == *own)
     };
-    let built_in = TOOLS.iter().find(is_offered);
-    let run = match built_in {
-        Some(tool) => (tool.run)(asker, arguments),
-        None => match asker.of_servers {
-            Some(tools) if offered.iter().any(|one| one.name.as_str() == name) => {
-                async move { tools.call(name, arguments, time).await }.boxed()
-            }
-            _ => return ToolResult::of_error(&ToolError::Unknown),
-        },
+    let Some(tool) = TOOLS.iter().find(is_offered) else {
+        return ToolResult::of_error(&ToolError::Unknown);
     };
+    let run = (tool.run)(asker, arguments);
+    kept(asker, name, arguments, time, tool.is_kept, run).await
+}
+
+/// Runs a call of a server's tool, as it was agreed on.
+pub async fn call_of_server(
+    asker: &Asker<'_>,
+    tools: CallerTools<'_>,
+    agreed: &AgreedTool,
+    (name, arguments): (&str, &Arguments),
+    time: Duration,
+) -> ToolResult {
+    let run = tools.call(agreed, arguments, time);
+    kept(asker, name, arguments, time, true, run).await
+}
+
+/// Runs a call within its time, and keeps what it gives.
+async fn kept(
+    asker: &Asker<'_>,
+    name: &str,
+    arguments: &Arguments,
+    time: Duration,
+    is_kept: bool,
+    run: impl Future<Output = Result<ToolOutput, ToolError>>,
+) -> ToolResult {
     let began = asker.memory.now();
     let run = run.inspect_err(|error| {
         if let ToolError::Store(error) = error {
@@ -158,7 +176,6 @@ pub async fn call(
         }
     });
     let result = within(time, run).await;
-    let is_kept = built_in.is_none_or(|tool| tool.is_kept);
     if is_kept && result.outcome == ToolOutcome::Ok {
         let args = arguments.0.clone();
         kept::kept(asker, name, args, began, result).await

@@ -49,24 +49,26 @@ pub(super) async fn keep<S>(
     ends: CancellationToken,
 ) where
     S: StateFile,
-    S::Content: Serialize + Clone + PartialEq,
+    S::Content: Serialize + DeserializeOwned + Default + Clone + PartialEq,
 {
     let mut changes = state.changes();
-    let mut saved = state.content();
+    let mut saved: S::Content = read(&state_dir, file).ok().flatten().unwrap_or_default();
     loop {
-        let changed = ends.run_until_cancelled(changes.changed()).await;
+        let is_over = ends.is_cancelled();
         let content = state.content();
         if content != saved {
             saved = content;
-            if let Err(error) = write(&state_dir, file, &saved).await {
+            let written = write(&state_dir, file, &saved).await;
+            if let Err(error) = &written {
                 tracing::warn!(path = %state_dir.join(file).display(), %error,
                     "what is under way cannot be written: after a crash nobody is told");
             }
-            state.written(saved.clone());
+            state.written(saved.clone(), written.is_ok());
         }
-        if changed.is_none() {
+        if is_over {
             return;
         }
+        ends.run_until_cancelled(changes.changed()).await;
     }
 }
 

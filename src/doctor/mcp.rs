@@ -10,6 +10,9 @@ use crate::config::{Config, McpConfig};
 use crate::model::count;
 use crate::tools::SeenTools;
 
+/// What to do about a tool that was changed.
+const CHANGED: &str = "look at it, stop the bot and remove mcp_tools.json in STATE_DIR";
+
 /// What is said of a server, and of each of its tools.
 pub struct CheckedServer {
     pub finding: Finding,
@@ -59,10 +62,11 @@ fn found(
     let found = format!("{name} speaks {version}, {tools} offered, in {ms} ms");
     let is_changed = |tool: &&Tool| {
         let before = seen.0.get(&*tool.name);
-        before.is_some_and(|before| *before != tool.fingerprint())
+        before.is_some_and(|before| before.is_changed || before.hash != tool.fingerprint())
     };
     let changed = checked.tools.iter().filter(is_changed);
-    let changed = changed.map(|tool| format!("{} reads otherwise than before", tool.remote));
+    let changed =
+        changed.map(|tool| format!("{} reads otherwise than at first: {CHANGED}", tool.remote));
     let problems: Vec<String> = checked.problems.iter().cloned().chain(changed).collect();
     let finding = Finding::ok("mcp", found);
     let finding = if problems.is_empty() {
@@ -90,15 +94,33 @@ fn found(
     }
 }
 
-/// How a call comes about, in words.
-fn terms(rules: &Rules, mcp: &McpConfig, tool: &Tool) -> &'static str {
+/// How a call comes about, in words, and who may.
+fn terms(rules: &Rules, mcp: &McpConfig, tool: &Tool) -> String {
     let is_in = |names: &[String]| names.iter().any(|name| **name == *tool.remote);
-    match (is_in(&rules.auto), is_in(&rules.local)) {
-        (true, true) => "runs alone",
-        (true, false) => "runs alone, but asks after reading elsewhere",
-        _ if !mcp.approvers.is_empty() && rules.asker_approves => "asks approvers or the asker",
-        _ if !mcp.approvers.is_empty() => "asks approvers",
-        _ if rules.asker_approves => "asks the asker",
-        _ => "not offered: nobody may allow it (auto, askerApproves or APPROVER_ROLES)",
+    let asks = match (!mcp.approvers.is_empty(), rules.asker_approves) {
+        (true, true) => Some("asks approvers or the asker"),
+        (true, false) => Some("asks approvers"),
+        (false, true) => Some("asks the asker"),
+        (false, false) => None,
+    };
+    let mut terms = match (is_in(&rules.auto), is_in(&rules.local), asks) {
+        (true, true, _) => "runs alone".to_owned(),
+        (true, false, Some(asks)) => format!("runs alone; {asks} after reading elsewhere"),
+        (true, false, None) => "runs alone; refused after reading elsewhere".to_owned(),
+        (false, _, Some(asks)) => asks.to_owned(),
+        (false, _, None) => {
+            "not offered: nobody may allow it (auto, askerApproves, APPROVER_ROLES)".to_owned()
+        }
+    };
+    for (what, names) in [
+        ("agents", &rules.agents),
+        ("roles", &rules.roles),
+        ("guilds", &rules.guilds),
+        ("channels", &rules.channels),
+    ] {
+        if !names.is_empty() {
+            terms.push_str(&format!("; {what} {}", names.join(", ")));
+        }
     }
+    terms
 }

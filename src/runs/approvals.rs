@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::StateFile;
 use clew_context::model::{ChannelId, GuildId, MessageId, RoleId, TurnId, UnixMillis, UserId};
 
-/// Calls that wait at the same time: of one person, in one server, of all.
+/// Turns at the same time that asked for something: of one person, in one server, of all. They
+/// hold no place from then on.
 const MOST_OF_USER: usize = 1;
 const MOST_OF_GUILD: usize = 4;
 const MOST: usize = 32;
@@ -34,14 +36,23 @@ struct Shared {
     /// Tells that what the next process needs has changed.
     changed: watch::Sender<()>,
     /// What of that has been written, or could not be.
-    written: watch::Sender<OpenApprovals>,
+    written: watch::Sender<Written>,
+}
+
+/// What was written last, and whether it is in the file.
+#[derive(Debug, Default)]
+struct Written {
+    content: OpenApprovals,
+    is_in_file: bool,
 }
 
 #[derive(Debug, Default)]
 struct Known {
+    /// The turns that have asked for something and are not over: who asks, and where.
+    turns: BTreeMap<u64, (UserId, Option<GuildId>)>,
     waiting: BTreeMap<u64, Waiting>,
-    /// What this process gave up, whose message does not say so yet.
-    given_up: BTreeMap<u64, OpenApproval>,
+    /// What waits no more, until its turn is over and its message says what became of it.
+    decided: BTreeMap<u64, OpenApproval>,
     /// What an earlier process left.
     left: BTreeMap<u64, OpenApproval>,
 }
@@ -49,8 +60,6 @@ struct Known {
 #[derive(Debug)]
 struct Waiting {
     open: OpenApproval,
-    asker: UserId,
-    guild: Option<GuildId>,
     approvers: Approvers,
     /// Taken by the decision.
     decide: Option<oneshot::Sender<Decided>>,
@@ -115,8 +124,7 @@ pub struct NewApproval {
     pub approvers: Approvers,
 }
 
-/// A call that waits, or is being made. Dropped before its message says what was decided, it
-/// is given up.
+/// A call that waits, or is being made. It is remembered until its turn is over.
 #[derive(Debug)]
 pub struct Approval {
     pub id: u64,
@@ -144,30 +152,24 @@ impl Approvals {
     /// Lets a call wait; none if too many do.
     pub fn ask(&self, new: NewApproval) -> Option<Approval> {
         let mut known = self.0.known();
-        let count = |is_such: &dyn Fn(&Waiting) -> bool| {
-            let waiting = known.waiting.values();
-            waiting.filter(|one| is_such(one)).count()
-        };
-        let is_full = count(&|one| one.asker == new.asker) >= MOST_OF_USER
-            || new.guild.is_some() && count(&|one| one.guild == new.guild) >= MOST_OF_GUILD
-            || known.waiting.len() >= MOST;
+        let own = new.open.turn;
+        let others = known.turns.iter().filter(|(turn, _)| **turn != own);
+        let others: Vec<_> = others.map(|(_, whose)| *whose).collect();
+        let of_user = others.iter().filter(|(asker, _)| *asker == new.asker);
+        let of_guild = others.iter().filter(|(_, guild)| *guild == new.guild);
+        let is_full = of_user.count() >= MOST_OF_USER
+            || new.guild.is_some() && of_guild.count() >= MOST_OF_GUILD
+            || others.len() >= MOST;
         if is_full {
             return None;
         }
+        known.turns.insert(own, (new.asker, new.guild));
         let (decide, decided) = oneshot::channel();
         // Old buttons stay under messages: an id is never used twice.
         let id = Uuid::new_v4().as_u64_pair().0;
-        let NewApproval {
-            open,
-            asker,
-            guild,
-            approvers,
-        } = new;
         let waiting = Waiting {
-            open,
-            asker,
-            guild,
-            approvers,
+            open: new.open,
+            approvers: new.approvers,
             decide: Some(decide),
         };
         known.waiting.insert(id, waiting);
@@ -213,31 +215,49 @@ impl Approvals {
     }
 
     /// Those that nobody waits for and whose message does not say so: what an earlier process
-    /// left, and what this one gave up for a turn.
+    /// left, or of this one what a turn gave up.
     pub fn untold(&self, of: Option<TurnId>) -> Vec<(u64, OpenApproval)> {
         let known = self.0.known();
-        let given_up = known.given_up.iter();
-        let mut untold: Vec<_> = given_up
-            .filter(|(_, open)| of == Some(TurnId(open.turn)))
-            .collect();
-        if of.is_none() {
-            untold.extend(known.left.iter().filter(|(_, open)| !open.is_told));
-        }
-        untold
-            .into_iter()
-            .map(|(id, open)| (*id, open.clone()))
-            .collect()
+        let (all, turn) = match of {
+            Some(turn) => (&known.decided, Some(turn.0)),
+            None => (&known.left, None),
+        };
+        let untold = all
+            .iter()
+            .filter(|(_, open)| !open.is_told && turn.is_none_or(|turn| open.turn == turn));
+        untold.map(|(id, open)| (*id, open.clone())).collect()
     }
 
     /// The message of one says what became of it, or never can.
     pub fn told(&self, id: u64) {
         let mut known = self.0.known();
-        known.given_up.remove(&id);
-        if let Some(open) = known.left.get_mut(&id) {
+        let Known { decided, left, .. } = &mut *known;
+        for open in [decided.get_mut(&id), left.get_mut(&id)]
+            .into_iter()
+            .flatten()
+        {
             open.is_told = true;
         }
         drop(known);
         self.0.changed.send_replace(());
+    }
+
+    /// A turn is over: nobody will ask for its calls again.
+    pub fn turn_over(&self, turn: TurnId) {
+        let mut known = self.0.known();
+        known.turns.remove(&turn.0);
+        let before = (known.decided.len(), known.left.len());
+        known
+            .decided
+            .retain(|_, open| open.turn != turn.0 || !open.is_told);
+        known
+            .left
+            .retain(|_, open| open.turn != turn.0 || !open.is_told);
+        let is_changed = before != (known.decided.len(), known.left.len());
+        drop(known);
+        if is_changed {
+            self.0.changed.send_replace(());
+        }
     }
 }
 
@@ -255,28 +275,31 @@ impl StateFile for Approvals {
             .iter()
             .map(|(id, one)| (*id, one.open.clone()));
         let mut open: BTreeMap<u64, OpenApproval> = waiting.collect();
-        let others = known.given_up.iter().chain(&known.left);
+        let others = known.decided.iter().chain(&known.left);
         let others = others.map(|(id, open)| (*id, open.clone()));
         open.extend(others.take(MOST_LEFT));
         OpenApprovals(open)
     }
 
-    fn written(&self, content: OpenApprovals) {
-        self.0.written.send_replace(content);
+    fn written(&self, content: OpenApprovals, is_in_file: bool) {
+        self.0.written.send_replace(Written {
+            content,
+            is_in_file,
+        });
     }
 }
 
 impl Approval {
-    /// Waits until the next process would know of it as it is now.
-    pub async fn is_noted(&self) {
-        let noted = |open: &OpenApprovals| {
+    /// Waits until the next process would know of it as it is now; false if it cannot.
+    pub async fn is_noted(&self) -> bool {
+        let noted = |written: &Written| {
             let known = self.shared.known();
             let now = known.waiting.get(&self.id).map(|one| &one.open);
-            open.0.get(&self.id) == now
+            written.content.0.get(&self.id) == now
         };
         let mut written = self.shared.written.subscribe();
-        // The sender is a field of ours.
-        let _ = written.wait_for(noted).await;
+        let written = written.wait_for(noted).await;
+        written.is_ok_and(|written| written.is_in_file)
     }
 
     /// This message asks for it.
@@ -284,12 +307,23 @@ impl Approval {
         self.change(|open| open.message = Some(message));
     }
 
-    /// Waits for the decision. One that allows is noted before this returns.
-    pub async fn decided(&mut self) -> Option<Decided> {
-        let decided = (&mut self.decided).await.ok()?;
+    /// Waits so long for the decision. One that allows is noted before this returns; if it
+    /// cannot be, nothing is decided.
+    pub async fn decided(&mut self, patience: Duration) -> Option<Decided> {
+        let decided = match timeout(patience, &mut self.decided).await {
+            Ok(decided) => decided.ok()?,
+            Err(_) => {
+                // Who presses from now on is told that it is over.
+                self.decided.close();
+                self.decided.try_recv().ok()?
+            }
+        };
         if decided.is_allowed {
             self.change(|open| open.is_allowed = true);
-            self.is_noted().await;
+            if !self.is_noted().await {
+                self.change(|open| open.is_allowed = false);
+                return None;
+            }
         }
         Some(decided)
     }
@@ -310,11 +344,10 @@ impl Approval {
 impl Drop for Approval {
     fn drop(&mut self) {
         let mut known = self.shared.known();
-        let waiting = known.waiting.remove(&self.id);
-        if let Some(waiting) = waiting.filter(|one| !one.open.is_told) {
-            known.given_up.insert(self.id, waiting.open);
-            while known.given_up.len() > MOST_LEFT {
-                known.given_up.pop_first();
+        if let Some(waiting) = known.waiting.remove(&self.id) {
+            known.decided.insert(self.id, waiting.open);
+            while known.decided.len() > MOST_LEFT {
+                known.decided.pop_first();
             }
         }
         drop(known);

@@ -10,7 +10,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use clew_mcp::{CallError, Given, Rules, Servers, Tool};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::Arguments;
@@ -19,15 +21,19 @@ use crate::config::McpConfig;
 use crate::memory::Keywords;
 use crate::model::{ToolDefinition, ToolName, ToolParameters, count};
 use crate::runs::{Activity, Approvers, StateFile};
+use clew_context::engine::sanitise;
 use clew_context::model::{ChannelId, GuildId, Image, RoleId, UserId};
 
 /// Tools of servers in one request; beyond, those that share words with the question.
 const MAX_OFFERED: usize = 20;
+/// Bytes that their schemas take in one request.
+const MAX_SCHEMAS: usize = 32 * 1024;
 
 /// The servers of `MCP_CONFIG`; none without it.
 #[derive(Default)]
 pub struct ToolServers {
     servers: Option<Servers>,
+    seen: Mutex<SeenTools>,
     /// Tells that a tool reads otherwise than before.
     changed: watch::Sender<()>,
     /// `APPROVER_ROLES`.
@@ -36,9 +42,40 @@ pub struct ToolServers {
     pub patience: Duration,
 }
 
-/// By tool, a hash of what its server said of it.
+/// The tools as they were last listed, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SeenTools(pub BTreeMap<String, String>);
+pub struct SeenTools(pub BTreeMap<String, SeenTool>);
+
+/// What a server said of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenTool {
+    /// As a hash.
+    pub hash: String,
+    /// Whether it once said otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_changed: bool,
+}
+
+/// A tool, and on which terms it may be called as it reads now.
+#[derive(Debug, Clone)]
+pub struct AgreedTool {
+    tool: Tool,
+    pub terms: Terms,
+    /// Whether images that it gives are attached.
+    attach: bool,
+}
+
+impl AgreedTool {
+    /// The server and its own name for the tool.
+    pub fn names(&self) -> (&str, &str) {
+        (&self.tool.server, &self.tool.remote)
+    }
+
+    /// What a server says of it, as a hash.
+    pub fn fingerprint(&self) -> String {
+        self.tool.fingerprint()
+    }
+}
 
 /// What a caller may use of them.
 #[derive(Clone, Copy)]
@@ -57,7 +94,7 @@ pub enum Terms {
 }
 
 /// For whom tools are looked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Caller<'a> {
     /// The agent's name.
     pub agent: &'a str,
@@ -66,6 +103,8 @@ pub struct Caller<'a> {
     /// The channel that a thread is in.
     pub parent: Option<ChannelId>,
     pub roles: &'a [RoleId],
+    /// Whether the server has a role; direct messages have none.
+    pub has_role: &'a (dyn Fn(RoleId) -> bool + Sync),
     /// The asker, unless an app wrote for them.
     pub asker: Option<UserId>,
     /// Whether only the asker sees the answer.
@@ -78,13 +117,19 @@ impl ToolServers {
     /// Begins to connect to the servers, whose tools read so when an earlier process saw them.
     pub fn start(config: Option<&McpConfig>, seen: SeenTools) -> Arc<Self> {
         let changed = watch::Sender::default();
-        let start = |config: &McpConfig| Servers::start(&config.servers, seen.0, changed.clone());
+        let hashes = seen
+            .0
+            .iter()
+            .map(|(tool, seen)| (tool.clone(), seen.hash.clone()));
+        let hashes: BTreeMap<String, String> = hashes.collect();
+        let start = |config: &McpConfig| Servers::start(&config.servers, hashes, changed.clone());
         Arc::new(Self {
             servers: config.map(start),
             approvers: config
                 .map(|config| config.approvers.clone())
                 .unwrap_or_default(),
             patience: config.map_or(Duration::ZERO, |config| config.patience),
+            seen: Mutex::new(seen),
             changed,
         })
     }
@@ -110,61 +155,103 @@ impl StateFile for Arc<ToolServers> {
         self.changed.subscribe()
     }
 
+    /// Tools of servers that are not configured any more go.
     fn content(&self) -> SeenTools {
-        SeenTools(self.servers.as_ref().map(Servers::seen).unwrap_or_default())
+        let now = self.servers.as_ref().map(Servers::seen).unwrap_or_default();
+        let mut seen = self.seen.lock();
+        let entry = |(tool, hash): (String, String)| {
+            let before = seen.0.get(&tool);
+            let is_changed = before.is_some_and(|one| one.is_changed || one.hash != hash);
+            (tool, SeenTool { hash, is_changed })
+        };
+        let now = SeenTools(now.into_iter().map(entry).collect());
+        seen.clone_from(&now);
+        now
     }
 
-    fn written(&self, _: SeenTools) {}
+    fn written(&self, _: SeenTools, _: bool) {}
 }
 
 impl CallerTools<'_> {
-    /// The tools that the caller may use, alone or with consent; of many those that fit what
-    /// was said.
-    pub fn offered(&self, said: &Keywords) -> Vec<ToolDefinition> {
-        let mut tools: Vec<Tool> = self.all().map(|(tool, ..)| tool).collect();
+    /// The same by other roles.
+    #[must_use]
+    pub const fn with_roles<'b>(&'b self, roles: &'b [RoleId]) -> CallerTools<'b> {
+        CallerTools {
+            servers: self.servers,
+            caller: Caller {
+                roles,
+                ..self.caller
+            },
+        }
+    }
+
+    /// The wanted ones of the tools that the caller may use, alone or with consent; of many
+    /// those that fit what was said, within a bound of what their schemas take.
+    pub fn offered(
+        &self,
+        said: &Keywords,
+        is_wanted: impl Fn(&ToolName) -> bool,
+    ) -> Vec<ToolDefinition> {
+        let tools = self.all().map(|(tool, ..)| definition(tool));
+        let mut tools: Vec<ToolDefinition> = tools.filter(|tool| is_wanted(&tool.name)).collect();
         if tools.len() > MAX_OFFERED {
             let fits =
-                |tool: &Tool| said.shared_with(&format!("{} {}", tool.name, tool.description));
+                |tool: &ToolDefinition| said.shared_with(&format!("{} {}", tool.name, tool.about));
             tools.sort_by_cached_key(|tool| std::cmp::Reverse(fits(tool)));
             tools.truncate(MAX_OFFERED);
         }
-        tools.into_iter().map(definition).collect()
+        let mut room = MAX_SCHEMAS;
+        tools.retain(|tool| {
+            let bytes = match &tool.parameters {
+                ToolParameters::Schema(schema) => {
+                    Value::Object((**schema).clone()).to_string().len()
+                }
+                ToolParameters::Texts(_) => 0,
+            };
+            let fits = bytes <= room;
+            room -= if fits { bytes } else { 0 };
+            fits
+        });
+        tools
     }
 
-    /// On which terms a tool may be called, before or after the model has read what should not
-    /// leave this place; none if it may not.
-    pub fn terms(&self, name: &str, has_read: bool) -> Option<Terms> {
-        let (tool, rules, approvers) = self.named(name)?;
+    /// A tool and on which terms it may be called, before or after the model has read what
+    /// should not leave this place; none if it may not.
+    pub fn agreed(&self, name: &str, has_read: bool) -> Option<AgreedTool> {
+        let (tool, rules, approvers) = self.all().find(|(tool, ..)| *tool.name == *name)?;
         let is_in = |names: &[String]| names.iter().any(|one| **one == *tool.remote);
-        if is_in(&rules.auto) && (!has_read || is_in(&rules.local)) {
-            return Some(Terms::Alone);
-        }
-        approvers.map(Terms::Consent)
+        let terms = if is_in(&rules.auto) && (!has_read || is_in(&rules.local)) {
+            Terms::Alone
+        } else {
+            Terms::Consent(approvers?)
+        };
+        let attach = rules.attach;
+        Some(AgreedTool {
+            tool,
+            terms,
+            attach,
+        })
     }
 
-    /// Calls a tool, on whose terms it was agreed.
+    /// Calls a tool as it was agreed on.
     pub(super) async fn call(
         &self,
-        name: &str,
+        agreed: &AgreedTool,
         arguments: &Arguments,
         time: Duration,
     ) -> Result<ToolOutput, ToolError> {
         let servers = self.servers.servers.as_ref().ok_or(ToolError::Unknown)?;
-        let (tool, rules, _) = self.named(name).ok_or(ToolError::Unknown)?;
-        let progress = |said: &str| self.caller.activity.progress(name, said);
+        let tool = &agreed.tool;
+        let progress = |said: &str| self.caller.activity.progress(&tool.name, said);
         let given = servers
-            .call(&tool, arguments.0.clone(), time, &progress)
+            .call(tool, arguments.0.clone(), time, &progress)
             .await;
         given
-            .map(|given| output(given, rules))
+            .map(|given| output(given, agreed.attach))
             .map_err(|error| match error {
                 CallError::Timeout => ToolError::Timeout,
-                other => ToolError::Server(other.to_string()),
+                other => ToolError::Server(sanitise::line(&other.to_string())),
             })
-    }
-
-    fn named(&self, name: &str) -> Option<(Tool, &Rules, Option<Approvers>)> {
-        self.all().find(|(tool, ..)| *tool.name == *name)
     }
 
     /// All that the caller may use, with whose rules they are and who may allow a call.
@@ -185,7 +272,10 @@ impl CallerTools<'_> {
         let caller = &self.caller;
         let roles = self.servers.approvers.iter();
         let approvers = Approvers {
-            roles: roles.filter(|_| caller.guild.is_some()).copied().collect(),
+            roles: roles
+                .filter(|role| (caller.has_role)(**role))
+                .copied()
+                .collect(),
             asker: caller.asker.filter(|_| rules.asker_approves),
         };
         let is_any = !approvers.roles.is_empty() || approvers.asker.is_some();
@@ -222,13 +312,13 @@ impl Caller<'_> {
 fn definition(tool: Tool) -> ToolDefinition {
     ToolDefinition {
         name: ToolName::Server(tool.name),
-        about: tool.description.into(),
+        about: sanitise::text(&tool.description).into(),
         parameters: ToolParameters::Schema(tool.schema.into()),
     }
 }
 
 /// What a server gave, with what was not taken of it.
-fn output(given: Given, rules: &Rules) -> ToolOutput {
+fn output(given: Given, attach: bool) -> ToolOutput {
     let mut text = given.text;
     let mut note = |line: &str| {
         text.push_str(if text.is_empty() { "" } else { "\n" });
@@ -249,7 +339,7 @@ fn output(given: Given, rules: &Rules) -> ToolOutput {
     let left_out: BTreeSet<&str> = unread.chain(given.left_out.iter().copied()).collect();
     let images = images.into_iter().flatten().map(|image| ToolImage {
         image,
-        is_attached: rules.attach,
+        is_attached: attach,
     });
     let images: Vec<ToolImage> = images.collect();
     if !images.is_empty() {

@@ -10,7 +10,7 @@ use super::control::Order;
 use super::patience::{doubling, patiently};
 use super::{EndedTurn, Services, Turn};
 use crate::model::STOP_RUN;
-use crate::model::{count, cut};
+use crate::model::{count, cut, unformatted};
 use crate::runs::{Doing, OpenRun, Run, RunPlace, RunSlot};
 use crate::telemetry::event::{Outcome, RunDone, RunEnd};
 use crate::telemetry::{Ids, Ms};
@@ -50,7 +50,7 @@ pub fn under_way(run: &Run, task: &str) -> Answer {
     let stop = format!("{STOP_RUN}{}", run.id);
     let mut text = text(run, &state, task);
     if let Some(progress) = &doing.progress {
-        text.push_str(&format!("\n{NOTE_PREFIX}{progress}"));
+        text.push_str(&format!("\n{NOTE_PREFIX}{}", unformatted(progress)));
     }
     Answer::for_all(text).with_button("Stop", ButtonStyle::Danger, stop)
 }

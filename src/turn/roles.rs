@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Turn;
-use clew_context::model::{RoleId, TurnRequest, UnixMillis};
+use clew_context::model::{GuildId, RoleId, TurnRequest, UnixMillis};
 use clew_discord::guild_state::AnswerPlace;
 
 /// After this time they are read again, before tools run.
@@ -70,14 +70,25 @@ impl Turn<'_> {
         if latest.lock().are_fresh(now) {
             return;
         }
-        let deadline = Instant::now() + self.services.settings.tools.timeout;
-        let reader = self.services.rest.reader();
-        let asker = self.job.request.asker();
-        let roles = reader.member_roles(guild, asker, deadline).await;
-        let roles = roles
-            .inspect_err(|error| tracing::info!(%error, "the roles of a run's asker are unknown"))
-            .ok();
+        let roles = self.read_roles(guild).await;
         let mut latest = latest.lock();
         *latest = ReadRoles { roles, at: now };
+    }
+
+    /// The asker's roles as they are now; none if they cannot be read.
+    pub(super) async fn roles_now(&self) -> Vec<RoleId> {
+        match self.ids.guild {
+            Some(guild) => self.read_roles(guild).await.unwrap_or_default(),
+            None => Vec::new(),
+        }
+    }
+
+    async fn read_roles(&self, guild: GuildId) -> Option<Vec<RoleId>> {
+        let deadline = Instant::now() + self.services.settings.tools.timeout;
+        let (reader, asker) = (self.services.rest.reader(), self.job.request.asker());
+        let roles = reader.member_roles(guild, asker, deadline).await;
+        roles
+            .inspect_err(|error| tracing::info!(%error, "the roles of an asker are unknown"))
+            .ok()
     }
 }

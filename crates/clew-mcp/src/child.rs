@@ -8,18 +8,25 @@ use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::Instant;
+
+use crate::words;
 
 /// Bytes of one message of a server at most.
 pub(crate) const MAX_MESSAGE: usize = 8 * 1024 * 1024;
 
-/// Bytes of a line of standard error that are logged, and lines that are remembered for
+/// Bytes of a line of standard error that are looked at, and lines that are remembered for
 /// whoever asks why a server ended.
-const MAX_LINE: u64 = 500;
+const MAX_LINE: u64 = 4_000;
 const LAST_LINES: usize = 5;
+/// Lines of one server that are logged in a minute.
+const LINES_A_MINUTE: usize = 60;
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// A server's process and all that it started: they are one group, and end with this.
 pub(crate) struct Process {
@@ -64,14 +71,15 @@ impl Drop for Process {
 }
 
 impl Process {
-    /// Starts the program with what its entry names and nothing else. `redact` takes secrets
-    /// out of what it writes to its standard error.
+    /// Starts the program with what its entry names and nothing else. `secrets` are taken out of
+    /// what it writes to its standard error.
     pub(crate) fn start(
         name: &str,
         command: &str,
         args: &[String],
         (inherited, variables): (&BTreeMap<String, String>, &BTreeMap<String, String>),
         cwd: Option<&Path>,
+        secrets: &[String],
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let mut program = Command::new(command);
         program.args(args).env_clear();
@@ -93,11 +101,7 @@ impl Process {
         let stdin = child.stdin.take().ok_or_else(pipe)?;
         let said = Said::default();
         if let Some(stderr) = child.stderr.take() {
-            let secrets = variables
-                .values()
-                .filter(|value| value.len() >= 6)
-                .cloned()
-                .collect();
+            let secrets = secrets.to_vec();
             tokio::spawn(log(name.to_owned(), stderr, secrets, said.clone()));
         }
         Ok((
@@ -116,6 +120,7 @@ impl Process {
 async fn log(name: String, stderr: ChildStderr, secrets: Vec<String>, said: Said) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
+    let (mut began, mut logged) = (Instant::now(), 0);
     loop {
         line.clear();
         let read = (&mut stderr)
@@ -125,12 +130,17 @@ async fn log(name: String, stderr: ChildStderr, secrets: Vec<String>, said: Said
         if !matches!(read, Ok(1..)) {
             return;
         }
-        let mut text = String::from_utf8_lossy(&line).trim_end().to_owned();
-        for secret in &secrets {
-            text = text.replace(secret, "***");
+        let text = words::line(String::from_utf8_lossy(&line).trim_end(), &secrets);
+        if text.is_empty() {
+            continue;
         }
-        text.retain(|one| !one.is_control());
-        tracing::debug!(server = name, "an MCP server says: {text}");
+        if began.elapsed() >= MINUTE {
+            (began, logged) = (Instant::now(), 0);
+        }
+        logged += 1;
+        if logged <= LINES_A_MINUTE {
+            tracing::debug!(server = name, "an MCP server says: {text}");
+        }
         said.push(text);
     }
 }

@@ -12,6 +12,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Notify, watch};
 
+use crate::words;
+
 /// The client of one connection.
 #[derive(Clone, Default)]
 pub(crate) struct Client {
@@ -57,7 +59,8 @@ impl ClientHandler for Client {
             Some(total) => format!("{} of {total}", told.progress),
             None => told.progress.to_string(),
         };
-        self.progress.send_replace(told.message.unwrap_or(far));
+        let said = words::line(&told.message.unwrap_or(far), &[]);
+        self.progress.send_replace(said);
     }
 
     fn get_info(&self) -> ClientConfig {

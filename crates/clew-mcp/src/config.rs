@@ -1,6 +1,7 @@
 //! The file of MCP servers, in the form that other clients read, too: an object
 //! `mcpServers`, by name a command or an address, and who may use which of its tools.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -40,6 +41,18 @@ pub struct ServerConfig {
     pub transport: Transport,
     /// Whose tools they are, and which.
     pub rules: Rules,
+    /// What is never told of how it is reached: values of variables and headers, and the address.
+    pub secrets: Secrets,
+}
+
+/// Texts that no log and no error shows.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets(pub(crate) Vec<String>);
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secrets")
+    }
 }
 
 /// How a server is reached.
@@ -224,7 +237,13 @@ fn server(
         return Err(at("allow", what.to_owned()));
     }
     check_rules(&entry.rules).map_err(|(key, what)| at(key, what))?;
-    let filled = |key: &str, text: &str| fill(text, variable).map_err(|what| at(key, what));
+    let secrets = RefCell::new(Vec::new());
+    let noted = |name: &str| {
+        let value = variable(name)?;
+        secrets.borrow_mut().push(value.clone());
+        Some(value)
+    };
+    let filled = |key: &str, text: &str| fill(text, &noted).map_err(|what| at(key, what));
     let filled_map = |key: &str, map: &BTreeMap<String, String>| {
         let fill = |(name, text): (&String, &String)| {
             Ok((name.clone(), filled(&format!("{key}.{name}"), text)?))
@@ -275,9 +294,20 @@ fn server(
             return Err(at("type", what));
         }
     };
+    let mut secrets = secrets.take();
+    match &transport {
+        Transport::Stdio { env, .. } => secrets.extend(env.values().cloned()),
+        Transport::Http { url, headers, .. } => {
+            secrets.push(url.clone());
+            secrets.extend(headers.values().cloned());
+        }
+    }
+    // What holds another one goes first.
+    secrets.sort_by_key(|one| std::cmp::Reverse(one.len()));
     Ok(Some(ServerConfig {
         transport,
         rules: entry.rules,
+        secrets: Secrets(secrets),
     }))
 }
 
@@ -290,6 +320,15 @@ fn check_rules(rules: &Rules) -> Result<(), (&'static str, String)> {
             return Err((key, format!("{name:?} is not in {of}: write it there, too")));
         }
     }
+    for (at, name) in rules.allow.iter().enumerate() {
+        let same = rules.allow[..at]
+            .iter()
+            .find(|one| *one != name && plain(one) == plain(name));
+        if let Some(same) = same {
+            let what = format!("{same:?} and {name:?} read the same for a model: name one of them");
+            return Err(("allow", what));
+        }
+    }
     for (key, ids) in [
         ("roles", &rules.roles),
         ("guilds", &rules.guilds),
@@ -300,6 +339,15 @@ fn check_rules(rules: &Rules) -> Result<(), (&'static str, String)> {
         }
     }
     Ok(())
+}
+
+/// A tool's name in the letters that models take.
+pub(crate) fn plain(name: &str) -> String {
+    let plain = |one: char| {
+        let fits = one.is_ascii_alphanumeric() || matches!(one, '_' | '-');
+        if fits { one } else { '_' }
+    };
+    name.chars().map(plain).collect()
 }
 
 fn check_url(url: &str) -> Result<(), String> {

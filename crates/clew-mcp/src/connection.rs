@@ -29,6 +29,7 @@ use crate::child::{MAX_MESSAGE, Process, ShortLines};
 use crate::client::Client;
 use crate::config::{ServerConfig, Transport};
 use crate::model::{CallError, Given};
+use crate::words;
 
 /// How long a server has to answer the first requests; a program may have to be fetched first.
 const OPENING: Duration = Duration::from_secs(60);
@@ -53,6 +54,7 @@ pub(crate) enum Generation {
 pub(crate) struct Connection {
     running: RunningService<RoleClient, Client>,
     client: Client,
+    secrets: Vec<String>,
     /// Held by each call that runs.
     calls: Arc<()>,
     pub(crate) generation: Generation,
@@ -70,6 +72,7 @@ impl Connection {
         known: Option<Generation>,
     ) -> Result<Self, String> {
         let client = Client::default();
+        let secrets = &*config.secrets.0;
         let mode = mode(known);
         let opened = async {
             match &config.transport {
@@ -80,13 +83,14 @@ impl Connection {
                     env,
                     cwd,
                 } => {
+                    let variables = (inherited, env);
                     let (process, stdout, stdin) =
-                        Process::start(name, command, args, (inherited, env), cwd.as_deref())
+                        Process::start(name, command, args, variables, cwd.as_deref(), secrets)
                             .map_err(|error| format!("{command} cannot be started: {error}"))?;
                     let pipes = (ShortLines::new(stdout), stdin);
                     match client.clone().serve_with_lifecycle(pipes, mode).await {
                         Ok(running) => Ok((running, Some(process))),
-                        Err(error) => Err(told(&error, &process.said.text())),
+                        Err(error) => Err(told(&error, &process.said.text(), secrets)),
                     }
                 }
                 Transport::Http {
@@ -98,7 +102,7 @@ impl Connection {
                     let running = client.clone().serve_with_lifecycle(transport, mode).await;
                     running
                         .map(|running| (running, None))
-                        .map_err(|error| told(&error, ""))
+                        .map_err(|error| told(&error, "", secrets))
                 }
             }
         };
@@ -118,6 +122,7 @@ impl Connection {
             running,
             client,
             calls: Arc::default(),
+            secrets: secrets.to_vec(),
             generation,
             version,
             _process: process,
@@ -132,7 +137,10 @@ impl Connection {
             let params = PaginatedRequestParams::default().with_cursor(cursor.take());
             let listed = timeout(LISTING, self.running.list_tools(Some(params))).await;
             let listed = listed.map_err(|_| "its tools were not listed in time".to_owned())?;
-            let page = listed.map_err(|error| format!("its tools were not listed: {error}"))?;
+            let page = listed.map_err(|error| {
+                let error = words::line(&error.to_string(), &self.secrets);
+                format!("its tools were not listed: {error}")
+            })?;
             tools.extend(page.tools);
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -238,7 +246,7 @@ fn refused(error: ServiceError) -> CallError {
         ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
             CallError::Unknown
         }
-        ServiceError::McpError(error) => CallError::Refused(error.message.into_owned()),
+        ServiceError::McpError(error) => CallError::Refused(words::line(&error.message, &[])),
         ServiceError::InputRequiredRoundsExceeded { .. } => {
             CallError::Refused("it asks people for more input, which is declined".to_owned())
         }
@@ -247,13 +255,13 @@ fn refused(error: ServiceError) -> CallError {
 }
 
 /// An error of opening, for an operator.
-fn told(error: &ClientInitializeError, said: &str) -> String {
+fn told(error: &ClientInitializeError, said: &str, secrets: &[String]) -> String {
     if error.is_authorization_required() {
         let what = "it wants to be authorised (OAuth), which is not supported: use a token in \
                     `headers` if the server takes one";
         return what.to_owned();
     }
-    let mut told = error.to_string();
+    let mut told = words::line(&error.to_string(), secrets);
     if !said.is_empty() {
         told = format!("{told}; it said: {said}");
     }
@@ -273,6 +281,8 @@ fn http(
         let name = HeaderName::from_bytes(name.as_bytes());
         custom.insert(name.map_err(|error| place(error.to_string()))?, value);
     }
+    // A client without a provider of TLS panics; the first one of the process stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut client = reqwest::Client::builder()
         .redirect(Policy::none())
         .connect_timeout(Duration::from_secs(10))

@@ -4,7 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
 use crate::model::{Given, Image};
 
-/// Characters of text that one call gives at most, before the caller's own caps.
+/// Bytes of text that one call gives at most, before the caller's own caps.
 const MAX_TEXT: usize = 200_000;
 
 /// Images that one call gives at most, and bytes of each in base64.

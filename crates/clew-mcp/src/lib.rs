@@ -24,10 +24,12 @@ mod model;
 mod none;
 #[cfg(feature = "client")]
 mod server;
+#[cfg(feature = "client")]
+mod words;
 
 #[cfg(feature = "client")]
 pub use check::check;
-pub use config::{Config, Error, Rules, ServerConfig, Transport};
+pub use config::{Config, Error, Rules, Secrets, ServerConfig, Transport};
 pub use model::{CallError, Checked, Given, Image, Status, Tool};
 #[cfg(not(feature = "client"))]
 pub use none::{Servers, check};

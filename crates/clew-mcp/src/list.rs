@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::config::plain;
 use crate::model::Tool;
 
 /// Tools of one server at most; those after are left out, and that is logged.
@@ -43,12 +44,7 @@ pub(crate) fn allowed(
 }
 
 fn of(server: &Arc<str>, tool: rmcp::model::Tool) -> Result<Tool, String> {
-    let plain = |one: char| {
-        let fits = one.is_ascii_alphanumeric() || matches!(one, '_' | '-');
-        if fits { one } else { '_' }
-    };
-    let own: String = tool.name.chars().map(plain).collect();
-    let name = format!("{server}__{own}");
+    let name = format!("{server}__{}", plain(&tool.name));
     if name.len() > MAX_NAME {
         return Err(format!(
             "{}: a name of more than {MAX_NAME} letters",
@@ -66,6 +62,7 @@ fn of(server: &Arc<str>, tool: rmcp::model::Tool) -> Result<Tool, String> {
         return Err(format!("{name}: its schema is not an object's"));
     }
     let mut description = tool.description.unwrap_or_default().into_owned();
+    description.retain(|one| one == '\n' || !one.is_control());
     if let Some((end, _)) = description.char_indices().nth(MAX_DESCRIPTION) {
         description.truncate(end);
     }

@@ -57,7 +57,6 @@ async fn web() -> String {
 }
 
 async fn servers(entries: &Value) -> Servers {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let named = env::var("NAMED_SERVERS").expect("run .ci/mcp");
     let path = format!("{named}:{}", env::var("PATH").unwrap_or_default());
     let variable = |name: &str| match name {

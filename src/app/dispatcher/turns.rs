@@ -401,6 +401,8 @@ impl Dispatcher {
         let abandoned = self.closed && end.outcome == Some(Outcome::Cancelled);
         if !abandoned {
             self.over(end.trigger);
+            let turn = TurnId(end.trigger.get());
+            self.services.approvals.turn_over(turn);
         }
         let is_answered = end.outcome == Some(Outcome::Answered);
         self.catch_up.turn_ended(end.trigger, is_answered);

@@ -1,15 +1,17 @@
 //! Asking people whether a tool of another's server may be called: a message with the whole
 //! call and two buttons, for five minutes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::model::{ALLOW_CALL, Consent, DENY_CALL};
 use crate::runs::{Approval, Approvers, Decided, NewApproval, OpenApproval};
-use crate::tools::{Arguments, ToolError};
+use crate::tools::{AgreedTool, Arguments, ToolError};
+use crate::turn::control::Order;
 use crate::turn::{Services, Turn};
 use clew_context::discord::error::RestError;
 use clew_context::engine::meaning::NOTE_PREFIX;
@@ -21,6 +23,12 @@ use clew_discord::model::{Answer, ButtonStyle};
 const MAX_ARGUMENTS: usize = 1_500;
 /// Calls of one turn that are asked for at most.
 const MAX_ASKED: usize = 4;
+/// Roles that a question names.
+const MAX_ROLES: usize = 5;
+/// Nobody could be asked.
+pub(super) const NOT_ASKED: NotAllowed = (Consent::NotAsked, ToolError::NotAsked);
+/// How long a turn waits in all: a command's answer has fifteen minutes.
+const PATIENCE_IN_ALL: Duration = Duration::from_mins(10);
 /// How long a message may take.
 const POST_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -34,17 +42,19 @@ pub(super) struct Asked {
 #[derive(Debug, Default)]
 struct SoFar {
     questions: usize,
+    /// When the first was asked.
+    began: Option<Instant>,
     /// Whether nobody answered: then nobody is asked again.
     nobody_answers: bool,
-    /// The tool that is being asked for.
-    waiting: Option<String>,
+    /// The calls that wait or are made now, by the approvals' ids.
+    open: BTreeMap<u64, (String, Consent)>,
 }
 
-/// That a call may be made; kept until it was, for the next process.
+/// That a call may be made; until it was, it is said that it may have been.
 pub(super) struct Allowed {
     pub(super) consent: Consent,
-    /// Dropped before the call was made, it is said that it may have been.
-    approval: Option<Approval>,
+    /// Of one that was asked for, with whether its message says what was decided.
+    approval: Option<(Approval, bool)>,
 }
 
 impl Allowed {
@@ -55,13 +65,6 @@ impl Allowed {
             approval: None,
         }
     }
-
-    /// The call was made.
-    pub(super) fn is_done(&self) {
-        if let Some(approval) = &self.approval {
-            approval.told();
-        }
-    }
 }
 
 /// Why a call may not be made.
@@ -70,19 +73,40 @@ pub(super) type NotAllowed = (Consent, ToolError);
 /// A call, as people are asked about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AskedCall<'a> {
-    pub(super) tool: &'a str,
+    pub(super) tool: &'a AgreedTool,
     pub(super) arguments: &'a Arguments,
 }
 
+impl AskedCall<'_> {
+    /// `server__tool`, by its server's own name for it.
+    fn name(&self) -> String {
+        let (server, remote) = self.tool.names();
+        format!("{server}__{remote}")
+    }
+}
+
 impl Asked {
-    /// Says of a call that waited, if one did, that it is not made any more.
-    pub(super) async fn give_up(&self, turn: &Turn<'_>, round: usize) {
-        let waiting = self.so_far.lock().waiting.take();
-        if let Some(tool) = waiting {
-            turn.job.activity.waits(false);
-            turn.report.withdrawn(&tool, round);
+    /// The turn ends, or begins anew: says of calls that waited, or were being made, what
+    /// became of them. At the end of the process the next one does.
+    pub(super) async fn give_up(&self, turn: &Turn<'_>, round: usize, order: &Order) {
+        let open = std::mem::take(&mut self.so_far.lock().open);
+        for (tool, consent) in open.into_values() {
+            turn.report.given_up(&tool, consent, round);
         }
-        report_given_up(turn.services, Some(turn.job.request.turn())).await;
+        turn.job.activity.waits(false);
+        if !matches!(order, Order::Abandon) {
+            report_given_up(turn.services, Some(turn.job.request.turn())).await;
+        }
+    }
+
+    /// A call was made.
+    pub(super) fn is_done(&self, allowed: &Allowed) {
+        if let Some((approval, is_told)) = &allowed.approval {
+            self.so_far.lock().open.remove(&approval.id);
+            if *is_told {
+                approval.told();
+            }
+        }
     }
 
     /// Asks whether a call may be made once, and waits for the answer.
@@ -99,12 +123,14 @@ impl Asked {
         let _alone = self.turns.lock().await;
         let may_ask = {
             let mut so_far = self.so_far.lock();
+            let began = *so_far.began.get_or_insert_with(Instant::now);
             so_far.questions += 1;
-            so_far.questions <= MAX_ASKED && !so_far.nobody_answers
+            let has_time = began.elapsed() < PATIENCE_IN_ALL - turn.services.tool_servers.patience;
+            so_far.questions <= MAX_ASKED && has_time && !so_far.nobody_answers
         };
         let shown = shown(call.arguments).filter(|_| may_ask);
         let Some(shown) = shown else {
-            return Err((Consent::NotAsked, ToolError::NotAsked));
+            return Err(NOT_ASKED);
         };
         let open = OpenApproval {
             turn: id.0,
@@ -115,6 +141,7 @@ impl Asked {
             is_allowed: false,
             is_told: false,
         };
+        let head = head(turn, call.tool, &approvers);
         let new = NewApproval {
             open,
             asker: turn.job.request.asker(),
@@ -122,56 +149,70 @@ impl Asked {
             approvers,
         };
         let Some(mut approval) = turn.services.approvals.ask(new) else {
-            return Err((Consent::NotAsked, ToolError::NotAsked));
+            return Err(NOT_ASKED);
         };
-        self.so_far.lock().waiting = Some(call.tool.to_owned());
+        let id = approval.id;
+        let is_open = |consent| {
+            let open = &mut self.so_far.lock().open;
+            open.insert(id, (call.name(), consent));
+        };
+        is_open(Consent::Withdrawn);
         turn.job.activity.waits(true);
-        let asked = question(turn, call.tool, &shown);
-        let decided = waited(turn, &mut approval, &asked).await;
+        let decided = waited(turn, &mut approval, &head, &shown).await;
         turn.job.activity.waits(false);
-        self.so_far.lock().waiting = None;
-        match decided {
-            Ok(Some(true)) => Ok(Allowed {
-                consent: Consent::Allowed,
-                approval: Some(approval),
-            }),
-            Ok(Some(false)) => Err((Consent::Denied, ToolError::Denied)),
-            Ok(None) => {
+        let (consent, error) = match decided {
+            Ok((Some(true), is_told)) => {
+                is_open(Consent::Allowed);
+                return Ok(Allowed {
+                    consent: Consent::Allowed,
+                    approval: Some((approval, is_told)),
+                });
+            }
+            Ok((Some(false), _)) => (Consent::Denied, ToolError::Denied),
+            Ok((None, _)) => {
                 self.so_far.lock().nobody_answers = true;
-                Err((Consent::Expired, ToolError::Expired))
+                (Consent::Expired, ToolError::Expired)
             }
             Err(error) => {
                 tracing::info!(%error, "a call of a tool could not be asked for");
-                Err((Consent::NotAsked, ToolError::NotAsked))
+                NOT_ASKED
             }
-        }
+        };
+        self.so_far.lock().open.remove(&id);
+        Err((consent, error))
     }
 }
 
-/// Posts the question, waits and says there what came of it; none if nobody answered.
+/// Posts the question and waits. Returns what was decided, none if nobody did, and whether
+/// the message says so.
 async fn waited(
     turn: &Turn<'_>,
     approval: &mut Approval,
-    asked: &str,
-) -> Result<Option<bool>, RestError> {
+    head: &str,
+    shown: &str,
+) -> Result<(Option<bool>, bool), RestError> {
     let (rest, channel) = (&turn.services.rest, turn.trigger().channel);
-    let id = approval.id;
-    let patience = turn.services.tool_servers.patience;
+    let (id, patience) = (approval.id, turn.services.tool_servers.patience);
     let until = turn.services.memory.now().0 / 1_000 + patience.as_secs().cast_signed();
-    let answer = Answer::for_all(format!("{asked}\n{NOTE_PREFIX}Waits until <t:{until}:R>."))
+    let question = format!(
+        "{head} May I, with this?\n```json\n{shown}\n```\n{NOTE_PREFIX}Waits until <t:{until}:R>."
+    );
+    let answer = Answer::for_all(question)
         .with_button(
             "Allow once",
             ButtonStyle::Primary,
             format!("{ALLOW_CALL}{id}"),
         )
         .with_button("Deny", ButtonStyle::Danger, format!("{DENY_CALL}{id}"));
-    approval.is_noted().await;
+    if !approval.is_noted().await {
+        return Ok((None, true));
+    }
     let deadline = Instant::now() + POST_TIMEOUT;
     let message = rest
         .post_answer(channel, &answer, &nonce(id), deadline)
         .await?;
     approval.stands(message);
-    let decided = timeout(patience, approval.decided()).await.ok().flatten();
+    let decided = approval.decided(patience).await;
     let line = match decided {
         Some(Decided {
             by,
@@ -180,14 +221,14 @@ async fn waited(
         Some(Decided { by, .. }) => format!("Denied by <@{by}>."),
         None => "Nobody answered, so it was not done.".to_owned(),
     };
-    let text = format!("{asked}\n{NOTE_PREFIX}{line}");
-    match edit(turn.services, channel, message, &text).await {
-        // Of one that is allowed there is more to be said until it was made.
-        Ok(()) if decided.is_some_and(|decided| decided.is_allowed) => {}
-        Ok(()) => approval.told(),
-        Err(error) => tracing::info!(%error, "what came of a call that was asked for is not shown"),
+    // The arguments may be people's words: they stand no longer than they have to.
+    let told = edit(turn.services, channel, message, &format!("{head} {line}")).await;
+    if let Err(error) = &told {
+        tracing::info!(%error, "what came of a call that was asked for is not shown");
+    } else if !decided.is_some_and(|decided| decided.is_allowed) {
+        approval.told();
     }
-    Ok(decided.map(|decided| decided.is_allowed))
+    Ok((decided.map(|decided| decided.is_allowed), told.is_ok()))
 }
 
 /// Says of calls that wait no more what became of them: those that a turn gave up, or without
@@ -247,13 +288,19 @@ fn nonce(id: u64) -> String {
     format!("{id:x}.c")
 }
 
-/// It begins like a note, which keeps it out of prompts.
-fn question(turn: &Turn<'_>, tool: &str, shown: &str) -> String {
+/// What is asked for, for whom, and who may allow it. It begins like a note, which keeps it out
+/// of prompts.
+fn head(turn: &Turn<'_>, tool: &AgreedTool, approvers: &Approvers) -> String {
     let asker = turn.job.request.asker();
-    let (server, tool) = tool.split_once("__").unwrap_or(("", tool));
+    let (server, remote) = tool.names();
+    let roles = approvers.roles.iter().take(MAX_ROLES);
+    let roles = roles.map(|role| format!("<@&{role}>"));
+    let asked = approvers.asker.map(|asker| format!("<@{asker}>"));
+    let who: Vec<String> = roles.chain(asked).collect();
     format!(
-        "{NOTE_PREFIX}May I call **{tool}** of the server **{server}** for <@{asker}>, with \
-         this?\n```json\n{shown}\n```"
+        "{NOTE_PREFIX}{}: call `{}` of the server `{server}` for <@{asker}>.",
+        who.join(", "),
+        sanitise::line(remote).replace('`', "'"),
     )
 }
 
@@ -275,7 +322,8 @@ fn shown(arguments: &Arguments) -> Option<String> {
 }
 
 fn hash(call: AskedCall<'_>) -> String {
-    let text = format!("{} {}", call.tool, call.arguments.canonical());
+    let (name, reads) = (call.name(), call.tool.fingerprint());
+    let text = format!("{name} {reads} {}", call.arguments.canonical());
     let hash = Sha256::digest(text.as_bytes());
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

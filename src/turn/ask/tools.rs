@@ -1,6 +1,8 @@
 //! The tools of a turn: what the model called, what came of it, and how later requests
 //! show that.
 
+mod of_servers;
+
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,18 +13,17 @@ use crate::config::Search;
 use crate::engine::citations::{self, Cited};
 use crate::engine::sources::elsewhere;
 use crate::memory::{Keywords, ToolRound};
-use crate::model::{Agent, BuiltIn, Consent, ToolDefinition, ToolName};
-use crate::telemetry::event::ToolOutcome;
+use crate::model::{Agent, BuiltIn, ToolDefinition, ToolName};
 use crate::tools::{
-    self, Arguments, Asker, Caller, CallerTools, DiscordSearch, Terms, ToolError, ToolImage,
-    ToolResult, TurnSearches,
+    self, Arguments, Asker, DiscordSearch, ToolError, ToolImage, ToolResult, TurnSearches,
 };
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
-use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, RoleId, ToolCall};
+use clew_context::model::{ChatMessage, ContentSource, Limits, Readers, ToolCall};
 
+use self::of_servers::{has_role, of_servers, roles};
 use super::added::Added;
-use super::consent::{Allowed, Asked, AskedCall, NotAllowed};
+use super::consent::Asked;
 use super::rounds::{Called, MAX_NAME, Round, fitting, framed, sendable};
 use crate::llm::Completion;
 use crate::turn::answer::TurnAnswer;
@@ -202,7 +203,8 @@ impl<'a> ToolLoop<'a> {
         let (results, fetches) = match control.unless_ordered(running).await {
             Ok(done) => done,
             Err(order) => {
-                self.asked.give_up(self.turn, self.rounds.len() + 1).await;
+                let round = self.rounds.len() + 1;
+                self.asked.give_up(self.turn, round, &order).await;
                 return Err(order);
             }
         };
@@ -387,7 +389,7 @@ impl<'a> ToolLoop<'a> {
         let read = elsewhere(self.sources.iter().copied(), here);
         let mut seen = material.linked(turn);
         seen.extend(background.inherited.sources().chain(read));
-        let roles = roles(turn);
+        let (roles, has_role) = (roles(turn), has_role(turn));
         let asker = Asker {
             ids: turn.ids,
             place: &background.place,
@@ -407,60 +409,21 @@ impl<'a> ToolLoop<'a> {
             of_servers: services
                 .tool_servers
                 .are_any()
-                .then(|| of_servers(turn, material, &background.agent, &roles)),
+                .then(|| of_servers(turn, material, &background.agent, &roles, &has_role)),
             window: &services.window,
             opt_outs: &services.opt_outs,
             memory: &services.memory,
         };
+        let has_read = self.has_read_elsewhere(&asker, background);
+        let asker = (&asker, has_read);
         let mut results = Vec::with_capacity(calls.len());
         for some in calls.chunks(MAX_AT_ONCE) {
             let running = some
                 .iter()
-                .map(|(call, arguments)| self.result(&asker, &call.name, arguments.as_ref()));
+                .map(|(call, arguments)| self.result(asker, &call.name, arguments.as_ref()));
             results.extend(join_all(running).await);
         }
         (results, reads.used())
-    }
-
-    /// Whether the model has read what came from elsewhere by now: links, or what any tool
-    /// gave, but for the tools of this one's own server.
-    fn has_read_elsewhere(&self, asker: &Asker<'_>, name: &str) -> bool {
-        let server = name.split_once("__").map(|(server, _)| server);
-        let calls = self.rounds.iter().flat_map(|round| &round.calls);
-        let mut gave = calls.filter(|called| called.result.outcome == ToolOutcome::Ok);
-        !asker.seen.is_empty()
-            || gave
-                .any(|called| called.call.name.split_once("__").map(|(server, _)| server) != server)
-    }
-
-    /// Whether a call may be made now; asks people if it has to. None for a tool of ours.
-    async fn allowed(
-        &self,
-        asker: &Asker<'_>,
-        name: &str,
-        arguments: &Arguments,
-    ) -> Result<Option<Allowed>, NotAllowed> {
-        let is_servers = self
-            .named(name)
-            .is_some_and(|tool| tool.built_in().is_none());
-        if !is_servers {
-            return Ok(None);
-        }
-        let has_read = self.has_read_elsewhere(asker, name);
-        let terms = asker
-            .of_servers
-            .and_then(|tools| tools.terms(name, has_read));
-        match terms {
-            Some(Terms::Alone) => Ok(Some(Allowed::alone())),
-            Some(Terms::Consent(approvers)) => {
-                let call = AskedCall {
-                    tool: name,
-                    arguments,
-                };
-                self.asked.ask(self.turn, call, approvers).await.map(Some)
-            }
-            None => Err((Consent::NotAsked, ToolError::NotAsked)),
-        }
     }
 
     fn discord_search(&self) -> Option<DiscordSearch<'_>> {
@@ -475,34 +438,34 @@ impl<'a> ToolLoop<'a> {
 
     async fn result(
         &self,
-        asker: &Asker<'_>,
+        (asker, has_read): (&Asker<'_>, bool),
         name: &str,
         arguments: Result<&Arguments, &ToolError>,
     ) -> ToolResult {
         let began = Instant::now();
         let time = self.turn.services.settings.tools.timeout;
-        let run = async |arguments| {
-            let allowed = match self.allowed(asker, name, arguments).await {
-                Ok(allowed) => allowed,
-                Err((consent, error)) => {
-                    return ToolResult {
+        let is_ours = BuiltIn::from_word(name).is_some();
+        let result = match (arguments, asker.of_servers) {
+            (Err(error), _) => ToolResult::of_error(error),
+            (Ok(arguments), Some(tools)) if !is_ours && self.named(name).is_some() => {
+                let agreed = self.agreed(asker, has_read, name, arguments).await;
+                match agreed {
+                    Ok((tool, allowed)) => {
+                        let call = (name, arguments);
+                        let result = tools::call_of_server(asker, tools, &tool, call, time).await;
+                        self.asked.is_done(&allowed);
+                        ToolResult {
+                            consent: Some(allowed.consent),
+                            ..result
+                        }
+                    }
+                    Err((consent, error)) => ToolResult {
                         consent: Some(consent),
                         ..ToolResult::of_error(&error)
-                    };
+                    },
                 }
-            };
-            let result = tools::call(&self.offered, asker, name, arguments, time).await;
-            if let Some(allowed) = &allowed {
-                allowed.is_done();
             }
-            ToolResult {
-                consent: allowed.map(|allowed| allowed.consent),
-                ..result
-            }
-        };
-        let result = match arguments {
-            Ok(arguments) => run(arguments).await,
-            Err(error) => ToolResult::of_error(error),
+            (Ok(arguments), _) => tools::call(&self.offered, asker, name, arguments, time).await,
         };
         let (tool, round) = (self.named(name), self.rounds.len() + 1);
         let report = &self.turn.report;
@@ -550,38 +513,14 @@ fn offered(turn: &Turn<'_>, material: &TurnMaterial, agent: &Agent) -> Vec<ToolD
     }
     let said = Keywords::of(&turn.trigger().content);
     let roles = roles(turn);
-    let of_servers = of_servers(turn, material, agent, &roles).offered(&said);
-    let is_named = |tool: &ToolDefinition| {
+    let has_role = has_role(turn);
+    let is_named = |tool: &ToolName| {
         let names = agent.tools.as_ref();
-        names.is_none_or(|names| names.contains(&tool.name))
+        names.is_none_or(|names| names.contains(tool))
     };
-    offered.extend(of_servers.into_iter().filter(is_named));
+    let tools = of_servers(turn, material, agent, &roles, &has_role);
+    offered.extend(tools.offered(&said, is_named));
     offered
-}
-
-/// What the asker may use of servers' tools, by the roles that they have now.
-fn of_servers<'c>(
-    turn: &'c Turn<'_>,
-    material: &TurnMaterial,
-    agent: &'c Agent,
-    roles: &'c [RoleId],
-) -> CallerTools<'c> {
-    let channel = material.collected.turn.channel.as_ref();
-    turn.services.tool_servers.for_caller(Caller {
-        agent: agent.name.as_str(),
-        guild: turn.ids.guild,
-        channel: turn.trigger().channel,
-        parent: channel.and_then(|channel| channel.parent),
-        roles,
-        asker: turn.proxy().is_none().then(|| turn.job.request.asker()),
-        is_private: turn.job.request.is_private,
-        activity: &turn.job.activity,
-    })
-}
-
-/// The asker's roles; none if they are unknown.
-fn roles(turn: &Turn<'_>) -> Vec<RoleId> {
-    turn.with_roles(|roles| roles.unwrap_or_default().to_vec())
 }
 
 /// Half of what results take of their room; none if less would not help.

@@ -20,9 +20,11 @@ const UNTOLD_LIMIT: Duration = Duration::from_secs(30);
 /// Shows a whole answer; without its file if only the file fails.
 pub(super) async fn show(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestError> {
     posted.give_up_at(Instant::now() + PATIENCE);
-    match persist(posted, text).await {
-        Err(error) if posted.gives_up_file(&error) => persist(posted, text).await,
-        shown => shown,
+    loop {
+        match persist(posted, text).await {
+            Err(error) if posted.gives_up_file(&error) => {}
+            shown => return shown,
+        }
     }
 }
 

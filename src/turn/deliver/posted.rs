@@ -174,11 +174,14 @@ impl<'a> PostedAnswer<'a> {
         self.images = images;
     }
 
-    /// Whether to try the answer again without its file, since the file failed.
+    /// Whether to try the answer again without the images that tools gave, then without its
+    /// file, since a file failed.
     pub(in crate::turn) fn gives_up_file(&mut self, error: &RestError) -> bool {
         let gives_up = self.file_failed && may_be_the_file(error.reason);
-        if gives_up {
+        if gives_up && self.images.is_empty() {
             self.no_file = Some(error.reason);
+        } else if gives_up {
+            self.images.clear();
         }
         gives_up
     }

@@ -195,8 +195,16 @@ impl<'a> TurnReport<'a> {
         });
     }
 
-    /// A call that waited for consent is not made: the turn ended or begins anew.
-    pub(in crate::turn) fn withdrawn(&self, tool: &str, round: usize) {
+    /// The turn ends, or begins anew, while a call of a server's tool waits for consent or is
+    /// made.
+    pub(in crate::turn) fn given_up(&self, tool: &str, consent: Consent, round: usize) {
+        if let Some(receipt) = &mut self.known.lock().receipt {
+            receipt.tools.push(ToolReceipt {
+                name: Some(tool.to_owned()),
+                took: Duration::ZERO,
+                consent: Some(consent),
+            });
+        }
         let (_, agent) = self.asked();
         self.emit(ToolCalled {
             tool: Some(tool.to_owned()),
@@ -206,7 +214,7 @@ impl<'a> TurnReport<'a> {
             round,
             agent,
             search: None,
-            consent: Some(Consent::Withdrawn),
+            consent: Some(consent),
         });
     }
 

@@ -24,6 +24,7 @@ struct Tools {
     /// A link to a message in another channel.
     link: String,
     maria: Id,
+    approvers: Id,
 }
 
 const DENIED: &str = "-# You may not decide on this.";
@@ -64,6 +65,7 @@ async fn tools(rules: Value) -> Tools {
         thread,
         link,
         maria,
+        approvers,
     }
 }
 
@@ -94,7 +96,7 @@ impl Tools {
 
     /// The message that asks for consent.
     async fn question(&self, channel: Id) -> Message {
-        let asks = |message: &Message| message.content.contains("May I call");
+        let asks = |message: &Message| message.content.contains("May I, with this");
         let found = self.p.stage.discord.wait_for_message(channel, asks).await;
         found.unwrap()
     }
@@ -162,7 +164,7 @@ async fn everything_else_asks_those_who_approve() {
         shown.contains(r"\u0060\u0060\u0060\n<@1> \u202eoil"),
         "{shown}"
     );
-    assert!(shown.contains("**find** of the server **web**"), "{shown}");
+    assert!(shown.contains("call `find` of the server `web`"), "{shown}");
     for who in [t.p.ada, t.p.boris] {
         assert_eq!(t.press(who, question.id, "Allow once").await, DENIED);
     }
@@ -185,7 +187,7 @@ async fn everything_else_asks_those_who_approve() {
         .unwrap();
     assert!(gave.contains("found it"), "{gave}");
     assert_eq!(t.server.calls(), [("find".to_owned(), words)]);
-    let says = format!("-# Allowed once by <@{}>.", t.maria);
+    let says = format!(" Allowed once by <@{}>.", t.maria);
     let told = |one: &Message| one.id == question.id && one.content.ends_with(&says);
     t.p.stage
         .discord
@@ -235,7 +237,7 @@ async fn what_is_denied_or_unanswered_is_not_done() {
     assert!(t.gave(before).await.contains("Nobody gave consent in time"));
     let says = |one: &Message| {
         one.content
-            .ends_with("-# Nobody answered, so it was not done.")
+            .ends_with(" Nobody answered, so it was not done.")
     };
     t.p.stage
         .discord
@@ -274,7 +276,7 @@ async fn after_reading_elsewhere_what_runs_alone_asks_too() {
         .model
         .script(Behaviour::calls("", &[("web__find", "{}")]));
     t.p.post(t.p.channel, t.p.boris, t.p.to_us("what is there?"));
-    let asks = |one: &Message| one.content.contains("May I call") && one.id != question.id;
+    let asks = |one: &Message| one.content.contains("May I, with this") && one.id != question.id;
     let asked =
         t.p.stage
             .discord
@@ -286,6 +288,45 @@ async fn after_reading_elsewhere_what_runs_alone_asks_too() {
     let lines = bot.stop().await;
     let of_servers: Vec<String> = consents(&lines).into_iter().map(|(_, word)| word).collect();
     assert_eq!(of_servers, ["auto", "allowed", "-", "denied"]);
+}
+
+/// What a server gave may be written to carry away what else the model knows.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_result_of_its_own_server_a_tool_asks_too() {
+    let t = tools(json!({"auto": ["find"]})).await;
+    let bot = t.start().await;
+    for words in ["pump", "valve"] {
+        let arguments = json!({ "words": words }).to_string();
+        let calls = Behaviour::calls("", &[("web__find", &arguments)]);
+        t.p.stage.model.script(calls);
+    }
+    t.p.post(t.p.channel, t.p.ada, t.p.to_us("look"));
+    let question = t.question(t.p.channel).await;
+    assert_eq!(t.server.calls().len(), 1);
+    t.press(t.maria, question.id, "Deny").await;
+    t.p.wait_for(t.p.channel, "ok").await;
+    let lines = bot.stop().await;
+    let words: Vec<String> = consents(&lines).into_iter().map(|(_, word)| word).collect();
+    assert_eq!(words, ["auto", "denied"]);
+}
+
+/// Who may is judged again after the wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_was_taken_away_meanwhile_counts() {
+    let t = tools(json!({"roles": ["APPROVERS"], "askerApproves": true})).await;
+    let bot = t.start().await;
+    t.p.stage
+        .model
+        .script(Behaviour::calls("", &[("web__find", "{}")]));
+    t.p.post(t.p.channel, t.maria, t.p.to_us("look"));
+    let question = t.question(t.p.channel).await;
+    let discord = &t.p.stage.discord;
+    discord.set_role(t.p.guild, t.maria, t.approvers, false);
+    t.press(t.maria, question.id, "Allow once").await;
+    t.p.wait_for(t.p.channel, "ok").await;
+    assert!(t.server.calls().is_empty());
+    let lines = consents(&bot.stop().await);
+    assert_eq!(lines, [("refused".into(), "not_asked".into())]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,6 +57,8 @@ fn what_is_wrong_is_told_with_its_place_and_the_remedy() {
     assert!(key.starts_with("mcpServers.one.comand: no such key; there are type, command"));
     let none = error(json!({"command": "x"}));
     assert!(none.starts_with("mcpServers.one.allow: missing"), "{none}");
+    let same = error(json!({"command": "x", "allow": ["a.b", "a_b"]}));
+    assert!(same.contains("read the same for a model"), "{same}");
     let auto = error(json!({"command": "x", "allow": ["a"], "auto": ["b"]}));
     assert_eq!(
         auto,

@@ -76,7 +76,6 @@ async fn answer(
 
 /// Serves a fake server on a free port until the test ends; its address.
 async fn serve(router: Router) -> String {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });

@@ -1,0 +1,101 @@
+//! Calls of servers' tools in a turn: for whom, on which terms, and after what.
+
+use super::ToolLoop;
+use crate::model::{Agent, Consent};
+use crate::telemetry::event::ToolOutcome;
+use crate::tools::{AgreedTool, Arguments, Asker, Caller, CallerTools, Terms};
+use crate::turn::Turn;
+use crate::turn::ask::consent::{self, Allowed, AskedCall, NotAllowed};
+use crate::turn::background::Background;
+use crate::turn::gather::TurnMaterial;
+use clew_context::model::RoleId;
+use clew_store::model::StoredMessage;
+
+impl ToolLoop<'_> {
+    /// Whether the model has read what came from elsewhere by now: links, what any tool gave,
+    /// in earlier turns, too.
+    pub(super) fn has_read_elsewhere(&self, asker: &Asker<'_>, background: &Background) -> bool {
+        let mut results = self.rounds.iter().flat_map(|round| &round.calls);
+        let of_server = |row: &StoredMessage| {
+            let calls = row.tool_calls.as_deref();
+            calls.is_some_and(|calls| calls.contains("__"))
+        };
+        !asker.seen.is_empty()
+            || results.any(|called| {
+                let asked = matches!(
+                    called.result.consent,
+                    Some(Consent::Auto | Consent::Allowed)
+                );
+                called.result.outcome == ToolOutcome::Ok || asked
+            })
+            || background.rows.iter().any(of_server)
+    }
+
+    /// The tool of a server that a call may be made of now; asks people if it has to.
+    pub(super) async fn agreed(
+        &self,
+        asker: &Asker<'_>,
+        has_read: bool,
+        name: &str,
+        arguments: &Arguments,
+    ) -> Result<(AgreedTool, Allowed), NotAllowed> {
+        let tools = asker.of_servers.filter(|_| self.named(name).is_some());
+        let Some((tools, tool)) = tools.and_then(|all| Some((all, all.agreed(name, has_read)?)))
+        else {
+            return Err(consent::NOT_ASKED);
+        };
+        let Terms::Consent(approvers) = tool.terms.clone() else {
+            return Ok((tool, Allowed::alone()));
+        };
+        let call = AskedCall {
+            tool: &tool,
+            arguments,
+        };
+        let allowed = self.asked.ask(self.turn, call, approvers).await?;
+        // Rights and the tool may be others by now.
+        let roles = self.turn.roles_now().await;
+        let again = tools.with_roles(&roles).agreed(name, true);
+        let stands = again.is_some_and(|again| {
+            again.names() == tool.names() && again.fingerprint() == tool.fingerprint()
+        });
+        if stands && self.turn.must_not_be_blocked().is_ok() {
+            Ok((tool, allowed))
+        } else {
+            self.asked.is_done(&allowed);
+            Err(consent::NOT_ASKED)
+        }
+    }
+}
+
+/// Whether the turn's server may have a role.
+pub(super) fn has_role<'t>(turn: &'t Turn<'_>) -> impl Fn(RoleId) -> bool + Sync + 't {
+    let (guild_state, guild) = (&turn.services.guild_state, turn.ids.guild);
+    move |role| guild.is_some_and(|guild| !guild_state.lacks_role(guild, role))
+}
+
+/// What the asker may use of servers' tools, by the roles that they have now.
+pub(super) fn of_servers<'c>(
+    turn: &'c Turn<'_>,
+    material: &TurnMaterial,
+    agent: &'c Agent,
+    roles: &'c [RoleId],
+    has_role: &'c (dyn Fn(RoleId) -> bool + Sync),
+) -> CallerTools<'c> {
+    let channel = material.collected.turn.channel.as_ref();
+    turn.services.tool_servers.for_caller(Caller {
+        agent: agent.name.as_str(),
+        guild: turn.ids.guild,
+        channel: turn.trigger().channel,
+        parent: channel.and_then(|channel| channel.parent),
+        roles,
+        has_role,
+        asker: turn.proxy().is_none().then(|| turn.job.request.asker()),
+        is_private: turn.job.request.is_private,
+        activity: &turn.job.activity,
+    })
+}
+
+/// The asker's roles; none if they are unknown.
+pub(super) fn roles(turn: &Turn<'_>) -> Vec<RoleId> {
+    turn.with_roles(|roles| roles.unwrap_or_default().to_vec())
+}
