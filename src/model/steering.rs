@@ -11,7 +11,8 @@ pub const STOP_ANSWER: &str = "stop-answer:";
 /// What a `custom_id` holds, in characters (Discord's reference, "Custom ID").
 const MOST_CHARS: usize = 100;
 
-/// The answer to a posted question that is to be given anew.
+/// The answer to a posted question that is to be given anew. Discord passes on presses of buttons
+/// that stand there only, so that the messages are those of the answer.
 #[derive(Debug, Clone)]
 pub struct Regenerate {
     pub question: MessageId,

@@ -195,16 +195,23 @@ async fn what_came_after_the_question_is_not_read() {
         !prompt.contains("Paris") && !prompt.contains("nonsense"),
         "{prompt}"
     );
-    // What is not whole is not kept, nor what it replaced.
+    bot.stop().await;
+}
+
+/// What is not whole is not kept, nor what it replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_answer_that_breaks_off_is_not_remembered_nor_is_the_one_before() {
+    let (p, bot, _) = steered(&[]).await;
+    let (_, answer) = p.answered("Paris.").await;
     p.stage.model.script(Behaviour::drop(&["Ro"]));
     p.presses(p.ada, answer.id, "Regenerate").await;
     let line = "-# The answer broke off here. Ask again for the rest.";
     p.with(&format!("Ro\n{line}"), &["Regenerate", "Continue"])
         .await;
-    p.post(thread, p.ada, p.to_us("and then?"));
-    let requests = p.stage.model.wait_requests(4).await;
-    let said = requests[3]["messages"].as_array().unwrap().iter();
-    assert_eq!(said.filter(|one| one["role"] == "assistant").count(), 0);
+    let asked = p.stage.model.requests().len();
+    p.post(p.channel, p.ada, p.to_us("and then?"));
+    let prompt = p.prompt(asked + 1).await;
+    assert!(!prompt.contains("Paris"), "{prompt}");
     bot.stop().await;
 }
 
@@ -295,6 +302,72 @@ async fn what_is_not_answered_again_stays_as_it_was() {
     let gone = "-# The question is deleted.";
     assert_eq!(p.presses(maria, answer.id, "Regenerate").await.text(), gone);
     assert_eq!(p.stage.model.requests().len(), 3);
+    bot.stop().await;
+}
+
+/// The end of the process breaks a new answer off, which can be given anew: no process asks by itself. One that
+/// has no words yet leaves the old one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_answer_that_a_restart_breaks_off_stays_and_can_be_given_anew() {
+    let (p, bot, _) = steered(&[("SHUTDOWN_TIMEOUT_S", "0")]).await;
+    let (_, answer) = p.answered("Paris.").await;
+    p.stage.model.script(Behaviour::Hang);
+    p.presses(p.ada, answer.id, "Regenerate").await;
+    p.stage.model.wait_requests(2).await;
+    bot.stop().await;
+    p.with("Paris.", &["Regenerate"]).await;
+    let bot = p.stage.start().await;
+    let (behaviour, gate) = Behaviour::gated(&["Ro", "me."]);
+    p.stage.model.script(behaviour);
+    p.presses(p.ada, answer.id, "Regenerate").await;
+    gate.step(1);
+    p.with("Ro", &["Stop"]).await;
+    bot.stop().await;
+    let line = "-# The answer broke off here. Ask again for the rest.";
+    let broken = p
+        .with(&format!("Ro\n{line}"), &["Regenerate", "Continue"])
+        .await;
+    let bot = p.stage.start().await;
+    p.stage.model.script(Behaviour::text(&["Rome."]));
+    p.presses(p.ada, broken.id, "Regenerate").await;
+    let whole = p.with("Rome.", &["Regenerate"]).await;
+    assert_eq!(whole.id, answer.id);
+    assert_eq!(p.stage.model.requests().len(), 4);
+    bot.stop().await;
+}
+
+/// Blocks hold for who presses; what somebody wrote who opted out is asked again by themselves only.
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_and_opt_outs_hold() {
+    let (p, bot, maria) = steered(&[]).await;
+    let discord = &p.stage.discord;
+    let (_, answer) = p.answered("Paris.").await;
+    p.opts_out(p.ada).await;
+    assert_eq!(
+        p.presses(maria, answer.id, "Regenerate").await.text(),
+        NOT_THEIRS
+    );
+    assert_eq!(
+        p.presses(p.ada, answer.id, "Regenerate").await.text(),
+        AGAIN
+    );
+    p.with("ok", &["Regenerate"]).await;
+    p.stage.model.script(Behaviour::drop(&["Ro"]));
+    p.presses(p.ada, answer.id, "Regenerate").await;
+    let line = "-# The answer broke off here. Ask again for the rest.";
+    p.with(&format!("Ro\n{line}"), &["Regenerate", "Continue"])
+        .await;
+    let asked = p.stage.model.requests().len();
+    let role = discord.role(p.guild, "mod", Permissions::MODERATE_MEMBERS);
+    discord.set_role(p.guild, maria, role, true);
+    let ada = json!({"member": p.ada.to_string()});
+    let blocked = discord.call(maria, p.channel, "block member", ada).await;
+    blocked.unwrap().answer().await.unwrap();
+    for label in ["Regenerate", "Continue"] {
+        let told = p.presses(p.ada, answer.id, label).await.text();
+        assert!(told.contains("don't let you ask me here"), "{told}");
+    }
+    assert_eq!(p.stage.model.requests().len(), asked);
     bot.stop().await;
 }
 
