@@ -310,13 +310,12 @@ impl Approval {
     /// Waits so long for the decision. One that allows is noted before this returns; if it
     /// cannot be, nothing is decided.
     pub async fn decided(&mut self, patience: Duration) -> Option<Decided> {
-        let decided = match timeout(patience, &mut self.decided).await {
-            Ok(decided) => decided.ok()?,
-            Err(_) => {
-                // Who presses from now on is told that it is over.
-                self.decided.close();
-                self.decided.try_recv().ok()?
-            }
+        let decided = if let Ok(decided) = timeout(patience, &mut self.decided).await {
+            decided.ok()?
+        } else {
+            // Who presses from now on is told that it is over.
+            self.decided.close();
+            self.decided.try_recv().ok()?
         };
         if decided.is_allowed {
             self.change(|open| open.is_allowed = true);

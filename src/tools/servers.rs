@@ -122,7 +122,7 @@ impl ToolServers {
             .iter()
             .map(|(tool, seen)| (tool.clone(), seen.hash.clone()));
         let hashes: BTreeMap<String, String> = hashes.collect();
-        let start = |config: &McpConfig| Servers::start(&config.servers, hashes, changed.clone());
+        let start = |config: &McpConfig| Servers::start(&config.servers, &hashes, &changed);
         Arc::new(Self {
             servers: config.map(start),
             approvers: config

@@ -2,6 +2,7 @@
 //! `mcpServers`, by name a command or an address, and who may use which of its tools.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -165,29 +166,26 @@ const KEYS: [&str; 18] = [
 impl Config {
     /// Reads the file's text. `variable` gives the value of an environment variable, for
     /// `${NAME}` in arguments, environment, address and headers.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
     pub fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Error> {
-        let at = |place: &str, what: String| Error {
-            place: place.to_owned(),
-            what,
-        };
         let file: Value = serde_json::from_str(text).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
-            at(&place, format!("this is no JSON ({error})"))
+            at(&place, "", format!("this is no JSON ({error})"))
         })?;
         let Some(servers) = file.get("mcpServers").and_then(Value::as_object) else {
-            return Err(at(
-                "mcpServers",
-                "missing: an object with a server by name".to_owned(),
-            ));
+            let what = "missing: an object with a server by name";
+            return Err(at("mcpServers", "", what));
         };
         if servers.len() > MAX_SERVERS {
             let what = format!("{} servers, at most {MAX_SERVERS} are kept", servers.len());
-            return Err(at("mcpServers", what));
+            return Err(at("mcpServers", "", what));
         }
         let mut read = BTreeMap::new();
         for (name, entry) in servers {
             let place = format!("mcpServers.{name}");
-            check_name(name).map_err(|what| at(&place, what))?;
+            check_name(name).map_err(|what| at(&place, "", what))?;
             if let Some(server) = server(&place, entry, variable)? {
                 read.insert(name.clone(), server);
             }
@@ -207,94 +205,48 @@ fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
+/// An error at a key of a server.
+fn at(place: &str, key: &str, what: impl Into<String>) -> Error {
+    let place = if key.is_empty() {
+        place.to_owned()
+    } else {
+        format!("{place}.{key}")
+    };
+    Error {
+        place,
+        what: what.into(),
+    }
+}
+
 fn server(
     place: &str,
     value: &Value,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<ServerConfig>, Error> {
-    let at = |key: &str, what: String| {
-        let place = if key.is_empty() {
-            place.to_owned()
-        } else {
-            format!("{place}.{key}")
-        };
-        Error { place, what }
-    };
-    if let Some(entry) = value.as_object() {
-        if let Some(key) = entry.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(at(
-                key,
-                format!("no such key; there are {}", KEYS.join(", ")),
-            ));
-        }
+    if let Some(entry) = value.as_object()
+        && let Some(key) = entry.keys().find(|key| !KEYS.contains(&key.as_str()))
+    {
+        let what = format!("no such key; there are {}", KEYS.join(", "));
+        return Err(at(place, key, what));
     }
-    let entry = Entry::deserialize(value).map_err(|error| at("", error.to_string()))?;
+    let entry = Entry::deserialize(value).map_err(|error| at(place, "", error.to_string()))?;
     if entry.disabled {
         return Ok(None);
     }
     if entry.rules.allow.is_empty() {
         let what = "missing: the names of the tools that are offered (`clew mcp check` lists them)";
-        return Err(at("allow", what.to_owned()));
+        return Err(at(place, "allow", what));
     }
-    check_rules(&entry.rules).map_err(|(key, what)| at(key, what))?;
-    let secrets = RefCell::new(Vec::new());
+    check_rules(&entry.rules).map_err(|(key, what)| at(place, key, what))?;
+    let used = RefCell::new(Vec::new());
     let noted = |name: &str| {
         let value = variable(name)?;
-        secrets.borrow_mut().push(value.clone());
+        used.borrow_mut().push(value.clone());
         Some(value)
     };
-    let filled = |key: &str, text: &str| fill(text, &noted).map_err(|what| at(key, what));
-    let filled_map = |key: &str, map: &BTreeMap<String, String>| {
-        let fill = |(name, text): (&String, &String)| {
-            Ok((name.clone(), filled(&format!("{key}.{name}"), text)?))
-        };
-        map.iter()
-            .map(fill)
-            .collect::<Result<BTreeMap<_, _>, Error>>()
-    };
-    let transport = match (&entry.command, &entry.url, entry.r#type.as_deref()) {
-        (Some(command), None, None | Some("stdio")) => Transport::Stdio {
-            command: filled("command", command)?,
-            args: entry
-                .args
-                .iter()
-                .map(|one| filled("args", one))
-                .collect::<Result<_, _>>()?,
-            inherited: INHERITED
-                .iter()
-                .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
-                .collect(),
-            env: filled_map("env", &entry.env)?,
-            cwd: entry.cwd,
-        },
-        (None, Some(url), None | Some("http" | "streamable-http" | "streamableHttp")) => {
-            let url = filled("url", url)?;
-            check_url(&url).map_err(|what| at("url", what))?;
-            let headers = filled_map("headers", &entry.headers)?;
-            Transport::Http {
-                url,
-                headers,
-                private: entry.private,
-            }
-        }
-        (None, Some(_), Some("sse")) => {
-            let what = "the transport of 2024, replaced by streamable HTTP: write \"http\" and \
-                        the server's address for that";
-            return Err(at("type", what.to_owned()));
-        }
-        (Some(_), Some(_), _) => {
-            return Err(at("", "either command or url, not both".to_owned()));
-        }
-        (None, None, _) => {
-            let what = "missing: command (a program) or url (an address)";
-            return Err(at("", what.to_owned()));
-        }
-        (_, _, Some(other)) => {
-            let what = format!("{other:?} does not fit; leave it out, or write stdio or http");
-            return Err(at("type", what));
-        }
-    };
-    let mut secrets = secrets.take();
+    let rules = entry.rules.clone();
+    let transport = transport(place, entry, variable, &noted)?;
+    let mut secrets = used.take();
     match &transport {
         Transport::Stdio { env, .. } => secrets.extend(env.values().cloned()),
         Transport::Http { url, headers, .. } => {
@@ -303,12 +255,68 @@ fn server(
         }
     }
     // What holds another one goes first.
-    secrets.sort_by_key(|one| std::cmp::Reverse(one.len()));
+    secrets.sort_by_key(|one| Reverse(one.len()));
     Ok(Some(ServerConfig {
         transport,
-        rules: entry.rules,
+        rules,
         secrets: Secrets(secrets),
     }))
+}
+
+/// `noted` gives the values of variables that the entry names.
+fn transport(
+    place: &str,
+    entry: Entry,
+    variable: &dyn Fn(&str) -> Option<String>,
+    noted: &dyn Fn(&str) -> Option<String>,
+) -> Result<Transport, Error> {
+    let filled = |key: &str, text: &str| fill(text, noted).map_err(|what| at(place, key, what));
+    let filled_map = |key: &str, map: &BTreeMap<String, String>| {
+        let fill = |(name, text): (&String, &String)| {
+            Ok((name.clone(), filled(&format!("{key}.{name}"), text)?))
+        };
+        map.iter()
+            .map(fill)
+            .collect::<Result<BTreeMap<_, _>, Error>>()
+    };
+    match (&entry.command, &entry.url, entry.r#type.as_deref()) {
+        (Some(command), None, None | Some("stdio")) => {
+            let args = entry.args.iter().map(|one| filled("args", one));
+            let inherited = INHERITED.iter();
+            let inherited =
+                inherited.filter_map(|name| Some(((*name).to_owned(), variable(name)?)));
+            Ok(Transport::Stdio {
+                command: filled("command", command)?,
+                args: args.collect::<Result<_, _>>()?,
+                inherited: inherited.collect(),
+                env: filled_map("env", &entry.env)?,
+                cwd: entry.cwd,
+            })
+        }
+        (None, Some(url), None | Some("http" | "streamable-http" | "streamableHttp")) => {
+            let url = filled("url", url)?;
+            check_url(&url).map_err(|what| at(place, "url", what))?;
+            Ok(Transport::Http {
+                url,
+                headers: filled_map("headers", &entry.headers)?,
+                private: entry.private,
+            })
+        }
+        (None, Some(_), Some("sse")) => {
+            let what = "the transport of 2024, replaced by streamable HTTP: write \"http\" and \
+                        the server's address for that";
+            Err(at(place, "type", what))
+        }
+        (Some(_), Some(_), _) => Err(at(place, "", "either command or url, not both")),
+        (None, None, _) => {
+            let what = "missing: command (a program) or url (an address)";
+            Err(at(place, "", what))
+        }
+        (_, _, Some(other)) => {
+            let what = format!("{other:?} does not fit; leave it out, or write stdio or http");
+            Err(at(place, "type", what))
+        }
+    }
 }
 
 fn check_rules(rules: &Rules) -> Result<(), (&'static str, String)> {

@@ -32,7 +32,7 @@ use crate::model::{CallError, Given};
 use crate::words;
 
 /// How long a server has to answer the first requests; a program may have to be fetched first.
-const OPENING: Duration = Duration::from_secs(60);
+const OPENING: Duration = Duration::from_mins(1);
 
 /// How long it has for a page of its tools, and pages at most.
 const LISTING: Duration = Duration::from_secs(20);
@@ -113,9 +113,10 @@ impl Connection {
             .peer_info()
             .map(|info| info.protocol_version.clone());
         let version = version.unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE);
-        let generation = match version.has_initialize() {
-            true => Generation::Handshake,
-            false => Generation::Stateless,
+        let generation = if version.has_initialize() {
+            Generation::Handshake
+        } else {
+            Generation::Stateless
         };
         let version = version.as_str().to_owned();
         Ok(Self {
@@ -156,10 +157,12 @@ impl Connection {
         loop {
             tokio::select! {
                 () = self.client.changed.notified() => return true,
-                is_told = next(&mut told) => match is_told {
-                    true => return true,
-                    false => told = None,
-                },
+                is_told = next(&mut told) => {
+                    if is_told {
+                        return true;
+                    }
+                    told = None;
+                }
                 () = tokio::time::sleep(Duration::from_secs(1)) => {
                     if self.is_closed() {
                         return false;

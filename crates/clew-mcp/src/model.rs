@@ -32,7 +32,8 @@ impl Tool {
             Value::Object(self.schema.clone())
         );
         let hash = Sha256::digest(said.as_bytes());
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        let half = hash.first_chunk().copied().unwrap_or_default();
+        format!("{:032x}", u128::from_be_bytes(half))
     }
 }
 

@@ -13,7 +13,6 @@ use crate::model::{CallError, Checked, Given, Tool};
 ///
 /// # Errors
 /// Always.
-#[expect(clippy::unused_async, reason = "as with connections")]
 pub async fn check(_: &str, _: &ServerConfig) -> Result<Checked, String> {
     Err("this build has no connections to servers".to_owned())
 }
@@ -24,7 +23,7 @@ pub struct Servers;
 
 impl Servers {
     /// Connects to none.
-    pub fn start(_: &Config, _: BTreeMap<String, String>, _: watch::Sender<()>) -> Self {
+    pub const fn start(_: &Config, _: &BTreeMap<String, String>, _: &watch::Sender<()>) -> Self {
         Self
     }
 

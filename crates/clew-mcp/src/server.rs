@@ -65,8 +65,8 @@ impl Servers {
     /// the fingerprints that an earlier process saw, by tool; `changed` is told of changes.
     pub fn start(
         config: &Config,
-        seen: BTreeMap<String, String>,
-        changed: watch::Sender<()>,
+        seen: &BTreeMap<String, String>,
+        changed: &watch::Sender<()>,
     ) -> Self {
         let mut tasks = JoinSet::new();
         let mut servers = BTreeMap::new();

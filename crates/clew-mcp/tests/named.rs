@@ -1,7 +1,15 @@
 //! Servers of other people's, by name: `.ci/mcp` installs them and says where in
 //! `NAMED_SERVERS`, a list as PATH is. Pages and the search's engine are on loopback.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on has failed"
+)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "where the servers are comes from .ci/mcp"
+)]
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_mins(1);
 
 /// A server of its SDK for Python, in a line: it adds, and draws a dot.
 const PYTHON: &str = r#"
@@ -67,7 +75,7 @@ async fn servers(entries: &Value) -> Servers {
     let file = json!({ "mcpServers": entries }).to_string();
     let config = Config::parse(&file, &variable).unwrap();
     let count = config.servers.len();
-    let servers = Servers::start(&config, BTreeMap::new(), watch::Sender::default());
+    let servers = Servers::start(&config, &BTreeMap::new(), &watch::Sender::default());
     for _ in 0..1_200 {
         let ready = servers.status();
         if ready.iter().filter(|one| one.version.is_some()).count() == count {
@@ -85,7 +93,7 @@ async fn call(servers: &Servers, name: &str, arguments: Value) -> Given {
     servers.call(tool, arguments, TIME, &|_| ()).await.unwrap()
 }
 
-/// As in docs/mcp.md: a search by SearXNG, and pages.
+/// As in docs/mcp.md: a search by `SearXNG`, and pages.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = ".ci/mcp installs the servers"]
 async fn the_web_is_searched_and_read() {

@@ -125,7 +125,7 @@ impl Asked {
             let mut so_far = self.so_far.lock();
             let began = *so_far.began.get_or_insert_with(Instant::now);
             so_far.questions += 1;
-            let has_time = began.elapsed() < PATIENCE_IN_ALL - turn.services.tool_servers.patience;
+            let has_time = began.elapsed() + turn.services.tool_servers.patience <= PATIENCE_IN_ALL;
             so_far.questions <= MAX_ASKED && has_time && !so_far.nobody_answers
         };
         let shown = shown(call.arguments).filter(|_| may_ask);
@@ -325,5 +325,6 @@ fn hash(call: AskedCall<'_>) -> String {
     let (name, reads) = (call.name(), call.tool.fingerprint());
     let text = format!("{name} {reads} {}", call.arguments.canonical());
     let hash = Sha256::digest(text.as_bytes());
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    let half = hash.first_chunk().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(half))
 }

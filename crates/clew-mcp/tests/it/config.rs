@@ -8,7 +8,7 @@ fn parse(file: &Value) -> Result<Config, String> {
     Config::parse(&file.to_string(), &variable).map_err(|error| error.to_string())
 }
 
-fn error(entry: Value) -> String {
+fn error(entry: &Value) -> String {
     parse(&json!({"mcpServers": {"one": entry}})).unwrap_err()
 }
 
@@ -43,38 +43,38 @@ fn what_is_wrong_is_told_with_its_place_and_the_remedy() {
     assert_eq!(no_json.place, "line 2, column 3");
     let missing = parse(&json!({})).unwrap_err();
     assert!(missing.starts_with("mcpServers: missing"), "{missing}");
-    let neither = error(json!({"allow": ["a"]}));
+    let neither = error(&json!({"allow": ["a"]}));
     assert_eq!(
         neither,
         "mcpServers.one: missing: command (a program) or url (an address)"
     );
-    let unset = error(json!({"command": "x", "env": {"A": "${GONE}"}, "allow": ["a"]}));
+    let unset = error(&json!({"command": "x", "env": {"A": "${GONE}"}, "allow": ["a"]}));
     assert_eq!(
         unset,
         "mcpServers.one.env.A: `${GONE}`: the environment has no GONE; set it"
     );
-    let key = error(json!({"comand": "x"}));
+    let key = error(&json!({"comand": "x"}));
     assert!(key.starts_with("mcpServers.one.comand: no such key; there are type, command"));
-    let none = error(json!({"command": "x"}));
+    let none = error(&json!({"command": "x"}));
     assert!(none.starts_with("mcpServers.one.allow: missing"), "{none}");
-    let same = error(json!({"command": "x", "allow": ["a.b", "a_b"]}));
+    let same = error(&json!({"command": "x", "allow": ["a.b", "a_b"]}));
     assert!(same.contains("read the same for a model"), "{same}");
-    let auto = error(json!({"command": "x", "allow": ["a"], "auto": ["b"]}));
+    let auto = error(&json!({"command": "x", "allow": ["a"], "auto": ["b"]}));
     assert_eq!(
         auto,
         "mcpServers.one.auto: \"b\" is not in allow: write it there, too"
     );
-    let role = error(json!({"command": "x", "allow": ["a"], "roles": ["mods"]}));
+    let role = error(&json!({"command": "x", "allow": ["a"], "roles": ["mods"]}));
     assert!(
         role.starts_with("mcpServers.one.roles: \"mods\" is no id"),
         "{role}"
     );
-    let sse = error(json!({"type": "sse", "url": "https://example.org", "allow": ["a"]}));
+    let sse = error(&json!({"type": "sse", "url": "https://example.org", "allow": ["a"]}));
     assert!(
         sse.starts_with("mcpServers.one.type: the transport of 2024"),
         "{sse}"
     );
-    let password = error(json!({"url": "https://me:pw@example.org", "allow": ["a"]}));
+    let password = error(&json!({"url": "https://me:pw@example.org", "allow": ["a"]}));
     assert!(
         password.contains("write a header") && !password.contains("pw"),
         "{password}"

@@ -1,6 +1,10 @@
 //! Servers by stdio and by HTTP, with servers written from the specification.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "programs are looked for where the tests have theirs"
+)]
 
 mod config;
 mod http;
@@ -20,7 +24,7 @@ fn servers(file: &serde_json::Value) -> Servers {
         _ => None,
     };
     let config = Config::parse(&file.to_string(), &variable).unwrap();
-    Servers::start(&config, BTreeMap::new(), watch::Sender::default())
+    Servers::start(&config, &BTreeMap::new(), &watch::Sender::default())
 }
 
 /// Waits until a condition holds, 20 s at most.

@@ -24,7 +24,7 @@ fn start(folder: &TempDir) -> Servers {
     }}}))
 }
 
-fn arguments(value: Value) -> Map<String, Value> {
+fn arguments(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
@@ -62,7 +62,7 @@ async fn what_a_tool_gives_is_texts_images_and_links() {
     let say = tool(&servers, "test__say").await;
     assert_eq!(say.description, "Says it again.");
     let given = servers
-        .call(&say, arguments(json!({"text": "hello"})), TIME, &|_| ())
+        .call(&say, arguments(&json!({"text": "hello"})), TIME, &|_| ())
         .await
         .unwrap();
     assert_eq!(
@@ -108,7 +108,7 @@ async fn it_is_started_again_and_greeted_at_once_the_second_time() {
     .await;
     assert_eq!(read(&folder, "starts"), "begun\ngreeted\nbegun\ngreeted\n");
     until("offered again", || !servers.tools().is_empty()).await;
-    assert_eq!(call(&servers, "say", TIME).await.unwrap().is_error, false);
+    assert!(!call(&servers, "say", TIME).await.unwrap().is_error);
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_changed_list_is_taken() {
     fs::write(folder.path().join("does"), "Does another thing.").unwrap();
     let change = servers.call(
         &say,
-        arguments(json!({"text": "change"})),
+        arguments(&json!({"text": "change"})),
         Duration::from_millis(300),
         &|_| (),
     );
