@@ -82,6 +82,8 @@ pub enum Steered {
     Stopping,
     Asking,
     NotTheirs,
+    /// The operator's lists forbid it to whoever asked.
+    NotAllowed,
     /// Its turn is over, perhaps with an earlier process.
     TooOld,
     /// The question is being answered.
@@ -100,6 +102,7 @@ impl Steered {
             Self::Stopping => Ok("Stopping it."),
             Self::Asking => Ok("I'll answer again."),
             Self::NotTheirs => Err(words::NOT_THEIRS),
+            Self::NotAllowed => Err("I may not answer whoever asked that."),
             Self::TooOld => Err(words::TOO_OLD),
             Self::Busy => Err("I'm answering this question just now."),
             Self::Unfinished => Err(words::UNFINISHED),

@@ -21,6 +21,7 @@ use crate::runs::{Activity, Run, RunSlot};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{Outcome, Refusal};
 use crate::turn::{self, Control, Elsewhere, Extraction, Order, Orders, Services, TurnJob};
+use clew_context::engine::admission::{Admission, admit};
 use clew_context::model::{
     ChannelId, ChannelKind, InteractionId, Message, MessageId, TurnId, TurnRequest, UnixMillis,
     UserId,
@@ -361,6 +362,18 @@ impl Dispatcher {
             return Steered::Busy;
         }
         drop(waiting);
+        let channel = request.trigger.channel;
+        let home = self.services.home(channel);
+        let asked = Admission {
+            guild: Ids::of(&request).guild,
+            channel,
+            parent: (home != channel).then_some(home),
+            user: request.asker(),
+            roles: request.asker_roles.as_deref(),
+        };
+        if admit(&self.rules.access, asked).is_err() {
+            return Steered::NotAllowed;
+        }
         let waiting = WaitingTrigger {
             again: Some(again),
             ..self.waiting(request, None)

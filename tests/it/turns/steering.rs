@@ -371,6 +371,20 @@ async fn blocks_and_opt_outs_hold() {
     bot.stop().await;
 }
 
+/// A moderator does not ask for somebody whom the operator keeps out by now.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operators_lists_hold_for_whoever_asked() {
+    let (p, bot, maria) = steered(&[]).await;
+    let (_, answer) = p.answered("Paris.").await;
+    bot.stop().await;
+    let denied = format!("user:{}", p.ada);
+    let bot = p.stage.start_with(&[("DENIED", &denied)]).await;
+    let told = p.presses(maria, answer.id, "Regenerate").await.text();
+    assert_eq!(told, "-# I may not answer whoever asked that.");
+    assert_eq!(p.stage.model.requests().len(), 1);
+    bot.stop().await;
+}
+
 /// As if the answer had been asked about, also after a restart; an answer that is whole offers none.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_broke_off_goes_on() {
