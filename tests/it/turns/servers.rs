@@ -284,7 +284,9 @@ async fn after_reading_elsewhere_what_runs_alone_asks_too() {
             .await
             .unwrap();
     t.press(t.maria, asked.id, "Deny").await;
-    t.p.answer(t.p.channel, 3).await;
+    let last = |one: &Message| one.content == "ok" && one.id > asked.id;
+    let answered = t.p.stage.discord.wait_for_message(t.p.channel, last);
+    answered.await.unwrap();
     let lines = bot.stop().await;
     let of_servers: Vec<String> = consents(&lines).into_iter().map(|(_, word)| word).collect();
     assert_eq!(of_servers, ["auto", "allowed", "-", "denied"]);
