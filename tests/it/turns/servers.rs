@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use clew_simulator::{ChannelKind, Id, Message, Permissions, Use};
+use clew_simulator::{ChannelKind, Fault, Id, Message, Permissions, Use};
 use serde_json::{Value, json};
 
 use super::tools::results;
@@ -394,7 +394,12 @@ async fn after_a_kill_nothing_is_done_that_was_asked_for_before() {
         t.p.stage
             .model
             .script(Behaviour::calls("", &[("web__find", &arguments)]));
-        let bot = t.p.stage.start().await;
+        // The question comes again once the next process has its tools.
+        let (held, gate) = Fault::held("GET", "/gateway/bot");
+        t.p.stage.discord.fault(held);
+        let bot = t.p.stage.launch();
+        t.server.listed(2).await;
+        gate.open();
         let says = |one: &Message| one.id == question.id && one.content.contains(told);
         t.p.stage
             .discord
