@@ -35,7 +35,6 @@ use crate::config::Config;
 use crate::engine::alerts::Trouble;
 use crate::model::without_keys;
 use crate::telemetry::event::{Fatal, Stopping};
-
 #[cfg(feature = "otel")]
 use crate::telemetry::{Exporter, Telemetry, Traces};
 use crate::telemetry::{Guard, Ids, LineTap, Metrics, with_sources};

@@ -286,20 +286,12 @@ impl CallerTools<'_> {
 impl Caller<'_> {
     fn may_use(&self, rules: &Rules) -> bool {
         let is_in = |ids: &[String], of: &[u64]| {
-            let known: BTreeSet<u64> = of.iter().copied().collect();
-            ids.is_empty()
-                || ids
-                    .iter()
-                    .filter_map(|id| id.parse().ok())
-                    .any(|id| known.contains(&id))
+            let is_one = |id: &String| id.parse().is_ok_and(|id| of.contains(&id));
+            ids.is_empty() || ids.iter().any(is_one)
         };
         let guild: Vec<u64> = self.guild.iter().map(|guild| guild.get()).collect();
-        let channels = [Some(self.channel), self.parent];
-        let channels: Vec<u64> = channels
-            .iter()
-            .flatten()
-            .map(|channel| channel.get())
-            .collect();
+        let channels = [Some(self.channel), self.parent].into_iter().flatten();
+        let channels: Vec<u64> = channels.map(ChannelId::get).collect();
         let roles: Vec<u64> = self.roles.iter().map(|role| role.get()).collect();
         let agents = &rules.agents;
         (agents.is_empty() || agents.iter().any(|agent| agent == self.agent))
