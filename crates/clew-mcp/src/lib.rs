@@ -1,6 +1,7 @@
 //! Tools of other people's servers, by the Model Context Protocol (modelcontextprotocol.io):
 //! which servers there are ([`config`]), a connection to each that is kept ([`Servers`]),
-//! the tools that they have and what a call of one gave.
+//! the tools that they have and what a call of one gave; and what Clew answers as a server
+//! ([`Served`]).
 //!
 //! Invariant: whatever a server sends is bounded here: the size of a message, the number of
 //! tools, the length of what is told of one, what one call gives. A server sees nothing of
@@ -24,6 +25,7 @@ mod model;
 mod none;
 #[cfg(feature = "client")]
 mod server;
+mod serving;
 #[cfg(feature = "client")]
 mod words;
 
@@ -35,3 +37,4 @@ pub use model::{CallError, Checked, Given, Image, Status, Tool};
 pub use none::{Servers, check};
 #[cfg(feature = "client")]
 pub use server::Servers;
+pub use serving::{Asked, Header, Reply, Served, ServedTool, Step};
