@@ -11,6 +11,7 @@ mod clock;
 mod dispatcher;
 mod holds;
 mod loop_event;
+mod mcp;
 mod monitor;
 mod outside;
 mod queues;
@@ -51,6 +52,7 @@ use clew_discord::session::{self as session_files, LockError, ShardProgress, Sha
 pub use alerts::{LOW_BYTES, free_bytes};
 pub use begin::claim;
 pub use clock::system_clock;
+pub use mcp::{Greeting, SOCKET};
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 
@@ -115,6 +117,15 @@ pub enum Error {
         "cannot listen on METRICS_ADDR={address}: choose a free port and an address of this machine"
     )]
     Metrics {
+        address: SocketAddr,
+        #[source]
+        source: std::io::Error,
+    },
+    /// The address for members' programs cannot be used.
+    #[error(
+        "cannot listen on MCP_LISTEN={address}: choose a free port and an address of this machine"
+    )]
+    Mcp {
         address: SocketAddr,
         #[source]
         source: std::io::Error,
@@ -198,6 +209,7 @@ async fn run_alerting(
         Some(address) => Some(Monitor::listen(address).await?),
         None => None,
     };
+    let for_programs = mcp::listen(config.mcp_listen).await?;
     let monitor = listener.map(|listener| {
         let metrics = Arc::new(Metrics::new(clock()));
         telemetry = telemetry.clone().counted(Arc::clone(&metrics));
@@ -224,6 +236,7 @@ async fn run_alerting(
         // It fails if the observer is gone already.
         let _ = observer.services.send(Arc::clone(&services));
     }
+    let mut programs = mcp::serve(&config, &services, for_programs);
     let running = Running {
         config: &config,
         services: &services,
@@ -235,6 +248,8 @@ async fn run_alerting(
         alerter,
     };
     let result = run_with_upkeep(&running, shutdown).await;
+    // Their address is free on return.
+    programs.shutdown().await;
     if let Err(Error::Fatal(reason)) = &result {
         let fatal = Fatal {
             reason: wiring::fatal(reason),
@@ -452,10 +467,17 @@ pub fn seen_tools(config: &Config) -> SeenTools {
 /// Keeps what the next process needs of what is under way.
 async fn keep_state(services: Arc<Services>, dir: PathBuf, ends: CancellationToken) {
     let (runs, approvals) = (services.runs.clone(), services.approvals.clone());
+    let connections = services.connections.clone();
     let tools = Arc::clone(&services.tool_servers);
     tokio::join!(
         state_file::keep(runs, state_file::RUNS, dir.clone(), ends.clone()),
         state_file::keep(approvals, state_file::APPROVALS, dir.clone(), ends.clone()),
+        state_file::keep(
+            connections,
+            state_file::CONNECTIONS,
+            dir.clone(),
+            ends.clone()
+        ),
         state_file::keep(tools, state_file::TOOLS, dir, ends),
     );
 }

@@ -57,7 +57,7 @@ enum CliCommand {
     Playground(playground::PlaygroundArgs),
     /// Try the settings on Discord, the model, the store and the disk, and say what to mend
     Doctor(doctor::DoctorArgs),
-    /// Try the MCP servers whose tools the bot may call
+    /// Try the MCP servers whose tools the bot may call, or let a program read through the bot
     #[command(subcommand)]
     Mcp(mcp::McpCommand),
     /// Ask the running bot at `METRICS_ADDR` whether it is alive, and exit with 1 if not

@@ -13,6 +13,7 @@ mod catch_up;
 mod choices;
 mod clear_context;
 mod confirm;
+mod connect;
 mod consent;
 mod context;
 mod definition;
@@ -31,12 +32,14 @@ mod usage;
 mod why;
 mod words;
 
+use std::net::SocketAddr;
+
 use tokio::time::Instant;
 
 use crate::agents::Agents;
 use crate::llm;
 use crate::memory::Memory;
-use crate::runs::{Approvals, CatchUpPace, Runs};
+use crate::runs::{Approvals, CatchUpPace, Connections, Runs};
 use crate::telemetry::Telemetry;
 use crate::telemetry::event::Refusal;
 use clew_context::engine::admission::{Admission, Denied, admit};
@@ -51,8 +54,11 @@ use clew_discord::model::{CommandSpec, InteractionData};
 use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 
+pub use ask::asked;
 pub use call::Call;
 pub use done::{BeginningRun, Deferral, Done, Effect, Reply, Steer, Steered};
+pub use readable::Reader;
+pub use why::{address, left_out, told};
 
 use definition::{Button, Command, Handler, find};
 use done::{Stop, finished};
@@ -71,6 +77,7 @@ const COMMANDS: &[&Command] = &[
     &block::BLOCK,
     &block::UNBLOCK,
     &usage::USAGE,
+    &connect::CONNECT,
     &privacy::PRIVACY,
     &help::HELP,
 ];
@@ -86,8 +93,14 @@ const BUTTONS: &[Button] = &[
 ];
 
 /// The commands as they are registered with Discord.
-pub fn specs() -> Vec<CommandSpec> {
-    COMMANDS.iter().map(|command| command.spec()).collect()
+pub fn specs(has_clients: bool) -> Vec<CommandSpec> {
+    offered(has_clients).map(Command::spec).collect()
+}
+
+/// Those that there are; `/connect` only where programs can connect.
+fn offered(has_clients: bool) -> impl Iterator<Item = &'static Command> {
+    let commands = COMMANDS.iter().copied();
+    commands.filter(move |command| has_clients || command.name != connect::CONNECT.name)
 }
 
 /// What a call leads to.
@@ -149,6 +162,10 @@ pub struct CommandServices<'a> {
     pub approvals: &'a Approvals,
     /// How often people are told what they missed.
     pub catch_up_pace: &'a CatchUpPace,
+    /// The programs that read as members.
+    pub connections: &'a Connections,
+    /// Where they do; none if they cannot.
+    pub mcp_listen: Option<SocketAddr>,
     /// Who we are there.
     pub us: &'a Us,
     /// Who opted out.

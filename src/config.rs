@@ -33,6 +33,7 @@ mod unknown;
 mod values;
 mod variable;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::model::Prices;
@@ -98,6 +99,8 @@ pub struct Config {
     pub answers: AnswerConfig,
     /// Whether and how models may call tools.
     pub tools: ToolConfig,
+    /// `MCP_LISTEN`.
+    pub mcp_listen: Option<SocketAddr>,
     /// Tools of MCP servers, if there are any.
     pub mcp: Option<McpConfig>,
     /// How results of tools are kept.
@@ -171,6 +174,7 @@ impl Config {
                 receipt_button: check.switch(&variable::RECEIPT_BUTTON),
             },
             tools,
+            mcp_listen: mcp::read_listen(&mut check),
             mcp: mcp::read(&mut check),
             tool_outputs: ToolOutputConfig {
                 dir: check.path(&variable::TOOL_OUTPUT_DIR),

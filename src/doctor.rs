@@ -97,7 +97,7 @@ pub async fn run(config: Result<Config, ConfigErrors>, tell: &mut dyn FnMut(Find
         mcp::look(&config, tell).await;
     }
     folders::look(&config, is_usable, tell);
-    if let Some(finding) = address::found(&config) {
+    for finding in address::found(&config) {
         tell(finding);
     }
 }

@@ -1,12 +1,13 @@
 //! Agent runs that are under way: whose they are, where they stand, how far they are;
 //! and those that broke off, until that has been said where they stood. Also what any
-//! running turn is doing, and what it waits for.
+//! running turn is doing, what it waits for, and which programs read as members.
 //!
 //! Invariant: `runs` keeps ids, times, counts and hashes, never a word of a task or
 //! an answer; what a server says of a call is gone with the call.
 
 mod activity;
 mod approvals;
+mod connections;
 mod pace;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub use activity::{Activity, Doing};
 pub use approvals::{
     Approval, Approvals, Approvers, Decided, NewApproval, OpenApproval, OpenApprovals, Undecided,
 };
+pub use connections::{Connection, Connections, MOST_CONNECTIONS};
 pub use pace::CatchUpPace;
 
 /// The most runs that broke off and are remembered; the oldest go.

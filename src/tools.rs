@@ -37,6 +37,7 @@ use crate::config::Search;
 use crate::model::{Agent, BuiltIn, ToolDefinition};
 use crate::telemetry::event::ToolOutcome;
 
+pub use address::Address;
 pub use asker::{Asker, MAX_FETCHES};
 pub use discord_search::{DiscordSearch, SearchedServers, TurnSearches};
 pub use kept::line;
@@ -86,6 +87,17 @@ impl Arguments {
         serde_json::from_str(text).ok().map(Self)
     }
 
+    /// Those that came as an object.
+    pub const fn of(object: Map<String, Value>) -> Self {
+        Self(object)
+    }
+
+    /// The same with another text.
+    pub fn with(mut self, name: &str, text: &str) -> Self {
+        self.0.insert(name.to_owned(), text.into());
+        self
+    }
+
     /// The same arguments in one form, whatever order and spaces the model used.
     pub fn canonical(&self) -> String {
         Value::Object(self.0.clone()).to_string()
@@ -98,7 +110,7 @@ impl Arguments {
 
     /// A text, without white space around it; none if there is none. Models write ids as
     /// numbers, too.
-    fn text(&self, name: &str) -> Option<String> {
+    pub fn text(&self, name: &str) -> Option<String> {
         let text = match self.0.get(name)? {
             Value::String(text) => text.trim().to_owned(),
             Value::Number(number) => number.to_string(),
@@ -181,6 +193,28 @@ async fn kept(
         kept::kept(asker, name, args, began, result).await
     } else {
         result
+    }
+}
+
+/// What models are told of a tool of ours.
+pub fn definition(name: BuiltIn) -> Option<&'static ToolDefinition> {
+    let mut tools = TOOLS.iter().map(|tool| &tool.definition);
+    tools.find(|tool| tool.name.built_in() == Some(name))
+}
+
+/// Runs a tool of ours for somebody who reads by themselves: nothing is kept.
+pub async fn read(
+    asker: &Asker<'_>,
+    name: BuiltIn,
+    arguments: &Arguments,
+    time: Duration,
+) -> ToolResult {
+    let tool = TOOLS
+        .iter()
+        .find(|tool| tool.definition.name.built_in() == Some(name));
+    match tool {
+        Some(tool) => within(time, (tool.run)(asker, arguments)).await,
+        None => ToolResult::of_error(&ToolError::Unknown),
     }
 }
 

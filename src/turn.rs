@@ -52,7 +52,7 @@ pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
 pub use line::{BLOCKED, INTERRUPTED, refusal};
 pub use news::{GatheredTurn, SentMessage, TurnContext, TurnNews, TurnObserver, TurnOver};
-pub use observe::preview;
+pub use observe::{context_of, preview};
 pub use progress::{may_pass, progress_nonce, report_broken_off, under_way};
 pub use refusals::LastRefusals;
 pub use services::{Services, TurnSettings};

@@ -19,6 +19,9 @@ pub(super) const RUNS: &str = "runs.json";
 /// were not done: ids, times and hashes.
 pub(super) const APPROVALS: &str = "approvals.json";
 
+/// Which programs read as members, by the hashes of their tokens.
+pub(super) const CONNECTIONS: &str = "connections.json";
+
 /// The content of a file; none if it is not there.
 pub(super) fn read<T: DeserializeOwned>(state_dir: &Path, file: &str) -> io::Result<Option<T>> {
     match fs::read(state_dir.join(file)) {

@@ -14,7 +14,7 @@ use crate::agents::Agents;
 use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
-use crate::runs::{Approvals, CatchUpPace, OpenApprovals, Runs};
+use crate::runs::{Approvals, CatchUpPace, Connections, OpenApprovals, Runs};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
 use crate::tools::{SearchedServers, ToolServers};
@@ -82,6 +82,7 @@ pub(super) async fn services(
             state_file::left::<OpenApprovals>(&config.state_dir, state_file::APPROVALS),
             clock(),
         ),
+        connections: Connections::new(state_file::left(&config.state_dir, state_file::CONNECTIONS)),
         catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
         settings: TurnSettings {
@@ -91,6 +92,7 @@ pub(super) async fn services(
             max_messages: config.answers.max_messages,
             tools: config.tools,
             receipt_button: config.answers.receipt_button,
+            mcp_listen: config.mcp_listen,
             runs: config.runs.bounds,
             secret: keys.frames,
         },

@@ -54,20 +54,19 @@ fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
         let here = interaction.channel;
         let about = about.filter(|about| about.id == id && about.channel == here);
         let about = about.ok_or(Refused::NoMessage)?;
-        let trigger = pointing_at(&interaction, asker, about.clone(), "");
-        let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
-        (trigger, cause)
+        asked(interaction, asker, "", Some(about))
     } else {
         let question = data.text(&QUESTION).ok_or(Refused::Unknown)?;
         let files = data.file(&FILE).cloned().map(|file| Extras {
             attachments: vec![file],
             ..Extras::default()
         });
+        let (trigger, cause) = asked(interaction, asker, question, None);
         let trigger = Message {
             extras: files.map(Box::new),
-            ..question_as_message(&interaction, asker, question)
+            ..trigger
         };
-        (trigger, Cause::Ask(Box::new(interaction)))
+        (trigger, cause)
     };
     Ok(TurnRequest {
         trigger: Arc::new(trigger),
@@ -76,6 +75,22 @@ fn request(incoming: IncomingInteraction) -> Result<TurnRequest, Refused> {
         cause,
         is_private,
     })
+}
+
+/// The question, perhaps about a message, as if it had been posted.
+pub fn asked(
+    interaction: Interaction,
+    asker: Author,
+    question: &str,
+    about: Option<Message>,
+) -> (Message, Cause) {
+    let Some(about) = about else {
+        let trigger = question_as_message(&interaction, asker, question);
+        return (trigger, Cause::Ask(Box::new(interaction)));
+    };
+    let trigger = pointing_at(&interaction, asker, about.clone(), question);
+    let cause = Cause::AskAbout(Box::new(interaction), Arc::new(about));
+    (trigger, cause)
 }
 
 /// The question as if it had been posted. Its id is the call's, which gives its time.

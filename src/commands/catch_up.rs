@@ -161,7 +161,8 @@ async fn must_read(
         .guild_of(channel)
         .is_some_and(|guild| Some(guild) != call.guild());
     let is_alien = is_elsewhere || (call.guild().is_none() && channel != here);
-    let readable = readable::among(services, call, roles, BTreeSet::from([channel])).await;
+    let reader = readable::Reader::of(services, call, roles);
+    let readable = readable::among(&reader, BTreeSet::from([channel])).await;
     let ours = guild_state.our_access(channel);
     if is_alien || !readable.contains(&channel) || ours.forbids(|rights| rights.read_history) {
         return Err(Stop::refused(UNREADABLE));

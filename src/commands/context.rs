@@ -6,7 +6,8 @@ use super::call::{Call, Work, run};
 use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Stop};
 use super::pages::Page;
-use super::{CommandServices, choices, readable, why, words};
+use super::readable::{self, Reader};
+use super::{CommandServices, choices, why, words};
 use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
 use crate::model::Agent;
 use clew_context::engine::sanitise;
@@ -287,7 +288,8 @@ async fn summary(
     let Ok(channels) = services.memory.snapshot_channels(place, &info.id).await else {
         return UNREADABLE.to_owned();
     };
-    let readable = readable::among(services, call, &call.roles, channels.clone()).await;
+    let reader = Reader::of(services, call, &call.roles);
+    let readable = readable::among(&reader, channels.clone()).await;
     if channels.is_subset(&readable) {
         sanitise::line(&info.summary)
     } else {
@@ -327,7 +329,8 @@ async fn restore(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
     };
     let memory = services.memory;
     let channels = memory.snapshot_channels(&place, &id).await.map_err(why)?;
-    let readable = readable::among(services, call, &call.roles, channels).await;
+    let reader = Reader::of(services, call, &call.roles);
+    let readable = readable::among(&reader, channels).await;
     let restored = memory
         .restore(&place, &id, |channel| readable.contains(&channel))
         .await

@@ -3,7 +3,7 @@
 use super::call::{Call, run};
 use super::definition::{Action, Command};
 use super::done::{Done, Stop};
-use super::{COMMANDS, CommandServices};
+use super::{CommandServices, offered};
 
 pub(super) const HELP: Command = Command {
     for_everybody: true,
@@ -25,13 +25,13 @@ async fn help(services: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
          {}\n\
          \n\
          -# Only you see commands and their answers, except `/ask` and \"Ask about this message\".",
-        sections()
+        sections(services.mcp_listen.is_some())
     )))
 }
 
 /// The lines of the commands, each section under its title.
-fn sections() -> String {
-    let helped = COMMANDS.iter().filter_map(|command| command.help);
+fn sections(has_clients: bool) -> String {
+    let helped = offered(has_clients).filter_map(|command| command.help);
     let mut helped: Vec<_> = helped.collect();
     helped.sort_by_key(|(section, _)| *section);
     let mut text = String::new();

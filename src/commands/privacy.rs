@@ -71,8 +71,18 @@ async fn show(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
     let choices = "`/privacy export` sends you all of it. `/privacy erase` deletes all of it. \
         `/privacy opt-out` and `/privacy opt-in` say whether I keep anything. \
         `/memory forget` forgets one thing, `/clear-context` one conversation.";
+    let connections = services
+        .connections
+        .of(call.caller(), services.memory.now());
+    let mut kept = listed(&kept);
+    if !connections.is_empty() {
+        let tokens = words::count(connections.len(), "token");
+        kept.push_str(&format!(
+            "\n{tokens} of programs of yours (`/connect list`)"
+        ));
+    }
     let fields = vec![
-        ("Kept of you", listed(&kept)),
+        ("Kept of you", kept),
         ("For how long", retention(settings)),
         ("In my operator's records", recorded(services.telemetry)),
         ("Learning from conversations", learning.to_owned()),
@@ -163,10 +173,17 @@ async fn note_erasure(services: &CommandServices<'_>, call: &Call) {
     services.claims.erased(call.caller(), at).await;
 }
 
+/// The caller's programs read nothing any more. Returns how many there were.
+async fn disconnect(services: &CommandServices<'_>, call: &Call) -> usize {
+    let connections = services.connections;
+    connections.revoke(|one| one.user == call.caller()).await
+}
+
 /// "Opt out and erase" was pressed.
 async fn opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     note_erasure(services, call).await;
     let gone = services.memory.opt_out(call.caller()).await?;
+    disconnect(services, call).await;
     let text = format!(
         "You have opted out. Erased:\n{}\nAfter `/privacy opt-in` I remember you again.",
         listed(&gone)
@@ -197,11 +214,16 @@ async fn ask_to_erase(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
 async fn erase(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
     note_erasure(services, call).await;
     let erased = services.memory.erase(call.caller()).await?;
+    let connections = disconnect(services, call).await;
     let mut text = if erased.total() == 0 {
         "There was nothing to erase.".to_owned()
     } else {
         format!("Erased:\n{}", listed(&erased))
     };
+    if connections > 0 {
+        let tokens = words::count(connections, "token");
+        text.push_str(&format!("\n{tokens} of programs of yours"));
+    }
     if services.memory.opted_out(call.caller()) {
         text.push_str("\nAll I still know is that you opted out.");
     }

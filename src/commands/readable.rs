@@ -1,4 +1,4 @@
-//! Which channels a caller may read at the moment.
+//! Which channels somebody may read at the moment.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,11 @@ use tokio::time::Instant;
 
 use super::CommandServices;
 use super::call::Call;
-use clew_context::model::{Access, ChannelId, ChannelKind, Missing, Rights, RoleId};
+use clew_context::model::{
+    Access, ChannelId, ChannelKind, GuildId, Missing, Rights, RoleId, UserId,
+};
+use clew_discord::guild_state::GuildState;
+use clew_discord::rest::Rest;
 
 /// For all requests of one call together.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -15,21 +19,43 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// any others count as unreadable.
 const MOST_LOOKS: usize = 40;
 
-/// The channels that the caller may read with these roles, usually those in the call.
-/// Direct messages are always the caller's own.
+/// Somebody who wants to read.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    pub guild_state: &'a GuildState,
+    pub rest: &'a Rest,
+    pub user: UserId,
+    /// None in direct messages, which are always theirs.
+    pub guild: Option<GuildId>,
+    /// Where they ask; they are there themselves.
+    pub here: ChannelId,
+    pub roles: &'a [RoleId],
+}
+
+impl<'a> Reader<'a> {
+    /// The caller, with these roles: usually those in the call.
+    pub(super) fn of(services: &CommandServices<'a>, call: &Call, roles: &'a [RoleId]) -> Self {
+        Self {
+            guild_state: services.guild_state,
+            rest: services.rest,
+            user: call.caller(),
+            guild: call.guild(),
+            here: call.channel_id(),
+            roles,
+        }
+    }
+}
+
+/// The channels that somebody may read.
 pub(super) async fn among(
-    services: &CommandServices<'_>,
-    call: &Call,
-    roles: &[RoleId],
+    reader: &Reader<'_>,
     channels: BTreeSet<ChannelId>,
 ) -> BTreeSet<ChannelId> {
-    if call.guild().is_none() {
+    if reader.guild.is_none() {
         return channels;
     }
     let mut looks = Looks {
-        services,
-        call,
-        roles,
+        reader,
         left: MOST_LOOKS,
         deadline: Instant::now() + TIMEOUT,
     };
@@ -43,9 +69,7 @@ pub(super) async fn among(
 }
 
 struct Looks<'a> {
-    services: &'a CommandServices<'a>,
-    call: &'a Call,
-    roles: &'a [RoleId],
+    reader: &'a Reader<'a>,
     left: usize,
     deadline: Instant,
 }
@@ -61,18 +85,20 @@ impl Looks<'_> {
     }
 
     fn access(&self, channel: ChannelId) -> Access {
-        let guild_state = self.services.guild_state;
-        guild_state.access(self.call.caller(), Some(self.roles), channel)
+        let Reader {
+            guild_state, user, ..
+        } = self.reader;
+        guild_state.access(*user, Some(self.reader.roles), channel)
     }
 
     /// A private thread is for its members; calling a command in it proves membership.
     async fn as_member(&mut self, thread: ChannelId, member: Rights) -> Option<bool> {
-        if thread == self.call.channel_id() || !member.read_history {
+        if thread == self.reader.here || !member.read_history {
             return Some(member.read_history);
         }
         self.look()?;
-        let (reader, caller) = (self.services.rest.reader(), self.call.caller());
-        let is_member = reader.thread_member(thread, caller, self.deadline);
+        let (rest, user) = (self.reader.rest.reader(), self.reader.user);
+        let is_member = rest.thread_member(thread, user, self.deadline);
         is_member.await.ok()
     }
 
@@ -80,9 +106,9 @@ impl Looks<'_> {
     /// channel apply to them.
     async fn archived(&mut self, thread: ChannelId) -> Option<bool> {
         self.look()?;
-        let reader = self.services.rest.reader();
-        let found = reader.channel(thread, self.deadline).await.ok()?;
-        if !found.kind.is_thread() || found.guild != self.call.guild() {
+        let rest = self.reader.rest.reader();
+        let found = rest.channel(thread, self.deadline).await.ok()?;
+        if !found.kind.is_thread() || found.guild != self.reader.guild {
             return None;
         }
         let Access::Allowed(rights) = self.access(found.parent?) else {

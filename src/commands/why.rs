@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::call::{Call, run};
 use super::definition::Button;
 use super::done::{Done, Stop};
-use super::{CommandServices, readable, words};
+use super::readable::{self, Reader};
+use super::{CommandServices, words};
 use crate::model::{
     Consent, CutBy, LeftOut, PromptReceipt, RECEIPT_BUTTON, ReadSource, Receipt, ShownMessage,
     channel_address, shortened,
@@ -66,7 +67,7 @@ async fn press(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
 }
 
 /// A link's channel and message, or a message here by its id.
-fn address(text: &str, here: ChannelId) -> Option<(ChannelId, MessageId)> {
+pub fn address(text: &str, here: ChannelId) -> Option<(ChannelId, MessageId)> {
     let text = text.trim_matches(['<', '>']);
     let mut parts = text.rsplit('/');
     let message = parts.next()?.parse().ok()?;
@@ -82,48 +83,47 @@ async fn show(
     stored: Option<StoredReceipt>,
 ) -> Result<Done, Stop> {
     let none = || Stop::refused(NONE);
-    let stored = stored.ok_or_else(none)?;
-    let mut receipt: Receipt = serde_json::from_str(&stored.body).map_err(|_| none())?;
-    let is_for_caller = !stored.is_private || stored.owner == call.caller();
-    if !is_for_caller || !may_read(services, call, &stored).await {
-        return Err(none());
-    }
-    let hidden = hide(services, call, &stored, &mut receipt);
-    let embed = embed(&stored, &receipt, hidden);
+    let reader = Reader::of(services, call, &call.roles);
+    let embed = told(&reader, &stored.ok_or_else(none)?).await;
+    let embed = embed.ok_or_else(none)?;
     Ok(Done::answer(Answer::default().with_embed(embed)))
 }
 
-/// Whether the caller may read where the answer stands now; direct messages are read by
+/// What an answer was made from, for somebody who may read where it stands now.
+pub async fn told(reader: &Reader<'_>, stored: &StoredReceipt) -> Option<AnswerEmbed> {
+    let mut receipt: Receipt = serde_json::from_str(&stored.body).ok()?;
+    let is_for_them = !stored.is_private || stored.owner == reader.user;
+    if !is_for_them || !may_read(reader, stored).await {
+        return None;
+    }
+    let hidden = hide(reader, stored, &mut receipt);
+    Some(embed(stored, &receipt, hidden))
+}
+
+/// Whether somebody may read where the answer stands now; direct messages are read by
 /// who asked.
-async fn may_read(services: &CommandServices<'_>, call: &Call, stored: &StoredReceipt) -> bool {
-    if stored.guild != call.guild() {
+async fn may_read(reader: &Reader<'_>, stored: &StoredReceipt) -> bool {
+    if stored.guild != reader.guild {
         return false;
     }
     if stored.guild.is_none() {
-        return stored.channel == call.channel_id() && stored.owner == call.caller();
+        return stored.channel == reader.here && stored.owner == reader.user;
     }
-    let channels = BTreeSet::from([stored.channel]);
-    readable::among(services, call, &call.roles, channels)
-        .await
-        .contains(&stored.channel)
+    let readable = readable::among(reader, BTreeSet::from([stored.channel])).await;
+    readable.contains(&stored.channel)
 }
 
-/// Takes out what stands elsewhere and is not for the caller. Returns how much.
-fn hide(
-    services: &CommandServices<'_>,
-    call: &Call,
-    stored: &StoredReceipt,
-    receipt: &mut Receipt,
-) -> usize {
+/// Takes out what stands elsewhere and is not for the reader. Returns how much.
+fn hide(reader: &Reader<'_>, stored: &StoredReceipt, receipt: &mut Receipt) -> usize {
     let place = AnswerPlace {
-        asker: call.caller(),
-        roles: Some(&call.roles),
+        asker: reader.user,
+        roles: Some(reader.roles),
         channel: stored.channel,
         is_private: true,
     };
     let is_readable = |channel: ChannelId| {
-        let channel = services.guild_state.channel(channel);
-        channel.is_some_and(|one| services.guild_state.readers(&place, &one) == Readers::Everybody)
+        let channel = reader.guild_state.channel(channel);
+        channel.is_some_and(|one| reader.guild_state.readers(&place, &one) == Readers::Everybody)
     };
     let may_see = |channel: ChannelId| channel == stored.channel || is_readable(channel);
     let before = named(receipt);
@@ -258,7 +258,7 @@ const fn title(place: BlockPlace) -> &'static str {
 }
 
 /// How many for each reason, links to the newest, and the setting that shows the most of them.
-fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> String {
+pub fn left_out(guild: Option<GuildId>, prompt: &PromptReceipt, scene: Scene) -> String {
     let line = |one: &LeftOut| {
         let reason = one.reason.in_scene(Some(scene));
         format!("{} {}", one.all, reason.text())

@@ -1,8 +1,9 @@
-//! Tools of MCP servers: their file, and who may allow a call.
+//! Tools of MCP servers: their file, and who may allow a call; where Clew is such a server.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,6 +50,21 @@ pub(super) fn read(check: &mut Checker) -> Option<McpConfig> {
             None
         }
     }
+}
+
+/// Where Clew is a server itself.
+pub(super) fn read_listen(check: &mut Checker) -> Option<SocketAddr> {
+    let accepted = "an IP address and a port, such as 127.0.0.1:9470 or [::1]:9470";
+    let listen = check.optional(&var::MCP_LISTEN, accepted, |text| {
+        text.parse::<SocketAddr>().ok()
+    })?;
+    if !listen.ip().is_loopback() {
+        check.warn(format!(
+            "MCP_LISTEN={listen} can be reached from other machines, and members' tokens are sent \
+             to it unencrypted: listen on 127.0.0.1 behind a proxy with TLS"
+        ));
+    }
+    Some(listen)
 }
 
 /// What the file says, or what it should be.

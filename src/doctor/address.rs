@@ -1,28 +1,37 @@
-//! `METRICS_ADDR`: whether the bot can listen there.
+//! `METRICS_ADDR` and `MCP_LISTEN`: whether the bot can listen there.
 
 use std::io::ErrorKind;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 
 use super::Finding;
 use crate::app;
 use crate::config::Config;
 use clew_discord::session::LockError;
 
-/// None if nothing is to be served.
-pub(super) fn found(config: &Config) -> Option<Finding> {
-    let address = config.telemetry.metrics?;
+/// None where nothing is to be served.
+pub(super) fn found(config: &Config) -> impl Iterator<Item = Finding> {
+    let metrics = config.telemetry.metrics.map(|address| {
+        let said = format!("METRICS_ADDR={address}");
+        tried(config, "metrics", &said, address)
+    });
+    let programs = config.mcp_listen.map(|address| {
+        let said = format!("MCP_LISTEN={address}");
+        tried(config, "programs", &said, address)
+    });
+    metrics.into_iter().chain(programs)
+}
+
+fn tried(config: &Config, name: &'static str, said: &str, address: SocketAddr) -> Finding {
     let Err(error) = TcpListener::bind(address) else {
-        let found = format!("METRICS_ADDR={address}: free");
-        return Some(Finding::ok("metrics", found));
+        return Finding::ok(name, format!("{said}: free"));
     };
     let is_taken = error.kind() == ErrorKind::AddrInUse;
     if is_taken && matches!(app::claim(config), Err(LockError::Held { .. })) {
-        let found = format!("METRICS_ADDR={address}: in use, and a bot runs");
-        return Some(Finding::ok("metrics", found));
+        return Finding::ok(name, format!("{said}: in use, and a bot runs"));
     }
-    Some(Finding::failed(
-        "metrics",
-        format!("METRICS_ADDR={address}: {error}"),
+    Finding::failed(
+        name,
+        format!("{said}: {error}"),
         "set it to a free port on an address of this machine, or leave it empty",
-    ))
+    )
 }

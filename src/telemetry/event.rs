@@ -25,9 +25,9 @@ pub use detail::{
     AnswerSent, BlockAges, Capped, CaughtUp, ChangesDropped, CircuitChanged, CollectFallback,
     CollectOk, CollectTruncated, CommandAnswered, CommandWord, Confirmed, Dropped, EntriesPurged,
     Fatal, Flushed, Learnt, LinkCounts, MergeOk, OmitCounts, Recorded, RequestFailed, RequestOk,
-    RunDone, SendFallback, SessionLost, ShardConnected, ShardDisconnected, StageCounts, Started,
-    Stopping, StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused, TurnDone,
-    TurnsDropped, UnreadableInput,
+    RunDone, SendFallback, ServedCall, SessionLost, ShardConnected, ShardDisconnected, StageCounts,
+    Started, Stopping, StoreFailed, TailFallback, TailOk, ToolCalled, Trigger, TriggerRefused,
+    TurnDone, TurnsDropped, UnreadableInput,
 };
 pub use words::{
     AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
@@ -108,6 +108,8 @@ events! {
     Llm "request_failed" "warn" RequestFailed;
     /// The model called a tool.
     Tools "tool_called" "info" ToolCalled;
+    /// A member's own program read something.
+    Tools "served" "info" ServedCall;
     /// A shard is connected.
     Discord "connected" "info" ShardConnected;
     /// A shard lost its connection.

@@ -4,7 +4,7 @@ use clew_context::engine::links::{self, Link};
 
 /// What a text points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Address {
+pub enum Address {
     /// A bare id.
     Id(u64),
     /// A link to a channel or message.
@@ -13,7 +13,7 @@ pub(super) enum Address {
 
 impl Address {
     /// Reads an id, `<#id>` or a link, with or without `<` and `>`.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().trim_start_matches('<').trim_end_matches('>');
         let id = text.strip_prefix('#').unwrap_or(text);
         if let Ok(id) = id.parse() {

@@ -169,7 +169,7 @@ pub(super) async fn gather(
 
 /// What is known before anything is fetched. The server's own settings take precedence
 /// over the operator's.
-fn input(turn: &Turn<'_>) -> TurnInput {
+pub(super) fn input(turn: &Turn<'_>) -> TurnInput {
     let (services, job) = (turn.services, &turn.job);
     let here = turn.trigger().channel;
     let channel = services.guild_state.channel(here);

@@ -1,12 +1,13 @@
 //! Tells an observer what a turn gathered, and what it would have been shown with other caps.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
 use super::background::Background;
 use super::gather::prompt::{self, FittedPrompt};
-use super::gather::{NotedCalls, TurnChannels, TurnMaterial, fallbacks};
+use super::gather::{NotedCalls, TurnChannels, TurnMaterial, fallbacks, input};
 use super::news::{GatheredTurn, SentMessage, TurnContext, TurnNews};
 use super::record::omitted;
 use super::{Services, Turn, TurnJob};
@@ -16,7 +17,7 @@ use clew_context::collect::{NegativeCache, collect};
 use clew_context::discord::rest::RestReader;
 use clew_context::discord::{Live, ReadCall};
 use clew_context::engine::turn::TurnInput;
-use clew_context::model::{Limits, ReplyTarget};
+use clew_context::model::{Limits, ReplyTarget, TurnRequest};
 
 /// Tells what a turn gathered; `input` is what it began with.
 pub(super) fn gathered(
@@ -68,22 +69,10 @@ pub async fn preview(
     limits: Limits,
     reply_target: ReplyTarget,
 ) -> (TurnContext, Vec<ReadCall>) {
-    let request = seen.input.request.clone();
-    let now = Instant::now();
     let job = TurnJob {
-        request,
-        came: now,
-        asked: services.memory.now(),
-        noted: services.memory.noted().revision(),
-        newest: None,
         waited: seen.input.waited,
-        copies: Vec::new(),
         other_triggers: seen.input.other_triggers.clone(),
-        elsewhere: Vec::new(),
-        left: None,
-        run: None,
-        again: None,
-        activity: Arc::<Activity>::default(),
+        ..job(services, seen.input.request.clone())
     };
     let turn = Turn::new(services, job);
     let input = TurnInput {
@@ -91,8 +80,46 @@ pub async fn preview(
         reply_target,
         ..seen.input.clone()
     };
+    look(&turn, input, reader, seen.background.as_ref()).await
+}
+
+/// What a question would be answered from. Nothing is posted, stored, counted or kept.
+pub async fn context_of(services: &Services, request: TurnRequest) -> TurnContext {
+    let turn = Turn::new(services, job(services, request));
+    let input = input(&turn);
+    let (context, _) = look(&turn, input, services.rest.reader(), None).await;
+    context
+}
+
+/// A turn that begins now.
+fn job(services: &Services, request: TurnRequest) -> TurnJob {
+    TurnJob {
+        request,
+        came: Instant::now(),
+        asked: services.memory.now(),
+        noted: services.memory.noted().revision(),
+        newest: None,
+        waited: false,
+        copies: Vec::new(),
+        other_triggers: BTreeSet::new(),
+        elsewhere: Vec::new(),
+        left: None,
+        run: None,
+        again: None,
+        activity: Arc::<Activity>::default(),
+    }
+}
+
+/// What a turn would collect, and the calls for it.
+async fn look(
+    turn: &Turn<'_>,
+    input: TurnInput,
+    reader: &RestReader,
+    background: Option<&Background>,
+) -> (TurnContext, Vec<ReadCall>) {
+    let services = turn.services;
     let parents = |id| services.guild_state.parent(id);
-    let request = &seen.input.request;
+    let request = &turn.job.request;
     let others = TurnChannels { services, request };
     let calls = NotedCalls::default();
     let note = |call| calls.lock().push(call);
@@ -102,13 +129,12 @@ pub async fn preview(
         .with_call_log(&note);
     let nothing = NegativeCache::default();
     let collected = Box::pin(collect(&source, &nothing, input)).await;
-    let background = seen.background.as_ref();
     let model = background.and_then(|background| {
         let model = services.model.as_ref()?;
         Some(model.asked_by(turn.payer(), background.agent.model.as_deref()))
     });
     let client = model.as_ref().map(llm::ModelServers::first);
-    let FittedPrompt { prepared, .. } = prompt::first(&turn, &collected, background, client);
+    let FittedPrompt { prepared, .. } = prompt::first(turn, &collected, background, client);
     let omitted = omitted(&prepared.block, &collected);
     let missing = fallbacks(&collected);
     let context = TurnContext::of(&collected, &prepared, omitted, missing);

@@ -1,5 +1,6 @@
 //! What all turns share, and what they look up there.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -13,7 +14,7 @@ use crate::engine::daily_tokens::SpentBy;
 use crate::llm;
 use crate::memory::{Edit, Memory};
 use crate::model::{Payer, RunBounds, Spender};
-use crate::runs::{Approvals, CatchUpPace, Runs};
+use crate::runs::{Approvals, CatchUpPace, Connections, Runs};
 use crate::telemetry::event::Refusal;
 use crate::telemetry::{Ids, Telemetry};
 use crate::tools::{SearchedServers, ToolServers};
@@ -60,6 +61,8 @@ pub struct Services {
     pub runs: Runs,
     /// The calls of tools that wait for consent.
     pub approvals: Approvals,
+    /// The programs that read as members.
+    pub connections: Connections,
     /// How often people are told what they missed.
     pub catch_up_pace: CatchUpPace,
     /// What the images of running turns may take in memory.
@@ -85,6 +88,8 @@ pub struct TurnSettings {
     pub tools: ToolConfig,
     /// `RECEIPT_BUTTON`.
     pub receipt_button: bool,
+    /// `MCP_LISTEN`.
+    pub mcp_listen: Option<SocketAddr>,
     /// How far an agent run may go.
     pub runs: RunBounds,
     /// The key for the nonces of frames.

@@ -134,7 +134,7 @@ impl Place {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     folders.push(path);
-                } else if holds(&fs::read(path).unwrap(), text.as_bytes()) {
+                } else if path.is_file() && holds(&fs::read(path).unwrap(), text.as_bytes()) {
                     return true;
                 }
             }

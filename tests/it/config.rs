@@ -249,6 +249,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("ALERT_WEBHOOK", "ftp://hook", "an http or https URL"),
     ("MCP_CONFIG", "no/mcp.json", "may read"),
     ("APPROVER_ROLES", "approvers", "role ids"),
+    ("MCP_LISTEN", "9470", "such as 127.0.0.1:9470"),
     ("ANSWER_MAX_MESSAGES", "0", "from 1 to 20"),
     ("RECEIPT_BUTTON", "maybe", "true, false"),
     ("SHUTDOWN_TIMEOUT_S", "601", "from 0 to 600"),

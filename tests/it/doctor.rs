@@ -246,9 +246,16 @@ async fn the_address_for_metrics_is_tried() {
     let mut stage = Stage::new(world, &[]).await;
     assert_eq!(of(&findings(stage.settings()).await, "metrics"), []);
     stage.set("METRICS_ADDR", &address);
+    stage.set("MCP_LISTEN", &address);
     let found = findings(stage.settings()).await;
     let told = [address.as_str(), "in use", "set it to a free port"];
     assert_one(&found, "metrics", Outcome::Failed, &told);
+    assert_one(
+        &found,
+        "programs",
+        Outcome::Failed,
+        &["MCP_LISTEN", "in use"],
+    );
     // A bot that runs from this folder is taken to be the one that has it.
     let _running = app::claim(&stage.config()).unwrap();
     let found = findings(stage.settings()).await;

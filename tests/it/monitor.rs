@@ -160,7 +160,7 @@ async fn answer(mut stream: TcpStream) -> Answer {
 }
 
 /// An address that no other test and no other process has: this process's own part of the loopback network.
-fn own_address() -> SocketAddr {
+pub(crate) fn own_address() -> SocketAddr {
     static PORTS: AtomicU16 = AtomicU16::new(FIRST_PORT);
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     let host = Ipv4Addr::new(127, high | 0x40, middle, low.max(1));

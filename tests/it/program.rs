@@ -38,6 +38,14 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 #[test]
+fn without_a_bot_a_program_reads_nothing() {
+    let arguments = ["mcp", "serve", "--as", "1", "--guild", "2"];
+    let (out, told, code) = program(&arguments, &[("STATE_DIR", "/nowhere")]);
+    assert_eq!((out.as_str(), code), ("", Some(2)));
+    assert!(told.contains("start `clew run` first"), "{told}");
+}
+
+#[test]
 fn the_version_says_which_build_it_is() {
     let expected = format!("clew {} (debug build)\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(printed(&["--version"]), expected);

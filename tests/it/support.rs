@@ -1,6 +1,7 @@
 //! Helpers that integration tests share.
 
 pub(crate) mod bot;
+pub(crate) mod client;
 pub(crate) mod log;
 pub(crate) mod mcp;
 pub(crate) mod model;

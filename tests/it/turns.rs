@@ -5,6 +5,8 @@ mod access;
 mod answers;
 mod called;
 mod citations;
+mod client_leaks;
+mod clients;
 mod collected;
 mod conversation;
 mod docs;

@@ -29,22 +29,27 @@ const HEADERS: i32 = -32_020;
 const UNSUPPORTED: i32 = -32_022;
 
 /// A header of the HTTP request that a message came in, by its lower-case name.
-pub type Header<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Header<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Who we say we are, and what we offer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
+    /// The program's name.
     pub name: &'static str,
+    /// Its version.
     pub version: &'static str,
     /// For the model of the client.
     pub instructions: &'static str,
+    /// In the order in which they are listed.
     pub tools: Vec<ServedTool>,
 }
 
 /// A tool that only reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServedTool {
+    /// Its name.
     pub name: &'static str,
+    /// What it does.
     pub description: String,
     /// A JSON schema of its arguments, an object's.
     pub schema: Value,
@@ -71,7 +76,9 @@ pub struct Reply {
 /// A call of a tool that is offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
+    /// Its name.
     pub tool: String,
+    /// What it is called with.
     pub arguments: Map<String, Value>,
     to: To,
 }
@@ -360,17 +367,13 @@ mod tests {
         assert_eq!(body["result"]["tools"][0]["name"], "look");
         assert_eq!(body["result"].get("resultType"), None);
         let (status, body) = answer(&request("resources/list", json!({}), None), &told);
-        assert_eq!(
-            (status, &body["error"]["code"]),
-            (200, &json!(NO_METHOD))
-        );
+        assert_eq!((status, &body["error"]["code"]), (200, &json!(NO_METHOD)));
     }
 
     #[test]
     fn in_the_newer_one_each_request_stands_for_itself() {
-        let headers = |method: &'static str| {
-            [("mcp-protocol-version", MODERN), ("mcp-method", method)]
-        };
+        let headers =
+            |method: &'static str| [("mcp-protocol-version", MODERN), ("mcp-method", method)];
         let discover = request("server/discover", json!({}), Some(MODERN));
         let (status, body) = answer(&discover, &headers("server/discover"));
         assert_eq!(status, 200);
@@ -379,7 +382,8 @@ mod tests {
         assert_eq!(result["resultType"], "complete");
         assert_eq!(result["_meta"][SERVER]["version"], "1");
         for method in ["ping", "initialize", "subscriptions/listen"] {
-            let (status, body) = answer(&request(method, json!({}), Some(MODERN)), &headers(method));
+            let (status, body) =
+                answer(&request(method, json!({}), Some(MODERN)), &headers(method));
             assert_eq!((status, &body["error"]["code"]), (404, &json!(NO_METHOD)));
         }
     }
@@ -418,15 +422,25 @@ mod tests {
             assert_eq!(status, 400, "{message}");
             body["error"]["code"].clone()
         };
-        let old = [("mcp-protocol-version", "1900-01-01"), ("mcp-method", "ping")];
+        let old = [
+            ("mcp-protocol-version", "1900-01-01"),
+            ("mcp-method", "ping"),
+        ];
         for version in [None, Some("1900-01-01")] {
-            assert_eq!(code(&request("ping", json!({}), version), &old), UNSUPPORTED);
+            assert_eq!(
+                code(&request("ping", json!({}), version), &old),
+                UNSUPPORTED
+            );
         }
         let modern = [("mcp-protocol-version", MODERN), ("mcp-method", "ping")];
         assert_eq!(code(&request("ping", json!({}), None), &modern), PARAMS);
         let meta = json!({ "_meta": { VERSION: MODERN } });
         assert_eq!(code(&request("ping", meta, None), &modern), PARAMS);
-        for message in [json!([]), json!({}), json!({ "jsonrpc": "2.0", "id": 1, "result": {} })] {
+        for message in [
+            json!([]),
+            json!({}),
+            json!({ "jsonrpc": "2.0", "id": 1, "result": {} }),
+        ] {
             assert_eq!(code(&message, &[]), INVALID);
         }
         let null = json!({ "jsonrpc": "2.0", "id": null, "method": "ping" });
@@ -456,7 +470,10 @@ mod tests {
             assert_eq!(asked.arguments["at"], 1);
             let body = asked.answered("seen", false).body.unwrap();
             assert_eq!(body["result"]["content"][0]["text"], "seen");
-            assert_eq!(body["result"].get("resultType").is_some(), version.is_some());
+            assert_eq!(
+                body["result"].get("resultType").is_some(),
+                version.is_some()
+            );
         }
     }
 }

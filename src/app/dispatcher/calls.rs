@@ -169,7 +169,7 @@ impl Dispatcher {
     pub(super) fn register_commands(&self, application: ApplicationId) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
-            let commands = commands::specs();
+            let commands = commands::specs(services.settings.mcp_listen.is_some());
             match register(&services.rest, application, None, &commands).await {
                 Ok(true) => tracing::info!("commands were registered"),
                 Ok(false) => {}

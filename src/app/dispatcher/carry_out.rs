@@ -143,6 +143,8 @@ fn for_commands<'a>(
         runs: &services.runs,
         approvals: &services.approvals,
         catch_up_pace: &services.catch_up_pace,
+        connections: &services.connections,
+        mcp_listen: services.settings.mcp_listen,
         us,
         opt_outs: &services.opt_outs,
         model: services.model.as_ref(),

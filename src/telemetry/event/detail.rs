@@ -164,6 +164,19 @@ pub struct ToolCalled {
     pub consent: Option<Consent>,
 }
 
+/// `tools`/`served`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServedCall {
+    /// What was called.
+    pub tool: String,
+    /// What came of it.
+    pub outcome: ToolOutcome,
+    /// From the call to the result.
+    pub ms: Ms,
+    /// The size of the result.
+    pub bytes: usize,
+}
+
 /// `discord`/`connected`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShardConnected {

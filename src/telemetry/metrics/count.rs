@@ -73,9 +73,11 @@ impl Metrics {
             Event::ChangesDropped(dropped) => {
                 counts.changes_dropped.add([], dropped.changes as u64);
             }
-            // The first four say nothing that others do not, the state of the store is
-            // looked up, and the last four are of the process's beginning and end.
-            Event::CaughtUp(_)
+            // Programs that read ask nothing of the model; the next four say nothing that others
+            // do not, the state of the store is looked up, and the last four are of the process's
+            // beginning and end.
+            Event::ServedCall(_)
+            | Event::CaughtUp(_)
             | Event::TailOk(_)
             | Event::MergeOk(_)
             | Event::Trigger(_)

@@ -37,7 +37,7 @@ const TIMED: [(&str, &str); 4] = [
     ("src/replay/turn.rs", "shows how long something took"),
 ];
 /// Where chance may be taken, and what for.
-const BY_CHANCE: [(&str, &str); 14] = [
+const BY_CHANCE: [(&str, &str); 15] = [
     (
         "crates/clew-store/src/files/folder.rs",
         "which lock a file has",
@@ -64,6 +64,7 @@ const BY_CHANCE: [(&str, &str); 14] = [
     ("src/telemetry/traces/export.rs", "the process's id"),
     ("src/telemetry/traces/otlp.rs", "a span's id"),
     ("src/runs/approvals.rs", "an id that no old button has"),
+    ("src/runs/connections.rs", "a token"),
 ];
 
 /// Production code; a world's own time and chance are what it replaces those of the bot with, and

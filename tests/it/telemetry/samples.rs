@@ -10,7 +10,7 @@ use clew::telemetry::event::{
     CommandOutcome, CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason,
     Finish, Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, OrderWord,
     Outcome, PurgeCause, ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd,
-    SearchedBy, SendFallback, SendStage, SessionLost, ShardConnected, ShardDisconnected,
+    SearchedBy, SendFallback, SendStage, ServedCall, SessionLost, ShardConnected, ShardDisconnected,
     SourceWord, StageCalls, StageCounts, Started, Stopping, StoreFailed, StoreOperation,
     TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped,
     UnreadableInput,
@@ -145,6 +145,12 @@ fn of_the_turn() -> Vec<Event> {
             agent: "default".to_owned(),
             search: Some(SearchedBy::Discord),
             consent: Some(Consent::Auto),
+        }),
+        Event::from(ServedCall {
+            tool: "read_thread".to_owned(),
+            outcome: ToolOutcome::Ok,
+            ms: millis(40),
+            bytes: 300,
         }),
     ]
 }

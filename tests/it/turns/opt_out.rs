@@ -9,7 +9,7 @@ use clew::agents::Agents;
 use clew::llm;
 use clew::memory::{Memory, Stores};
 use clew::model::{RunBounds, Vision};
-use clew::runs::{Approvals, CatchUpPace, OpenApprovals, OpenRuns, Runs};
+use clew::runs::{Approvals, CatchUpPace, Connections, OpenApprovals, OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
 use clew::tools::SearchedServers;
@@ -83,6 +83,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         runs: Runs::new(0, OpenRuns::default()),
         approvals: Approvals::new(OpenApprovals::default(), START),
+        connections: Connections::default(),
         catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
         settings: TurnSettings {
@@ -92,6 +93,7 @@ async fn services(p: &Place) -> (Services, Lines) {
             max_messages: 3,
             tools: p.stage.config().tools,
             receipt_button: false,
+            mcp_listen: None,
             runs: RUN_BOUNDS,
             secret: b"secret".to_vec(),
         },

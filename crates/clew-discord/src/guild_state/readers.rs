@@ -34,6 +34,26 @@ impl GuildState {
             .unwrap_or(Readers::Nobody)
     }
 
+    /// Whether somebody may read the history of a channel from outside Discord, by what is known
+    /// now: nothing age-restricted. Unknown is no.
+    pub fn reads(
+        &self,
+        guild: GuildId,
+        (user, roles): (UserId, &[RoleId]),
+        channel: ChannelId,
+    ) -> bool {
+        let guilds = self.read();
+        let known = || {
+            let known = guilds.guild(guild)?;
+            let source = known.judgeable(guild, channel)?;
+            let judged = source.judged.as_ref()?;
+            let is_open = known.is_age_restricted(judged.id) == Some(false);
+            let access = judge(&known.to_guild(guild), user, roles, &source.channel, judged);
+            Some(is_open && access.may_read())
+        };
+        known().unwrap_or(false)
+    }
+
     fn readers_elsewhere(&self, answer: &AnswerPlace<'_>, source: &Channel) -> Option<Readers> {
         let guilds = self.read();
         let id = guilds.guild_of(answer.channel)?;

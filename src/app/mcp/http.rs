@@ -1,0 +1,109 @@
+//! Programs come over HTTP (`MCP_LISTEN`), each with a token of `/connect`.
+//!
+//! Invariant: without a token that holds now, nothing is read, not even the request; no web page
+//! elsewhere gets anything.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+use super::{Door, Who};
+use crate::app;
+use crate::http::{self, Bounds};
+
+/// What programs may take. A call takes twenty seconds at most.
+const BOUNDS: Bounds = Bounds {
+    connections: 32,
+    head: Duration::from_secs(5),
+    connection: Some(Duration::from_mins(1)),
+};
+/// The most bytes of a request, and how long they may take.
+const MAX_BYTES: usize = 64 << 10;
+const BODY: Duration = Duration::from_secs(5);
+
+/// Takes the address, if there is one.
+///
+/// # Errors
+/// If another program has it, or it is none of this machine's.
+pub(in crate::app) async fn listen(
+    address: Option<SocketAddr>,
+) -> Result<Option<TcpListener>, app::Error> {
+    let Some(address) = address else {
+        return Ok(None);
+    };
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|source| app::Error::Mcp { address, source });
+    listener.map(Some)
+}
+
+/// Answers until dropped.
+pub(super) async fn serve(listener: TcpListener, door: Arc<Door>) {
+    let router = Router::new().route("/mcp", post(answer)).with_state(door);
+    http::serve(listener, router, BOUNDS).await;
+}
+
+async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Response {
+    let (head, body) = request.into_parts();
+    let headers = head.headers;
+    if !is_local(&headers) {
+        return StatusCode::FORBIDDEN.into_response();
+    }
+    let Some(who) = caller(&door, &headers) else {
+        let challenge = [(WWW_AUTHENTICATE, "Bearer")];
+        return (StatusCode::UNAUTHORIZED, challenge).into_response();
+    };
+    let body = match timeout(BODY, to_bytes(body, MAX_BYTES)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
+    };
+    let header = |name: &str| {
+        let value = headers.get(name)?.to_str().ok()?;
+        Some(value.to_owned())
+    };
+    let reply = door.answer(who, &body, Some(&header)).await;
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+    match reply.body {
+        Some(body) => {
+            let json = [(CONTENT_TYPE, "application/json")];
+            (status, json, body.to_string()).into_response()
+        }
+        None => status.into_response(),
+    }
+}
+
+/// Whether no web page asks, or one of this machine.
+fn is_local(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else {
+        return true;
+    };
+    let url = origin.to_str().ok();
+    let url = url.and_then(|origin| reqwest::Url::parse(origin).ok());
+    let host = url.as_ref().and_then(reqwest::Url::host_str);
+    host.is_some_and(|host| matches!(host, "localhost" | "127.0.0.1" | "[::1]"))
+}
+
+/// Whose token came with the request.
+fn caller(door: &Door, headers: &HeaderMap) -> Option<Who> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let services = &door.services;
+    let token = Some(token.trim()).filter(|_| scheme.eq_ignore_ascii_case("bearer"))?;
+    let found = services
+        .connections
+        .by_token(token, services.memory.now())?;
+    Some(Who {
+        user: found.user,
+        guild: found.guild,
+    })
+}

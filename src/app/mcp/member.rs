@@ -1,0 +1,336 @@
+//! A member at one moment: what they may read of their server, and what is read for them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{CHANNEL, Given, TIME, Who, spender};
+use crate::config::Search;
+use crate::engine::citations::mark;
+use crate::memory::{ExtractionInput, Place, UnderWay};
+use crate::model::BuiltIn;
+use crate::telemetry::Ids;
+use crate::telemetry::event::ToolOutcome;
+use crate::tools::{self, Address, Arguments, Asker, DiscordSearch, TurnSearches};
+use crate::turn::Services;
+use clew_context::collect::Reads;
+use clew_context::discord::Live;
+use clew_context::engine::admission::{Admission, admit};
+use clew_context::engine::docs::Docs;
+use clew_context::engine::links::LinkPlace;
+use clew_context::engine::render::Directory;
+use clew_context::engine::sanitise;
+use clew_context::model::{
+    Access, AccessRules, ChannelId, ChannelKind, ContentSource, Limits, MessageId, Missing,
+    OptedOut, Readers, RoleId, UnixMillis, UserId,
+};
+use clew_store::model::{AgentName, Scope};
+
+/// Where somebody asks who is nowhere on Discord: no channel has this id.
+pub(super) const NOWHERE: ChannelId = ChannelId::new(0);
+/// The most channels and threads that are listed.
+const MAX_LISTED: usize = 500;
+/// How long a look at one thread may take.
+const LOOK: Duration = Duration::from_secs(5);
+/// How much newer than our clock a message may be: Discord's may be ahead.
+const AHEAD_MS: i64 = 60_000;
+
+pub(super) struct Member<'a> {
+    pub(super) services: &'a Services,
+    rules: &'a AccessRules,
+    pub(super) who: Who,
+    /// As Discord told them just now.
+    pub(super) roles: Vec<RoleId>,
+    opted_out: OptedOut,
+    /// Private threads that they are in, as Discord told just now.
+    joined: Mutex<BTreeSet<ChannelId>>,
+    /// Keeps what is noted of deletions and edits from here on.
+    under_way: UnderWay,
+}
+
+impl<'a> Member<'a> {
+    /// None if they are no member, are blocked or opted out, or Discord does not tell.
+    pub(super) async fn now(
+        services: &'a Services,
+        rules: &'a AccessRules,
+        who: Who,
+        deadline: Instant,
+    ) -> Option<Self> {
+        let under_way = services.memory.noted().begins(None);
+        let reader = services.rest.reader();
+        let roles = reader.member_roles(who.guild, who.user, deadline).await;
+        let roles = roles.ok()?;
+        let payer = services
+            .memory
+            .payer(spender(who), Some(who.guild), Some(&roles));
+        let is_out = services.is_blocked(payer) || services.memory.opted_out(who.user);
+        (!is_out).then(|| Self {
+            services,
+            rules,
+            who,
+            roles,
+            opted_out: services.opt_outs.current(),
+            joined: Mutex::default(),
+            under_way,
+        })
+    }
+
+    /// Whether they may read a channel on Discord, from outside it.
+    fn sees(&self, channel: ChannelId) -> bool {
+        let Who { user, guild } = self.who;
+        let guild_state = &self.services.guild_state;
+        guild_state.reads(guild, (user, &self.roles), channel)
+            || self.joined.lock().contains(&channel)
+    }
+
+    /// The same, where the operator's lists let them ask.
+    pub(super) fn reads(&self, channel: ChannelId) -> bool {
+        let known = self.services.guild_state.kind_and_parent(channel);
+        let parent = known.filter(|(kind, _)| kind.is_thread());
+        let asked = Admission {
+            guild: Some(self.who.guild),
+            channel,
+            parent: parent.and_then(|(_, parent)| parent),
+            user: self.who.user,
+            roles: Some(&self.roles),
+        };
+        admit(self.rules, asked).is_ok() && self.sees(channel)
+    }
+
+    /// Whether what a result was made from stands and may still be read.
+    pub(super) fn still_reads(&self, sources: &[ContentSource]) -> bool {
+        if sources.is_empty() {
+            return true;
+        }
+        let channels: BTreeSet<ChannelId> = sources.iter().map(|one| one.channel).collect();
+        let memory = &self.services.memory;
+        let noted = memory.noted().after(self.under_way.since);
+        let stands = |source: &ContentSource| {
+            !noted.changed(source) && !source.author.is_some_and(|author| memory.opted_out(author))
+        };
+        let stand = sources.iter().all(stands);
+        drop(noted);
+        stand && channels.into_iter().all(|channel| self.sees(channel))
+    }
+
+    /// The channel, and the message of a link, that the arguments name, if they may read there.
+    pub(super) async fn place(
+        &self,
+        given: &Arguments,
+    ) -> Result<(ChannelId, Option<MessageId>), Given> {
+        let text = given.text(CHANNEL.name);
+        let text = text.ok_or_else(|| Given::missing(CHANNEL.name))?;
+        let (channel, message) = match Address::parse(&text) {
+            Some(Address::Id(id)) => (ChannelId::new(id), None),
+            Some(Address::Link(link)) if link.place == LinkPlace::Guild(self.who.guild) => {
+                (link.channel, link.message)
+            }
+            Some(Address::Link(_)) => return Err(Given::nothing()),
+            None => (self.named(&text).ok_or_else(Given::nothing)?, None),
+        };
+        if self.opens(channel).await {
+            Ok((channel, message))
+        } else {
+            Err(Given::nothing())
+        }
+    }
+
+    /// Whether they may read a channel that they name: Discord is asked for archived threads, and
+    /// whether they are in a private one.
+    pub(super) async fn opens(&self, channel: ChannelId) -> bool {
+        self.meet(channel).await;
+        if !self.reads(channel) && self.is_in(channel).await == Some(true) {
+            self.joined.lock().insert(channel);
+        }
+        self.reads(channel)
+    }
+
+    /// Whether they are in a private thread of a channel that they may read.
+    async fn is_in(&self, thread: ChannelId) -> Option<bool> {
+        let (guild_state, user) = (&self.services.guild_state, self.who.user);
+        let (_, parent) = guild_state.kind_and_parent(thread)?;
+        let access = guild_state.access(user, Some(&self.roles), thread);
+        let Access::Unknown(Missing::Membership(rights)) = access else {
+            return None;
+        };
+        if !rights.read_history || !self.reads(parent?) {
+            return None;
+        }
+        let deadline = Instant::now() + LOOK;
+        let reader = self.services.rest.reader();
+        reader.thread_member(thread, user, deadline).await.ok()
+    }
+
+    /// Asks for a thread of which the gateway did not tell.
+    async fn meet(&self, channel: ChannelId) {
+        let guild_state = &self.services.guild_state;
+        if guild_state.channel(channel).is_some() {
+            return;
+        }
+        let deadline = Instant::now() + LOOK;
+        let found = self.services.rest.reader().channel(channel, deadline).await;
+        if let Ok(found) = found
+            && found.guild == Some(self.who.guild)
+        {
+            guild_state.meet_threads(self.who.guild, vec![found]);
+        }
+    }
+
+    /// The newest channel of this name.
+    fn named(&self, name: &str) -> Option<ChannelId> {
+        let name = name.strip_prefix('#').unwrap_or(name);
+        let mut channels = self.services.guild_state.channels_of(self.who.guild);
+        channels.sort_unstable();
+        channels.into_iter().rev().find(|id| {
+            let shown = self.services.guild_state.channel_name(*id);
+            let has_name = shown.is_some_and(|shown| sanitise::name(&shown) == name);
+            has_name && self.reads(*id) && self.channel(*id).is_some()
+        })
+    }
+
+    /// The channels that they may read, each followed by its threads.
+    pub(super) async fn channels(&self) -> Given {
+        let guild_state = &self.services.guild_state;
+        let channels = guild_state.channels_of(self.who.guild).into_iter();
+        let mut known: Vec<_> = channels
+            .filter_map(|id| {
+                let (kind, parent) = guild_state.kind_and_parent(id)?;
+                let home = parent.filter(|_| kind.is_thread()).unwrap_or(id);
+                (kind != ChannelKind::Category).then_some((home, kind.is_thread(), id))
+            })
+            .collect();
+        known.sort_unstable();
+        let mut lines = Vec::new();
+        for (_, is_thread, id) in known {
+            // With many roles a channel takes a millisecond.
+            tokio::task::yield_now().await;
+            if !self.reads(id) {
+                continue;
+            }
+            if lines.len() == MAX_LISTED {
+                lines.push("(There are more.)".to_owned());
+                break;
+            }
+            let name = self.channel(id).map(|name| sanitise::name(&name));
+            let name = name.unwrap_or_default();
+            lines.push(if is_thread {
+                format!("  {id} thread {name}")
+            } else {
+                format!("{id} #{name}")
+            });
+        }
+        if lines.is_empty() {
+            return Given::nothing();
+        }
+        Given::of(lines.join("\n"), Vec::new())
+    }
+
+    /// Runs a tool of ours.
+    pub(super) async fn read(&self, tool: BuiltIn, arguments: &Arguments) -> Given {
+        let (services, Who { user, guild }) = (self.services, self.who);
+        let now = services.memory.now();
+        let ids = Ids {
+            guild: Some(guild),
+            user: Some(user),
+            ..Ids::default()
+        };
+        let place = Place {
+            scope: Scope::User(user),
+            agent: AgentName::default_agent(),
+            guild: Some(guild),
+            channel: NOWHERE,
+            asker: user,
+            rolling_window: Duration::ZERO,
+        };
+        let said = ExtractionInput {
+            ids,
+            place: place.clone(),
+            asker: String::new(),
+            words: String::new(),
+            others: Vec::new(),
+            message: None,
+            asked: now,
+            worded: now,
+        };
+        let limits = Limits {
+            max_fetches: tools::MAX_FETCHES,
+            fetch_timeout: TIME,
+            ..services.settings.limits
+        };
+        let live = Live::new(services.rest.reader());
+        let reads = Reads::new(&live, &services.negative_cache, &self.opted_out, &limits);
+        let readers = |channel| {
+            if self.reads(channel) {
+                Readers::Everybody
+            } else {
+                Readers::Nobody
+            }
+        };
+        let (seen, us, docs) = (BTreeSet::new(), services.us(Some(guild)), Docs::default());
+        let searches = TurnSearches::default();
+        let search = DiscordSearch {
+            rest: services.rest.reader(),
+            servers: &services.searched_servers,
+            turn: &searches,
+        };
+        let asker = Asker {
+            ids,
+            place: &place,
+            docs: &docs,
+            task: None,
+            owns_nothing: true,
+            trigger: MessageId::first_at(UnixMillis(now.0 + AHEAD_MS)),
+            said: &said,
+            seen: &seen,
+            us: &us,
+            max_message_chars: limits.max_msg_chars,
+            names: self,
+            readers: &readers,
+            guild_state: &services.guild_state,
+            reads: &reads,
+            search: (services.settings.tools.search == Search::Discord).then_some(search),
+            of_servers: None,
+            window: &services.window,
+            opt_outs: &services.opt_outs,
+            memory: &services.memory,
+        };
+        let result = tools::read(&asker, tool, arguments, TIME).await;
+        match result.outcome {
+            ToolOutcome::Ok => Given::of(unmarked(result.text, &result.sources), result.sources),
+            ToolOutcome::Refused => Given::nothing(),
+            outcome => Given::refused(outcome, result.text),
+        }
+    }
+}
+
+/// A text without the marks of its messages, which are for answers that cite.
+fn unmarked(text: String, sources: &[ContentSource]) -> String {
+    let messages = sources.iter().filter_map(|source| source.message);
+    messages.fold(text, |text, id| {
+        text.replacen(&format!("{id} {} ", mark(id)), &format!("{id} "), 1)
+    })
+}
+
+/// Names of the server, and of channels that they may read.
+impl Directory for Member<'_> {
+    fn user(&self, id: UserId) -> Option<String> {
+        self.services.guild_state.user_name(self.who.guild, id)
+    }
+
+    fn heard(&self, id: UserId) -> Option<String> {
+        self.services.guild_state.heard_name(self.who.guild, id)
+    }
+
+    fn role(&self, id: RoleId) -> Option<String> {
+        self.services.guild_state.role_name(self.who.guild, id)
+    }
+
+    fn channel(&self, id: ChannelId) -> Option<String> {
+        let channel = self.services.guild_state.channel(id)?;
+        let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
+        let is_withheld = owner.is_some_and(|owner| self.opted_out.contains(owner));
+        (!is_withheld && self.sees(id)).then_some(channel.name)
+    }
+}

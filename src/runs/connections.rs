@@ -1,0 +1,212 @@
+//! What members let their own programs read as themselves: for each program and server a token,
+//! which only its hash is kept of.
+//!
+//! Invariant: a token is told once; it ends after 30 days, with its member's data, or when
+//! they take it back, and then is unknown to the next process, too.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::StateFile;
+use clew_context::model::{GuildId, UnixMillis, UserId};
+
+/// How long a token holds, in milliseconds: 30 days.
+const LIFETIME: i64 = 30 * 24 * 60 * 60 * 1_000;
+/// The most of one member, in all servers.
+pub const MOST_CONNECTIONS: usize = 5;
+
+/// All connections; clones share them.
+#[derive(Debug, Clone)]
+pub struct Connections(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    known: Mutex<OpenConnections>,
+    changed: watch::Sender<()>,
+    /// What has been written, or could not be.
+    written: watch::Sender<OpenConnections>,
+}
+
+/// By the SHA-256 of their tokens, in hex.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OpenConnections(BTreeMap<String, Connection>);
+
+/// What a token stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    pub user: UserId,
+    pub guild: GuildId,
+    /// What the member calls their program.
+    pub client: String,
+    /// When it was made, in Unix milliseconds.
+    pub made: i64,
+}
+
+impl Connection {
+    pub fn ends(&self) -> UnixMillis {
+        UnixMillis(self.made + LIFETIME)
+    }
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self::new(OpenConnections::default())
+    }
+}
+
+impl Connections {
+    /// Those that an earlier process knew.
+    pub fn new(left: OpenConnections) -> Self {
+        Self(Arc::new(Shared {
+            written: watch::Sender::new(left.clone()),
+            known: Mutex::new(left),
+            changed: watch::Sender::new(()),
+        }))
+    }
+
+    /// A new token for a program, instead of one that it had; none if the member has too many.
+    pub fn connect(&self, new: Connection, now: UnixMillis) -> Option<String> {
+        let token = format!(
+            "clew_{}{}",
+            Uuid::new_v4().simple(),
+            Uuid::new_v4().simple()
+        );
+        self.change(|known| {
+            known.retain(|_, one| now < one.ends() && !one.is_same(&new));
+            let of_user = known.values().filter(|one| one.user == new.user).count();
+            if of_user >= MOST_CONNECTIONS {
+                return None;
+            }
+            known.insert(hash(&token), new);
+            Some(token)
+        })
+    }
+
+    /// Whom a token stands for now.
+    pub fn by_token(&self, token: &str, now: UnixMillis) -> Option<Connection> {
+        let known = self.0.known.lock();
+        let found = known.0.get(&hash(token))?;
+        (now < found.ends()).then(|| found.clone())
+    }
+
+    /// A member's, the oldest first.
+    pub fn of(&self, user: UserId, now: UnixMillis) -> Vec<Connection> {
+        let known = self.0.known.lock();
+        let of_user = known.0.values();
+        let of_user = of_user.filter(|one| one.user == user && now < one.ends());
+        let mut found: Vec<Connection> = of_user.cloned().collect();
+        found.sort_by_key(|one| one.made);
+        found
+    }
+
+    /// Takes back what `is_meant` says; the next process will not know it either. Returns how
+    /// many.
+    pub async fn revoke(&self, is_meant: impl Fn(&Connection) -> bool) -> usize {
+        let gone = self.change(|known| {
+            let before = known.len();
+            known.retain(|_, one| !is_meant(one));
+            before - known.len()
+        });
+        if gone > 0 {
+            let mut written = self.0.written.subscribe();
+            let is_known = |on_disk: &OpenConnections| on_disk.0.values().any(&is_meant);
+            // The sender is a field of ours.
+            let _ = written.wait_for(|on_disk| !is_known(on_disk)).await;
+        }
+        gone
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Connection>) -> T) -> T {
+        let done = change(&mut self.0.known.lock().0);
+        self.0.changed.send_replace(());
+        done
+    }
+}
+
+impl Connection {
+    /// Whether it is of the same program.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.user, self.guild, &self.client) == (other.user, other.guild, &other.client)
+    }
+}
+
+impl StateFile for Connections {
+    type Content = OpenConnections;
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.0.changed.subscribe()
+    }
+
+    fn content(&self) -> OpenConnections {
+        self.0.known.lock().clone()
+    }
+
+    fn written(&self, content: OpenConnections, _: bool) {
+        self.0.written.send_replace(content);
+    }
+}
+
+fn hash(token: &str) -> String {
+    let mut hex = String::new();
+    for byte in Sha256::digest(token.as_bytes()) {
+        hex.push_str(&format!("{byte:02x}"));
+    }
+    hex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixMillis = UnixMillis(1_000);
+
+    fn of(user: u64, client: &str) -> Connection {
+        Connection {
+            user: UserId::new(user),
+            guild: GuildId::new(9),
+            client: client.to_owned(),
+            made: NOW.0,
+        }
+    }
+
+    #[test]
+    fn a_token_holds_for_its_time_and_only_its_hash_is_kept() {
+        let connections = Connections::default();
+        let token = connections.connect(of(1, "editor"), NOW).unwrap();
+        let kept = serde_json::to_string(&connections.content()).unwrap();
+        assert!(!kept.contains(&token["clew_".len()..]), "{kept}");
+        let next = Connections::new(serde_json::from_str(&kept).unwrap());
+        let last = UnixMillis(NOW.0 + LIFETIME);
+        assert_eq!(next.by_token(&token, NOW), Some(of(1, "editor")));
+        assert!(next.by_token(&token, UnixMillis(last.0 - 1)).is_some());
+        assert_eq!(next.by_token(&token, last), None);
+        for wrong in ["", "clew_", &token[1..]] {
+            assert_eq!(next.by_token(wrong, NOW), None);
+        }
+        assert!(next.of(UserId::new(1), last).is_empty());
+    }
+
+    #[test]
+    fn a_member_has_a_few_and_a_program_one() {
+        let connections = Connections::default();
+        let mut tokens = Vec::new();
+        for number in 0..MOST_CONNECTIONS {
+            tokens.extend(connections.connect(of(1, &number.to_string()), NOW));
+        }
+        assert_eq!(tokens.len(), MOST_CONNECTIONS);
+        assert_eq!(connections.connect(of(1, "more"), NOW), None);
+        assert!(connections.connect(of(2, "more"), NOW).is_some());
+        let again = connections.connect(of(1, "0"), NOW).unwrap();
+        assert_eq!(connections.by_token(&tokens[0], NOW), None);
+        assert!(connections.by_token(&again, NOW).is_some());
+        // Those that ended make room.
+        let later = UnixMillis(NOW.0 + LIFETIME);
+        assert!(connections.connect(of(1, "more"), later).is_some());
+    }
+}
