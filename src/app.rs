@@ -112,20 +112,12 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// The address for metrics and health checks cannot be used.
+    /// An address that is to be listened on cannot be used.
     #[error(
-        "cannot listen on METRICS_ADDR={address}: choose a free port and an address of this machine"
+        "cannot listen on {setting}={address}: choose a free port and an address of this machine"
     )]
-    Metrics {
-        address: SocketAddr,
-        #[source]
-        source: std::io::Error,
-    },
-    /// The address for members' programs cannot be used.
-    #[error(
-        "cannot listen on MCP_LISTEN={address}: choose a free port and an address of this machine"
-    )]
-    Mcp {
+    Address {
+        setting: &'static str,
         address: SocketAddr,
         #[source]
         source: std::io::Error,

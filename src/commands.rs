@@ -58,7 +58,7 @@ pub use ask::asked;
 pub use call::Call;
 pub use done::{BeginningRun, Deferral, Done, Effect, Reply, Steer, Steered};
 pub use readable::Reader;
-pub use why::{address, left_out, told};
+pub use why::{left_out, told};
 
 use definition::{Button, Command, Handler, find};
 use done::{Stop, finished};

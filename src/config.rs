@@ -33,7 +33,6 @@ mod unknown;
 mod values;
 mod variable;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::model::Prices;
@@ -47,7 +46,7 @@ pub use endpoint::Endpoint;
 pub use fallbacks::FallbackConfig;
 pub use llm::LlmConfig;
 pub use log::{LogConfig, LogFormat};
-pub use mcp::McpConfig;
+pub use mcp::{McpConfig, McpListen};
 pub use memory::MemoryConfig;
 pub use problem::{ConfigErrors, Problem};
 pub use runs::RunConfig;
@@ -100,7 +99,7 @@ pub struct Config {
     /// Whether and how models may call tools.
     pub tools: ToolConfig,
     /// `MCP_LISTEN`.
-    pub mcp_listen: Option<SocketAddr>,
+    pub mcp_listen: Option<McpListen>,
     /// Tools of MCP servers, if there are any.
     pub mcp: Option<McpConfig>,
     /// How results of tools are kept.

@@ -93,6 +93,7 @@ impl Arguments {
     }
 
     /// The same with another text.
+    #[must_use]
     pub fn with(mut self, name: &str, text: &str) -> Self {
         self.0.insert(name.to_owned(), text.into());
         self

@@ -76,7 +76,11 @@ impl Monitor {
     /// If another program has it, or it is none of this machine's.
     pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, app::Error> {
         let listener = TcpListener::bind(address).await;
-        listener.map_err(|source| app::Error::Metrics { address, source })
+        listener.map_err(|source| app::Error::Address {
+            setting: "METRICS_ADDR",
+            address,
+            source,
+        })
     }
 
     /// Answers requests from now on.

@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::mem;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::runs::StateFile;
@@ -18,9 +21,10 @@ pub(super) const RUNS: &str = "runs.json";
 /// The calls of tools that wait for consent, so that the next process says of them that they
 /// were not done: ids, times and hashes.
 pub(super) const APPROVALS: &str = "approvals.json";
-
 /// Which programs read as members, by the hashes of their tokens.
 pub(super) const CONNECTIONS: &str = "connections.json";
+/// After which time a file that could not be written is written again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The content of a file; none if it is not there.
 pub(super) fn read<T: DeserializeOwned>(state_dir: &Path, file: &str) -> io::Result<Option<T>> {
@@ -44,7 +48,7 @@ pub(super) fn left<T: DeserializeOwned + Default>(state_dir: &Path, file: &str) 
     read.unwrap_or_default()
 }
 
-/// Keeps a file up to date until the end.
+/// Keeps a file up to date until the end; what cannot be written is tried again.
 pub(super) async fn keep<S>(
     state: S,
     file: &'static str,
@@ -56,22 +60,35 @@ pub(super) async fn keep<S>(
 {
     let mut changes = state.changes();
     let mut saved: S::Content = read(&state_dir, file).ok().flatten().unwrap_or_default();
+    let mut failed = false;
     loop {
         let is_over = ends.is_cancelled();
         let content = state.content();
-        if content != saved {
-            saved = content;
-            let written = write(&state_dir, file, &saved).await;
-            if let Err(error) = &written {
-                tracing::warn!(path = %state_dir.join(file).display(), %error,
-                    "what is under way cannot be written: after a crash nobody is told");
+        if content == saved {
+            failed = false;
+        } else {
+            let written = write(&state_dir, file, &content).await;
+            state.written(content.clone(), written.is_ok());
+            match written {
+                Ok(()) => (saved, failed) = (content, false),
+                Err(error) => {
+                    if !mem::replace(&mut failed, true) {
+                        tracing::warn!(path = %state_dir.join(file).display(), %error,
+                            "a file cannot be written: after a crash the next process knows what it knew before");
+                    }
+                }
             }
-            state.written(saved.clone(), written.is_ok());
         }
         if is_over {
             return;
         }
-        ends.run_until_cancelled(changes.changed()).await;
+        let changed = ends.run_until_cancelled(changes.changed());
+        if failed {
+            // It comes sooner if there is more to write.
+            let _ = timeout(AGAIN, changed).await;
+        } else {
+            changed.await;
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::secret::Keys;
 use super::{CLAIM_FILE, Outside, state_file, token_file};
 
 use crate::agents::Agents;
-use crate::config::{Config, Endpoint, LlmConfig, MemoryConfig, MessageContent};
+use crate::config::{Config, Endpoint, LlmConfig, McpListen, MemoryConfig, MessageContent};
 use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
 use crate::runs::{Approvals, CatchUpPace, Connections, OpenApprovals, Runs};
@@ -92,7 +92,7 @@ pub(super) async fn services(
             max_messages: config.answers.max_messages,
             tools: config.tools,
             receipt_button: config.answers.receipt_button,
-            mcp_listen: config.mcp_listen,
+            mcp_listen: config.mcp_listen.and_then(McpListen::address),
             runs: config.runs.bounds,
             secret: keys.frames,
         },

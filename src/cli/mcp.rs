@@ -4,6 +4,8 @@
 use std::io::{self, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::anyhow;
@@ -36,25 +38,29 @@ pub(super) enum McpCommand {
 }
 
 /// Carries what comes to the bot, and what it answers back. Exit codes: 0 the program went; 1 it
-/// went before it read all; 2 no bot runs.
+/// went before it read all, or the bot did; 2 no bot runs that lets it in.
 fn serve(config: &Config, user: UserId, guild: GuildId) -> Ended {
     let state_dir = &config.state_dir;
     let mut bot = UnixStream::connect(state_dir.join(SOCKET)).map_err(|error| {
         let at = state_dir.display();
         cannot(anyhow!(
-            "no bot runs with STATE_DIR={at} ({error}): start `clew run` first"
+            "no bot runs with STATE_DIR={at} and lets programs in ({error}): start `clew run` with \
+             MCP_LISTEN=socket first"
         ))
     })?;
     let greeting = json!(Greeting { user, guild }).to_string() + "\n";
     bot.write_all(greeting.as_bytes()).map_err(failed)?;
     let mut to_bot = bot.try_clone().map_err(failed)?;
+    let has_gone = Arc::new(AtomicBool::new(false));
+    let goes = Arc::clone(&has_gone);
     thread::spawn(move || {
         // It ends with the program, or with the bot: then there is nobody to tell.
         let _ = io::copy(&mut io::stdin().lock(), &mut to_bot);
+        goes.store(true, Ordering::SeqCst);
         let _ = to_bot.shutdown(Shutdown::Write);
     });
     printed(io::copy(&mut bot, &mut io::stdout().lock()).map(drop))?;
-    Ok(exit::found(true))
+    Ok(exit::found(has_gone.load(Ordering::SeqCst)))
 }
 
 /// Exit codes: 0 all servers give tools; 1 one does not, or the output cannot be written.

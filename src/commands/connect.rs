@@ -6,25 +6,28 @@ use super::definition::{Action, Command, Section};
 use super::done::{Done, Stop};
 use super::server_memory::server;
 use super::words;
-use crate::runs::{Connection, MOST_CONNECTIONS};
+use crate::runs::{Connection, Connections, MOST_CONNECTIONS};
 use clew_context::engine::sanitise;
 use clew_discord::model::OptionSpec;
 
 pub(super) const CONNECT: Command = Command {
-    servers_only: true,
     help: Some((
         Section::Caller,
-        "`/connect new` lets a program of yours read this server as you may · `/connect list` · \
+        "`/connect new` lets a program of yours read a server as you may · `/connect list` · \
          `/connect revoke`",
     )),
     ..Command::subs(
         "connect",
-        "Programs of yours that read this server as you may",
+        "Programs of yours that read a server as you may",
         &[
-            Action::new("new", "Get a token for a program", run!(connect)).options(&[CLIENT]),
+            Action::new(
+                "new",
+                "Get a token for a program, for this server",
+                run!(connect),
+            )
+            .options(&[CLIENT]),
             Action::new("list", "Show your programs in all servers", run!(list)),
-            Action::new("revoke", "Take a program's token back here", run!(revoke))
-                .options(&[CLIENT]),
+            Action::new("revoke", "Take a program's tokens back", run!(revoke)).options(&[CLIENT]),
         ],
     )
 };
@@ -37,6 +40,12 @@ async fn connect(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
     let Some(listen) = services.mcp_listen else {
         return Err(Stop::refused("Programs can't read through this bot."));
     };
+    if services.memory.guild_settings(guild).programs != Some(true) {
+        return Err(Stop::refused(
+            "Programs can't read this server: whoever manages it may change that by `/settings set \
+             programs`.",
+        ));
+    }
     if services.memory.opted_out(call.caller()) {
         return Err(Stop::refused(words::OPTED_OUT));
     }
@@ -81,15 +90,27 @@ async fn list(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
 }
 
 async fn revoke(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    let (guild, client) = (server(call)?, client(call));
-    let is_meant =
-        |one: &Connection| (one.user, one.guild, &one.client) == (call.caller(), guild, &client);
-    if services.connections.revoke(is_meant).await == 0 {
+    let client = client(call);
+    let is_meant = |one: &Connection| (one.user, &one.client) == (call.caller(), &client);
+    if services.connections.revoke(is_meant) == 0 {
         return Err(Stop::refused(
-            "No program of yours has that name here. `/connect list` shows them.",
+            "No program of yours has that name. `/connect list` shows them.",
         ));
     }
-    Ok(Done::say(format!("**{client}** reads nothing any more.")))
+    let saved = saved(services.connections).await;
+    Ok(Done::say(format!(
+        "**{client}** reads nothing any more, in no server.{saved}"
+    )))
+}
+
+/// What is to be said where the next process may know again what was taken back.
+pub(super) async fn saved(connections: &Connections) -> &'static str {
+    if connections.are_saved().await {
+        ""
+    } else {
+        "\nThat is not saved yet: if I stop before I can write my files, tokens hold again. Tell my \
+         operator."
+    }
 }
 
 /// The program's name, in one line.

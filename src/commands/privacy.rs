@@ -6,7 +6,7 @@ mod export;
 use super::call::{Call, Work, run};
 use super::definition::{Action, Button, Command, Section};
 use super::done::{Done, Effect, Stop};
-use super::{CommandServices, confirm, words};
+use super::{CommandServices, confirm, connect, words};
 use crate::config::MemoryConfig;
 use crate::telemetry::Telemetry;
 use clew_store::{Kind, Purged};
@@ -174,19 +174,19 @@ async fn note_erasure(services: &CommandServices<'_>, call: &Call) {
 }
 
 /// The caller's programs read nothing any more. Returns how many there were.
-async fn disconnect(services: &CommandServices<'_>, call: &Call) -> usize {
-    let connections = services.connections;
-    connections.revoke(|one| one.user == call.caller()).await
+fn disconnect(services: &CommandServices<'_>, call: &Call) -> usize {
+    services.connections.revoke(|one| one.user == call.caller())
 }
 
 /// "Opt out and erase" was pressed.
 async fn opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    disconnect(services, call);
     note_erasure(services, call).await;
     let gone = services.memory.opt_out(call.caller()).await?;
-    disconnect(services, call).await;
     let text = format!(
-        "You have opted out. Erased:\n{}\nAfter `/privacy opt-in` I remember you again.",
-        listed(&gone)
+        "You have opted out. Erased:\n{}\nAfter `/privacy opt-in` I remember you again.{}",
+        listed(&gone),
+        connect::saved(services.connections).await
     );
     Ok(Done::say(text).with(Effect::OptOutsChanged))
 }
@@ -212,9 +212,9 @@ async fn ask_to_erase(_: &CommandServices<'_>, _: &Call) -> Result<Done, Stop> {
 
 /// "Erase everything" was pressed. An opt-out stays in force.
 async fn erase(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let connections = disconnect(services, call);
     note_erasure(services, call).await;
     let erased = services.memory.erase(call.caller()).await?;
-    let connections = disconnect(services, call).await;
     let mut text = if erased.total() == 0 {
         "There was nothing to erase.".to_owned()
     } else {
@@ -224,6 +224,7 @@ async fn erase(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
         let tokens = words::count(connections, "token");
         text.push_str(&format!("\n{tokens} of programs of yours"));
     }
+    text.push_str(connect::saved(services.connections).await);
     if services.memory.opted_out(call.caller()) {
         text.push_str("\nAll I still know is that you opted out.");
     }

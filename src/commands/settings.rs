@@ -26,7 +26,7 @@ pub(super) const SETTINGS: Command = Command {
         &[
             Action::new("show", "Show the settings", run!(show)),
             Action::new("set", "Change what is given, leave the rest", run!(set)).options(&[
-                WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE, PLACE, BUTTONS,
+                WINDOW, CHANNEL, MODE, TARGET, LEARNING, LINKS, LONE, PLACE, BUTTONS, PROGRAMS,
             ]),
             Action::new("prompt", "What I am told in this server", run!(prompt)).options(&[TEXT]),
             Action::new(
@@ -102,6 +102,11 @@ const PLACE: OptionSpec = OptionSpec::new(
 const BUTTONS: OptionSpec = OptionSpec::new(
     "buttons",
     "Whether my answers have buttons to stop, regenerate and continue them",
+    OptionKind::Choice(&[("Yes", "on"), ("No", "off")]),
+);
+const PROGRAMS: OptionSpec = OptionSpec::new(
+    "programs",
+    "Whether members may have programs of theirs read what they may read (/connect)",
     OptionKind::Choice(&[("Yes", "on"), ("No", "off")]),
 );
 const TEXT: OptionSpec = OptionSpec::text(
@@ -303,6 +308,7 @@ fn change(options: &CommandData) -> Result<SettingsChange, &'static str> {
         lone_context_in: lone_context_in.filter(|(_, change)| *change != Change::Keep),
         place_context: changed(options, &PLACE, PlaceContext::from_word).unwrap_or_default(),
         buttons: changed(options, &BUTTONS, |word| Some(word == "on")).unwrap_or_default(),
+        programs: changed(options, &PROGRAMS, |word| Some(word == "on")).unwrap_or_default(),
         ..SettingsChange::default()
     };
     if change == SettingsChange::default() {
@@ -356,10 +362,7 @@ fn fields(
         PlaceContext::Topic => "its topic",
         PlaceContext::TopicPins => "its topic and pinned messages",
     };
-    let buttons = match settings.buttons {
-        Some(true) => "on",
-        _ => "off",
-    };
+    let on = |set| if set == Some(true) { "on" } else { "off" }.to_owned();
     let mut fields = vec![
         (
             "I remember a conversation for",
@@ -385,7 +388,8 @@ fn fields(
             "Of the channel itself I read",
             here(place, settings.place_context.is_some()),
         ),
-        ("Buttons under my answers", buttons.to_owned()),
+        ("Buttons under my answers", on(settings.buttons)),
+        ("Programs of members read", on(settings.programs)),
         ("I am silent in", all_of(&settings.channels_off)),
         (
             "I answer every message in",
@@ -564,21 +568,26 @@ mod tests {
         for text in ["", "3", "3,11", "-1,1", "3;1", "a,b"] {
             check(&[("link-context", text)], Err("is two numbers"));
         }
-        let other = SettingsChange {
+    }
+
+    #[test]
+    fn choices_of_words_are_read() {
+        let change = SettingsChange {
             channel: Some((ChannelId::new(42), ChannelMode::Everything)),
             reply_target: Change::Set(ReplyTarget::Newest),
             learning: Change::Set(true),
             buttons: Change::Set(false),
+            programs: Change::Set(true),
             ..SettingsChange::default()
         };
-        let rest = [
+        let words = [
+            ("channel", "42"),
+            ("mode", "everything"),
             ("reply-target", "newest"),
             ("learning", "on"),
             ("buttons", "off"),
+            ("programs", "on"),
         ];
-        check(
-            &[channel, ("mode", "everything"), rest[0], rest[1], rest[2]],
-            Ok(other),
-        );
+        check(&words, Ok(change));
     }
 }

@@ -67,7 +67,7 @@ async fn press(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
 }
 
 /// A link's channel and message, or a message here by its id.
-pub fn address(text: &str, here: ChannelId) -> Option<(ChannelId, MessageId)> {
+fn address(text: &str, here: ChannelId) -> Option<(ChannelId, MessageId)> {
     let text = text.trim_matches(['<', '>']);
     let mut parts = text.rsplit('/');
     let message = parts.next()?.parse().ok()?;

@@ -28,6 +28,25 @@ pub struct McpConfig {
     pub patience: Duration,
 }
 
+/// Where Clew is a server of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpListen {
+    /// For the operator's own programs, on this machine.
+    Socket,
+    /// For these, and for members' programs over HTTP.
+    Http(SocketAddr),
+}
+
+impl McpListen {
+    /// Where members' programs come, if they may.
+    pub const fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Socket => None,
+            Self::Http(address) => Some(address),
+        }
+    }
+}
+
 /// None without `MCP_CONFIG`.
 pub(super) fn read(check: &mut Checker) -> Option<McpConfig> {
     let variable = &var::MCP_CONFIG;
@@ -53,14 +72,16 @@ pub(super) fn read(check: &mut Checker) -> Option<McpConfig> {
 }
 
 /// Where Clew is a server itself.
-pub(super) fn read_listen(check: &mut Checker) -> Option<SocketAddr> {
-    let accepted = "an IP address and a port, such as 127.0.0.1:9470 or [::1]:9470";
-    let listen = check.optional(&var::MCP_LISTEN, accepted, |text| {
-        text.parse::<SocketAddr>().ok()
+pub(super) fn read_listen(check: &mut Checker) -> Option<McpListen> {
+    let accepted = "an IP address and a port, such as 127.0.0.1:9470 or [::1]:9470, or `socket`";
+    let listen = check.optional(&var::MCP_LISTEN, accepted, |text| match text {
+        "socket" => Some(McpListen::Socket),
+        address => address.parse().ok().map(McpListen::Http),
     })?;
-    if !listen.ip().is_loopback() {
+    let address = listen.address().filter(|it| !it.ip().is_loopback());
+    if let Some(address) = address {
         check.warn(format!(
-            "MCP_LISTEN={listen} can be reached from other machines, and members' tokens are sent \
+            "MCP_LISTEN={address} can be reached from other machines, and members' tokens are sent \
              to it unencrypted: listen on 127.0.0.1 behind a proxy with TLS"
         ));
     }

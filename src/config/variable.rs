@@ -221,8 +221,8 @@ variables! {
     MCP_CONFIG = "", "path", Tools;
     /// Roles whose members may allow calls of those tools that need it.
     APPROVER_ROLES = "", "role ids", Tools;
-    /// Where members' own programs read what they may read, as MCP over HTTP (see docs/mcp.md), such as 127.0.0.1:9470; nowhere if empty.
-    MCP_LISTEN = "", "IP:port", Tools;
+    /// Where members' own programs read what they may read, as MCP over HTTP (see docs/mcp.md), such as 127.0.0.1:9470; `socket`: only for `clew mcp serve`, which an address lets in, too; nowhere if empty.
+    MCP_LISTEN = "", "IP:port|socket", Tools;
     /// Where what tools gave is kept, one file each; with `IN_MEMORY_CONTEXT_ONLY` in memory instead.
     TOOL_OUTPUT_DIR = "var/tool_outputs", "path", Tools;
     /// Whether the next process finds those files again; otherwise they go at the end, at the latest at the next start.

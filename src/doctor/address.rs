@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use super::Finding;
 use crate::app;
-use crate::config::Config;
+use crate::config::{Config, McpListen};
 use clew_discord::session::LockError;
 
 /// None where nothing is to be served.
@@ -14,7 +14,8 @@ pub(super) fn found(config: &Config) -> impl Iterator<Item = Finding> {
         let said = format!("METRICS_ADDR={address}");
         tried(config, "metrics", &said, address)
     });
-    let programs = config.mcp_listen.map(|address| {
+    let programs = config.mcp_listen.and_then(McpListen::address);
+    let programs = programs.map(|address| {
         let said = format!("MCP_LISTEN={address}");
         tried(config, "programs", &said, address)
     });

@@ -1,16 +1,19 @@
 //! What members let their own programs read as themselves: for each program and server a token,
 //! which only its hash is kept of.
 //!
-//! Invariant: a token is told once; it ends after 30 days, with its member's data, or when
-//! they take it back, and then is unknown to the next process, too.
+//! Invariant: a token is told once; it ends after 30 days, with its member's data, when they are
+//! no member any more, or when they take it back. Who is told that it ended for good is told so
+//! when the next process would not know it either.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::StateFile;
@@ -20,6 +23,8 @@ use clew_context::model::{GuildId, UnixMillis, UserId};
 const LIFETIME: i64 = 30 * 24 * 60 * 60 * 1_000;
 /// The most of one member, in all servers.
 pub const MOST_CONNECTIONS: usize = 5;
+/// How long a file that is being written is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// All connections; clones share them.
 #[derive(Debug, Clone)]
@@ -29,13 +34,19 @@ pub struct Connections(Arc<Shared>);
 struct Shared {
     known: Mutex<OpenConnections>,
     changed: watch::Sender<()>,
-    /// What has been written, or could not be.
-    written: watch::Sender<OpenConnections>,
+    /// The newest revision that is in the file.
+    in_file: watch::Sender<u64>,
 }
 
 /// By the SHA-256 of their tokens, in hex.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct OpenConnections(BTreeMap<String, Connection>);
+#[serde(transparent)]
+pub struct OpenConnections {
+    known: BTreeMap<String, Connection>,
+    /// How often they have changed in this process.
+    #[serde(skip)]
+    revision: u64,
+}
 
 /// What a token stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +75,7 @@ impl Connections {
     /// Those that an earlier process knew.
     pub fn new(left: OpenConnections) -> Self {
         Self(Arc::new(Shared {
-            written: watch::Sender::new(left.clone()),
+            in_file: watch::Sender::new(left.revision),
             known: Mutex::new(left),
             changed: watch::Sender::new(()),
         }))
@@ -77,55 +88,58 @@ impl Connections {
             Uuid::new_v4().simple(),
             Uuid::new_v4().simple()
         );
-        self.change(|known| {
-            known.retain(|_, one| now < one.ends() && !one.is_same(&new));
-            let of_user = known.values().filter(|one| one.user == new.user).count();
-            if of_user >= MOST_CONNECTIONS {
-                return None;
-            }
-            known.insert(hash(&token), new);
-            Some(token)
-        })
+        let known = &mut *self.0.known.lock();
+        let all = &mut known.known;
+        all.retain(|_, one| now < one.ends() && !one.is_same(&new));
+        if all.values().filter(|one| one.user == new.user).count() >= MOST_CONNECTIONS {
+            return None;
+        }
+        all.insert(hash(&token), new);
+        self.changed(known);
+        Some(token)
     }
 
     /// Whom a token stands for now.
     pub fn by_token(&self, token: &str, now: UnixMillis) -> Option<Connection> {
         let known = self.0.known.lock();
-        let found = known.0.get(&hash(token))?;
+        let found = known.known.get(&hash(token))?;
         (now < found.ends()).then(|| found.clone())
     }
 
     /// A member's, the oldest first.
     pub fn of(&self, user: UserId, now: UnixMillis) -> Vec<Connection> {
         let known = self.0.known.lock();
-        let of_user = known.0.values();
+        let of_user = known.known.values();
         let of_user = of_user.filter(|one| one.user == user && now < one.ends());
         let mut found: Vec<Connection> = of_user.cloned().collect();
         found.sort_by_key(|one| one.made);
         found
     }
 
-    /// Takes back what `is_meant` says; the next process will not know it either. Returns how
-    /// many.
-    pub async fn revoke(&self, is_meant: impl Fn(&Connection) -> bool) -> usize {
-        let gone = self.change(|known| {
-            let before = known.len();
-            known.retain(|_, one| !is_meant(one));
-            before - known.len()
-        });
+    /// Takes back what `is_meant` says, at once. Returns how many.
+    pub fn revoke(&self, is_meant: impl Fn(&Connection) -> bool) -> usize {
+        let known = &mut *self.0.known.lock();
+        let before = known.known.len();
+        known.known.retain(|_, one| !is_meant(one));
+        let gone = before - known.known.len();
         if gone > 0 {
-            let mut written = self.0.written.subscribe();
-            let is_known = |on_disk: &OpenConnections| on_disk.0.values().any(&is_meant);
-            // The sender is a field of ours.
-            let _ = written.wait_for(|on_disk| !is_known(on_disk)).await;
+            self.changed(known);
         }
         gone
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Connection>) -> T) -> T {
-        let done = change(&mut self.0.known.lock().0);
+    /// Waits until the next process knows what this one does; false if that takes too long, since
+    /// the file cannot be written.
+    pub async fn are_saved(&self) -> bool {
+        let revision = self.0.known.lock().revision;
+        let mut in_file = self.0.in_file.subscribe();
+        let saved = in_file.wait_for(|written| *written >= revision);
+        timeout(PATIENCE, saved).await.is_ok()
+    }
+
+    fn changed(&self, known: &mut OpenConnections) {
+        known.revision += 1;
         self.0.changed.send_replace(());
-        done
     }
 }
 
@@ -147,8 +161,10 @@ impl StateFile for Connections {
         self.0.known.lock().clone()
     }
 
-    fn written(&self, content: OpenConnections, _: bool) {
-        self.0.written.send_replace(content);
+    fn written(&self, content: OpenConnections, is_in_file: bool) {
+        if is_in_file {
+            self.0.in_file.send_replace(content.revision);
+        }
     }
 }
 
@@ -190,6 +206,22 @@ mod tests {
             assert_eq!(next.by_token(wrong, NOW), None);
         }
         assert!(next.of(UserId::new(1), last).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_taken_back_is_gone_for_good_once_it_is_in_the_file() {
+        let connections = Connections::default();
+        let token = connections.connect(of(1, "editor"), NOW).unwrap();
+        // It is being written when it is taken back.
+        let early = connections.content();
+        assert_eq!(connections.revoke(|one| one.user == UserId::new(1)), 1);
+        assert_eq!(connections.by_token(&token, NOW), None);
+        connections.written(early, true);
+        assert!(!connections.are_saved().await);
+        connections.written(connections.content(), false);
+        assert!(!connections.are_saved().await);
+        connections.written(connections.content(), true);
+        assert!(connections.are_saved().await);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use detail::{
 pub use words::{
     AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
     FatalReason, OrderWord, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SearchedBy,
-    SendStage, SourceWord, StoreOperation, Subsys, ToolOutcome,
+    SendStage, ServedBy, SourceWord, StoreOperation, Subsys, ToolOutcome,
 };
 
 macro_rules! events {

@@ -21,8 +21,9 @@ use clew_context::model::{ChannelId, Fallback, GuildId, Message};
 
 /// Calls of one turn that ask Discord.
 const PER_TURN: usize = 4;
-/// Requests within a minute for one server.
+/// Requests within a minute for one server, and those of them for members' own programs.
 const PER_MINUTE: usize = 20;
+const FOR_PROGRAMS: usize = 8;
 /// How long a server that refused us (403) is not asked again: Discord counts refused
 /// requests towards a ban.
 const FORBIDDEN_FOR: Duration = Duration::from_mins(10);
@@ -41,6 +42,8 @@ pub struct DiscordSearch<'a> {
     pub servers: &'a SearchedServers,
     /// What the turn has searched.
     pub turn: &'a TurnSearches,
+    /// Whether a member's own program searches.
+    pub is_program: bool,
 }
 
 /// One for all turns of a process.
@@ -50,10 +53,17 @@ pub struct SearchedServers(Mutex<Servers>);
 #[derive(Debug)]
 struct Servers {
     rate: RateLimiter<GuildId>,
+    programs: RateLimiter<GuildId>,
     /// Those that are not asked until then, and why; some of the servers that we are in.
     closed: HashMap<GuildId, (Instant, SearchedBy)>,
-    /// Held by who searches a server.
-    running: HashMap<GuildId, Arc<tokio::sync::Mutex<()>>>,
+    /// Held by who searches a server, and by the program that does or is next.
+    running: HashMap<(GuildId, bool), Arc<tokio::sync::Mutex<()>>>,
+}
+
+/// While it lives, no other call searches the server.
+pub(super) struct Alone {
+    _server: OwnedMutexGuard<()>,
+    _program: Option<OwnedMutexGuard<()>>,
 }
 
 /// What a turn has from Discord's search.
@@ -84,6 +94,7 @@ impl Default for SearchedServers {
     fn default() -> Self {
         Self(Mutex::new(Servers {
             rate: RateLimiter::new(PER_MINUTE),
+            programs: RateLimiter::new(FOR_PROGRAMS),
             closed: HashMap::new(),
             running: HashMap::new(),
         }))
@@ -104,18 +115,29 @@ impl Searches {
 
 impl DiscordSearch<'_> {
     /// Waits until no other call searches the server: a request that waits behind one that
-    /// gets a 429 would follow it.
+    /// gets a 429 would follow it. Of programs one at a time is in the way of other calls.
     pub(super) async fn alone(
         &self,
         guild: GuildId,
         deadline: Instant,
-    ) -> Result<OwnedMutexGuard<()>, SearchedBy> {
-        let running = {
+    ) -> Result<Alone, SearchedBy> {
+        let held = |is_program| {
             let running = &mut self.servers.0.lock().running;
             running.retain(|_, held| Arc::strong_count(held) > 1);
-            Arc::clone(running.entry(guild).or_default())
+            Arc::clone(running.entry((guild, is_program)).or_default())
         };
-        let alone = timeout_at(deadline, running.lock_owned()).await;
+        let alone = async {
+            let program = if self.is_program {
+                Some(held(true).lock_owned().await)
+            } else {
+                None
+            };
+            Alone {
+                _program: program,
+                _server: held(false).lock_owned().await,
+            }
+        };
+        let alone = timeout_at(deadline, alone).await;
         alone.map_err(|_| SearchedBy::Failed)
     }
 
@@ -137,6 +159,7 @@ impl DiscordSearch<'_> {
             return Err(*why);
         }
         let is_free = !is_first || turn.calls < PER_TURN;
+        let is_free = is_free && (!self.is_program || servers.programs.take(guild, now));
         if !is_free || !servers.rate.take(guild, now) {
             return Err(SearchedBy::Limit);
         }
@@ -187,12 +210,43 @@ mod tests {
     /// A turn's search of a server.
     fn ask(servers: &SearchedServers, turn: &TurnSearches, now: Instant) -> Result<(), SearchedBy> {
         let rest = RestReader::new("token", None).unwrap();
-        let search = DiscordSearch {
-            rest: &rest,
+        search(&rest, servers, turn).take(GUILD, true, now)
+    }
+
+    fn search<'a>(
+        rest: &'a RestReader,
+        servers: &'a SearchedServers,
+        turn: &'a TurnSearches,
+    ) -> DiscordSearch<'a> {
+        DiscordSearch {
+            rest,
             servers,
             turn,
+            is_program: false,
+        }
+    }
+
+    /// Those of programs count among them.
+    #[tokio::test]
+    async fn programs_leave_most_of_a_minute_to_answers() {
+        let rest = RestReader::new("token", None).unwrap();
+        let (servers, now) = (SearchedServers::default(), Instant::now());
+        let of_program = |turn: &TurnSearches| {
+            let program = DiscordSearch {
+                is_program: true,
+                ..search(&rest, &servers, turn)
+            };
+            program.take(GUILD, true, now)
         };
-        search.take(GUILD, true, now)
+        for _ in 0..FOR_PROGRAMS {
+            assert_eq!(of_program(&TurnSearches::default()), Ok(()));
+        }
+        assert_eq!(of_program(&TurnSearches::default()), Err(SearchedBy::Limit));
+        for _ in FOR_PROGRAMS..PER_MINUTE {
+            assert_eq!(ask(&servers, &TurnSearches::default(), now), Ok(()));
+        }
+        let over = ask(&servers, &TurnSearches::default(), now);
+        assert_eq!(over, Err(SearchedBy::Limit));
     }
 
     #[tokio::test]
@@ -215,11 +269,7 @@ mod tests {
     async fn one_call_at_a_time_searches_a_server() {
         let rest = RestReader::new("token", None).unwrap();
         let (servers, turn) = (SearchedServers::default(), TurnSearches::default());
-        let search = DiscordSearch {
-            rest: &rest,
-            servers: &servers,
-            turn: &turn,
-        };
+        let search = search(&rest, &servers, &turn);
         let soon = || Instant::now() + Duration::from_millis(5);
         let first = search.alone(GUILD, soon()).await.unwrap();
         assert!(search.alone(GuildId::new(2), soon()).await.is_ok());
@@ -237,11 +287,7 @@ mod tests {
         let rest = RestReader::new("token", None).unwrap();
         let (servers, now) = (SearchedServers::default(), Instant::now());
         let [turn, other] = [(); 2].map(|()| TurnSearches::default());
-        let [search, other] = [&turn, &other].map(|turn| DiscordSearch {
-            rest: &rest,
-            servers: &servers,
-            turn,
-        });
+        let [search, other] = [&turn, &other].map(|turn| search(&rest, &servers, turn));
         let closed = Err(SearchedBy::NotIndexed);
         let told = Duration::from_secs;
         let until = |seconds| (now, now + told(seconds));
@@ -269,11 +315,7 @@ mod tests {
         let rest = RestReader::new("token", None).unwrap();
         let (servers, now) = (SearchedServers::default(), Instant::now());
         let turn = TurnSearches::default();
-        let search = DiscordSearch {
-            rest: &rest,
-            servers: &servers,
-            turn: &turn,
-        };
+        let search = search(&rest, &servers, &turn);
         let mut limited = RestError::lasting(Fallback::RateLimited);
         limited.retry_after = Some(Duration::from_secs(7));
         assert_eq!(

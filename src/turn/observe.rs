@@ -80,14 +80,17 @@ pub async fn preview(
         reply_target,
         ..seen.input.clone()
     };
-    look(&turn, input, reader, seen.background.as_ref()).await
+    let nothing = NegativeCache::default();
+    look(&turn, input, (reader, &nothing), seen.background.as_ref()).await
 }
 
-/// What a question would be answered from. Nothing is posted, stored, counted or kept.
+/// What a question would be answered from. Nothing is posted, stored or counted, and only kept
+/// what refused us.
 pub async fn context_of(services: &Services, request: TurnRequest) -> TurnContext {
     let turn = Turn::new(services, job(services, request));
     let input = input(&turn);
-    let (context, _) = look(&turn, input, services.rest.reader(), None).await;
+    let source = (services.rest.reader(), &services.negative_cache);
+    let (context, _) = look(&turn, input, source, None).await;
     context
 }
 
@@ -114,7 +117,7 @@ fn job(services: &Services, request: TurnRequest) -> TurnJob {
 async fn look(
     turn: &Turn<'_>,
     input: TurnInput,
-    reader: &RestReader,
+    (reader, negative_cache): (&RestReader, &NegativeCache),
     background: Option<&Background>,
 ) -> (TurnContext, Vec<ReadCall>) {
     let services = turn.services;
@@ -127,8 +130,7 @@ async fn look(
         .with_parents(&parents)
         .with_other_channels(&others)
         .with_call_log(&note);
-    let nothing = NegativeCache::default();
-    let collected = Box::pin(collect(&source, &nothing, input)).await;
+    let collected = Box::pin(collect(&source, negative_cache, input)).await;
     let model = background.and_then(|background| {
         let model = services.model.as_ref()?;
         Some(model.asked_by(turn.payer(), background.agent.model.as_deref()))

@@ -42,7 +42,7 @@ fn without_a_bot_a_program_reads_nothing() {
     let arguments = ["mcp", "serve", "--as", "1", "--guild", "2"];
     let (out, told, code) = program(&arguments, &[("STATE_DIR", "/nowhere")]);
     assert_eq!((out.as_str(), code), ("", Some(2)));
-    assert!(told.contains("start `clew run` first"), "{told}");
+    assert!(told.contains("MCP_LISTEN=socket"), "{told}");
 }
 
 #[test]

@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 
 /// The generation in which each request stands for itself.
 const MODERN: &str = "2026-07-28";
-/// Those that begin with `initialize`, newest first.
-const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// Those that begin with `initialize`, newest first; not 2025-03-26, in which messages come in
+/// batches.
+const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2024-11-05"];
 /// Fields of `_meta`.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -27,6 +28,8 @@ const NO_METHOD: i32 = -32_601;
 const PARAMS: i32 = -32_602;
 const HEADERS: i32 = -32_020;
 const UNSUPPORTED: i32 = -32_022;
+/// Of the range that is left to servers.
+const FULL: i32 = -32_000;
 
 /// A header of the HTTP request that a message came in, by its lower-case name.
 pub type Header<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
@@ -62,6 +65,8 @@ pub enum Step {
     Answer(Reply),
     /// A tool is to be called.
     Call(Asked),
+    /// Nobody waits any more for the answer to the request with this id; nothing is answered.
+    Cancel(Value),
 }
 
 /// An answer.
@@ -92,6 +97,22 @@ struct To {
 }
 
 impl Reply {
+    /// To a notification.
+    pub const ACCEPTED: Self = Self {
+        status: 202,
+        body: None,
+    };
+
+    /// To a client for which there is no place.
+    pub fn full() -> Self {
+        Self::error(
+            503,
+            Some(&Value::Null),
+            FULL,
+            "Too many programs are connected.",
+        )
+    }
+
     fn error(status: u16, id: Option<&Value>, code: i32, message: &str) -> Self {
         Self::refused(status, id, &json!({ "code": code, "message": message }))
     }
@@ -109,6 +130,11 @@ impl Reply {
 }
 
 impl Asked {
+    /// The request's id.
+    pub const fn id(&self) -> &Value {
+        &self.to.id
+    }
+
     /// What the call gave.
     pub fn answered(self, text: &str, is_error: bool) -> Reply {
         let content = json!([{ "type": "text", "text": text }]);
@@ -154,10 +180,12 @@ impl Served {
             return Err(Reply::error(400, None, INVALID, why));
         };
         let Some(id) = message.get("id") else {
-            return Ok(Step::Answer(Reply {
-                status: 202,
-                body: None,
-            }));
+            let cancelled = message["params"].get("requestId");
+            let cancelled = cancelled.filter(|_| method == "notifications/cancelled");
+            return Ok(match cancelled {
+                Some(id) => Step::Cancel(id.clone()),
+                None => Step::Answer(Reply::ACCEPTED),
+            });
         };
         if !(id.is_string() || id.is_number()) {
             let why = "An id is a text or a number.";
@@ -347,13 +375,17 @@ mod tests {
         let message = message.to_string();
         match served().step(message.as_bytes(), Some(&header)) {
             Step::Answer(Reply { status, body }) => (status, body.unwrap_or_default()),
-            Step::Call(asked) => panic!("{asked:?}"),
+            step => panic!("{step:?}"),
         }
     }
 
     #[test]
     fn older_generations_begin_with_initialize() {
-        for (wanted, version) in [("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")] {
+        for (wanted, version) in [
+            ("2025-06-18", "2025-06-18"),
+            ("2025-03-26", "2025-11-25"),
+            ("1999-01-01", "2025-11-25"),
+        ] {
             let params = json!({ "protocolVersion": wanted });
             let (status, body) = answer(&request("initialize", params, None), &[]);
             assert_eq!((status, &body["id"]), (200, &json!(7)));
@@ -362,6 +394,11 @@ mod tests {
         }
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         assert_eq!(answer(&ready, &[]), (202, Value::Null));
+        let cancelled = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 },
+        });
+        let step = served().step(cancelled.to_string().as_bytes(), None);
+        assert_eq!(step, Step::Cancel(json!(7)));
         let told = [("mcp-protocol-version", "2025-11-25")];
         let (_, body) = answer(&request("tools/list", json!({}), None), &told);
         assert_eq!(body["result"]["tools"][0]["name"], "look");

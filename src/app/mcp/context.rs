@@ -1,5 +1,6 @@
 //! What a question would be answered from, and what an answer was made from.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -9,8 +10,9 @@ use super::{Given, TIME, Who};
 use crate::commands::{self, Reader};
 use crate::model::PromptReceipt;
 use crate::telemetry::event::ToolOutcome;
-use crate::tools::Arguments;
+use crate::tools::{Address, Arguments};
 use crate::turn;
+use clew_context::engine::links::{Link, LinkPlace};
 use clew_context::model::{
     ApplicationId, Author, ChannelId, ContentSource, Interaction, InteractionId, InteractionPlace,
     Message, MessageId, Secret, Stage, TurnRequest,
@@ -37,6 +39,12 @@ pub(super) async fn read(
     };
     let request = request(member, channel, about.as_ref(), question);
     let mut context = Box::pin(turn::context_of(services, request)).await;
+    // An archived thread behind a link is known to its question alone.
+    let items = context.block.items();
+    let shown: BTreeSet<ChannelId> = items.map(|item| item.message.channel).collect();
+    for channel in shown {
+        member.opens(channel).await;
+    }
     context.omitted.retain(|one| member.reads(one.channel));
     let prompt = PromptReceipt {
         omitted: context.omitted,
@@ -90,7 +98,7 @@ fn request(
     about: Option<&Message>,
     question: &str,
 ) -> TurnRequest {
-    let (services, Who { user, guild }) = (member.services, member.who);
+    let (services, Who { user, guild, .. }) = (member.services, member.who);
     let guild_state = &services.guild_state;
     let name = guild_state.user_name(guild, user);
     let name = name.or_else(|| guild_state.heard_name(guild, user));
@@ -124,9 +132,17 @@ fn request(
 
 /// What an answer was made from, as `/context why` tells it.
 pub(super) async fn why(member: &Member<'_>, given: &Arguments) -> Given {
-    let answer = given.text("answer").unwrap_or_default();
-    let Some((channel, message)) = commands::address(&answer, NOWHERE) else {
-        return Given::missing("answer");
+    let answer = given.text("answer").and_then(|text| Address::parse(&text));
+    let (channel, message) = match answer {
+        Some(Address::Link(link)) if link.place != LinkPlace::Guild(member.who.guild) => {
+            return Given::nothing();
+        }
+        Some(Address::Link(Link {
+            channel,
+            message: Some(message),
+            ..
+        })) => (channel, message),
+        _ => return Given::missing("answer"),
     };
     if !member.opens(channel).await {
         return Given::nothing();

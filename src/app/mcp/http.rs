@@ -1,25 +1,27 @@
 //! Programs come over HTTP (`MCP_LISTEN`), each with a token of `/connect`.
 //!
-//! Invariant: without a token that holds now, nothing is read, not even the request; no web page
-//! elsewhere gets anything.
+//! Invariant: without a token that holds now, nothing is read, not even the request; of one member
+//! only so many requests are read. No web page gets anything: there is no CORS here.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use clew_mcp::{Reply, Step};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::{Door, Who};
 use crate::app;
+use crate::config::McpListen;
 use crate::http::{self, Bounds};
+use crate::telemetry::event::ServedBy;
 
 /// What programs may take. A call takes twenty seconds at most.
 const BOUNDS: Bounds = Bounds {
@@ -36,13 +38,17 @@ const BODY: Duration = Duration::from_secs(5);
 /// # Errors
 /// If another program has it, or it is none of this machine's.
 pub(in crate::app) async fn listen(
-    address: Option<SocketAddr>,
+    listen: Option<McpListen>,
 ) -> Result<Option<TcpListener>, app::Error> {
-    let Some(address) = address else {
+    let Some(address) = listen.and_then(McpListen::address) else {
         return Ok(None);
     };
     let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|source| app::Error::Mcp { address, source });
+    let listener = listener.map_err(|source| app::Error::Address {
+        setting: "MCP_LISTEN",
+        address,
+        source,
+    });
     listener.map(Some)
 }
 
@@ -59,8 +65,16 @@ async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Respon
         return StatusCode::FORBIDDEN.into_response();
     }
     let Some(who) = caller(&door, &headers) else {
-        let challenge = [(WWW_AUTHENTICATE, "Bearer")];
-        return (StatusCode::UNAUTHORIZED, challenge).into_response();
+        // RFC 6750, 3: no code where nothing was sent.
+        let challenge = if headers.contains_key(AUTHORIZATION) {
+            "Bearer error=\"invalid_token\""
+        } else {
+            "Bearer"
+        };
+        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)]).into_response();
+    };
+    let Some(_request) = door.enters(who) else {
+        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "60")]).into_response();
     };
     let body = match timeout(BODY, to_bytes(body, MAX_BYTES)).await {
         Ok(Ok(body)) => body,
@@ -71,7 +85,12 @@ async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Respon
         let value = headers.get(name)?.to_str().ok()?;
         Some(value.to_owned())
     };
-    let reply = door.answer(who, &body, Some(&header)).await;
+    let reply = match door.step(&body, Some(&header)) {
+        Step::Answer(reply) => reply,
+        Step::Call(asked) => door.answer(who, asked).await,
+        // Who goes drops the call with its connection.
+        Step::Cancel(_) => Reply::ACCEPTED,
+    };
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     match reply.body {
         Some(body) => {
@@ -105,5 +124,6 @@ fn caller(door: &Door, headers: &HeaderMap) -> Option<Who> {
     Some(Who {
         user: found.user,
         guild: found.guild,
+        by: ServedBy::Token,
     })
 }

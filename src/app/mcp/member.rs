@@ -11,6 +11,7 @@ use crate::config::Search;
 use crate::engine::citations::mark;
 use crate::memory::{ExtractionInput, Place, UnderWay};
 use crate::model::BuiltIn;
+use crate::runs::Connection;
 use crate::telemetry::Ids;
 use crate::telemetry::event::ToolOutcome;
 use crate::tools::{self, Address, Arguments, Asker, DiscordSearch, TurnSearches};
@@ -23,8 +24,8 @@ use clew_context::engine::links::LinkPlace;
 use clew_context::engine::render::Directory;
 use clew_context::engine::sanitise;
 use clew_context::model::{
-    Access, AccessRules, ChannelId, ChannelKind, ContentSource, Limits, MessageId, Missing,
-    OptedOut, Readers, RoleId, UnixMillis, UserId,
+    Access, AccessRules, ChannelId, ChannelKind, ChannelMode, ContentSource, Fallback, Guild,
+    Limits, MessageId, Missing, OptedOut, Readers, RoleId, UnixMillis, UserId,
 };
 use clew_store::model::{AgentName, Scope};
 
@@ -43,6 +44,8 @@ pub(super) struct Member<'a> {
     pub(super) who: Who,
     /// As Discord told them just now.
     pub(super) roles: Vec<RoleId>,
+    /// The server's roles and owner when the call began.
+    guild: Guild,
     opted_out: OptedOut,
     /// Private threads that they are in, as Discord told just now.
     joined: Mutex<BTreeSet<ChannelId>>,
@@ -51,7 +54,8 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// None if they are no member, are blocked or opted out, or Discord does not tell.
+    /// None if they are no member, are blocked or opted out, or Discord does not tell. The tokens
+    /// of who is no member any more, or of a server that is not ours, end.
     pub(super) async fn now(
         services: &'a Services,
         rules: &'a AccessRules,
@@ -61,7 +65,14 @@ impl<'a> Member<'a> {
         let under_way = services.memory.noted().begins(None);
         let reader = services.rest.reader();
         let roles = reader.member_roles(who.guild, who.user, deadline).await;
-        let roles = roles.ok()?;
+        if roles
+            .as_ref()
+            .is_err_and(|error| error.reason == Fallback::NotFound)
+        {
+            let is_meant = |one: &Connection| (one.user, one.guild) == (who.user, who.guild);
+            services.connections.revoke(is_meant);
+        }
+        let (roles, guild) = (roles.ok()?, services.guild_state.to_guild(who.guild)?);
         let payer = services
             .memory
             .payer(spender(who), Some(who.guild), Some(&roles));
@@ -71,32 +82,37 @@ impl<'a> Member<'a> {
             rules,
             who,
             roles,
+            guild,
             opted_out: services.opt_outs.current(),
             joined: Mutex::default(),
             under_way,
         })
     }
 
-    /// Whether they may read a channel on Discord, from outside it.
-    fn sees(&self, channel: ChannelId) -> bool {
-        let Who { user, guild } = self.who;
+    /// Whether they may read a channel on Discord, from outside it, by the roles of a server.
+    fn sees(&self, guild: &Guild, channel: ChannelId) -> bool {
         let guild_state = &self.services.guild_state;
-        guild_state.reads(guild, (user, &self.roles), channel)
+        guild_state.reads(guild, (self.who.user, &self.roles), channel)
             || self.joined.lock().contains(&channel)
     }
 
-    /// The same, where the operator's lists let them ask.
+    /// The same, where the operator's lists let them ask and the server does not have us silent.
     pub(super) fn reads(&self, channel: ChannelId) -> bool {
+        let guild = self.who.guild;
         let known = self.services.guild_state.kind_and_parent(channel);
         let parent = known.filter(|(kind, _)| kind.is_thread());
+        let parent = parent.and_then(|(_, parent)| parent);
         let asked = Admission {
-            guild: Some(self.who.guild),
+            guild: Some(guild),
             channel,
-            parent: parent.and_then(|(_, parent)| parent),
+            parent,
             user: self.who.user,
             roles: Some(&self.roles),
         };
-        admit(self.rules, asked).is_ok() && self.sees(channel)
+        let settings = self.services.memory.guild_settings(guild);
+        settings.mode(channel, parent) != ChannelMode::Off
+            && admit(self.rules, asked).is_ok()
+            && self.sees(&self.guild, channel)
     }
 
     /// Whether what a result was made from stands and may still be read.
@@ -112,7 +128,9 @@ impl<'a> Member<'a> {
         };
         let stand = sources.iter().all(stands);
         drop(noted);
-        stand && channels.into_iter().all(|channel| self.sees(channel))
+        let now = self.services.guild_state.to_guild(self.who.guild);
+        let sees = |channel| now.as_ref().is_some_and(|now| self.sees(now, channel));
+        stand && channels.into_iter().all(sees)
     }
 
     /// The channel, and the message of a link, that the arguments name, if they may read there.
@@ -138,44 +156,46 @@ impl<'a> Member<'a> {
     }
 
     /// Whether they may read a channel that they name: Discord is asked for archived threads, and
-    /// whether they are in a private one.
+    /// whether they are in a private one. For whatever they may not read it is asked the same, known
+    /// or not, so that time does not tell what there is.
     pub(super) async fn opens(&self, channel: ChannelId) -> bool {
-        self.meet(channel).await;
-        if !self.reads(channel) && self.is_in(channel).await == Some(true) {
+        if self.reads(channel) {
+            return true;
+        }
+        let (services, user) = (self.services, self.who.user);
+        let limits = Limits {
+            max_fetches: 1,
+            fetch_timeout: LOOK,
+            ..services.settings.limits
+        };
+        let live = Live::new(services.rest.reader());
+        let reads = Reads::new(&live, &services.negative_cache, &self.opted_out, &limits);
+        let found = reads.look_up(channel).await;
+        if let Some(found) = found.filter(|found| found.guild == Some(self.who.guild)) {
+            services
+                .guild_state
+                .meet_threads(self.who.guild, vec![found]);
+        }
+        let deadline = Instant::now() + LOOK;
+        let is_in = services
+            .rest
+            .reader()
+            .thread_member(channel, user, deadline);
+        if is_in.await.is_ok_and(|is_in| is_in) && self.may_join(channel) == Some(true) {
             self.joined.lock().insert(channel);
         }
         self.reads(channel)
     }
 
-    /// Whether they are in a private thread of a channel that they may read.
-    async fn is_in(&self, thread: ChannelId) -> Option<bool> {
-        let (guild_state, user) = (&self.services.guild_state, self.who.user);
+    /// Whether a channel is a private thread that they may read if they are in it.
+    fn may_join(&self, thread: ChannelId) -> Option<bool> {
+        let guild_state = &self.services.guild_state;
         let (_, parent) = guild_state.kind_and_parent(thread)?;
-        let access = guild_state.access(user, Some(&self.roles), thread);
+        let access = guild_state.access(self.who.user, Some(&self.roles), thread);
         let Access::Unknown(Missing::Membership(rights)) = access else {
             return None;
         };
-        if !rights.read_history || !self.reads(parent?) {
-            return None;
-        }
-        let deadline = Instant::now() + LOOK;
-        let reader = self.services.rest.reader();
-        reader.thread_member(thread, user, deadline).await.ok()
-    }
-
-    /// Asks for a thread of which the gateway did not tell.
-    async fn meet(&self, channel: ChannelId) {
-        let guild_state = &self.services.guild_state;
-        if guild_state.channel(channel).is_some() {
-            return;
-        }
-        let deadline = Instant::now() + LOOK;
-        let found = self.services.rest.reader().channel(channel, deadline).await;
-        if let Ok(found) = found
-            && found.guild == Some(self.who.guild)
-        {
-            guild_state.meet_threads(self.who.guild, vec![found]);
-        }
+        Some(rights.read_history && self.reads(parent?))
     }
 
     /// The newest channel of this name.
@@ -204,7 +224,6 @@ impl<'a> Member<'a> {
         known.sort_unstable();
         let mut lines = Vec::new();
         for (_, is_thread, id) in known {
-            // With many roles a channel takes a millisecond.
             tokio::task::yield_now().await;
             if !self.reads(id) {
                 continue;
@@ -229,7 +248,7 @@ impl<'a> Member<'a> {
 
     /// Runs a tool of ours.
     pub(super) async fn read(&self, tool: BuiltIn, arguments: &Arguments) -> Given {
-        let (services, Who { user, guild }) = (self.services, self.who);
+        let (services, Who { user, guild, .. }) = (self.services, self.who);
         let now = services.memory.now();
         let ids = Ids {
             guild: Some(guild),
@@ -274,6 +293,7 @@ impl<'a> Member<'a> {
             rest: services.rest.reader(),
             servers: &services.searched_servers,
             turn: &searches,
+            is_program: true,
         };
         let asker = Asker {
             ids,
@@ -331,6 +351,6 @@ impl Directory for Member<'_> {
         let channel = self.services.guild_state.channel(id)?;
         let owner = channel.thread.as_ref().and_then(|thread| thread.owner);
         let is_withheld = owner.is_some_and(|owner| self.opted_out.contains(owner));
-        (!is_withheld && self.sees(id)).then_some(channel.name)
+        (!is_withheld && self.sees(&self.guild, id)).then_some(channel.name)
     }
 }

@@ -3,26 +3,37 @@
 //!
 //! Invariant: only the user who runs the bot may come.
 
+use std::collections::HashMap;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use clew_mcp::{Reply, Step};
+use futures_util::future::{AbortHandle, Aborted, abortable};
+use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
 use tokio::net::{UnixListener, UnixStream};
+use tokio::select;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::{Door, Who};
+use crate::telemetry::event::ServedBy;
 use clew_context::model::{GuildId, UserId};
 
 /// The socket's name in the state folder.
 pub const SOCKET: &str = "mcp.sock";
-/// The most connections at once; more wait.
+/// The most connections at once; more are told so.
 const CONNECTIONS: usize = 8;
+/// The pause after a connection that could not be accepted, for lack of files for instance.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// The most bytes of a line.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -70,30 +81,70 @@ async fn accept(listener: UnixListener, door: Arc<Door>) {
     let mut open = JoinSet::new();
     let us = rustix::process::geteuid().as_raw();
     loop {
-        while open.len() >= CONNECTIONS {
-            open.join_next().await;
-        }
-        while open.try_join_next().is_some() {}
-        let Ok((stream, _)) = listener.accept().await else {
-            return;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a program of `clew mcp serve` could not be let in");
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
         };
+        while open.try_join_next().is_some() {}
         // Somebody may have come before the permissions were set.
-        if stream.peer_cred().is_ok_and(|peer| peer.uid() == us) {
+        if !stream.peer_cred().is_ok_and(|peer| peer.uid() == us) {
+            continue;
+        }
+        if open.len() < CONNECTIONS {
             open.spawn(converse(stream, Arc::clone(&door)));
+        } else {
+            let full = Reply::full().body.unwrap_or_default();
+            // There is room for a line in what was just connected.
+            let _ = stream.try_write(format!("{full}\n").as_bytes());
         }
     }
 }
 
-/// Ends where the other side does, or says something that is no message.
+/// Ends when the other side has and its calls are answered, or when it is gone.
 async fn converse(stream: UnixStream, door: Arc<Door>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     let greeting = line(&mut read).await?;
     let Greeting { user, guild } = serde_json::from_slice(&greeting)?;
-    let who = Who { user, guild };
+    let by = ServedBy::Socket;
+    let who = Who { user, guild, by };
+    let lines = stream::unfold(read, async |mut read| {
+        let line = line(&mut read).await.ok()?;
+        Some((line, read))
+    });
+    let mut lines = pin!(lines.fuse());
+    let mut calls = FuturesUnordered::new();
+    let mut running: HashMap<String, AbortHandle> = HashMap::new();
     loop {
-        let message = line(&mut read).await?;
-        let reply = door.answer(who, &message, None).await;
+        let reply = select! {
+            biased;
+            Some((id, done)) = calls.next() => match done {
+                Ok(reply) => {
+                    running.remove(&id);
+                    reply
+                }
+                Err(Aborted) => continue,
+            },
+            Some(message) = lines.next() => match door.step(&message, None) {
+                Step::Answer(reply) => reply,
+                Step::Call(asked) => {
+                    let id = asked.id().to_string();
+                    let (call, handle) = abortable(Box::pin(door.answer(who, asked)));
+                    running.insert(id.clone(), handle);
+                    calls.push(async move { (id, call.await) });
+                    continue;
+                }
+                Step::Cancel(id) => {
+                    running.remove(&id.to_string()).inspect(AbortHandle::abort);
+                    continue;
+                }
+            },
+            else => return Ok(()),
+        };
         if let Some(body) = reply.body {
             write.write_all(format!("{body}\n").as_bytes()).await?;
         }

@@ -6,7 +6,8 @@ use crate::commands::CommandServices;
 use crate::commands::call::Call;
 use crate::commands::done::{Done, Effect, Stop};
 use crate::memory::Exported;
-use clew_context::model::UserId;
+use crate::runs::Connection;
+use clew_context::model::{UnixMillis, UserId};
 use clew_discord::model::Answer;
 
 /// The most bytes of entries in a file: Discord's limit without paid boosts is
@@ -15,7 +16,12 @@ const PART_BYTES: usize = 10 * 1024 * 1024 - 4_096;
 
 /// Sends the files as direct messages; the answer only says so.
 pub(super) async fn export(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    let exported = services.memory.export(call.caller()).await?;
+    let mut exported = services.memory.export(call.caller()).await?;
+    let connections = services
+        .connections
+        .of(call.caller(), services.memory.now());
+    let connections = connections.iter().map(connection);
+    exported.entries.extend(connections);
     let entries = match exported.entries.len() {
         1 => "1 entry".to_owned(),
         count => format!("{count} entries"),
@@ -35,6 +41,14 @@ pub(super) async fn export(services: &CommandServices<'_>, call: &Call) -> Resul
     };
     let text = format!("I sent you everything I keep of you, {entries}, in a direct message.");
     Ok(Done::say(text).with(effect))
+}
+
+/// A program that reads as them, without its token.
+fn connection(one: &Connection) -> String {
+    let (made, ends) = (UnixMillis(one.made).rfc3339(), one.ends().rfc3339());
+    let (guild, client) = (one.guild, &one.client);
+    json!({"kind": "connection", "guild": guild, "client": client, "made": made, "ends": ends})
+        .to_string()
 }
 
 /// One file, or several if one would be too large. Each is a complete JSON
@@ -106,7 +120,7 @@ fn halves(entry: &str) -> Option<[String; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clew_context::model::UnixMillis;
+    use clew_context::model::GuildId;
 
     fn read(files: &[(String, Vec<u8>)]) -> Vec<Value> {
         let documents = files.iter().map(|(_, bytes)| {
@@ -129,6 +143,22 @@ mod tests {
         assert_eq!(found, names);
         assert!(files.iter().all(|(_, bytes)| bytes.len() < most + 100));
         read(&files)
+    }
+
+    #[test]
+    fn a_program_is_listed_without_its_token() {
+        let one = Connection {
+            user: UserId::new(7),
+            guild: GuildId::new(9),
+            client: "editor".to_owned(),
+            made: 0,
+        };
+        let entry: Value = serde_json::from_str(&connection(&one)).unwrap();
+        let expected = json!({
+            "kind": "connection", "guild": "9", "client": "editor",
+            "made": "1970-01-01T00:00:00.000Z", "ends": "1970-01-31T00:00:00.000Z",
+        });
+        assert_eq!(entry, expected);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::words::{
     AnswerLeft, Answers, CaughtBy, CauseWord, CircuitState, CommandOutcome, DropReason,
     FatalReason, OrderWord, Outcome, PurgeCause, ReadFailure, Refusal, RunEnd, SearchedBy,
-    SendStage, StoreOperation, ToolOutcome,
+    SendStage, ServedBy, StoreOperation, ToolOutcome,
 };
 use super::{Finish, List, LlmFailure, LostBy};
 use crate::model::Consent;
@@ -169,6 +169,8 @@ pub struct ToolCalled {
 pub struct ServedCall {
     /// What was called.
     pub tool: String,
+    /// How the program came.
+    pub by: ServedBy,
     /// What came of it.
     pub outcome: ToolOutcome,
     /// From the call to the result.

@@ -224,6 +224,14 @@ words! {
         Failed = "failed",
     }
 
+    /// How a member's program came.
+    ServedBy {
+        /// Over HTTP, with a token of the member's.
+        Token = "token",
+        /// Through the operator's socket.
+        Socket = "socket",
+    }
+
     /// Where messages were searched, and why not by Discord.
     SearchedBy {
         /// By Discord, and in the window.

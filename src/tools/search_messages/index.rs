@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep};
 
 use super::super::asker::Asker;
-use super::super::discord_search::DiscordSearch;
+use super::super::discord_search::{Alone, DiscordSearch};
 use super::query::{Person, Query};
 use super::{Found, is_searched};
 use crate::memory::Became;
@@ -39,8 +38,7 @@ pub(super) struct Index<'a> {
     /// Pages read, and those of them that were asked for now.
     pub(super) read: usize,
     sent: usize,
-    /// While it lives, no other call searches the server.
-    _alone: OwnedMutexGuard<()>,
+    _alone: Alone,
 }
 
 impl<'a> Index<'a> {

@@ -433,6 +433,7 @@ impl<'a> ToolLoop<'a> {
             rest: services.rest.reader(),
             servers: &services.searched_servers,
             turn: &self.searches,
+            is_program: false,
         })
     }
 

@@ -181,7 +181,7 @@ async fn an_address_that_is_taken_ends_the_start_with_a_remedy() {
     let address = address.to_string();
     let stage = Stage::new(World::new(), &[("METRICS_ADDR", &address)]).await;
     let error = stage.launch().ended().await.unwrap_err();
-    assert!(matches!(error, app::Error::Metrics { .. }), "{error:?}");
+    assert!(matches!(error, app::Error::Address { .. }), "{error:?}");
     let told = error.to_string();
     assert!(told.contains(&format!("METRICS_ADDR={address}")), "{told}");
     assert!(told.contains("choose a free port"), "{told}");

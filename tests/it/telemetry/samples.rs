@@ -10,10 +10,10 @@ use clew::telemetry::event::{
     CommandOutcome, CommandWord, Confirmed, DropReason, Dropped, EntriesPurged, Fatal, FatalReason,
     Finish, Flushed, Learnt, LinkCounts, List, LlmFailure, LostBy, MergeOk, OmitCounts, OrderWord,
     Outcome, PurgeCause, ReadFailure, Recorded, Refusal, RequestFailed, RequestOk, RunDone, RunEnd,
-    SearchedBy, SendFallback, SendStage, ServedCall, SessionLost, ShardConnected, ShardDisconnected,
-    SourceWord, StageCalls, StageCounts, Started, Stopping, StoreFailed, StoreOperation,
-    TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused, TurnDone, TurnsDropped,
-    UnreadableInput,
+    SearchedBy, SendFallback, SendStage, ServedBy, ServedCall, SessionLost, ShardConnected,
+    ShardDisconnected, SourceWord, StageCalls, StageCounts, Started, Stopping, StoreFailed,
+    StoreOperation, TailFallback, TailOk, ToolCalled, ToolOutcome, Trigger, TriggerRefused,
+    TurnDone, TurnsDropped, UnreadableInput,
 };
 use clew::telemetry::{Event, Ids, Ms, Telemetry};
 use clew_context::model::{
@@ -148,6 +148,7 @@ fn of_the_turn() -> Vec<Event> {
         }),
         Event::from(ServedCall {
             tool: "read_thread".to_owned(),
+            by: ServedBy::Token,
             outcome: ToolOutcome::Ok,
             ms: millis(40),
             bytes: 300,

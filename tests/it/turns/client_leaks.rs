@@ -19,6 +19,9 @@ struct Source {
     home: Id,
     message: Id,
     word: String,
+    /// By Boris, or by Ada.
+    is_boris: bool,
+    is_deleted: bool,
     closed_to: Vec<Id>,
 }
 
@@ -43,7 +46,9 @@ fn sources(
         world.join_thread(secret, inside);
         for (place, is_private) in [(home, false), (open, false), (secret, true)] {
             let word = format!("kumquat{}", sources.len());
-            let message = world.seed(place, seeds.ada, format!("order {word}"));
+            let is_boris = random.below(3) == 0;
+            let author = if is_boris { seeds.boris } else { seeds.ada };
+            let message = world.seed(place, author, format!("order {word}"));
             let is_out = |who: &&Id| is_adult || is_private && **who != inside;
             let closed_to = people.iter().filter(is_out).copied().collect();
             sources.push(Source {
@@ -51,6 +56,8 @@ fn sources(
                 home,
                 message,
                 word,
+                is_boris,
+                is_deleted: false,
                 closed_to,
             });
         }
@@ -58,20 +65,28 @@ fn sources(
     (sources, roles, people)
 }
 
-fn call(p: &Place, source: &Source, random: &mut Random) -> (&'static str, Value) {
-    let (guild, place, message) = (p.guild, source.place, source.message);
-    let link = format!("https://discord.com/channels/{guild}/{place}/{message}");
+/// A call about a source, perhaps with a link to another, or to an answer.
+fn call(
+    p: &Place,
+    [source, other]: [&Source; 2],
+    answer: Id,
+    random: &mut Random,
+) -> (&'static str, Value) {
+    let place = source.place;
+    let link = p.link(place, source.message);
+    let linked = p.link(other.place, other.message);
     let here = [place.to_string(), link.clone(), "#plans".to_owned()];
     let here = &here[random.below(here.len())];
-    match random.below(7) {
+    match random.below(8) {
         0 => ("list_channels", json!({})),
         1 | 2 => ("read_thread", json!({ "channel": here })),
         3 => ("search", json!({ "words": "order" })),
         4 => ("search", json!({ "words": "order", "channel": here })),
         5 => ("read_context", json!({ "channel": here })),
+        6 => ("why", json!({ "answer": p.link(p.channel, answer) })),
         _ => (
             "read_context",
-            json!({ "channel": here, "question": format!("and {link}?") }),
+            json!({ "channel": here, "question": format!("and {linked}?") }),
         ),
     }
 }
@@ -84,12 +99,34 @@ async fn explored(seed: u64) -> (usize, usize) {
     let laid = |world: &mut World, seeds| sources(world, seeds, &mut random);
     let (p, (sources, roles, people)) = place_with(&[("MCP_LISTEN", &listen)], laid).await;
     let bot = p.start().await;
+    p.lets_programs_read().await;
+    let mut sources = sources;
+    // An answer that may be made from two places.
+    let linked = p.link(sources[0].place, sources[0].message);
+    p.post(p.channel, p.ada, p.to_us(&format!("and {linked}?")));
+    p.answer(p.channel, 1).await;
+    let answer = p.stage.discord.answers(p.channel)[0].id;
+    let mut is_out = false;
     let mut clients = Vec::new();
     for person in &people {
         clients.push(Client::new(address, &p.token(*person, "editor").await));
     }
     for number in 0..CALLS {
-        let source = &sources[random.below(sources.len())];
+        let at = random.below(sources.len());
+        match random.below(12) {
+            0 if !sources[at].is_deleted => {
+                sources[at].is_deleted = true;
+                let source = &sources[at];
+                p.stage.discord.delete(source.place, source.message);
+                p.seen().await;
+            }
+            1 if !is_out && number > 20 => {
+                is_out = true;
+                p.opts_out(p.boris).await;
+            }
+            _ => {}
+        }
+        let source = &sources[at];
         if random.below(4) == 0 {
             let of = [p.guild, roles[0], roles[1]][random.below(3)];
             let (allow, deny) = change(&mut random);
@@ -100,19 +137,26 @@ async fn explored(seed: u64) -> (usize, usize) {
         }
         // Each has its share of a minute.
         let who = number % people.len();
-        let (tool, arguments) = call(&p, source, &mut random);
+        let other = &sources[random.below(sources.len())];
+        let (tool, arguments) = call(&p, [source, other], answer, &mut random);
         let given = clients[who].call(tool, arguments.clone()).await;
         let given = given.unwrap_or_else(|why| why);
         for source in &sources {
-            let may = p.stage.discord.world(|world| {
+            let reads = p.stage.discord.world(|world| {
                 let rights = world.permissions(people[who], source.home);
                 let history = Permissions::READ_MESSAGE_HISTORY | Permissions::VIEW_CHANNEL;
                 rights.contains(history) && !source.closed_to.contains(&people[who])
             });
+            let is_gone = source.is_deleted || (is_out && source.is_boris);
+            let may = reads && !is_gone;
+            let is_named = tool == "why" && given.contains(&format!("/{}/", source.place));
+            assert!(reads || !is_named, "seed {seed}: {given}");
             let is_told = given.contains(&source.word);
             assert!(may || !is_told, "seed {seed}: {tool} {arguments}: {given}");
             // Discord's search is asked 20 times a minute.
-            let is_meant = tool != "search" && arguments["channel"] == source.place.to_string();
+            let is_meant = tool != "search"
+                && arguments["question"].is_null()
+                && arguments["channel"] == source.place.to_string();
             assert!(
                 !may || is_told || !is_meant,
                 "seed {seed}: {tool} {arguments}: {given}"

@@ -17,7 +17,7 @@ use crate::support::START;
 use crate::support::bot::{Bot, details};
 use crate::support::client::{Client, MODERN, given};
 
-const NOTHING: &str = "There is nothing there that you may read.";
+pub(super) const NOTHING: &str = "There is nothing there that you may read.";
 const TOOLS: [&str; 5] = [
     "list_channels",
     "read_thread",
@@ -27,8 +27,8 @@ const TOOLS: [&str; 5] = [
 ];
 
 /// A channel that only a role reads, beside the usual one; what Ada has, Boris lacks.
-struct Town {
-    closed: Id,
+pub(super) struct Town {
+    pub(super) closed: Id,
     adult: Id,
     role: Id,
 }
@@ -43,7 +43,20 @@ impl Place {
         token.unwrap_or_else(|| panic!("{text}")).trim().to_owned()
     }
 
-    async fn command(&self, who: Id, command: &str, options: Value) -> String {
+    /// Boris, who manages the server for a moment, has it as the options say.
+    pub(super) async fn settles(&self, options: Value) {
+        let discord = &self.stage.discord;
+        let role = discord.role(self.guild, "manager", Permissions::MANAGE_GUILD);
+        discord.set_role(self.guild, self.boris, role, true);
+        self.command(self.boris, "settings set", options).await;
+        discord.set_role(self.guild, self.boris, role, false);
+    }
+
+    pub(super) async fn lets_programs_read(&self) {
+        self.settles(json!({ "programs": "on" })).await;
+    }
+
+    pub(super) async fn command(&self, who: Id, command: &str, options: Value) -> String {
         let discord = &self.stage.discord;
         let called = discord.call(who, self.channel, command, options).await;
         let shown = called.unwrap().answer().await.unwrap();
@@ -52,7 +65,7 @@ impl Place {
         shown.content + &embeds.collect::<String>()
     }
 
-    fn link(&self, channel: Id, message: Id) -> String {
+    pub(super) fn link(&self, channel: Id, message: Id) -> String {
         format!(
             "https://discord.com/channels/{}/{channel}/{message}",
             self.guild
@@ -60,7 +73,7 @@ impl Place {
     }
 }
 
-fn closed(world: &mut World, seeds: Seeds) -> Town {
+pub(super) fn closed(world: &mut World, seeds: Seeds) -> Town {
     let role = world.role(seeds.guild, "crew", Permissions::NONE);
     world.give_role(seeds.guild, seeds.ada, role);
     let closed = world.channel(seeds.guild, ChannelKind::Text, "engine-room");
@@ -84,10 +97,18 @@ fn closed(world: &mut World, seeds: Seeds) -> Town {
 
 /// A bot that lets programs in, and Ada's.
 async fn town() -> (Place, Town, Bot, Client) {
+    town_with(closed).await
+}
+
+/// One with something in it.
+pub(super) async fn town_with<T>(
+    prepare: impl FnOnce(&mut World, Seeds) -> T,
+) -> (Place, T, Bot, Client) {
     let address = own_address();
     let listen = address.to_string();
-    let (p, town) = place_with(&[("MCP_LISTEN", &listen)], closed).await;
+    let (p, town) = place_with(&[("MCP_LISTEN", &listen)], prepare).await;
     let bot = p.start().await;
+    p.lets_programs_read().await;
     let token = p.token(p.ada, "editor").await;
     (p, town, bot, Client::new(address, &token))
 }
@@ -135,8 +156,8 @@ async fn both_generations_are_spoken() {
     let served = details(&lines, "served");
     assert_eq!(served.len(), 2);
     assert_eq!(
-        (&served[0]["tool"], &served[0]["outcome"]),
-        (&json!("search"), &json!("ok"))
+        [&served[0]["tool"], &served[0]["by"], &served[0]["outcome"]],
+        [&json!("search"), &json!("token"), &json!("ok")]
     );
 }
 
@@ -168,12 +189,13 @@ async fn another_client_finds_the_tools() {
 async fn without_a_token_nothing_is_read() {
     let (_p, _, bot, ada) = town().await;
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
-    let challenged = |response: reqwest::Response| {
+    let challenged = |response: reqwest::Response, challenge: &str| {
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
-        assert_eq!(response.headers()["www-authenticate"], "Bearer");
+        assert_eq!(response.headers()["www-authenticate"], challenge);
     };
-    challenged(ada.bare(&list).send().await.unwrap());
-    challenged(ada.bare(&list).bearer_auth("clew_0").send().await.unwrap());
+    challenged(ada.bare(&list).send().await.unwrap(), "Bearer");
+    let wrong = ada.bare(&list).bearer_auth("clew_0").send().await;
+    challenged(wrong.unwrap(), "Bearer error=\"invalid_token\"");
     for (origin, status) in [
         ("http://localhost:6274", StatusCode::OK),
         ("http://127.0.0.1", StatusCode::OK),
@@ -271,7 +293,8 @@ async fn each_tool_reads_what_its_member_may_read() {
         &["What this answer was made from", "message", "Model:"],
     );
     assert_eq!(boris.call("why", why).await, Err(NOTHING.to_owned()));
-    for wrong in [json!({}), json!({ "answer": "yes" })] {
+    for wrong in ["", "yes", "https://discord.com/channels/1/2/3", "3"] {
+        let wrong = json!({ "answer": wrong });
         assert!(ada.call("why", wrong).await.is_err());
     }
     bot.stop().await;
@@ -313,7 +336,8 @@ async fn a_role_that_is_taken_away_is_missed_at_the_next_call() {
     assert!(ada.call("read_thread", read.clone()).await.is_ok());
     p.stage.discord.leave(p.guild, p.ada);
     assert!(ada.call("read_thread", read).await.is_err());
-    assert!(ada.call("list_channels", json!({})).await.is_err());
+    // A token does not wait for its member to come back.
+    assert_eq!(ada.status().await, StatusCode::UNAUTHORIZED);
     bot.stop().await;
 }
 
@@ -369,6 +393,8 @@ async fn tokens_are_few_listed_taken_back_and_erased() {
     let kept = p.command(p.ada, "privacy show", json!({})).await;
     assert!(kept.contains("5 tokens of programs"), "{kept}");
     let other = json!({ "client": "editor" });
+    let kept = p.command(p.boris, "connect list", json!({})).await;
+    assert_eq!(kept, "No program reads as you.");
     let none = p.command(p.boris, "connect revoke", other.clone()).await;
     assert!(none.contains("No program"), "{none}");
     p.command(p.ada, "connect revoke", other).await;
@@ -394,6 +420,7 @@ async fn a_token_outlives_a_restart_and_ends_after_thirty_days() {
     let shown = Arc::clone(&clock);
     p.stage.clock = Arc::new(move || UnixMillis(shown.load(Ordering::SeqCst)));
     let bot = p.start().await;
+    p.lets_programs_read().await;
     let ada = Client::new(address, &p.token(p.ada, "editor").await);
     bot.stop().await;
     let bot = p.stage.start().await;
@@ -414,14 +441,18 @@ async fn a_member_calls_so_often_in_a_minute() {
     for _ in 0..20 {
         assert!(ada.call("list_channels", json!({})).await.is_ok());
     }
-    let refused = ada.call("list_channels", json!({})).await.unwrap_err();
-    assert!(refused.contains("20 calls of a member"), "{refused}");
-    bot.stop().await;
+    for _ in 0..3 {
+        let refused = ada.call("list_channels", json!({})).await.unwrap_err();
+        assert!(refused.contains("20 calls of a member"), "{refused}");
+    }
+    // Of those that are too many telemetry has one a minute.
+    let lines = bot.stop().await;
+    assert_eq!(details(&lines, "served").len(), 21);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operators_own_program_comes_through_a_socket() {
-    let (p, _) = place_with(&[], closed).await;
+    let (p, _) = place_with(&[("MCP_LISTEN", "socket")], closed).await;
     let bot = p.stage.start().await;
     let path = p.stage.state().join("mcp.sock");
     let mode =
@@ -435,6 +466,8 @@ async fn the_operators_own_program_comes_through_a_socket() {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         let sent = format!("{first}\n{call}\n");
         bot.write_all(sent.as_bytes()).await.unwrap();
+        // Who has asked all still gets the answers.
+        bot.shutdown().await.unwrap();
         let mut line = String::new();
         bot.read_line(&mut line).await.unwrap();
         lines.push(line);
@@ -444,9 +477,24 @@ async fn the_operators_own_program_comes_through_a_socket() {
         "{lines:?}"
     );
     assert!(lines[1].contains("help"), "{lines:?}");
-    // Without MCP_LISTEN nobody is offered a token.
+    // One too many is told so.
+    let mut open = Vec::new();
+    let first = json!({ "user": p.ada.to_string(), "guild": p.guild.to_string() });
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    for number in 0..9 {
+        let mut bot = BufReader::new(UnixStream::connect(&path).await.unwrap());
+        // The ninth may be gone before it says anything.
+        let _ = bot.write_all(format!("{first}\n{ping}\n").as_bytes()).await;
+        let mut line = String::new();
+        bot.read_line(&mut line).await.unwrap();
+        assert_eq!(line.contains("Too many programs"), number == 8, "{line}");
+        open.push(bot);
+    }
+    // Without an address nobody is offered a token.
     let registered = p.stage.discord.wait_request("PUT", "/commands", 1).await;
     let registered = format!("{:?}", registered.unwrap());
-    assert!(registered.contains("/commands") && !registered.contains("connect"));
-    bot.stop().await;
+    assert!(registered.contains("/commands") && !registered.contains("Programs of yours"));
+    drop(open);
+    let served = details(&bot.stop().await, "served");
+    assert!(served.len() == 2 && served.iter().all(|one| one["by"] == "socket"));
 }

@@ -300,8 +300,7 @@ impl Bench {
         self.wire.0.lock().unwrap().simulator = Some(Arc::clone(&layout.simulator));
         let live = Live::new(&self.rest);
         let (cache, opted_out) = (NegativeCache::default(), OptedOut::default());
-        let limits = Limits::default();
-        let reads = Reads::new(&live, &cache, &opted_out, &limits);
+        let reads = Reads::new(&live, &cache, &opted_out, &Limits::default());
         let (guild, asker) = (GuildId::new(layout.guild.0), UserId::new(layout.asker.0));
         let room = ChannelId::new(layout.room.0);
         let place = Place {
@@ -358,6 +357,7 @@ impl Bench {
                 rest: &self.rest,
                 servers: &servers,
                 turn: &turn,
+                is_program: false,
             }),
             of_servers: None,
             window: &window,

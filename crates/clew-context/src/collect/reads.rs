@@ -3,7 +3,7 @@
 use super::fetch::Fetcher;
 use super::negative_cache::NegativeCache;
 use super::source::{MessagePage, PageCursor, Source};
-use crate::model::{ChannelId, Fallback, Limits, Message, MessageId, OptedOut, Stage};
+use crate::model::{Channel, ChannelId, Fallback, Limits, Message, MessageId, OptedOut, Stage};
 
 /// Reads under one deadline and one budget, like a collector's: words of users who
 /// opted out are withheld, and channels that refused us are not asked again.
@@ -47,6 +47,12 @@ impl<'a, S: Source> Reads<'a, S> {
         self.fetcher
             .page_or_why(Stage::History, channel, cursor, limit)
             .await
+    }
+
+    /// A channel that somebody named, of any server; none if it is not there, not for us or
+    /// cannot be told. Which channels are known changes neither the calls nor their time.
+    pub async fn look_up(&self, id: ChannelId) -> Option<Channel> {
+        self.fetcher.look_up(id).await
     }
 
     /// The REST calls made.

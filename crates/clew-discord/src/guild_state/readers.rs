@@ -34,21 +34,26 @@ impl GuildState {
             .unwrap_or(Readers::Nobody)
     }
 
+    /// A server's owner and roles as they are now, to judge many channels by.
+    pub fn to_guild(&self, id: GuildId) -> Option<Guild> {
+        Some(self.read().guild(id)?.to_guild(id))
+    }
+
     /// Whether somebody may read the history of a channel from outside Discord, by what is known
-    /// now: nothing age-restricted. Unknown is no.
+    /// now, and the server's roles as given: nothing age-restricted. Unknown is no.
     pub fn reads(
         &self,
-        guild: GuildId,
+        guild: &Guild,
         (user, roles): (UserId, &[RoleId]),
         channel: ChannelId,
     ) -> bool {
         let guilds = self.read();
         let known = || {
-            let known = guilds.guild(guild)?;
-            let source = known.judgeable(guild, channel)?;
+            let known = guilds.guild(guild.id)?;
+            let source = known.judgeable(guild.id, channel)?;
             let judged = source.judged.as_ref()?;
             let is_open = known.is_age_restricted(judged.id) == Some(false);
-            let access = judge(&known.to_guild(guild), user, roles, &source.channel, judged);
+            let access = judge(guild, user, roles, &source.channel, judged);
             Some(is_open && access.may_read())
         };
         known().unwrap_or(false)

@@ -32,6 +32,7 @@ form! {
         lone_contexts: list,
         place_context,
         buttons,
+        programs,
         prompt,
         blocked: list,
         role_limits: list,

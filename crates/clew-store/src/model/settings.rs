@@ -34,6 +34,8 @@ pub struct GuildSettings {
     pub place_context: Option<PlaceContext>,
     /// Whether buttons under answers steer them; off unless set.
     pub buttons: Option<bool>,
+    /// Whether members' own programs may read; off unless set.
+    pub programs: Option<bool>,
     /// What the server's managers tell the model: at most [`Self::MOST_PROMPT`] characters.
     pub prompt: Option<String>,
     /// Who is not answered in the server: at most [`Self::MOST_BLOCKED`].
@@ -73,6 +75,8 @@ pub struct SettingsChange {
     pub place_context: Change<PlaceContext>,
     /// Whether answers have buttons.
     pub buttons: Change<bool>,
+    /// Whether members' own programs may read.
+    pub programs: Change<bool>,
     /// What the server's managers tell the model.
     pub prompt: Change<String>,
     /// Whether somebody is not answered. Beyond [`GuildSettings::MOST_BLOCKED`] nobody is added.
@@ -159,6 +163,7 @@ impl GuildSettings {
         self.lone_context = change.lone_context.of(self.lone_context);
         self.place_context = change.place_context.of(self.place_context);
         self.buttons = change.buttons.of(self.buttons);
+        self.programs = change.programs.of(self.programs);
         self.prompt = change.prompt.clone().of(self.prompt);
         match change.blocked {
             Some((user, true)) if self.blocked.len() < Self::MOST_BLOCKED => {

@@ -57,6 +57,7 @@ async fn settings_come_back_with_every_field<F: Fixture>(place: &F) {
         lone_contexts: [(ChannelId::new(4), LoneContext::Off)].into(),
         place_context: Some(PlaceContext::TopicPins),
         buttons: Some(true),
+        programs: Some(true),
         prompt: Some("Answer in Czech.\n\u{1f375} \"Tea\" first.".to_owned()),
         blocked: [UserId::new(7), UserId::new(u64::MAX)].into(),
         role_limits: [
