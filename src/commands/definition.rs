@@ -248,7 +248,7 @@ impl Button {
 
 /// What a call asks for.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Matched {
     pub(super) for_everybody: bool,
     pub(super) handler: Handler,
     pub(super) called: Called,
@@ -256,7 +256,7 @@ pub(super) struct Found {
 
 /// Finds out what a call asks for. None if this version does not know it, or cannot use
 /// its options: another version registered that command or posted that button.
-pub(super) fn find(data: &InteractionData) -> Option<Found> {
+pub(super) fn find(data: &InteractionData) -> Option<Matched> {
     match data {
         InteractionData::Command(data) => find_action(data),
         InteractionData::Autocomplete(data) => find_completion(data),
@@ -265,10 +265,10 @@ pub(super) fn find(data: &InteractionData) -> Option<Found> {
     }
 }
 
-fn find_action(data: &CommandData) -> Option<Found> {
+fn find_action(data: &CommandData) -> Option<Matched> {
     let command = named(&data.name)?;
     let (word, action) = command.called(data.sub.as_deref())?;
-    data.fits(action.options).then(|| Found {
+    data.fits(action.options).then(|| Matched {
         for_everybody: command.for_everybody,
         handler: action.handler,
         called: Called {
@@ -280,12 +280,12 @@ fn find_action(data: &CommandData) -> Option<Found> {
     })
 }
 
-fn find_completion(data: &CommandData) -> Option<Found> {
+fn find_completion(data: &CommandData) -> Option<Matched> {
     let (_, action) = named(&data.name)?.called(data.sub.as_deref())?;
     let mut options = action.options.iter();
     let option = options.find(|option| Some(option.name) == data.focused.as_deref())?;
     let complete = action.complete?;
-    matches!(option.kind, OptionKind::Completed).then(|| Found {
+    matches!(option.kind, OptionKind::Completed).then(|| Matched {
         for_everybody: false,
         handler: Handler::Answer(complete),
         called: Called {
@@ -297,10 +297,10 @@ fn find_completion(data: &CommandData) -> Option<Found> {
     })
 }
 
-fn find_button(custom_id: &str) -> Option<Found> {
+fn find_button(custom_id: &str) -> Option<Matched> {
     let of_commands = COMMANDS.iter().flat_map(|command| command.buttons);
     of_commands.chain(BUTTONS).find_map(|button| {
-        Some(Found {
+        Some(Matched {
             for_everybody: button.for_everybody,
             handler: button.handler,
             called: Called {

@@ -32,7 +32,7 @@ pub struct Approvals(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    known: Mutex<Known>,
+    known: Mutex<Register>,
     /// Tells that what the next process needs has changed.
     changed: watch::Sender<()>,
     /// What of that has been written, or could not be.
@@ -47,7 +47,7 @@ struct Written {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Register {
     /// The turns that have asked for something and are not over: who asks, and where.
     turns: BTreeMap<u64, (UserId, Option<GuildId>)>,
     waiting: BTreeMap<u64, Waiting>,
@@ -138,9 +138,9 @@ impl Approvals {
         let is_recent = |open: &OpenApproval| UnixMillis(open.asked) > now.before(LEFT_FOR);
         let mut left = left.0;
         left.retain(|_, open| is_recent(open));
-        let known = Known {
+        let known = Register {
             left,
-            ..Known::default()
+            ..Register::default()
         };
         Self(Arc::new(Shared {
             known: Mutex::new(known),
@@ -231,7 +231,7 @@ impl Approvals {
     /// The message of one says what became of it, or never can.
     pub fn told(&self, id: u64) {
         let mut known = self.0.known();
-        let Known { decided, left, .. } = &mut *known;
+        let Register { decided, left, .. } = &mut *known;
         for open in [decided.get_mut(&id), left.get_mut(&id)]
             .into_iter()
             .flatten()
@@ -355,7 +355,7 @@ impl Drop for Approval {
 }
 
 impl Shared {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Register> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

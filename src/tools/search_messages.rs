@@ -90,7 +90,7 @@ const NO_ID: &str =
     "(Who that is is not known here: only the first messages were looked through. Give an id.)\n";
 
 /// Messages that were found, each with how many of the words it has.
-type Found = BTreeMap<MessageId, (usize, Arc<Message>)>;
+type Matches = BTreeMap<MessageId, (usize, Arc<Message>)>;
 
 async fn search_messages(
     asker: &Asker<'_>,
@@ -185,7 +185,7 @@ async fn results(asker: &Asker<'_>, query: &Query) -> Results {
 
 impl Results {
     /// Adds what is new of what was found.
-    fn add(&mut self, query: &Query, found: &mut Found) {
+    fn add(&mut self, query: &Query, found: &mut Matches) {
         for (_, known) in &self.ranked {
             found.remove(&known.id);
         }
@@ -240,9 +240,9 @@ async fn views(asker: &Asker<'_>, query: &Query) -> Vec<(ChannelId, View)> {
 }
 
 /// The messages held in memory; of pins nothing is known there.
-fn in_window(query: &Query, views: &[(ChannelId, View)]) -> Found {
+fn in_window(query: &Query, views: &[(ChannelId, View)]) -> Matches {
     if query.pinned.is_some() {
-        return Found::new();
+        return Matches::new();
     }
     let scored = views.iter().flat_map(|(_, view)| {
         let recent = view.recent.iter();

@@ -5,7 +5,7 @@ use clew_context::engine::cluster::clusters;
 
 /// Kinds of places to cut at, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Boundary {
     /// Between two paragraphs.
     Paragraph,
     /// Before a list item, heading or code block, or after a code block.
@@ -31,17 +31,17 @@ enum Place {
 /// The kinds from best to worst, each with how many eighths of the window must
 /// come before the cut: on the first pass, a better place that would leave a tiny
 /// message is skipped.
-const PLACES: [(Place, usize); 10] = [
-    (Place::Paragraph, 4),
-    (Place::Item, 2),
-    (Place::Line, 4),
-    (Place::CodeBlank, 4),
-    (Place::CodeLine, 2),
-    (Place::Sentence, 3),
-    (Place::Word, 2),
-    (Place::Torn, 1),
-    (Place::Character, 1),
-    (Place::Forced, 8),
+const BOUNDARIES: [(Boundary, usize); 10] = [
+    (Boundary::Paragraph, 4),
+    (Boundary::Item, 2),
+    (Boundary::Line, 4),
+    (Boundary::CodeBlank, 4),
+    (Boundary::CodeLine, 2),
+    (Boundary::Sentence, 3),
+    (Boundary::Word, 2),
+    (Boundary::Torn, 1),
+    (Boundary::Character, 1),
+    (Boundary::Forced, 8),
 ];
 
 /// The longest mention, custom emoji or timestamp, in bytes.
@@ -58,7 +58,7 @@ pub(super) fn best(window: &str, next: char, open: Option<&Fence>) -> usize {
         seen: &seen,
         end: window.len(),
         start: window.len() - window.trim_start().len(),
-        last_of: [0; PLACES.len()],
+        last_of: [0; BOUNDARIES.len()],
     };
     scan.lines(open.cloned());
     scan.choose()
@@ -73,7 +73,7 @@ struct Scan<'a> {
     /// The index of the first visible character.
     start: usize,
     /// The byte index for each kind; 0 if there is none.
-    last_of: [usize; PLACES.len()],
+    last_of: [usize; BOUNDARIES.len()],
 }
 
 /// What is known of the line before the current one.
@@ -97,23 +97,23 @@ impl Before {
 
 impl Scan<'_> {
     fn choose(&self) -> usize {
-        let is_full = |(place, eighths): &&(Place, usize)| {
+        let is_full = |(place, eighths): &&(Boundary, usize)| {
             let index = self.last_of[*place as usize];
             index > 0 && index * 8 >= self.end * eighths
         };
         let any = || {
-            PLACES
+            BOUNDARIES
                 .iter()
                 .find(|(place, _)| self.last_of[*place as usize] > 0)
         };
-        PLACES
+        BOUNDARIES
             .iter()
             .find(is_full)
             .or_else(any)
             .map_or(self.end, |(place, _)| self.last_of[*place as usize])
     }
 
-    fn note(&mut self, place: Place, index: usize) {
+    fn note(&mut self, place: Boundary, index: usize) {
         if index > self.start && index <= self.end {
             self.last_of[place as usize] = index;
         }
@@ -150,9 +150,9 @@ impl Scan<'_> {
     fn window_end(&mut self, in_code: bool, before: &Before) {
         match in_code {
             true if before.has_opened() => {}
-            true => self.note(Place::CodeLine, self.end),
-            false if before.heading => self.note(Place::Torn, self.end),
-            false => self.note(Place::Line, self.end),
+            true => self.note(Boundary::CodeLine, self.end),
+            false if before.heading => self.note(Boundary::Torn, self.end),
+            false => self.note(Boundary::Line, self.end),
         }
     }
 
@@ -167,10 +167,12 @@ impl Scan<'_> {
             index += cluster.len();
             let place = match line[index..].chars().next() {
                 None => continue,
-                Some(next) if is_fence || markup.holds(cluster, next, index) => Place::Forced,
-                Some(_) if index <= marker => Place::Character,
+                Some(next) if is_fence || markup.holds(cluster, next, index) => Boundary::Forced,
+                Some(_) if index <= marker => Boundary::Character,
                 Some(next) => match between(&line[..index], next) {
-                    Place::Sentence | Place::Word if in_code || markup.is_open() => Place::Torn,
+                    Boundary::Sentence | Boundary::Word if in_code || markup.is_open() => {
+                        Boundary::Torn
+                    }
                     place => place,
                 },
             };
@@ -180,14 +182,14 @@ impl Scan<'_> {
 }
 
 /// The kind of break before `line`, if a cut is allowed there.
-fn line_start(line: &str, open: Option<&Fence>, before: &Before) -> Option<Place> {
+fn line_start(line: &str, open: Option<&Fence>, before: &Before) -> Option<Boundary> {
     let blank = line.trim().is_empty();
     if let Some(fence) = open {
         let closes = fence.is_closed_by(line) || line.trim_start().starts_with('`');
         let place = if before.blank {
-            Place::CodeBlank
+            Boundary::CodeBlank
         } else {
-            Place::CodeLine
+            Boundary::CodeLine
         };
         return (!before.has_opened() && !closes && !blank).then_some(place);
     }
@@ -195,22 +197,22 @@ fn line_start(line: &str, open: Option<&Fence>, before: &Before) -> Option<Place
         return None;
     }
     if before.heading {
-        return Some(Place::Torn);
+        return Some(Boundary::Torn);
     }
     let starts_something = marker_len(line) > 0
         || is_heading(line)
         || before.has_closed()
         || after_line(None, line).is_some();
     match line.starts_with([' ', '\t']) {
-        false if before.blank => Some(Place::Paragraph),
-        _ if starts_something => Some(Place::Item),
-        _ => Some(Place::Line),
+        false if before.blank => Some(Boundary::Paragraph),
+        _ if starts_something => Some(Boundary::Item),
+        _ => Some(Boundary::Line),
     }
 }
 
 /// The kind of break between the end of `before` and `next`, which are on one
 /// line and outside of markup.
-fn between(before: &str, next: char) -> Place {
+fn between(before: &str, next: char) -> Boundary {
     let mut backwards = before.chars().rev();
     let last = backwards.next().unwrap_or(' ');
     if next.is_whitespace() && !last.is_whitespace() {
@@ -221,18 +223,18 @@ fn between(before: &str, next: char) -> Place {
             last
         };
         return if matches!(end, '.' | '!' | '?' | '…') {
-            Place::Sentence
+            Boundary::Sentence
         } else {
-            Place::Word
+            Boundary::Word
         };
     }
     if matches!(last, '。' | '！' | '？' | '।') && !closes_wide(next) {
-        return Place::Sentence;
+        return Boundary::Sentence;
     }
     if needs_no_spaces(last) && needs_no_spaces(next) && !closes_wide(next) {
-        return Place::Word;
+        return Boundary::Word;
     }
-    Place::Character
+    Boundary::Character
 }
 
 /// Characters of scripts written without spaces between words: Han, kana, Thai,

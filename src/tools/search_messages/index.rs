@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::super::asker::Asker;
 use super::super::discord_search::{Alone, DiscordSearch};
 use super::query::{Person, Query};
-use super::{Found, is_searched};
+use super::{Matches, is_searched};
 use crate::memory::Became;
 use crate::telemetry::event::SearchedBy;
 use clew_context::discord::rest::{
@@ -107,7 +107,7 @@ impl<'a> Index<'a> {
     }
 
     /// What may be shown of the next page; none if no more are asked for.
-    pub(super) async fn next(&mut self) -> Result<Option<Found>, SearchedBy> {
+    pub(super) async fn next(&mut self) -> Result<Option<Matches>, SearchedBy> {
         let pages = self.search.turn().pages(&self.asked).clone();
         let (since, messages) = match pages.given.get(self.read) {
             Some(page) => page.clone(),
@@ -230,7 +230,7 @@ async fn channels(
 
 /// Messages as they read now: without those that were deleted or edited since they were
 /// indexed, as far as we were told, and without withheld ones.
-fn as_known(asker: &Asker<'_>, query: &Query, since: u64, hits: Vec<Message>) -> Found {
+fn as_known(asker: &Asker<'_>, query: &Query, since: u64, hits: Vec<Message>) -> Matches {
     let channels: BTreeSet<ChannelId> = hits.iter().map(|hit| hit.channel).collect();
     let views = channels.into_iter().map(|one| (one, asker.view(one)));
     let views: BTreeMap<ChannelId, View> = views.collect();

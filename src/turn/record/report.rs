@@ -29,11 +29,11 @@ pub(in crate::turn) struct TurnReport<'a> {
     telemetry: &'a Telemetry,
     ids: Ids,
     came: Instant,
-    known: Mutex<Known>,
+    known: Mutex<Progress>,
 }
 
-/// What is known of a turn so far.
-struct Known {
+/// How far a turn has come, and what it is about.
+struct Progress {
     stages: Stopwatch,
     /// None until an attempt has gathered its context.
     receipt: Option<Receipt>,
@@ -52,7 +52,7 @@ impl<'a> TurnReport<'a> {
             telemetry,
             ids,
             came,
-            known: Mutex::new(Known {
+            known: Mutex::new(Progress {
                 stages: Stopwatch::new(came),
                 receipt: None,
                 model_asked: None,
