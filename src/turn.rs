@@ -271,13 +271,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether what was said until an order is shown: of an agent run, of what somebody stopped,
-    /// and of an answer given anew, for which nobody would ask the next process.
+    /// Whether what was said until an order is shown: of an agent run, and of what somebody
+    /// stopped, unless that is given anew.
     fn shows_part(&self, order: &Order) -> bool {
         if self.job.run.is_some() {
             return order.shows_part_of_run();
         }
-        matches!(order, Order::Stop) || self.job.again.is_some() && matches!(order, Order::Abandon)
+        matches!(order, Order::Stop) && self.job.again.is_none()
     }
 
     /// The call to answer, if the trigger is a command.

@@ -58,7 +58,7 @@ pub enum Effect {
     Run(Box<BeginningRun>),
     /// An agent run ends.
     StopRun(InteractionId),
-    /// A turn is told something; what comes of it replaces the reply.
+    /// A turn is told something; what comes of it is the reply's text.
     Steer(Steer),
 }
 

@@ -15,7 +15,7 @@ use clew_context::model::{
     Cause, ChannelMode, Fallback, Message, Reference, ReferenceKind, TurnRequest,
 };
 use clew_discord::event::IncomingInteraction;
-use clew_discord::model::InteractionData;
+use clew_discord::model::{Answer, ButtonStyle, InteractionData};
 
 pub(super) const STOP: Button = Button {
     keeps_message: true,
@@ -89,7 +89,10 @@ async fn regenerate(services: &CommandServices<'_>, call: &Call) -> Result<Done,
         messages,
     };
     let steer = Steer::Regenerate(Box::new(request), again);
-    Ok(Done::say("").with(Effect::Steer(steer)))
+    // The answer there keeps its own buttons until the new one replaces it.
+    let stop = format!("{STOP_ANSWER}{question}");
+    let reply = Answer::default().with_button("Stop", ButtonStyle::Danger, stop);
+    Ok(Done::answer(reply).with(Effect::Steer(steer)))
 }
 
 /// The turn that has an answer go on: as if the answer were asked about.

@@ -177,9 +177,10 @@ impl Asking<'_> {
         }
     }
 
-    /// What was said, with a line that says why there is no more; or one line alone.
+    /// What was said, with a line that says why there is no more; or one line alone, also where the
+    /// answer before stays.
     fn broken_off(&mut self, why: Cow<'static, str>, alone: Cow<'static, str>) -> TurnAnswer {
-        if self.said.is_empty() {
+        if self.said.is_empty() || self.turn.job.again.is_some() {
             TurnAnswer::Line(alone, Outcome::Failed)
         } else {
             TurnAnswer::BrokenOff(mem::take(&mut self.said), why)

@@ -101,7 +101,6 @@ async fn post_part(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str, o
     posted.give_up_at(Instant::now() + patience);
     let line = match order {
         _ if turn.job.run.is_some() => line::PART_OF_RUN,
-        Order::Abandon => line::BROKE_OFF,
         _ => line::STOPPED,
     };
     let text = format!("{}\n{line}", text.trim_end());

@@ -121,7 +121,12 @@ async fn carry_on(
                 let line = Answer::for_caller(format!("{NOTE_PREFIX}{line}"));
                 (message(line), CommandOutcome::Refused)
             });
-            (message(Answer::for_caller(line?)), Vec::new())
+            let content = line?.to_owned();
+            let reply = match reply {
+                Reply::Message(answer) => message(Answer { content, ..answer }),
+                other => other,
+            };
+            (reply, Vec::new())
         }
         Effect::StopRun(id) => {
             tell(LoopEvent::StopRun(id));

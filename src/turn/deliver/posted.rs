@@ -159,9 +159,10 @@ impl<'a> PostedAnswer<'a> {
         self.end.map_or(call, |end| end.min(call))
     }
 
-    /// Whether it is shown as it grows. An agent run's is posted when it is complete.
+    /// Whether it is shown as it grows. An agent run's is posted when it is complete, and so is one
+    /// that is given anew: until then the one before stands there, whatever ends the turn.
     pub(in crate::turn) const fn grows(&self) -> bool {
-        self.turn.job.run.is_none()
+        self.turn.job.run.is_none() && self.turn.job.again.is_none()
     }
 
     /// `ANSWER_MAX_MESSAGES`.

@@ -40,6 +40,16 @@ fn labels(message: &Message) -> Vec<&str> {
 }
 
 impl Place {
+    /// Has an answer given anew that comes in two parts, after the first.
+    async fn comes_anew(&self, who: Id, on: Id) -> (Shown, Gate) {
+        let (behaviour, gate) = Behaviour::gated(&["Ro\n", "me."]);
+        self.stage.model.script(behaviour);
+        let told = self.presses(who, on, "Regenerate").await;
+        assert_eq!(told.text(), AGAIN);
+        gate.step(1);
+        (told, gate)
+    }
+
     /// Presses a button; returns what only the presser sees.
     async fn presses(&self, who: Id, on: Id, label: &str) -> Shown {
         let pressed = self.stage.discord.press(who, on, label);
@@ -140,17 +150,10 @@ async fn a_question_is_answered_again_in_the_same_messages() {
     p.stage.discord.edit(p.channel, question, &edited);
     bot.stop().await;
     let bot = p.stage.start().await;
-    let (behaviour, gate) = Behaviour::gated(&["Ro\n", "me."]);
-    p.stage.model.script(behaviour);
-    assert_eq!(
-        p.presses(p.ada, answer.id, "Regenerate").await.text(),
-        AGAIN
-    );
-    gate.step(1);
-    let grows = p.with("Ro", &["Stop"]).await;
+    let (_, gate) = p.comes_anew(p.ada, answer.id).await;
     gate.open();
     let again = p.with("Ro\nme.", &["Regenerate"]).await;
-    assert_eq!((grows.id, again.id), (answer.id, answer.id));
+    assert_eq!(again.id, answer.id);
     let prompt = p.prompt(2).await;
     assert!(prompt.ends_with("capital of Italy?"), "{prompt}");
     assert!(!prompt.contains("Paris"), "{prompt}");
@@ -198,20 +201,37 @@ async fn what_came_after_the_question_is_not_read() {
     bot.stop().await;
 }
 
-/// What is not whole is not kept, nor what it replaced.
+/// What is not whole replaces nothing, whatever ends it: the model, whoever asked, or the process.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_answer_that_breaks_off_is_not_remembered_nor_is_the_one_before() {
-    let (p, bot, _) = steered(&[]).await;
-    let (_, answer) = p.answered("Paris.").await;
+async fn a_new_answer_that_is_not_whole_leaves_the_old_one() {
+    let (p, bot, _) = steered(&[("SHUTDOWN_TIMEOUT_S", "0")]).await;
+    let (question, answer) = p.answered("Paris.").await;
+    let stands = async || drop(p.with("Paris.", &["Regenerate"]).await);
     p.stage.model.script(Behaviour::drop(&["Ro"]));
     p.presses(p.ada, answer.id, "Regenerate").await;
-    let line = "-# The answer broke off here. Ask again for the rest.";
-    p.with(&format!("Ro\n{line}"), &["Regenerate", "Continue"])
-        .await;
+    let is_line = |one: &Message| one.content.starts_with("-# ") && one.id > answer.id;
+    let discord = &p.stage.discord;
+    let line = discord.wait_for_message(p.channel, is_line).await.unwrap();
+    stands().await;
+    discord.delete(p.channel, line.id);
+
+    let (told, _gate) = p.comes_anew(p.ada, answer.id).await;
+    let pressed = discord.press(p.ada, told.message, "Stop");
+    assert_eq!(pressed.answer().await.unwrap().text(), "Stopping it.");
+    p.stops_in_vain(p.ada, question, answer.id).await;
+    stands().await;
+
+    let (_, _gate) = p.comes_anew(p.ada, answer.id).await;
+    bot.stop().await;
+    stands().await;
+    let bot = p.stage.start().await;
     let asked = p.stage.model.requests().len();
     p.post(p.channel, p.ada, p.to_us("and then?"));
     let prompt = p.prompt(asked + 1).await;
-    assert!(!prompt.contains("Paris"), "{prompt}");
+    assert!(
+        prompt.contains("Paris.") && !prompt.contains("Ro"),
+        "{prompt}"
+    );
     bot.stop().await;
 }
 
@@ -305,37 +325,6 @@ async fn what_is_not_answered_again_stays_as_it_was() {
     bot.stop().await;
 }
 
-/// The end of the process breaks a new answer off, which can be given anew: no process asks by itself. One that
-/// has no words yet leaves the old one.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_new_answer_that_a_restart_breaks_off_stays_and_can_be_given_anew() {
-    let (p, bot, _) = steered(&[("SHUTDOWN_TIMEOUT_S", "0")]).await;
-    let (_, answer) = p.answered("Paris.").await;
-    p.stage.model.script(Behaviour::Hang);
-    p.presses(p.ada, answer.id, "Regenerate").await;
-    p.stage.model.wait_requests(2).await;
-    bot.stop().await;
-    p.with("Paris.", &["Regenerate"]).await;
-    let bot = p.stage.start().await;
-    let (behaviour, gate) = Behaviour::gated(&["Ro", "me."]);
-    p.stage.model.script(behaviour);
-    p.presses(p.ada, answer.id, "Regenerate").await;
-    gate.step(1);
-    p.with("Ro", &["Stop"]).await;
-    bot.stop().await;
-    let line = "-# The answer broke off here. Ask again for the rest.";
-    let broken = p
-        .with(&format!("Ro\n{line}"), &["Regenerate", "Continue"])
-        .await;
-    let bot = p.stage.start().await;
-    p.stage.model.script(Behaviour::text(&["Rome."]));
-    p.presses(p.ada, broken.id, "Regenerate").await;
-    let whole = p.with("Rome.", &["Regenerate"]).await;
-    assert_eq!(whole.id, answer.id);
-    assert_eq!(p.stage.model.requests().len(), 4);
-    bot.stop().await;
-}
-
 /// Blocks hold for who presses; what somebody wrote who opted out is asked again by themselves only.
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_and_opt_outs_hold() {
@@ -353,10 +342,10 @@ async fn blocks_and_opt_outs_hold() {
     );
     p.with("ok", &["Regenerate"]).await;
     p.stage.model.script(Behaviour::drop(&["Ro"]));
-    p.presses(p.ada, answer.id, "Regenerate").await;
+    p.post(p.channel, p.ada, p.to_us("and of Italy?"));
     let line = "-# The answer broke off here. Ask again for the rest.";
-    p.with(&format!("Ro\n{line}"), &["Regenerate", "Continue"])
-        .await;
+    let buttons = ["Regenerate", "Continue"];
+    let broken = p.with(&format!("Ro\n{line}"), &buttons).await;
     let asked = p.stage.model.requests().len();
     let role = discord.role(p.guild, "mod", Permissions::MODERATE_MEMBERS);
     discord.set_role(p.guild, maria, role, true);
@@ -364,7 +353,7 @@ async fn blocks_and_opt_outs_hold() {
     let blocked = discord.call(maria, p.channel, "block member", ada).await;
     blocked.unwrap().answer().await.unwrap();
     for label in ["Regenerate", "Continue"] {
-        let told = p.presses(p.ada, answer.id, label).await.text();
+        let told = p.presses(p.ada, broken.id, label).await.text();
         assert!(told.contains("don't let you ask me here"), "{told}");
     }
     assert_eq!(p.stage.model.requests().len(), asked);
