@@ -91,7 +91,7 @@ pub(super) async fn record(
         return outcome.into();
     };
     let answer = answer.filter(|_| !turn.job.request.is_private);
-    if answer.is_none() && posted.is_cut.is_some() {
+    if answer.is_none() && posted.is_cut.is_some() && posted.messages() > 0 {
         forget_before(turn);
     }
     let memory = &turn.services.memory;

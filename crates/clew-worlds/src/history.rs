@@ -96,6 +96,12 @@ pub(crate) enum What {
     },
     /// The bot answered a command.
     CallAnswered { interaction: Id, text: String },
+    /// A person pressed a button of the bot's message.
+    Pressed {
+        user: Id,
+        message: Id,
+        label: String,
+    },
     /// Who may see a channel changed: these may. Of a role of a person's the bot hears with the
     /// next message only.
     Seen {

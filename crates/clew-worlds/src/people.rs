@@ -120,6 +120,7 @@ impl People {
                 place,
                 command,
             } => self.call(who, place, command),
+            PersonAct::Presses { who, on, which } => self.press(who, on, which),
             PersonAct::StartsThread { who, place } => self.start_thread(who, place),
             PersonAct::ArchivesThread { place } => {
                 let (_, thread) = self.thread(place)?;
@@ -351,10 +352,37 @@ impl People {
         Some(())
     }
 
+    /// Presses a button that is there, mostly of an answer to oneself.
+    fn press(&self, who: u64, on: u64, which: u64) -> Option<()> {
+        let (message, channel) = self.post_of_bot(on)?;
+        let discord = &self.world.discord;
+        let posts = discord.messages(channel);
+        let post = posts.iter().find(|post| post.id == message)?;
+        let asked = post.reference.as_ref().and_then(|to| to.message);
+        let asker = self.said.iter().find(|said| Some(said.message) == asked);
+        let asker = asker.map(|said| said.author).filter(|_| who % 4 > 0);
+        let user = asker.or_else(|| self.person(who))?;
+        let rows = post.components.iter();
+        let buttons = rows.filter_map(|row| row["components"].as_array());
+        let buttons: Vec<&Value> = buttons.flatten().collect();
+        let button = buttons.get(index(buttons.len(), which)?)?;
+        let id = button["custom_id"].as_str()?;
+        discord.press_id(user, message, id).ok()?;
+        let label = button["label"].as_str()?.to_owned();
+        self.world.note(What::Pressed {
+            user,
+            message,
+            label,
+        });
+        Some(())
+    }
+
     /// Who uses it: settings are for those who manage the server.
     fn user_of(&self, who: u64, command: Command) -> Option<Id> {
         match command {
-            Command::SetLone(_) | Command::SetLearning(_) => self.places.people.first().copied(),
+            Command::SetLone(_) | Command::SetLearning(_) | Command::SetButtons => {
+                self.places.people.first().copied()
+            }
             _ => self.person(who),
         }
     }
@@ -573,6 +601,7 @@ fn wording(command: Command, mark: Option<Mark>) -> (&'static str, Value, Option
         }
         Command::SetLone(lone) => ("settings set", json!({"lone-context": lone}), None),
         Command::SetLearning(learning) => ("settings set", json!({"learning": learning}), None),
+        Command::SetButtons => ("settings set", json!({"buttons": "on"}), None),
         Command::Run => {
             let task = json!({"task": format!("{words} is to be done")});
             ("agent run", task, None)

@@ -152,6 +152,12 @@ pub(crate) enum PersonAct {
     AllowsBot {
         place: u64,
     },
+    /// Presses a button of the bot's message, mostly of an answer to themselves.
+    Presses {
+        who: u64,
+        on: u64,
+        which: u64,
+    },
     /// A server's outage begins, or is over.
     Outage {
         place: u64,
@@ -183,6 +189,8 @@ pub(crate) enum Command {
     SetLone(&'static str),
     /// Whether facts are learnt there.
     SetLearning(&'static str),
+    /// Whether answers have buttons there.
+    SetButtons,
     Run,
     StopRun,
 }

@@ -1,6 +1,6 @@
 //! What worlds have beside their scripts, from some seed on.
 
-use super::{Act, FaultAct, PersonAct, Plan, Restart, Right, Step};
+use super::{Act, Command, FaultAct, PersonAct, Plan, Restart, Right, Step};
 use crate::chance::Chance;
 
 /// Worlds from this seed on have more in them. Of those before, all but [`WITH_ALL`] stay what they
@@ -12,6 +12,8 @@ const HURRIED: u64 = 200_000;
 const BARRED: u64 = 300_000;
 /// From this seed on, messages are pinned, and most prompts show what is.
 const PINNED: u64 = 400_000;
+/// From this seed on, answers have buttons, which are pressed.
+const STEERED: u64 = 500_000;
 /// Of fifty of the first worlds, those that have all of it, so that any thousand do. None that had
 /// failed when this was added is among them.
 const WITH_ALL: [u64; 8] = [17, 21, 27, 30, 36, 44, 46, 48];
@@ -34,6 +36,9 @@ impl Plan {
         }
         if seed >= PINNED {
             self.pin(&mut Chance::new(seed.rotate_left(48)));
+        }
+        if seed >= STEERED {
+            self.steer(&mut Chance::new(seed.rotate_left(8)));
         }
     }
 
@@ -171,6 +176,38 @@ impl Plan {
             let after = i64::try_from(chance.below(CLOSES)).unwrap_or_default();
             let (at, what) = (step.at + after, Act::Person(what));
             added.push(Step { at, what });
+        }
+        self.script.extend(added);
+    }
+
+    /// Buttons under answers, and presses while the answers grow and later.
+    fn steer(&mut self, chance: &mut Chance) {
+        let mut added = Vec::new();
+        let mut add = |at, what| {
+            let what = Act::Person(what);
+            added.push(Step { at, what });
+        };
+        for who in 0..self.guilds {
+            let command = Command::SetButtons;
+            let place = 0;
+            add(
+                500,
+                PersonAct::Uses {
+                    who,
+                    place,
+                    command,
+                },
+            );
+        }
+        for step in &self.script {
+            let is_question = matches!(step.what, Act::Person(PersonAct::Asks { .. }));
+            if !chance.percent(if is_question { 50 } else { 15 }) {
+                continue;
+            }
+            let longest = chance.one_of(&[CLOSES, 4_000, 30_000]).unwrap_or(CLOSES);
+            let after = i64::try_from(chance.below(longest)).unwrap_or_default();
+            let (who, on, which) = (chance.any(), chance.below(4), chance.any());
+            add(step.at + after, PersonAct::Presses { who, on, which });
         }
         self.script.extend(added);
     }

@@ -57,9 +57,28 @@ fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
     copies.collect()
 }
 
+/// Questions under whose answers somebody pressed a button.
+fn pressed(evidence: &Evidence, button: &str) -> BTreeSet<u32> {
+    let mut marks_of: BTreeMap<Id, &[Mark]> = BTreeMap::new();
+    let mut pressed = BTreeSet::new();
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Posted { message, marks, .. } => drop(marks_of.insert(*message, marks)),
+            What::Pressed { message, label, .. } if label == button => {
+                let marks = marks_of.get(message).copied().unwrap_or_default();
+                pressed.extend(marks.iter().map(|mark| mark.number));
+            }
+            _ => {}
+        }
+    }
+    pressed
+}
+
 /// No question has two answers at the same time, over all processes.
 pub(crate) fn answered_once(evidence: &Evidence) -> Verdict {
-    let unknown = with_unknown_copies(evidence);
+    let mut unknown = with_unknown_copies(evidence);
+    // What follows then is about the same question.
+    unknown.append(&mut pressed(evidence, "Continue"));
     let mut answers: BTreeMap<u32, Vec<Id>> = BTreeMap::new();
     let mut found = None;
     for happened in &evidence.history {
@@ -148,6 +167,12 @@ fn marks_of(evidence: &Evidence, said: &Said) -> Vec<Mark> {
 fn is_responded(evidence: &Evidence, said: &Said) -> bool {
     let marks = marks_of(evidence, said);
     let is_asked = |mark: &Mark| marks.iter().any(|one| one.number == mark.number);
+    if pressed(evidence, "Stop")
+        .iter()
+        .any(|number| marks.iter().any(|mark| mark.number == *number))
+    {
+        return true;
+    }
     evidence.posts.iter().any(|post| {
         let mut answers = post.marks.iter().filter(|mark| mark.of == MarkOf::Answer);
         let replies = |to: Id| to == said.message || said.in_place_of == Some(to);

@@ -81,13 +81,25 @@ fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
 }
 
 /// What is stored of an answer in one message is what stands there, unless that says in small print
-/// that it is not whole.
+/// that it is not whole, or a kill came before a failing store had the one that was given anew.
 pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
     let posts = evidence.posts.iter();
     let posts: BTreeMap<u64, &str> = posts
         .map(|post| (post.message.0, post.text.as_str()))
         .collect();
+    let again = evidence.history.iter().filter_map(|one| match &one.what {
+        What::Pressed { message, label, .. } if label == "Regenerate" => Some(message.0),
+        _ => None,
+    });
+    let is_killed = evidence.count(|what| matches!(what, What::Killed { .. })) > 0;
+    let fails = evidence
+        .count(|what| matches!(what, What::Fault { name } if name.starts_with("store_")))
+        > 0;
+    let again: BTreeSet<u64> = again.filter(|_| is_killed && fails).collect();
     let answers = evidence.rows.iter().filter_map(|row| {
+        if again.contains(&row.message?.get()) {
+            return None;
+        }
         let post = posts.get(&row.message?.get())?;
         let is_whole = row.parts.is_empty() && !post.contains("-# ");
         (row.role == StoredRole::Assistant && is_whole).then_some((row, *post))
