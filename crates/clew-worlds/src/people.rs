@@ -360,7 +360,7 @@ impl People {
         let post = posts.iter().find(|post| post.id == message)?;
         let asked = post.reference.as_ref().and_then(|to| to.message);
         let asker = self.said.iter().find(|said| Some(said.message) == asked);
-        let asker = asker.map(|said| said.author).filter(|_| who % 4 > 0);
+        let asker = asker.map(|said| said.author).filter(|_| !who.is_multiple_of(4));
         let user = asker.or_else(|| self.person(who))?;
         let rows = post.components.iter();
         let buttons = rows.filter_map(|row| row["components"].as_array());
