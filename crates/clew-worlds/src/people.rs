@@ -1,11 +1,14 @@
 //! What people do in a world.
 
+mod wording;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use clew_simulator::{ChannelKind, Draft, Id, OverwriteOf, Permissions};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use self::wording::{mark_of, wording, words};
 use crate::history::{Mark, MarkOf, Said, What};
 use crate::place::{Guild, Places};
 use crate::plan::{APP_ID, Command, PersonAct, Right};
@@ -122,12 +125,7 @@ impl People {
             } => self.call(who, place, command),
             PersonAct::Presses { who, on, which } => self.press(who, on, which),
             PersonAct::StartsThread { who, place } => self.start_thread(who, place),
-            PersonAct::ArchivesThread { place } => {
-                let (_, thread) = self.thread(place)?;
-                self.world.discord.set_archived(thread, true, false);
-                self.world.note(What::Archived { thread });
-                Some(())
-            }
+            PersonAct::ArchivesThread { place } => self.archive(place),
             PersonAct::DeletesThread { place } => self.delete_thread(place),
             PersonAct::LosesRole { who } => self.set_role(who, false),
             PersonAct::GetsRole { who } => self.set_role(who, true),
@@ -293,6 +291,13 @@ impl People {
         Some(())
     }
 
+    fn archive(&self, place: u64) -> Option<()> {
+        let (_, thread) = self.thread(place)?;
+        self.world.discord.set_archived(thread, true, false);
+        self.world.note(What::Archived { thread });
+        Some(())
+    }
+
     fn delete_thread(&mut self, place: u64) -> Option<()> {
         let (at, thread) = self.thread(place)?;
         let guild = self.places.guilds.get_mut(at)?;
@@ -360,7 +365,9 @@ impl People {
         let post = posts.iter().find(|post| post.id == message)?;
         let asked = post.reference.as_ref().and_then(|to| to.message);
         let asker = self.said.iter().find(|said| Some(said.message) == asked);
-        let asker = asker.map(|said| said.author).filter(|_| !who.is_multiple_of(4));
+        let asker = asker
+            .map(|said| said.author)
+            .filter(|_| !who.is_multiple_of(4));
         let user = asker.or_else(|| self.person(who))?;
         let rows = post.components.iter();
         let buttons = rows.filter_map(|row| row["components"].as_array());
@@ -562,51 +569,6 @@ fn of_right(right: Right) -> Permissions {
         Right::View => Permissions::VIEW_CHANNEL,
         Right::Send => Permissions::SEND_MESSAGES | Permissions::SEND_MESSAGES_IN_THREADS,
         Right::ReadHistory => Permissions::READ_MESSAGE_HISTORY,
-    }
-}
-
-/// What somebody says first.
-fn words(mark: Mark, bot: Id) -> String {
-    match mark.of {
-        MarkOf::Question => format!("<@{bot}> {mark} what about it"),
-        _ => format!("{mark} is what I say"),
-    }
-}
-
-/// What its words are, if it is given any.
-fn mark_of(command: Command) -> Option<MarkOf> {
-    match command {
-        Command::Remember => Some(MarkOf::Fact),
-        Command::Run => Some(MarkOf::Task),
-        _ => None,
-    }
-}
-
-/// Its name, its options, and which button of its answer is pressed.
-fn wording(command: Command, mark: Option<Mark>) -> (&'static str, Value, Option<&'static str>) {
-    let words = mark.map(|mark| mark.to_string()).unwrap_or_default();
-    let none = json!({});
-    match command {
-        Command::OptOut => ("privacy opt-out", none, Some("Opt out and erase")),
-        Command::OptIn => ("privacy opt-in", none, None),
-        Command::Erase => ("privacy erase", none, Some("Erase everything")),
-        Command::Clear => ("context clear", none, None),
-        Command::Save => ("context save", none, None),
-        Command::Show => ("context show", none, None),
-        Command::Why => ("context why", none, None),
-        Command::DeleteConversation => ("clear-context", none, Some("Delete")),
-        Command::Remember => {
-            let fact = json!({"text": format!("likes {words} more than others")});
-            ("memory remember", fact, None)
-        }
-        Command::SetLone(lone) => ("settings set", json!({"lone-context": lone}), None),
-        Command::SetLearning(learning) => ("settings set", json!({"learning": learning}), None),
-        Command::SetButtons => ("settings set", json!({"buttons": "on"}), None),
-        Command::Run => {
-            let task = json!({"task": format!("{words} is to be done")});
-            ("agent run", task, None)
-        }
-        Command::StopRun => ("agent stop", none, None),
     }
 }
 

@@ -481,14 +481,18 @@ async fn the_operators_own_program_comes_through_a_socket() {
     let mut open = Vec::new();
     let first = json!({ "user": p.ada.to_string(), "guild": p.guild.to_string() });
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    for number in 0..9 {
+    while open.len() < 9 {
         let mut bot = BufReader::new(UnixStream::connect(&path).await.unwrap());
         // The ninth may be gone before it says anything.
         let _ = bot.write_all(format!("{first}\n{ping}\n").as_bytes()).await;
         let mut line = String::new();
         bot.read_line(&mut line).await.unwrap();
-        assert_eq!(line.contains("Too many programs"), number == 8, "{line}");
-        open.push(bot);
+        let is_refused = line.contains("Too many programs");
+        // Those before may just be going.
+        if !is_refused || open.len() == 8 {
+            assert_eq!(is_refused, open.len() == 8, "{line}");
+            open.push(bot);
+        }
     }
     // Without an address nobody is offered a token.
     let registered = p.stage.discord.wait_request("PUT", "/commands", 1).await;
