@@ -200,6 +200,7 @@ impl Dispatcher {
             Event::ThreadDeleted { guild, thread } => self.channel_gone(guild, thread),
             Event::MemberLeft { guild, user } => {
                 self.cancel_runs(|run| run.guild == Some(guild) && run.asker == user);
+                self.services.connections.left(Some(user), guild);
                 self.reconcile(DiscordChange::MemberLeft { guild, user });
             }
             Event::ThreadCreated {
@@ -220,6 +221,7 @@ impl Dispatcher {
                 self.guild_lost(guild);
                 self.progress().outage_over(shard, guild);
                 self.cancel_runs(|run| run.guild == Some(guild));
+                self.services.connections.left(None, guild);
                 self.reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable { guild, newest } => {

@@ -10,7 +10,7 @@ mod http;
 mod member;
 mod socket;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,13 +23,14 @@ use tokio::time::{Instant, timeout};
 
 use crate::config::{Config, Search};
 use crate::engine::rate_limit::RateLimiter;
-use crate::model::{BuiltIn, Spender, ToolParameter, ToolParameters};
+use crate::model::{BuiltIn, ToolParameter, ToolParameters};
 use crate::telemetry::event::{ServedBy, ServedCall, ToolOutcome};
 use crate::telemetry::{Ids, Ms};
-use crate::tools::{self, Arguments};
+use crate::tools::{self, Address, Arguments};
 use crate::turn::Services;
-use clew_context::engine::shorten;
-use clew_context::model::{AccessRules, ContentSource, GuildId, UserId};
+use clew_context::engine::links::{Link, LinkPlace};
+use clew_context::engine::{sanitise, shorten};
+use clew_context::model::{AccessRules, ChannelId, ContentSource, GuildId, MessageId, UserId};
 
 pub(super) use http::listen;
 pub use socket::{Greeting, SOCKET};
@@ -57,9 +58,15 @@ const INSTRUCTIONS: &str = "Reads one Discord server with the rights of one of i
 const NO_PROGRAMS: &str = "Programs can't read this server: its managers decide that.";
 const READ_CONTEXT: &str = "read_context";
 const NOTHING: &str = "There is nothing there that you may read.";
+const UNTOLD: &str = "It can't be told what you may read: Discord doesn't say. Try again later.";
 const CHANGED: &str = "What was read changed meanwhile, or may not be read any more.";
 
 /// Parameters of ours.
+const GUILD: ToolParameter = ToolParameter {
+    name: "guild",
+    about: "The id of the server, where your token is for several and nothing else names one.",
+    is_required: false,
+};
 const CHANNEL: ToolParameter = ToolParameter {
     name: "channel",
     about: "The channel or thread: `#name`, its id, or a link to it or to a message in it.",
@@ -81,11 +88,45 @@ const CONTEXT: &[ToolParameter] = &[
         is_required: false,
     },
 ];
-const WHY: &[ToolParameter] = &[ToolParameter {
+const ANSWER: ToolParameter = ToolParameter {
     name: "answer",
     about: "The link to an answer of Clew's.",
     is_required: true,
-}];
+};
+
+/// As whom a program reads, the servers it may choose of, and how it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Caller {
+    user: UserId,
+    guilds: BTreeSet<GuildId>,
+    by: ServedBy,
+}
+
+impl Caller {
+    /// The same in the server that the arguments name, by its id or in a link, or in the only one.
+    fn of(&self, arguments: &Map<String, Value>) -> Option<Who> {
+        let text = |name: &str| arguments.get(name)?.as_str();
+        let linked = || {
+            let link = text(CHANNEL.name).or_else(|| text(ANSWER.name))?;
+            match Address::parse(link)? {
+                Address::Link(Link {
+                    place: LinkPlace::Guild(guild),
+                    ..
+                }) => Some(guild),
+                _ => None,
+            }
+        };
+        let guild = match text(GUILD.name) {
+            Some(id) => GuildId::new(id.parse().ok()?),
+            None if self.guilds.len() == 1 => *self.guilds.first()?,
+            None => linked()?,
+        };
+        let (user, by) = (self.user, self.by);
+        self.guilds
+            .contains(&guild)
+            .then_some(Who { user, guild, by })
+    }
+}
 
 /// As whom a program reads, where, and how it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -230,8 +271,11 @@ impl Door {
     }
 
     /// What a call of theirs is answered with.
-    async fn answer(&self, who: Who, asked: Asked) -> Reply {
+    async fn answer(&self, caller: &Caller, asked: Asked) -> Reply {
         let began = Instant::now();
+        let Some(who) = caller.of(&asked.arguments) else {
+            return asked.answered(&self.choice(caller), true);
+        };
         let given = self.called(who, &asked).await;
         let ids = Ids {
             guild: Some(who.guild),
@@ -244,6 +288,7 @@ impl Door {
             outcome: given.outcome,
             ms: Ms::from(began.elapsed()),
             bytes: given.text.len(),
+            read: read(&given.sources),
         };
         // Who does not stop calling fills no disk.
         if given.outcome != ToolOutcome::TooMany || self.pace.lock().told.take(who, began) {
@@ -252,6 +297,16 @@ impl Door {
         let short = shorten::head_and_tail(&given.text, MAX_CHARS);
         let text = short.unwrap_or(given.text);
         asked.answered(&text, given.outcome != ToolOutcome::Ok)
+    }
+
+    /// The servers that a program may name.
+    fn choice(&self, caller: &Caller) -> String {
+        let name = |guild: &GuildId| {
+            let name = self.services.guild_state.guild_name(*guild);
+            format!("{guild} {}", sanitise::name(&name.unwrap_or_default()))
+        };
+        let guilds: Vec<String> = caller.guilds.iter().map(name).collect();
+        format!("Name one of these by `guild`:\n{}", guilds.join("\n"))
     }
 
     async fn called(&self, who: Who, asked: &Asked) -> Given {
@@ -265,23 +320,17 @@ impl Door {
     }
 
     /// Counts a request over HTTP; none if there are too many.
-    fn enters(&self, who: Who) -> Option<Held<'_>> {
-        let is_free = self.pace.lock().requests.take(who.user, Instant::now());
-        is_free.then(|| self.holds(Slot::Request(who.user)))?
+    fn enters(&self, user: UserId) -> Option<Held<'_>> {
+        let is_free = self.pace.lock().requests.take(user, Instant::now());
+        is_free.then(|| self.holds(Slot::Request(user)))?
     }
 
-    /// Counts a call, or says why there may be none.
+    /// Counts a call of a member's, or says why there may be none.
     fn begins(&self, who: Who) -> Result<Held<'_>, String> {
         let call = self.holds(Slot::Call(who));
         let call = call.ok_or_else(|| format!("{AT_ONCE} calls run already. Wait for one."))?;
-        let is_free = {
-            let (pace, now) = (&mut *self.pace.lock(), Instant::now());
-            pace.members.take(who, now) && pace.guilds.take((who.guild, who.by), now)
-        };
-        let most = || format!("{PER_MEMBER} calls of a member and {PER_GUILD} in a server");
-        is_free
-            .then_some(call)
-            .ok_or_else(|| format!("At most {} are answered in a minute. Wait.", most()))
+        let is_free = self.pace.lock().members.take(who, Instant::now());
+        is_free.then_some(call).ok_or_else(too_often)
     }
 
     /// One more at once; none if there are as many as may be.
@@ -297,9 +346,11 @@ impl Door {
 
     async fn read(&self, who: Who, asked: &Asked) -> Given {
         let deadline = Instant::now() + TIME;
-        let settings = self.services.memory.guild_settings(who.guild);
-        if who.by == ServedBy::Token && settings.programs != Some(true) {
+        if !lets_read(&self.services, who) {
             return Given::refused(ToolOutcome::Refused, NO_PROGRAMS);
+        }
+        if !self.services.guild_state.is_current(who.guild) {
+            return Given::refused(ToolOutcome::Refused, UNTOLD);
         }
         let context = Slot::Context(who.guild, who.by);
         let context = (asked.tool == READ_CONTEXT).then(|| self.holds(context));
@@ -311,6 +362,11 @@ impl Door {
             let why = "You may not read this server through Clew, or it cannot be told now.";
             return Given::refused(ToolOutcome::Refused, why);
         };
+        // Who is no member takes nothing of the server's share.
+        let share = (who.guild, who.by);
+        if !self.pace.lock().guilds.take(share, Instant::now()) {
+            return Given::too_many(too_often());
+        }
         let given = called(&member, &asked.tool, asked.arguments.clone()).await;
         if member.still_reads(&given.sources) {
             given
@@ -343,7 +399,7 @@ async fn read_thread(member: &Member<'_>, given: &Arguments) -> Given {
         Err(why) => return why,
     };
     // A link's page ends with its message.
-    let linked = message.map(|id| (id.get() + 1).to_string());
+    let linked = message.map(|id| id.next().to_string());
     let mut arguments = Arguments::of(Map::new()).with("thread", &channel.to_string());
     if let Some(before) = given.text("before").or(linked) {
         arguments = arguments.with("before", &before);
@@ -366,12 +422,36 @@ async fn search(member: &Member<'_>, mut given: Arguments) -> Given {
     member.read(BuiltIn::SearchMessages, &given).await
 }
 
+/// Whether a server's managers let programs read it; the operator's own ask nobody.
+fn lets_read(services: &Services, who: Who) -> bool {
+    let settings = services.memory.guild_settings(who.guild);
+    who.by == ServedBy::Socket || settings.programs == Some(true)
+}
+
+fn too_often() -> String {
+    format!(
+        "At most {PER_MEMBER} calls of a member and {PER_GUILD} in a server are answered in a \
+         minute. Wait."
+    )
+}
+
+/// The messages among sources, by their channels.
+fn read(sources: &[ContentSource]) -> BTreeMap<ChannelId, BTreeSet<MessageId>> {
+    let mut read: BTreeMap<ChannelId, BTreeSet<MessageId>> = BTreeMap::new();
+    for source in sources {
+        if let Some(message) = source.message {
+            read.entry(source.channel).or_default().insert(message);
+        }
+    }
+    read
+}
+
 /// The tools as clients are told of them.
 fn offered(search: Search) -> Vec<ServedTool> {
     let tool = |name, description: &str, parameters: &[ToolParameter]| ServedTool {
         name,
         description: description.to_owned(),
-        schema: schema(parameters),
+        schema: schema(parameters.iter().chain([&GUILD])),
     };
     let searched = tools::definition(BuiltIn::SearchMessages).filter(|_| search != Search::Off);
     let searched = searched.and_then(|definition| match definition.parameters {
@@ -405,25 +485,20 @@ fn offered(search: Search) -> Vec<ServedTool> {
         Some(tool(
             "why",
             "Tells what an answer of Clew's was made from, with links.",
-            WHY,
+            &[ANSWER],
         )),
     ];
     tools.into_iter().flatten().collect()
 }
 
 /// A JSON schema of texts.
-fn schema(parameters: &[ToolParameter]) -> Value {
-    let properties = parameters.iter().map(|one| {
+fn schema<'a>(parameters: impl Iterator<Item = &'a ToolParameter> + Clone) -> Value {
+    let properties = parameters.clone().map(|one| {
         let schema = json!({ "type": "string", "description": one.about });
         (one.name.to_owned(), schema)
     });
     let properties: Map<String, Value> = properties.collect();
-    let required = parameters.iter().filter(|one| one.is_required);
+    let required = parameters.filter(|one| one.is_required);
     let required: Vec<&str> = required.map(|one| one.name).collect();
     json!({ "type": "object", "properties": properties, "required": required })
-}
-
-/// Whose limits of a server hold for a member.
-const fn spender(who: Who) -> Spender {
-    Spender::User(who.user)
 }

@@ -82,7 +82,10 @@ pub(super) async fn services(
             state_file::left::<OpenApprovals>(&config.state_dir, state_file::APPROVALS),
             clock(),
         ),
-        connections: Connections::new(state_file::left(&config.state_dir, state_file::CONNECTIONS)),
+        connections: Connections::new(
+            state_file::left(&config.state_dir, state_file::CONNECTIONS),
+            clock(),
+        ),
         catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
         settings: TurnSettings {

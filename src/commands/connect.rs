@@ -1,4 +1,7 @@
-//! `/connect new|list|revoke`: the caller's own programs, which read this server as they may.
+//! `/connect new|add|list|revoke`: the caller's own programs, which read servers as they may.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use super::CommandServices;
 use super::call::{Call, run};
@@ -8,14 +11,17 @@ use super::server_memory::server;
 use super::words;
 use crate::runs::{Connection, Connections, MOST_CONNECTIONS};
 use clew_context::engine::sanitise;
+use clew_context::model::GuildId;
 use clew_discord::model::OptionSpec;
 
 pub(super) const CONNECT: Command = Command {
     help: Some((
         Section::Caller,
-        "`/connect new` lets a program of yours read a server as you may · `/connect list` · \
-         `/connect revoke`",
+        "`/connect new` lets a program of yours read a server as you may · `/connect add` · \
+         `/connect list` · `/connect revoke`",
     )),
+    // Whoever may not ask any more may still take back.
+    for_everybody: true,
     ..Command::subs(
         "connect",
         "Programs of yours that read a server as you may",
@@ -26,17 +32,32 @@ pub(super) const CONNECT: Command = Command {
                 run!(connect),
             )
             .options(&[CLIENT]),
+            Action::new(
+                "add",
+                "Let a program that has a token read this server, too",
+                run!(add),
+            )
+            .options(&[CLIENT]),
             Action::new("list", "Show your programs in all servers", run!(list)),
             Action::new("revoke", "Take a program's tokens back", run!(revoke)).options(&[CLIENT]),
         ],
     )
 };
 
+/// The most servers of a program that are listed.
+const MOST_SHOWN: usize = 10;
+const NO_PROGRAM: &str = "No program of yours has that name. `/connect list` shows them.";
+/// What may happen to what was taken back.
+pub(super) const AGAIN: &str = "tokens hold again";
+/// What may happen to what was given.
+const FORGOTTEN: &str = "I don't know of it any more";
+
 const CLIENT: OptionSpec =
     OptionSpec::text("client", "What you call the program", 1, 40).required();
 
-async fn connect(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    let (guild, now) = (server(call)?, services.memory.now());
+/// The server, if the caller's programs may read it, and where they come.
+fn may_connect(services: &CommandServices<'_>, call: &Call) -> Result<(GuildId, SocketAddr), Stop> {
+    let guild = server(call)?;
     let Some(listen) = services.mcp_listen else {
         return Err(Stop::refused("Programs can't read through this bot."));
     };
@@ -49,9 +70,15 @@ async fn connect(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
     if services.memory.opted_out(call.caller()) {
         return Err(Stop::refused(words::OPTED_OUT));
     }
+    Ok((guild, listen))
+}
+
+async fn connect(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (guild, listen) = may_connect(services, call)?;
+    let now = services.memory.now();
     let new = Connection {
         user: call.caller(),
-        guild,
+        guilds: BTreeSet::from([guild]),
         client: client(call),
         made: now.0,
     };
@@ -61,11 +88,26 @@ async fn connect(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
             "You have {MOST_CONNECTIONS} programs already. `/connect revoke` one first."
         ))
     })?;
+    let saved = saved(services.connections, FORGOTTEN).await;
     Ok(Done::say(format!(
         "Whoever has this token reads here what you may read, until {ends}. I show it only now:\n\
          ```\n{token}\n```\n\
          **{client}** sends it as `Authorization: Bearer` to `http://{listen}/mcp`, or where my \
-         operator says. `/connect revoke` takes it back."
+         operator says. `/connect add` in another server lets it read there, too; `/connect revoke` \
+         takes it back.{saved}"
+    )))
+}
+
+async fn add(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
+    let (guild, _) = may_connect(services, call)?;
+    let client = client(call);
+    let connections = services.connections;
+    if !connections.add(call.caller(), &client, guild, services.memory.now()) {
+        return Err(Stop::refused(NO_PROGRAM));
+    }
+    let saved = saved(connections, FORGOTTEN).await;
+    Ok(Done::say(format!(
+        "**{client}** reads what you may read here, too, by the token that it has.{saved}"
     )))
 }
 
@@ -77,13 +119,13 @@ async fn list(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
         return Ok(Done::say("No program reads as you."));
     }
     let fields = found.iter().map(|one| {
-        let guild = services.guild_state.guild_name(one.guild);
-        let guild = guild.unwrap_or_else(|| one.guild.to_string());
+        let guilds = one.guilds.iter().map(|guild| {
+            let name = services.guild_state.guild_name(*guild);
+            sanitise::name(&name.unwrap_or_else(|| guild.to_string()))
+        });
+        let guilds: Vec<String> = guilds.collect();
         let ends = words::moment(one.ends());
-        (
-            &*one.client,
-            format!("{} · until {ends}", sanitise::name(&guild)),
-        )
+        (&*one.client, format!("{} · until {ends}", shown(&guilds)))
     });
     let fields = fields.collect();
     Ok(Done::fields("Programs that read as you", fields))
@@ -93,23 +135,33 @@ async fn revoke(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
     let client = client(call);
     let is_meant = |one: &Connection| (one.user, &one.client) == (call.caller(), &client);
     if services.connections.revoke(is_meant) == 0 {
-        return Err(Stop::refused(
-            "No program of yours has that name. `/connect list` shows them.",
-        ));
+        return Err(Stop::refused(NO_PROGRAM));
     }
-    let saved = saved(services.connections).await;
+    let saved = saved(services.connections, AGAIN).await;
     Ok(Done::say(format!(
         "**{client}** reads nothing any more, in no server.{saved}"
     )))
 }
 
-/// What is to be said where the next process may know again what was taken back.
-pub(super) async fn saved(connections: &Connections) -> &'static str {
+/// What is to be said where the next process may not know of a change.
+pub(super) async fn saved(connections: &Connections, otherwise: &str) -> String {
     if connections.are_saved().await {
-        ""
+        String::new()
     } else {
-        "\nThat is not saved yet: if I stop before I can write my files, tokens hold again. Tell my \
-         operator."
+        format!(
+            "\nThat is not saved yet: if I stop before I can write my files, {otherwise}. Tell my \
+             operator."
+        )
+    }
+}
+
+/// Some of many servers, by their names.
+fn shown(guilds: &[String]) -> String {
+    let first = guilds.iter().take(MOST_SHOWN).map(String::as_str);
+    let first = first.collect::<Vec<_>>().join(", ");
+    match guilds.len().saturating_sub(MOST_SHOWN) {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }
 

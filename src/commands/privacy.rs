@@ -186,7 +186,7 @@ async fn opt_out(services: &CommandServices<'_>, call: &Call) -> Result<Done, St
     let text = format!(
         "You have opted out. Erased:\n{}\nAfter `/privacy opt-in` I remember you again.{}",
         listed(&gone),
-        connect::saved(services.connections).await
+        connect::saved(services.connections, connect::AGAIN).await
     );
     Ok(Done::say(text).with(Effect::OptOutsChanged))
 }
@@ -224,7 +224,7 @@ async fn erase(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
         let tokens = words::count(connections, "token");
         text.push_str(&format!("\n{tokens} of programs of yours"));
     }
-    text.push_str(connect::saved(services.connections).await);
+    text.push_str(&connect::saved(services.connections, connect::AGAIN).await);
     if services.memory.opted_out(call.caller()) {
         text.push_str("\nAll I still know is that you opted out.");
     }

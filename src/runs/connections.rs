@@ -1,11 +1,11 @@
-//! What members let their own programs read as themselves: for each program and server a token,
-//! which only its hash is kept of.
+//! What members let their own programs read as themselves: for each program a token, for servers
+//! that the member chose, which only its hash is kept of.
 //!
-//! Invariant: a token is told once; it ends after 30 days, with its member's data, when they are
-//! no member any more, or when they take it back. Who is told that it ended for good is told so
-//! when the next process would not know it either.
+//! Invariant: a token is told once; it ends after 30 days, with its member's data, or when they
+//! take it back, and for a server when they or we are not in it any more. Who is told that it ended
+//! for good is told so when the next process would not know it either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +52,8 @@ pub struct OpenConnections {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
     pub user: UserId,
-    pub guild: GuildId,
+    /// The servers that it reads; at least one.
+    pub guilds: BTreeSet<GuildId>,
     /// What the member calls their program.
     pub client: String,
     /// When it was made, in Unix milliseconds.
@@ -67,13 +68,14 @@ impl Connection {
 
 impl Default for Connections {
     fn default() -> Self {
-        Self::new(OpenConnections::default())
+        Self::new(OpenConnections::default(), UnixMillis(0))
     }
 }
 
 impl Connections {
-    /// Those that an earlier process knew.
-    pub fn new(left: OpenConnections) -> Self {
+    /// Those that an earlier process knew and that have not ended by now.
+    pub fn new(mut left: OpenConnections, now: UnixMillis) -> Self {
+        left.known.retain(|_, one| now < one.ends());
         Self(Arc::new(Shared {
             in_file: watch::Sender::new(left.revision),
             known: Mutex::new(left),
@@ -81,7 +83,7 @@ impl Connections {
         }))
     }
 
-    /// A new token for a program, instead of one that it had; none if the member has too many.
+    /// A new token for a program, instead of the one that it had; none if the member has too many.
     pub fn connect(&self, new: Connection, now: UnixMillis) -> Option<String> {
         let token = format!(
             "clew_{}{}",
@@ -97,6 +99,20 @@ impl Connections {
         all.insert(hash(&token), new);
         self.changed(known);
         Some(token)
+    }
+
+    /// Lets a program read one more server by the token that it has; false if there is none.
+    pub fn add(&self, user: UserId, client: &str, guild: GuildId, now: UnixMillis) -> bool {
+        let known = &mut *self.0.known.lock();
+        let mut all = known.known.values_mut();
+        let found = all.find(|one| (one.user, &*one.client) == (user, client) && now < one.ends());
+        let Some(found) = found else {
+            return false;
+        };
+        if found.guilds.insert(guild) {
+            self.changed(known);
+        }
+        true
     }
 
     /// Whom a token stands for now.
@@ -118,14 +134,26 @@ impl Connections {
 
     /// Takes back what `is_meant` says, at once. Returns how many.
     pub fn revoke(&self, is_meant: impl Fn(&Connection) -> bool) -> usize {
+        self.keep(|one| !is_meant(one))
+    }
+
+    /// A server is left, by one member or, for `None`, by us: no program reads it any more.
+    pub fn left(&self, user: Option<UserId>, guild: GuildId) {
+        self.keep(|one| {
+            let is_left = user.is_none_or(|user| one.user == user) && one.guilds.remove(&guild);
+            !(is_left && one.guilds.is_empty())
+        });
+    }
+
+    /// Returns how many are not kept. Those that are may be changed.
+    fn keep(&self, mut is_kept: impl FnMut(&mut Connection) -> bool) -> usize {
         let known = &mut *self.0.known.lock();
-        let before = known.known.len();
-        known.known.retain(|_, one| !is_meant(one));
-        let gone = before - known.known.len();
-        if gone > 0 {
+        let before = known.known.clone();
+        known.known.retain(|_, one| is_kept(one));
+        if known.known != before {
             self.changed(known);
         }
-        gone
+        before.len() - known.known.len()
     }
 
     /// Waits until the next process knows what this one does; false if that takes too long, since
@@ -146,7 +174,7 @@ impl Connections {
 impl Connection {
     /// Whether it is of the same program.
     fn is_same(&self, other: &Self) -> bool {
-        (self.user, self.guild, &self.client) == (other.user, other.guild, &other.client)
+        (self.user, &self.client) == (other.user, &other.client)
     }
 }
 
@@ -185,7 +213,7 @@ mod tests {
     fn of(user: u64, client: &str) -> Connection {
         Connection {
             user: UserId::new(user),
-            guild: GuildId::new(9),
+            guilds: BTreeSet::from([GuildId::new(9)]),
             client: client.to_owned(),
             made: NOW.0,
         }
@@ -197,8 +225,10 @@ mod tests {
         let token = connections.connect(of(1, "editor"), NOW).unwrap();
         let kept = serde_json::to_string(&connections.content()).unwrap();
         assert!(!kept.contains(&token["clew_".len()..]), "{kept}");
-        let next = Connections::new(serde_json::from_str(&kept).unwrap());
         let last = UnixMillis(NOW.0 + LIFETIME);
+        let at = |now| Connections::new(serde_json::from_str(&kept).unwrap(), now);
+        assert_eq!(at(last).content().known.len(), 0);
+        let next = at(NOW);
         assert_eq!(next.by_token(&token, NOW), Some(of(1, "editor")));
         assert!(next.by_token(&token, UnixMillis(last.0 - 1)).is_some());
         assert_eq!(next.by_token(&token, last), None);
@@ -222,6 +252,29 @@ mod tests {
         assert!(!connections.are_saved().await);
         connections.written(connections.content(), true);
         assert!(connections.are_saved().await);
+    }
+
+    #[test]
+    fn a_program_reads_chosen_servers_until_they_are_left() {
+        let connections = Connections::default();
+        let token = connections.connect(of(1, "editor"), NOW).unwrap();
+        let (user, other) = (UserId::new(1), GuildId::new(10));
+        assert!(connections.add(user, "editor", other, NOW));
+        for (user, client, now) in [
+            (2, "editor", NOW),
+            (1, "other", NOW),
+            (1, "editor", UnixMillis(NOW.0 + LIFETIME)),
+        ] {
+            assert!(!connections.add(UserId::new(user), client, other, now));
+        }
+        let reads = || connections.by_token(&token, NOW).map(|one| one.guilds);
+        assert_eq!(reads().unwrap().len(), 2);
+        connections.left(Some(UserId::new(2)), other);
+        assert_eq!(reads().unwrap().len(), 2);
+        connections.left(Some(user), other);
+        assert_eq!(reads(), Some(of(1, "editor").guilds));
+        connections.left(None, GuildId::new(9));
+        assert_eq!(reads(), None);
     }
 
     #[test]

@@ -94,6 +94,8 @@ metrics! {
     tool_calls: Counter["tool", "outcome"];
     /// From the call of a tool to its result.
     tool_call_duration: Seconds["tool"];
+    /// Calls of members' own programs.
+    served_calls: Counter["by", "tool", "outcome"];
 
     /// Answers that were posted completely.
     answers_sent: Counter[];

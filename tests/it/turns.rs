@@ -7,6 +7,7 @@ mod called;
 mod citations;
 mod client_bounds;
 mod client_leaks;
+mod client_servers;
 mod clients;
 mod collected;
 mod conversation;

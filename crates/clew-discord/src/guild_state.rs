@@ -7,6 +7,7 @@
 //! replaced; it is held for lookups only, never across an await.
 
 mod apply;
+mod current;
 mod fill;
 mod guild;
 mod guilds;
@@ -255,13 +256,12 @@ impl GuildState {
     }
 
     /// Forgets a shard's servers that its READY does not list: we left them
-    /// while disconnected. A server belongs to shard `(id >> 22) % shards`
-    /// (Discord's reference, "Sharding").
+    /// while disconnected.
     pub fn keep_only(&self, shard: u32, shards: u32, listed: &[GuildId]) {
         let mut guilds = self.write();
         for guild in guilds.ids() {
-            let ours = (guild.get() >> 22) % u64::from(shards.max(1)) == u64::from(shard);
-            if ours && !listed.contains(&guild) {
+            let is_ours = current::shard_of(guild, shards) == Some(shard);
+            if is_ours && !listed.contains(&guild) {
                 guilds.remove(guild);
             }
         }

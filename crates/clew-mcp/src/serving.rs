@@ -28,8 +28,8 @@ const NO_METHOD: i32 = -32_601;
 const PARAMS: i32 = -32_602;
 const HEADERS: i32 = -32_020;
 const UNSUPPORTED: i32 = -32_022;
-/// Of the range that is left to servers.
-const FULL: i32 = -32_000;
+/// Ours: JSON-RPC and the protocol keep -32,768 to -32,000 for themselves.
+const FULL: i32 = 1;
 
 /// A header of the HTTP request that a message came in, by its lower-case name.
 pub type Header<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
@@ -105,12 +105,7 @@ impl Reply {
 
     /// To a client for which there is no place.
     pub fn full() -> Self {
-        Self::error(
-            503,
-            Some(&Value::Null),
-            FULL,
-            "Too many programs are connected.",
-        )
+        Self::error(503, None, FULL, "Too many programs are connected.")
     }
 
     fn error(status: u16, id: Option<&Value>, code: i32, message: &str) -> Self {
@@ -187,8 +182,8 @@ impl Served {
                 None => Step::Answer(Reply::ACCEPTED),
             });
         };
-        if !(id.is_string() || id.is_number()) {
-            let why = "An id is a text or a number.";
+        if !(id.is_string() || id.is_i64() || id.is_u64()) {
+            let why = "An id is a text or an integer.";
             return Err(Reply::error(400, None, INVALID, why));
         }
         let params = &message["params"];
@@ -480,8 +475,10 @@ mod tests {
         ] {
             assert_eq!(code(&message, &[]), INVALID);
         }
-        let null = json!({ "jsonrpc": "2.0", "id": null, "method": "ping" });
-        assert_eq!(code(&null, &[]), INVALID);
+        for id in [Value::Null, json!(1.5), json!([])] {
+            let request = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+            assert_eq!(code(&request, &[]), INVALID);
+        }
         let Step::Answer(broken) = served().step(b"{", None) else {
             panic!("nothing is called");
         };

@@ -17,7 +17,7 @@ use clew_mcp::{Reply, Step};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-use super::{Door, Who};
+use super::{Caller, Door};
 use crate::app;
 use crate::config::McpListen;
 use crate::http::{self, Bounds};
@@ -25,7 +25,7 @@ use crate::telemetry::event::ServedBy;
 
 /// What programs may take. A call takes twenty seconds at most.
 const BOUNDS: Bounds = Bounds {
-    connections: 32,
+    connections: 128,
     head: Duration::from_secs(5),
     connection: Some(Duration::from_mins(1)),
 };
@@ -64,16 +64,10 @@ async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Respon
     if !is_local(&headers) {
         return StatusCode::FORBIDDEN.into_response();
     }
-    let Some(who) = caller(&door, &headers) else {
-        // RFC 6750, 3: no code where nothing was sent.
-        let challenge = if headers.contains_key(AUTHORIZATION) {
-            "Bearer error=\"invalid_token\""
-        } else {
-            "Bearer"
-        };
-        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)]).into_response();
+    let Some(caller) = caller(&door, &headers) else {
+        return unauthorized(&headers);
     };
-    let Some(_request) = door.enters(who) else {
+    let Some(_request) = door.enters(caller.user) else {
         return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "60")]).into_response();
     };
     let body = match timeout(BODY, to_bytes(body, MAX_BYTES)).await {
@@ -87,7 +81,14 @@ async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Respon
     };
     let reply = match door.step(&body, Some(&header)) {
         Step::Answer(reply) => reply,
-        Step::Call(asked) => door.answer(who, asked).await,
+        Step::Call(asked) => {
+            let reply = door.answer(&caller, asked).await;
+            // It may have been taken back meanwhile.
+            if self::caller(&door, &headers).as_ref() != Some(&caller) {
+                return unauthorized(&headers);
+            }
+            reply
+        }
         // Who goes drops the call with its connection.
         Step::Cancel(_) => Reply::ACCEPTED,
     };
@@ -99,6 +100,16 @@ async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Respon
         }
         None => status.into_response(),
     }
+}
+
+fn unauthorized(headers: &HeaderMap) -> Response {
+    // RFC 6750, 3: no code where nothing was sent.
+    let challenge = if headers.contains_key(AUTHORIZATION) {
+        "Bearer error=\"invalid_token\""
+    } else {
+        "Bearer"
+    };
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)]).into_response()
 }
 
 /// Whether no web page asks, or one of this machine.
@@ -113,7 +124,7 @@ fn is_local(headers: &HeaderMap) -> bool {
 }
 
 /// Whose token came with the request.
-fn caller(door: &Door, headers: &HeaderMap) -> Option<Who> {
+fn caller(door: &Door, headers: &HeaderMap) -> Option<Caller> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     let services = &door.services;
@@ -121,9 +132,9 @@ fn caller(door: &Door, headers: &HeaderMap) -> Option<Who> {
     let found = services
         .connections
         .by_token(token, services.memory.now())?;
-    Some(Who {
+    Some(Caller {
         user: found.user,
-        guild: found.guild,
+        guilds: found.guilds,
         by: ServedBy::Token,
     })
 }

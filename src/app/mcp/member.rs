@@ -6,26 +6,26 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{CHANNEL, Given, TIME, Who, spender};
+use super::{CHANNEL, Given, TIME, Who, lets_read};
 use crate::config::Search;
 use crate::engine::citations::mark;
 use crate::memory::{ExtractionInput, Place, UnderWay};
-use crate::model::BuiltIn;
-use crate::runs::Connection;
+use crate::model::{BuiltIn, Spender};
 use crate::telemetry::Ids;
 use crate::telemetry::event::ToolOutcome;
 use crate::tools::{self, Address, Arguments, Asker, DiscordSearch, TurnSearches};
 use crate::turn::Services;
 use clew_context::collect::Reads;
 use clew_context::discord::Live;
+use clew_context::discord::error::RestError;
 use clew_context::engine::admission::{Admission, admit};
 use clew_context::engine::docs::Docs;
 use clew_context::engine::links::LinkPlace;
 use clew_context::engine::render::Directory;
 use clew_context::engine::sanitise;
 use clew_context::model::{
-    Access, AccessRules, ChannelId, ChannelKind, ChannelMode, ContentSource, Fallback, Guild,
-    Limits, MessageId, Missing, OptedOut, Readers, RoleId, UnixMillis, UserId,
+    Access, AccessRules, Channel, ChannelId, ChannelKind, ChannelMode, ContentSource, Guild,
+    Limits, MessageId, Missing, OptedOut, Readers, RoleId, TurnId, UnixMillis, UserId,
 };
 use clew_store::model::{AgentName, Scope};
 
@@ -62,22 +62,16 @@ impl<'a> Member<'a> {
         who: Who,
         deadline: Instant,
     ) -> Option<Self> {
-        let under_way = services.memory.noted().begins(None);
+        // No change waits for it.
+        let turn = TurnId(MessageId::first_at(services.memory.now()).get());
+        let under_way = services.memory.noted().begins(Some(turn));
         let reader = services.rest.reader();
         let roles = reader.member_roles(who.guild, who.user, deadline).await;
-        if roles
-            .as_ref()
-            .is_err_and(|error| error.reason == Fallback::NotFound)
-        {
-            let is_meant = |one: &Connection| (one.user, one.guild) == (who.user, who.guild);
-            services.connections.revoke(is_meant);
+        if roles.as_ref().is_err_and(RestError::is_no_member) {
+            services.connections.left(Some(who.user), who.guild);
         }
         let (roles, guild) = (roles.ok()?, services.guild_state.to_guild(who.guild)?);
-        let payer = services
-            .memory
-            .payer(spender(who), Some(who.guild), Some(&roles));
-        let is_out = services.is_blocked(payer) || services.memory.opted_out(who.user);
-        (!is_out).then(|| Self {
+        may_ask(services, who, &roles).then(|| Self {
             services,
             rules,
             who,
@@ -91,9 +85,24 @@ impl<'a> Member<'a> {
 
     /// Whether they may read a channel on Discord, from outside it, by the roles of a server.
     fn sees(&self, guild: &Guild, channel: ChannelId) -> bool {
+        let reads = |channel| {
+            let member = (self.who.user, &*self.roles);
+            self.services.guild_state.reads(guild, member, channel)
+        };
+        let joined = || self.joined.lock().contains(&channel);
+        let home = || self.home_of_private(channel);
+        reads(channel) || joined() && home().is_some_and(reads)
+    }
+
+    /// The channel of a private thread that they may read if they are in it.
+    fn home_of_private(&self, thread: ChannelId) -> Option<ChannelId> {
         let guild_state = &self.services.guild_state;
-        guild_state.reads(guild, (self.who.user, &self.roles), channel)
-            || self.joined.lock().contains(&channel)
+        let (_, parent) = guild_state.kind_and_parent(thread)?;
+        let access = guild_state.access(self.who.user, Some(&self.roles), thread);
+        let Access::Unknown(Missing::Membership(rights)) = access else {
+            return None;
+        };
+        parent.filter(|_| rights.read_history)
     }
 
     /// The same, where the operator's lists let them ask and the server does not have us silent.
@@ -115,10 +124,12 @@ impl<'a> Member<'a> {
             && self.sees(&self.guild, channel)
     }
 
-    /// Whether what a result was made from stands and may still be read.
+    /// Whether they may still ask, and what a result was made from stands and may still be read.
     pub(super) fn still_reads(&self, sources: &[ContentSource]) -> bool {
-        if sources.is_empty() {
-            return true;
+        let (services, who) = (self.services, self.who);
+        let may_ask = lets_read(services, who) && may_ask(services, who, &self.roles);
+        if !may_ask || !services.guild_state.is_current(who.guild) {
+            return false;
         }
         let channels: BTreeSet<ChannelId> = sources.iter().map(|one| one.channel).collect();
         let memory = &self.services.memory;
@@ -181,21 +192,10 @@ impl<'a> Member<'a> {
             .rest
             .reader()
             .thread_member(channel, user, deadline);
-        if is_in.await.is_ok_and(|is_in| is_in) && self.may_join(channel) == Some(true) {
+        if is_in.await.is_ok_and(|is_in| is_in) {
             self.joined.lock().insert(channel);
         }
         self.reads(channel)
-    }
-
-    /// Whether a channel is a private thread that they may read if they are in it.
-    fn may_join(&self, thread: ChannelId) -> Option<bool> {
-        let guild_state = &self.services.guild_state;
-        let (_, parent) = guild_state.kind_and_parent(thread)?;
-        let access = guild_state.access(self.who.user, Some(&self.roles), thread);
-        let Access::Unknown(Missing::Membership(rights)) = access else {
-            return None;
-        };
-        Some(rights.read_history && self.reads(parent?))
     }
 
     /// The newest channel of this name.
@@ -210,36 +210,36 @@ impl<'a> Member<'a> {
         })
     }
 
-    /// The channels that they may read, each followed by its threads.
+    /// The channels that they may read, each followed by its open threads; where there are too many,
+    /// threads are left out.
     pub(super) async fn channels(&self) -> Given {
         let guild_state = &self.services.guild_state;
-        let channels = guild_state.channels_of(self.who.guild).into_iter();
-        let mut known: Vec<_> = channels
-            .filter_map(|id| {
-                let (kind, parent) = guild_state.kind_and_parent(id)?;
-                let home = parent.filter(|_| kind.is_thread()).unwrap_or(id);
-                (kind != ChannelKind::Category).then_some((home, kind.is_thread(), id))
-            })
-            .collect();
-        known.sort_unstable();
-        let mut lines = Vec::new();
-        for (_, is_thread, id) in known {
+        let mut listed = Vec::new();
+        for id in guild_state.channels_of(self.who.guild) {
             tokio::task::yield_now().await;
-            if !self.reads(id) {
+            let Some(channel) = guild_state.channel(id).filter(is_listed) else {
                 continue;
+            };
+            if self.reads(id) {
+                let is_thread = channel.kind.is_thread();
+                let home = channel.parent.filter(|_| is_thread).unwrap_or(id);
+                listed.push((is_thread, home, id));
             }
-            if lines.len() == MAX_LISTED {
-                lines.push("(There are more.)".to_owned());
-                break;
-            }
-            let name = self.channel(id).map(|name| sanitise::name(&name));
-            let name = name.unwrap_or_default();
-            lines.push(if is_thread {
+        }
+        listed.sort_unstable();
+        let is_short = listed.len() > MAX_LISTED;
+        listed.truncate(MAX_LISTED);
+        listed.sort_unstable_by_key(|(is_thread, home, id)| (*home, *is_thread, *id));
+        let lines = listed.into_iter().map(|(is_thread, _, id)| {
+            let name = sanitise::name(&self.channel(id).unwrap_or_default());
+            if is_thread {
                 format!("  {id} thread {name}")
             } else {
                 format!("{id} #{name}")
-            });
-        }
+            }
+        });
+        let more = is_short.then(|| "(There are more.)".to_owned());
+        let lines: Vec<String> = lines.chain(more).collect();
         if lines.is_empty() {
             return Given::nothing();
         }
@@ -323,6 +323,23 @@ impl<'a> Member<'a> {
             outcome => Given::refused(outcome, result.text),
         }
     }
+}
+
+/// Whether a member with these roles may ask: not blocked, and not opted out.
+fn may_ask(services: &Services, who: Who, roles: &[RoleId]) -> bool {
+    let memory = &services.memory;
+    let payer = memory.payer(Spender::User(who.user), Some(who.guild), Some(roles));
+    !services.is_blocked(payer) && !memory.opted_out(who.user)
+}
+
+/// Whether there is something in a channel to read; threads only if they are open and public.
+fn is_listed(channel: &Channel) -> bool {
+    let is_closed = channel.thread.as_ref().is_some_and(|one| one.archived);
+    !is_closed
+        && !matches!(
+            channel.kind,
+            ChannelKind::Category | ChannelKind::PrivateThread
+        )
 }
 
 /// A text without the marks of its messages, which are for answers that cite.

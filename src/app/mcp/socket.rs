@@ -3,7 +3,7 @@
 //!
 //! Invariant: only the user who runs the bot may come.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,18 +13,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew_mcp::{Reply, Step};
-use futures_util::future::{AbortHandle, Aborted, abortable};
-use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
+use futures_util::stream::{self, StreamExt as _};
 use serde::{Deserialize, Serialize};
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
 use tokio::net::{UnixListener, UnixStream};
 use tokio::select;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
 
-use super::{Door, Who};
+use super::{Caller, Door};
 use crate::telemetry::event::ServedBy;
 use clew_context::model::{GuildId, UserId};
 
@@ -34,6 +33,8 @@ pub const SOCKET: &str = "mcp.sock";
 const CONNECTIONS: usize = 8;
 /// The pause after a connection that could not be accepted, for lack of files for instance.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+/// How long a program may take to read an answer.
+const WRITE: Duration = Duration::from_secs(10);
 /// The most bytes of a line.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -110,32 +111,38 @@ async fn converse(stream: UnixStream, door: Arc<Door>) -> io::Result<()> {
     let mut read = BufReader::new(read);
     let greeting = line(&mut read).await?;
     let Greeting { user, guild } = serde_json::from_slice(&greeting)?;
-    let by = ServedBy::Socket;
-    let who = Who { user, guild, by };
+    let caller = Arc::new(Caller {
+        user,
+        guilds: BTreeSet::from([guild]),
+        by: ServedBy::Socket,
+    });
     let lines = stream::unfold(read, async |mut read| {
         let line = line(&mut read).await.ok()?;
         Some((line, read))
     });
     let mut lines = pin!(lines.fuse());
-    let mut calls = FuturesUnordered::new();
+    // They go on while an answer is being written, and are dropped with this.
+    let mut calls = JoinSet::new();
     let mut running: HashMap<String, AbortHandle> = HashMap::new();
     loop {
         let reply = select! {
             biased;
-            Some((id, done)) = calls.next() => match done {
-                Ok(reply) => {
+            Some(done) = calls.join_next() => match done {
+                Ok((id, reply)) => {
                     running.remove(&id);
                     reply
                 }
-                Err(Aborted) => continue,
+                // It was cancelled.
+                Err(_) => continue,
             },
             Some(message) = lines.next() => match door.step(&message, None) {
                 Step::Answer(reply) => reply,
                 Step::Call(asked) => {
                     let id = asked.id().to_string();
-                    let (call, handle) = abortable(Box::pin(door.answer(who, asked)));
-                    running.insert(id.clone(), handle);
-                    calls.push(async move { (id, call.await) });
+                    let (door, caller) = (Arc::clone(&door), Arc::clone(&caller));
+                    let of = id.clone();
+                    let call = async move { (of, door.answer(&caller, asked).await) };
+                    running.insert(id, calls.spawn(call));
                     continue;
                 }
                 Step::Cancel(id) => {
@@ -146,7 +153,8 @@ async fn converse(stream: UnixStream, door: Arc<Door>) -> io::Result<()> {
             else => return Ok(()),
         };
         if let Some(body) = reply.body {
-            write.write_all(format!("{body}\n").as_bytes()).await?;
+            let line = format!("{body}\n");
+            timeout(WRITE, write.write_all(line.as_bytes())).await??;
         }
     }
 }

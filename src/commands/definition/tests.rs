@@ -91,7 +91,9 @@ fn a_call_leads_to_its_command() {
         assert_eq!(found.called.word.to_string(), expected);
         assert_eq!(
             found.for_everybody,
-            expected.starts_with("privacy") || expected == "help"
+            ["privacy", "connect", "help"]
+                .iter()
+                .any(|one| expected.starts_with(one))
         );
         let asks = ["context_save", "catch_up", "summarise_from_here"].contains(&expected);
         assert_eq!(
@@ -116,6 +118,7 @@ fn a_call_leads_to_its_command() {
         "server_memory_remember",
     );
     check(call("settings", Some("set"), &[]), "settings_set");
+    check(call("connect", Some("list"), &[]), "connect_list");
     check(call("privacy", Some("opt-out"), &[]), "privacy_opt_out");
     check(call("privacy", Some("export"), &[]), "privacy_export");
 }

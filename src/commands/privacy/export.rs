@@ -46,8 +46,8 @@ pub(super) async fn export(services: &CommandServices<'_>, call: &Call) -> Resul
 /// A program that reads as them, without its token.
 fn connection(one: &Connection) -> String {
     let (made, ends) = (UnixMillis(one.made).rfc3339(), one.ends().rfc3339());
-    let (guild, client) = (one.guild, &one.client);
-    json!({"kind": "connection", "guild": guild, "client": client, "made": made, "ends": ends})
+    let (guilds, client) = (&one.guilds, &one.client);
+    json!({"kind": "connection", "guilds": guilds, "client": client, "made": made, "ends": ends})
         .to_string()
 }
 
@@ -119,6 +119,8 @@ fn halves(entry: &str) -> Option<[String; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use clew_context::model::GuildId;
 
@@ -149,13 +151,13 @@ mod tests {
     fn a_program_is_listed_without_its_token() {
         let one = Connection {
             user: UserId::new(7),
-            guild: GuildId::new(9),
+            guilds: BTreeSet::from([GuildId::new(9)]),
             client: "editor".to_owned(),
             made: 0,
         };
         let entry: Value = serde_json::from_str(&connection(&one)).unwrap();
         let expected = json!({
-            "kind": "connection", "guild": "9", "client": "editor",
+            "kind": "connection", "guilds": ["9"], "client": "editor",
             "made": "1970-01-01T00:00:00.000Z", "ends": "1970-01-31T00:00:00.000Z",
         });
         assert_eq!(entry, expected);

@@ -6,6 +6,7 @@
 mod collected;
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -177,6 +178,9 @@ pub struct ServedCall {
     pub ms: Ms,
     /// The size of the result.
     pub bytes: usize,
+    /// The messages whose words it has, by their channels.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub read: BTreeMap<ChannelId, BTreeSet<MessageId>>,
 }
 
 /// `discord`/`connected`.

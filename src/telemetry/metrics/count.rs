@@ -36,6 +36,10 @@ impl Metrics {
             Event::RequestOk(request) => counts.request_ok(request),
             Event::RequestFailed(request) => counts.request_failed(request),
             Event::ToolCalled(called) => counts.tool_called(called),
+            Event::ServedCall(call) => {
+                let labels = [call.by.as_str(), &call.tool, call.outcome.as_str()];
+                counts.served_calls.one(labels);
+            }
             Event::AnswerSent(sent) => {
                 counts.answers_sent.one([]);
                 counts.answer_messages_sent.add([], sent.messages as u64);
@@ -73,11 +77,9 @@ impl Metrics {
             Event::ChangesDropped(dropped) => {
                 counts.changes_dropped.add([], dropped.changes as u64);
             }
-            // Programs that read ask nothing of the model; the next four say nothing that others
-            // do not, the state of the store is looked up, and the last four are of the process's
-            // beginning and end.
-            Event::ServedCall(_)
-            | Event::CaughtUp(_)
+            // These four say nothing that others do not, the state of the store is looked up, and
+            // the last four are of the process's beginning and end.
+            Event::CaughtUp(_)
             | Event::TailOk(_)
             | Event::MergeOk(_)
             | Event::Trigger(_)

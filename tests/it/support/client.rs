@@ -84,6 +84,9 @@ impl Client {
 }
 
 pub(crate) async fn given(response: Response) -> Result<String, String> {
+    if response.status() == StatusCode::UNAUTHORIZED {
+        return Err("The token has ended.".to_owned());
+    }
     let body: Value = response.json().await.unwrap();
     let result = &body["result"];
     let text = result["content"][0]["text"].as_str();

@@ -1,6 +1,6 @@
 //! One event of each kind, and a hundred turns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clew::model::Consent;
@@ -152,6 +152,7 @@ fn of_the_turn() -> Vec<Event> {
             outcome: ToolOutcome::Ok,
             ms: millis(40),
             bytes: 300,
+            read: BTreeMap::from([(ChannelId::new(22), BTreeSet::from([MessageId::new(5)]))]),
         }),
     ]
 }

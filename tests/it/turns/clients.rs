@@ -57,8 +57,18 @@ impl Place {
     }
 
     pub(super) async fn command(&self, who: Id, command: &str, options: Value) -> String {
+        self.command_in(self.channel, who, command, options).await
+    }
+
+    pub(super) async fn command_in(
+        &self,
+        channel: Id,
+        who: Id,
+        command: &str,
+        options: Value,
+    ) -> String {
         let discord = &self.stage.discord;
-        let called = discord.call(who, self.channel, command, options).await;
+        let called = discord.call(who, channel, command, options).await;
         let shown = called.unwrap().answer().await.unwrap();
         assert!(shown.ephemeral);
         let embeds = shown.embeds.iter().map(ToString::to_string);

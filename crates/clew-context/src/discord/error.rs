@@ -97,6 +97,8 @@ pub enum ConnectError {
 mod code {
     pub(super) const UNKNOWN_MESSAGE: u64 = 10_008;
     pub(super) const EDITS_OF_OLD_MESSAGES: u64 = 30_046;
+    pub(super) const UNKNOWN_MEMBER: u64 = 10_007;
+    pub(super) const UNKNOWN_USER: u64 = 10_013;
     pub(super) const MISSING_ACCESS: u64 = 50_001;
     pub(super) const CANNOT_SEND_TO_USER: u64 = 50_007;
     pub(super) const MISSING_PERMISSIONS: u64 = 50_013;
@@ -126,6 +128,12 @@ impl RestError {
             about_reference: false,
             unreached: None,
         }
+    }
+
+    /// Whether Discord says of a member that there is none, and not a proxy or whoever is
+    /// between that something is not found.
+    pub const fn is_no_member(&self) -> bool {
+        matches!(self.code, Some(code::UNKNOWN_MEMBER | code::UNKNOWN_USER))
     }
 
     /// No answer: no connection, a broken one, or a body that ended early.
@@ -223,6 +231,20 @@ mod tests {
         check(503, &code(0), Fallback::Unavailable, true);
         check(400, &code(50_035), Fallback::Malformed, false);
         check(401, &code(0), Fallback::Forbidden, false);
+    }
+
+    #[test]
+    fn only_discord_says_that_there_is_no_member() {
+        for (body, is_said) in [
+            (r#"{"code":10007}"#, true),
+            (r#"{"code":10013}"#, true),
+            (r#"{"code":10004}"#, false),
+            (r#"{"code":0}"#, false),
+            ("not found", false),
+        ] {
+            let error = RestError::refused(404, body.as_bytes(), None);
+            assert_eq!(error.is_no_member(), is_said, "{body}");
+        }
     }
 
     #[test]

@@ -204,6 +204,7 @@ impl ShardTask {
             (None, Some(_)) => DisconnectReason::Closed,
             (None, None) => DisconnectReason::Network,
         };
+        self.context.guild_state.hears_no_more(self.number);
         let code = code.filter(|_| reason == DisconnectReason::Closed);
         let sequence = link.before().sequence();
         self.forward(sequence, Event::Disconnected(Disconnect { reason, code }))
@@ -302,6 +303,7 @@ impl ShardTask {
             "READY" => return self.ready(link, dispatch).await,
             "RESUMED" => {
                 self.connected();
+                self.context.guild_state.hears(self.number, self.shards);
                 self.forward(sequence, Event::Resumed).await;
             }
             _ => match self.event(dispatch).await {
@@ -363,9 +365,9 @@ impl ShardTask {
             });
         }
         self.context.guild_state.set_current_user(ready.us());
-        self.context
-            .guild_state
-            .keep_only(number, shards, &ready.guilds);
+        let guild_state = &self.context.guild_state;
+        guild_state.keep_only(number, shards, &ready.guilds);
+        guild_state.hears_anew(number, shards, &ready.guilds);
         if self.had_session {
             tracing::warn!(
                 shard = number,

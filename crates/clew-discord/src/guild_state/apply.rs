@@ -37,7 +37,7 @@ impl GuildState {
             "GUILD_CREATE" => {
                 let availability: Availability = read(data)?;
                 Some(if availability.unavailable == Some(true) {
-                    Event::GuildUnavailable(availability.id)
+                    self.unavailable(availability.id)
                 } else {
                     self.guild_created(read(data)?)
                 })
@@ -84,12 +84,21 @@ impl GuildState {
     fn guild_created(&self, guild: PartialGuild) -> Event {
         let (id, parts) = (guild.id, guild.missing());
         let newest = guild.newest_messages();
-        self.write().put(guild);
+        let mut guilds = self.write();
+        guilds.put(guild);
         if parts.is_empty() {
+            guilds.hearing.told(id);
             Event::GuildAvailable { guild: id, newest }
         } else {
+            guilds.hearing.awaits(id);
             Event::GuildIncomplete { guild: id, parts }
         }
+    }
+
+    /// An outage: what we know is kept until the server is back.
+    fn unavailable(&self, guild: GuildId) -> Event {
+        self.write().hearing.awaits(guild);
+        Event::GuildUnavailable(guild)
     }
 
     fn guild_updated(&self, update: PartialGuild) -> Option<Event> {
@@ -105,8 +114,7 @@ impl GuildState {
 
     fn guild_deleted(&self, deleted: &Availability) -> Event {
         if deleted.unavailable == Some(true) {
-            // An outage: keep what we know until the server is back.
-            return Event::GuildUnavailable(deleted.id);
+            return self.unavailable(deleted.id);
         }
         self.write().remove(deleted.id);
         Event::GuildRemoved(deleted.id)

@@ -41,7 +41,9 @@ impl GuildState {
             filled.members = vec![read::<PartialMember>(&member)?];
         }
         let newest = filled.newest_messages();
-        self.write().put(filled);
+        let mut guilds = self.write();
+        guilds.put(filled);
+        guilds.hearing.told(guild);
         Ok(newest)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::current::Hearing;
 use super::guild::KnownGuild;
 use super::{CurrentUser, PartialChannel, PartialGuild, PartialMember};
 use clew_context::model::{ChannelId, GuildId, UserId};
@@ -22,6 +23,7 @@ type Names = HashMap<GuildId, HashMap<UserId, Box<str>>>;
 #[derive(Debug, Default)]
 pub(super) struct Guilds {
     pub(super) us: Option<CurrentUser>,
+    pub(super) hearing: Hearing,
     by_id: BTreeMap<GuildId, KnownGuild>,
     /// The server of each channel and thread in `by_id`.
     of_channel: HashMap<ChannelId, GuildId>,
