@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 #[cfg(feature = "postgres")]
 use super::Postgres;
-use super::{Backend, Error, Files, SnapshotFiles, Sqlite, SqliteSettings};
+use super::{Backend, Error, Files, Record, SnapshotFiles, Sqlite, SqliteSettings};
 use crate::model::StoreAddress;
-use clew_context::model::Clock;
+use clew_context::model::{ChannelId, Clock, MessageId};
 use clew_context::outside;
 
 /// Folders that stores use besides the one in `CONTEXT_STORE`.
@@ -88,6 +88,37 @@ impl Store {
     ) -> Result<Self, Error> {
         let snapshots = SnapshotFiles::shared(folders.agents.clone());
         Self::open_with(address, OpenFor::Alone, snapshots, folders, clock).await
+    }
+
+    /// Who opted out, how servers have it and, if one is named by one of its messages, an answer's
+    /// receipt, as they are now: for a process beside the bot, which may run, start or end
+    /// meanwhile. No lock is taken, nothing written and no file left, but for the memory of an
+    /// `SQLite` log whose writer was killed.
+    ///
+    /// # Errors
+    /// [`Error::Open`] if there is no store yet, or an older one; [`Error::Newer`];
+    /// [`Error::NotReady`]; otherwise the store's error.
+    pub async fn peek(
+        address: &StoreAddress,
+        folders: &Folders,
+        clock: Clock,
+        answer: Option<(ChannelId, MessageId)>,
+    ) -> Result<Vec<Record>, Error> {
+        match address {
+            StoreAddress::Sqlite(path) => {
+                let path = path.clone();
+                blocking(move || Sqlite::peek(&path, answer)).await
+            }
+            #[cfg(feature = "postgres")]
+            StoreAddress::Postgres(url) => Box::pin(Postgres::peek(url, answer)).await,
+            #[cfg(not(feature = "postgres"))]
+            StoreAddress::Postgres(_) => Err(without_postgres(address)),
+            StoreAddress::Files(dir) => {
+                let (users, servers) = (folders.users.clone(), folders.servers.clone());
+                let dir = dir.clone();
+                blocking(move || Files::peek(dir, users, servers, clock)).await
+            }
+        }
     }
 
     async fn open_with(
@@ -185,6 +216,12 @@ impl Store {
     pub async fn in_memory() -> Result<Self, Error> {
         blocking(Sqlite::in_memory).await.map(Self::from)
     }
+}
+
+/// What [`Store::peek`] says of a store that is not there, or older.
+pub(super) fn not_begun(place: impl fmt::Display) -> Error {
+    let remedy = "it is not there, or of an older version: start the bot (`clew run`) once";
+    Error::unopened(place, remedy, None)
 }
 
 /// Why a store is opened.

@@ -29,6 +29,7 @@ use async_trait::async_trait;
 pub(super) use conversation::MOST_MESSAGES;
 use folder::{StoreFolder, Unread};
 
+use super::any::not_begun;
 use super::backend::{Visit, delegating};
 use super::disk::blocking;
 use super::json::Fields;
@@ -102,6 +103,21 @@ impl Files {
             }
         })
         .await
+    }
+
+    /// See [`Store::peek`](crate::Store::peek); files have no receipts. Each file is replaced whole,
+    /// so that what is read of it is whole. Blocks.
+    pub(super) fn peek(
+        dir: PathBuf,
+        user_profiles: PathBuf,
+        server_profiles: PathBuf,
+        clock: Clock,
+    ) -> Result<Vec<Record>, Error> {
+        if !dir.is_dir() {
+            return Err(not_begun(dir.display()));
+        }
+        let folder = StoreFolder::unlocked(dir, user_profiles, server_profiles, clock);
+        folder.standing()
     }
 
     fn start(folder: StoreFolder) -> Result<Self, Error> {

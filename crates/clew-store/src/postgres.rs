@@ -40,7 +40,7 @@ use self::connect::Connected;
 use self::session::{Call, LONG_PATIENCE, Lease, Outcome, PATIENCE};
 use self::slots::Slots;
 use self::tidying::Tidying;
-use super::any::OpenFor;
+use super::any::{OpenFor, not_begun};
 use super::backend::Visit;
 use super::sql;
 use super::{
@@ -159,6 +159,26 @@ impl Postgres {
             return Err(Error::unopened(&connected.place, remedy, None));
         }
         Ok(Self::over(connected, files))
+    }
+
+    /// See [`Store::peek`](crate::Store::peek).
+    pub(super) async fn peek(
+        url: &Secret,
+        answer: Option<(ChannelId, MessageId)>,
+    ) -> Result<Vec<Record>, Error> {
+        let (connected, found) = Self::found(url).await?;
+        if found != Some(schema::KNOWN) {
+            return Err(not_begun(&connected.place));
+        }
+        let store = Self::over(connected, SnapshotFiles::in_memory());
+        let mut records = store.list(Kind::OptOuts).await?;
+        records.extend(store.list(Kind::Settings).await?);
+        if let Some((channel, message)) = answer {
+            let receipt = store.receipt_of(channel, message).await?;
+            records.extend(receipt.map(Record::Receipt));
+        }
+        store.close().await?;
+        Ok(records)
     }
 
     fn over(connected: Connected, files: SnapshotFiles) -> Self {

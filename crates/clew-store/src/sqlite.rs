@@ -34,6 +34,7 @@ use self::fault::Outcome;
 use self::session::Session;
 use self::statement::at_once;
 use self::worker::{Queue, lock};
+use super::any::not_begun;
 use super::backend::{Visit, delegating};
 use super::pages::each_paged;
 use super::sql;
@@ -53,6 +54,8 @@ const READERS: usize = 2;
 const BYTES_IN_MEMORY: u32 = 64 << 20;
 /// Rows purged before other calls get a turn: a tenth of a second of work.
 const ROWS_A_PURGE_STEP: u64 = 2_048;
+/// How often [`Sqlite::peek`] reads, at most.
+const PEEKS: usize = 5;
 /// The operation named in errors.
 const PURGING: &str = "remove what has to go";
 /// Rows swept before other calls get a turn: some milliseconds of work.
@@ -113,6 +116,37 @@ impl Sqlite {
         }
         let writer = Session::beside(path, snapshots, settings)?;
         Self::start(path, writer, None)
+    }
+
+    /// See [`Store::peek`](crate::Store::peek). Where no other process has a log, the file is read
+    /// as it lies, without SQLite's locks, which take files of their own; again, if one began
+    /// meanwhile. Blocks.
+    pub(super) fn peek(
+        path: &Path,
+        answer: Option<(ChannelId, MessageId)>,
+    ) -> Result<Vec<Record>, Error> {
+        for _ in 0..PEEKS {
+            let Some(before) = file::state(path) else {
+                return Err(not_begun(path.display()));
+            };
+            let session = Session::peeking(path, before.has_log)?;
+            let read = || -> Outcome<Vec<Record>> {
+                let receipt = match answer {
+                    Some((channel, id)) => at_once(sql::receipt_of(&session, channel, id))?,
+                    None => None,
+                };
+                let list = |kind| at_once(sql::records(&session, kind, None, None, usize::MAX));
+                let listed = [list(Kind::OptOuts)?, list(Kind::Settings)?].into_iter();
+                let listed = listed.flat_map(|page| page.records);
+                Ok(listed.chain(receipt.map(Record::Receipt)).collect())
+            };
+            let read = read().map_err(|fault| fault.named("read the store", &session.place));
+            if before.has_log || file::state(path).as_ref() == Some(&before) {
+                return read;
+            }
+        }
+        let why = "another process keeps beginning to use it";
+        Err(Error::not_ready(&path.display().to_string(), why))
     }
 
     fn start(path: &Path, writer: Session, hold: Option<disk::Hold>) -> Result<Self, Error> {

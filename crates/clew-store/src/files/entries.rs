@@ -52,6 +52,15 @@ impl StoreFolder {
         }
     }
 
+    /// Who opted out and how servers have it, without a lock.
+    pub(super) fn standing(&self) -> Result<Vec<Record>, Error> {
+        let mut files = self.entry_files(Kind::OptOuts)?;
+        files.extend(self.entry_files(Kind::Settings)?);
+        let entries = files.iter().map(|path| self.load_or_refuse(path, parse));
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        Ok(entries.into_iter().flatten().flatten().collect())
+    }
+
     /// A file's entries.
     pub(super) fn entries(&self, path: &Path) -> Result<Vec<Record>, Error> {
         self.alone(path, || self.entries_alone(path))

@@ -103,6 +103,15 @@ impl StoreFolder {
             })?;
         }
         Ok(Self {
+            index: Mutex::new(index),
+            locks: Mutex::new(locks),
+            ..Self::unlocked(dir, users, servers, clock)
+        })
+    }
+
+    /// The folders of another process, perhaps.
+    pub(super) fn unlocked(dir: PathBuf, users: PathBuf, servers: PathBuf, clock: Clock) -> Self {
+        Self {
             dir,
             users,
             servers,
@@ -110,10 +119,10 @@ impl StoreFolder {
             stripes: std::array::from_fn(|_| Mutex::default()),
             hasher: std::hash::RandomState::new(),
             tidying: RwLock::default(),
-            index: Mutex::new(index),
-            locks: Mutex::new(locks),
+            index: Mutex::default(),
+            locks: Mutex::default(),
             copied: None,
-        })
+        }
     }
 
     /// Opens a copy of the folders, which may be in use.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,38 @@ pub(super) fn lock_of(path: &Path) -> Result<PathBuf, Error> {
 /// Whether the last process that wrote a database did not close it.
 pub(super) fn has_log(path: &Path) -> bool {
     beside(path, "-wal").exists()
+}
+
+/// What tells whether anybody used a database.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct State {
+    /// Whether a process has it, or did not close it.
+    pub(super) has_log: bool,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// The state of a database; none if there is none.
+pub(super) fn state(path: &Path) -> Option<State> {
+    let about = fs::metadata(path).ok()?;
+    Some(State {
+        has_log: has_log(path),
+        bytes: about.len(),
+        changed: (about.mtime(), about.mtime_nsec()),
+    })
+}
+
+/// A file's name as SQLite takes names with parameters.
+pub(super) fn uri(path: &Path, parameters: &str) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' => uri.push(char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + parameters
 }
 
 fn beside(path: &Path, end: &str) -> PathBuf {

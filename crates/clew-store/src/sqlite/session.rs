@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::fault::{Fault, Outcome, is_passing};
 use super::{file, schema, texts};
+use crate::any::not_begun;
 use crate::{Error, SnapshotFiles};
 
 /// Prepared statements cached per connection: about all that we have.
@@ -154,6 +155,31 @@ impl Session {
             );
             Err(Error::unopened(&session.place, remedy, None).into())
         })
+    }
+
+    /// Opens a file to read while another process may have it, or begin to. Without a log it is
+    /// taken as one that nobody changes.
+    pub(super) fn peeking(path: &Path, has_log: bool) -> Result<Self, Error> {
+        let place: Arc<str> = path.display().to_string().into();
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let uri = file::uri(path, if has_log { "" } else { "?immutable=1" });
+        let opened = Connection::open_with_flags(uri, flags);
+        let connection = opened.map_err(|error| unopened(&place, error))?;
+        let busy_timeout = SqliteSettings::default().busy_timeout;
+        let session = Self::on(connection, &place, SnapshotFiles::in_memory(), busy_timeout);
+        let set_up = || -> Outcome<()> {
+            session.set_up_any(busy_timeout, READER_CACHE_KIB)?;
+            if schema::version(&session.connection, &place)? == schema::VERSION {
+                return Ok(());
+            }
+            Err(not_begun(&place).into())
+        };
+        match set_up() {
+            Ok(()) => Ok(session),
+            Err(fault) => Err(unusable(fault, &place)),
+        }
     }
 
     fn first(
