@@ -18,7 +18,9 @@ mod start_thread;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use partial::{PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole};
+pub use partial::{
+    PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole, PartialThreadMember,
+};
 pub use readers::AnswerPlace;
 pub use start_thread::MAX_THREAD_NAME;
 

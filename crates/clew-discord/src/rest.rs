@@ -1,6 +1,7 @@
 //! Discord's REST API as the bot uses it: `clew-context`'s reader, and posting
 //! in [`super::send`].
 
+mod guild_now;
 mod start;
 mod survey;
 
