@@ -1,10 +1,12 @@
 //! Clew as a server of MCP: what a member's own program reads of a server, as that member.
-//! `http` lets programs in by the tokens of `/connect`, `socket` the operator's own.
+//! `http` lets programs in by the tokens of `/connect`, `socket` the operator's own, `alone` does so
+//! without a bot.
 //!
 //! Invariant: nothing is written, posted or kept. Each call is judged by the roles that its
 //! member has when it is made; what it read is judged once more before it is told. What a
 //! member's programs take of the bot is bounded, and leaves Discord's search to answers.
 
+mod alone;
 mod context;
 mod http;
 mod member;
@@ -25,16 +27,18 @@ use crate::config::{Config, Search};
 use crate::engine::rate_limit::RateLimiter;
 use crate::model::{BuiltIn, ToolParameter, ToolParameters};
 use crate::telemetry::event::{ServedBy, ServedCall, ToolOutcome};
-use crate::telemetry::{Ids, Ms};
+use crate::telemetry::{Ids, Ms, with_sources};
 use crate::tools::{self, Address, Arguments};
 use crate::turn::Services;
 use clew_context::engine::links::{Link, LinkPlace};
 use clew_context::engine::{sanitise, shorten};
 use clew_context::model::{AccessRules, ChannelId, ContentSource, GuildId, MessageId, UserId};
 
+pub use alone::{AloneError, AloneServer};
 pub(super) use http::listen;
 pub use socket::{Greeting, SOCKET};
 
+use alone::Alone;
 use member::Member;
 
 /// Calls within a minute, of a member and of a server, and calls of a member at once.
@@ -139,6 +143,8 @@ struct Who {
 /// Answers the calls of programs, whichever way they come.
 struct Door {
     services: Arc<Services>,
+    /// Gives each call services of its own, if there is no bot.
+    alone: Option<Alone>,
     rules: AccessRules,
     served: Served,
     pace: Mutex<Pace>,
@@ -248,6 +254,7 @@ impl Door {
         let search = services.settings.tools.search;
         Self {
             services,
+            alone: None,
             rules,
             served: Served {
                 name: "clew",
@@ -349,7 +356,7 @@ impl Door {
         if !lets_read(&self.services, who) {
             return Given::refused(ToolOutcome::Refused, NO_PROGRAMS);
         }
-        if !self.services.guild_state.is_current(who.guild) {
+        if self.alone.is_none() && !self.services.guild_state.is_current(who.guild) {
             return Given::refused(ToolOutcome::Refused, UNTOLD);
         }
         let context = Slot::Context(who.guild, who.by);
@@ -358,7 +365,12 @@ impl Door {
             let why = format!("{CONTEXTS_AT_ONCE} contexts are being read in this server. Wait.");
             return Given::too_many(why);
         }
-        let Some(member) = Member::now(&self.services, &self.rules, who, deadline).await else {
+        let services = self.services_for(who, asked, deadline).await;
+        let member = match &services {
+            Some(services) => Member::now(services, &self.rules, who, deadline).await,
+            None => None,
+        };
+        let Some(member) = member else {
             let why = "You may not read this server through Clew, or it cannot be told now.";
             return Given::refused(ToolOutcome::Refused, why);
         };
@@ -368,12 +380,45 @@ impl Door {
             return Given::too_many(too_often());
         }
         let given = called(&member, &asked.tool, asked.arguments.clone()).await;
-        if member.still_reads(&given.sources) {
+        if self.stands(member, &given, deadline).await {
             given
         } else {
             Given::refused(ToolOutcome::Refused, CHANGED)
         }
     }
+}
+
+impl Door {
+    /// What a call reads through; none if it cannot be told.
+    async fn services_for(
+        &self,
+        who: Who,
+        asked: &Asked,
+        deadline: Instant,
+    ) -> Option<Arc<Services>> {
+        let Some(alone) = &self.alone else {
+            return Some(Arc::clone(&self.services));
+        };
+        let services = alone.services(who.guild, Some(asked), deadline).await;
+        told(services).map(Arc::new)
+    }
+
+    /// Whether what was given may still be told. A bot's services know by then what changed.
+    async fn stands(&self, member: Member<'_>, given: &Given, deadline: Instant) -> bool {
+        let alone = self.alone.as_ref().filter(|_| !given.sources.is_empty());
+        let Some(alone) = alone else {
+            return member.still_reads(&given.sources);
+        };
+        let now = alone.services_after(member.services, member.who.guild, deadline);
+        let now = told(now.await);
+        now.is_some_and(|now| member.by(&now).still_reads(&given.sources))
+    }
+}
+
+/// What could be told; why not, is for the operator.
+fn told<T>(told: Result<T, AloneError>) -> Option<T> {
+    told.inspect_err(|error| tracing::warn!(error = %with_sources(error), "a call reads nothing"))
+        .ok()
 }
 
 async fn called(member: &Member<'_>, tool: &str, arguments: Map<String, Value>) -> Given {

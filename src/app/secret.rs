@@ -49,7 +49,7 @@ pub(super) fn load(state_dir: &Path, file: &str) -> io::Result<Vec<u8>> {
 }
 
 /// Random bytes from the generator that TLS uses.
-fn random() -> io::Result<Vec<u8>> {
+pub(super) fn random() -> io::Result<Vec<u8>> {
     let mut key = vec![0; BYTES];
     let random = rustls::crypto::ring::default_provider().secure_random;
     random

@@ -17,7 +17,7 @@ use crate::memory::{self, Memory, Stores};
 use crate::runs::{Approvals, CatchUpPace, Connections, OpenApprovals, Runs};
 use crate::telemetry::event::{self, Answers, Capped, Started};
 use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
-use crate::tools::{SearchedServers, ToolServers};
+use crate::tools::ToolServers;
 use crate::turn::{LastRefusals, Services, TurnSettings};
 use crate::{app, llm};
 use clew_context::collect::NegativeCache;
@@ -65,7 +65,7 @@ pub(super) async fn services(
         window: Mutex::new(Window::new(config.window)),
         opt_outs,
         negative_cache: NegativeCache::default(),
-        searched_servers: SearchedServers::default(),
+        searched_servers: Arc::default(),
         tool_servers: ToolServers::start(config.mcp.as_ref(), super::seen_tools(config)),
         memory,
         claims: Arc::new(Claims::open(
@@ -88,20 +88,25 @@ pub(super) async fn services(
         ),
         catch_up_pace: CatchUpPace::default(),
         image_room: Arc::default(),
-        settings: TurnSettings {
-            limits: config.limits,
-            proxies: config.triggers.proxies.clone(),
-            reply_target: config.reply_target,
-            max_messages: config.answers.max_messages,
-            tools: config.tools,
-            receipt_button: config.answers.receipt_button,
-            mcp_listen: config.mcp_listen.and_then(McpListen::address),
-            runs: config.runs.bounds,
-            secret: keys.frames,
-        },
+        settings: turn_settings(config, keys.frames),
         refusals: LastRefusals::default(),
         observer: None,
     })
+}
+
+/// `secret`: for the nonces of frames.
+pub(super) fn turn_settings(config: &Config, secret: Vec<u8>) -> TurnSettings {
+    TurnSettings {
+        limits: config.limits,
+        proxies: config.triggers.proxies.clone(),
+        reply_target: config.reply_target,
+        max_messages: config.answers.max_messages,
+        tools: config.tools,
+        receipt_button: config.answers.receipt_button,
+        mcp_listen: config.mcp_listen.and_then(McpListen::address),
+        runs: config.runs.bounds,
+        secret,
+    }
 }
 
 /// Opens the stores, waiting while one is locked, starting, full or
@@ -134,12 +139,16 @@ async fn remembered(
 ) -> Result<Memory, clew_store::Error> {
     let stores = stores(config, outside).await?;
     let (opt_outs, clock) = (Arc::clone(opt_outs), Arc::clone(&outside.clock));
-    let settings = memory::Settings {
+    let settings = memory_settings(config);
+    Memory::open(stores, settings, opt_outs, clock, telemetry.clone()).await
+}
+
+pub(super) fn memory_settings(config: &Config) -> memory::Settings {
+    memory::Settings {
         memory: config.memory.clone(),
         answer_messages: config.answers.max_messages,
         patience: config.limits.fetch_timeout,
-    };
-    Memory::open(stores, settings, opt_outs, clock, telemetry.clone()).await
+    }
 }
 
 /// Opens what `CONTEXT_STORE` names. Conversations that must not reach a disk get a

@@ -1,7 +1,7 @@
 //! `clew mcp check`: what each server of `MCP_CONFIG` gives, and who may use it. `clew mcp
-//! serve`: the bot that runs here as a server over stdio.
+//! serve`: a server over stdio, by the bot that runs here or alone.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::doctor::line;
 use super::exit::{self, Ended, cannot, failed, printed};
-use crate::app::{Greeting, SOCKET};
+use crate::app::{AloneServer, Greeting, SOCKET};
 use crate::config::{Config, LogFormat};
 use crate::doctor::{self, Outcome};
 use crate::telemetry::init_log;
@@ -26,7 +26,8 @@ use clew_context::model::{GuildId, UserId};
 pub(super) enum McpCommand {
     /// Connect to each server of `MCP_CONFIG`; list its tools and on whose consent they run
     Check,
-    /// Let a program read a server over stdin and stdout, through the bot that runs here
+    /// Let a program read a server over stdin and stdout, through the bot that runs here or without
+    /// one
     Serve {
         /// The member as whom it reads
         #[arg(long = "as", value_name = "USER")]
@@ -37,36 +38,86 @@ pub(super) enum McpCommand {
     },
 }
 
-/// Carries what comes to the bot, and what it answers back. Exit codes: 0 the program went; 1 it
-/// went before it read all, or the bot did; 2 no bot runs that lets it in.
-fn serve(config: &Config, user: UserId, guild: GuildId) -> Ended {
-    let state_dir = &config.state_dir;
-    let mut bot = UnixStream::connect(state_dir.join(SOCKET)).map_err(|error| {
-        let at = state_dir.display();
-        cannot(anyhow!(
-            "no bot runs with STATE_DIR={at} and lets programs in ({error}): start `clew run` with \
-             MCP_LISTEN=socket first"
+/// Through the bot that runs here, or alone. Exit codes: 0 the program went; 1 it went before it
+/// read all, the bot did, or Discord or the store cannot be asked just now; 2 what a person has to
+/// mend.
+async fn serve(config: &Config, who: Greeting) -> Ended {
+    let path = config.state_dir.join(SOCKET);
+    match UnixStream::connect(&path) {
+        Ok(bot) => carry(bot, who),
+        Err(error) if is_nobody(&error) => alone(config, who).await,
+        Err(error) => Err(cannot(error).context(format!(
+            "cannot reach the bot at {}: run this as the bot's user",
+            path.display()
+        ))),
+    }
+}
+
+/// Whether nobody listens there. A path that is too long keeps the bot from doing so, too.
+fn is_nobody(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, InvalidInput, NotADirectory, NotFound};
+    let of_nobody = [ConnectionRefused, InvalidInput, NotADirectory, NotFound];
+    of_nobody.contains(&error.kind())
+}
+
+/// Answers as the bot would, by Discord's REST API.
+async fn alone(config: &Config, who: Greeting) -> Ended {
+    init_log(config.log.level, config.log.format);
+    let server = AloneServer::begin(config, who).await.map_err(|error| {
+        let ended = if error.is_passing() { failed } else { cannot };
+        ended(error).context(format!(
+            "no bot with STATE_DIR={} lets programs in (`clew run` with MCP_LISTEN=socket), and \
+             without one nothing can be read",
+            config.state_dir.display()
         ))
     })?;
-    let greeting = json!(Greeting { user, guild }).to_string() + "\n";
+    let (bot, ours) = UnixStream::pair().map_err(failed)?;
+    ours.set_nonblocking(true).map_err(failed)?;
+    let ours = tokio::net::UnixStream::from_std(ours).map_err(failed)?;
+    let serving = tokio::spawn(server.serve(ours));
+    let carried = tokio::task::spawn_blocking(move || carry(bot, who)).await;
+    serving.abort();
+    carried.map_err(failed)?
+}
+
+/// Carries what comes to the bot, and what it answers back.
+fn carry(mut bot: UnixStream, who: Greeting) -> Ended {
+    let greeting = json!(who).to_string() + "\n";
     bot.write_all(greeting.as_bytes()).map_err(failed)?;
     let mut to_bot = bot.try_clone().map_err(failed)?;
     let has_gone = Arc::new(AtomicBool::new(false));
     let goes = Arc::clone(&has_gone);
     thread::spawn(move || {
         // It ends with the program, or with the bot: then there is nobody to tell.
-        let _ = io::copy(&mut io::stdin().lock(), &mut to_bot);
+        let _ = pass(&mut io::stdin().lock(), &mut to_bot);
         goes.store(true, Ordering::SeqCst);
         let _ = to_bot.shutdown(Shutdown::Write);
     });
-    printed(io::copy(&mut bot, &mut io::stdout().lock()).map(drop))?;
+    printed(pass(&mut bot, &mut io::stdout().lock()))?;
     Ok(exit::found(has_gone.load(Ordering::SeqCst)))
+}
+
+/// Passes on what comes as it comes, to its end. `io::copy` would have Linux splice a pipe into a
+/// socket, which waits for more.
+fn pass(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        let read = match from.read(&mut bytes) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        to.write_all(&bytes[..read])?;
+        to.flush()?;
+    }
 }
 
 /// Exit codes: 0 all servers give tools; 1 one does not, or the output cannot be written.
 pub(super) async fn run(command: &McpCommand, config: &Config) -> Ended {
     if let McpCommand::Serve { user, guild } = command {
-        return serve(config, UserId::new(*user), GuildId::new(*guild));
+        let (user, guild) = (UserId::new(*user), GuildId::new(*guild));
+        return serve(config, Greeting { user, guild }).await;
     }
     init_log(LevelFilter::ERROR, LogFormat::Text);
     if config.mcp.is_none() {

@@ -48,7 +48,7 @@ pub struct Services {
     /// What turns have found out for later ones.
     pub negative_cache: NegativeCache,
     /// How often Discord's search was asked.
-    pub searched_servers: SearchedServers,
+    pub searched_servers: Arc<SearchedServers>,
     /// The servers of `MCP_CONFIG`.
     pub tool_servers: Arc<ToolServers>,
     /// What is remembered beyond a turn.

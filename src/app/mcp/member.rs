@@ -83,6 +83,14 @@ impl<'a> Member<'a> {
         })
     }
 
+    /// The same as others know it.
+    pub(super) fn by<'b>(self, services: &'b Services) -> Member<'b>
+    where
+        'a: 'b,
+    {
+        Member { services, ..self }
+    }
+
     /// Whether they may read a channel on Discord, from outside it, by the roles of a server.
     fn sees(&self, guild: &Guild, channel: ChannelId) -> bool {
         let reads = |channel| {

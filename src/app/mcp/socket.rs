@@ -106,7 +106,7 @@ async fn accept(listener: UnixListener, door: Arc<Door>) {
 }
 
 /// Ends when the other side has and its calls are answered, or when it is gone.
-async fn converse(stream: UnixStream, door: Arc<Door>) -> io::Result<()> {
+pub(super) async fn converse(stream: UnixStream, door: Arc<Door>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     let greeting = line(&mut read).await?;

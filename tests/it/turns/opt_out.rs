@@ -12,7 +12,6 @@ use clew::model::{RunBounds, Vision};
 use clew::runs::{Approvals, CatchUpPace, Connections, OpenApprovals, OpenRuns, Runs};
 use clew::telemetry::event::Outcome;
 use clew::telemetry::{Lines, Telemetry};
-use clew::tools::SearchedServers;
 use clew::turn::{self, Control, LastRefusals, Services, TurnJob, TurnSettings};
 use clew_context::collect::NegativeCache;
 use clew_context::engine::window::{Window, WindowLimits};
@@ -76,7 +75,7 @@ async fn services(p: &Place) -> (Services, Lines) {
         window: parking_lot::Mutex::new(Window::new(window)),
         opt_outs,
         negative_cache: NegativeCache::default(),
-        searched_servers: SearchedServers::default(),
+        searched_servers: Arc::default(),
         tool_servers: Arc::default(),
         memory,
         claims: Arc::new(Claims::in_memory()),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::GuildState;
+use super::{GuildState, PartialGuild};
 use clew_context::model::GuildId;
 
 /// Which shards hear what happens, and of which servers they still have to hear.
@@ -39,6 +39,16 @@ impl GuildState {
     pub fn is_current(&self, guild: GuildId) -> bool {
         let guilds = self.read();
         guilds.guild(guild).is_some() && guilds.hearing.is_current(guild)
+    }
+
+    /// A server as it is now, where there is no gateway: it is current for as long as whoever asked
+    /// takes it as such.
+    pub fn tell(&self, guild: PartialGuild) {
+        let mut guilds = self.write();
+        guilds.hearing.shards = 1;
+        guilds.hearing.connected.insert(0);
+        guilds.hearing.told(guild.id);
+        guilds.put(guild);
     }
 
     /// A shard resumed, and what it had missed was told.
