@@ -5,6 +5,7 @@ mod access;
 mod answers;
 mod called;
 mod citations;
+mod client_alone;
 mod client_bounds;
 mod client_leaks;
 mod client_servers;

@@ -37,6 +37,7 @@ pub(super) async fn read(
             None => return Given::nothing(),
         },
     };
+    know_name(member).await;
     let request = request(member, channel, about.as_ref(), question);
     let mut context = Box::pin(turn::context_of(services, request)).await;
     // An archived thread behind a link is known to its question alone.
@@ -89,6 +90,20 @@ async fn message(member: &Member<'_>, channel: ChannelId, id: MessageId) -> Opti
     let mut message = reader.message(channel, id, deadline).await.ok()?;
     services.opt_outs.current().withhold(&mut message);
     (!message.withheld).then_some(message)
+}
+
+/// Has their messages bear their name, which a command would have brought.
+async fn know_name(member: &Member<'_>) {
+    let (services, Who { user, guild, .. }) = (member.services, member.who);
+    let guild_state = &services.guild_state;
+    if guild_state.user_name(guild, user).is_some() || guild_state.heard_name(guild, user).is_some()
+    {
+        return;
+    }
+    let deadline = Instant::now() + TIME;
+    if let Ok(name) = services.rest.member_name(guild, user, deadline).await {
+        guild_state.hear(guild, [(user, name.as_str())]);
+    }
 }
 
 /// The question as a command would ask it there now.

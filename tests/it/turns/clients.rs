@@ -30,7 +30,7 @@ const TOOLS: [&str; 5] = [
 pub(super) struct Town {
     pub(super) closed: Id,
     adult: Id,
-    role: Id,
+    pub(super) role: Id,
 }
 
 impl Place {

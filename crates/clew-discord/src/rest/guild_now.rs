@@ -50,6 +50,22 @@ impl Rest {
         })
     }
 
+    /// What a member is called in a server.
+    ///
+    /// # Errors
+    /// [`Fallback::NotFound`](clew_context::model::Fallback::NotFound) if they are none; otherwise
+    /// why there is no readable answer.
+    pub async fn member_name(
+        &self,
+        guild: GuildId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<String, RestError> {
+        let path = format!("guilds/{guild}/members/{user}");
+        let PartialMember { user, nick, .. } = self.fetch(&path, deadline).await?;
+        Ok(nick.or(user.global_name).unwrap_or(user.username))
+    }
+
     /// A server with its roles, channels and active threads, and of its members us: four
     /// requests at once.
     ///
