@@ -11,6 +11,7 @@ mod facts;
 mod lasting;
 mod lists;
 mod mending;
+mod peeking;
 mod purging;
 mod receipts;
 mod rule;

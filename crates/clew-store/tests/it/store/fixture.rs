@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use clew_context::model::{Clock, Secret, UnixMillis};
-use clew_store::{Backend, Error, SnapshotFiles, SqliteSettings};
+use clew_store::model::StoreAddress;
+use clew_store::{Backend, Error, Folders, SnapshotFiles, SqliteSettings};
 use tempfile::TempDir;
 
 use super::build::NOW;
@@ -26,6 +27,8 @@ pub(super) trait Fixture: Sized + Send + Sync + 'static {
     }
     /// The same, when opening may fail.
     fn try_open(&self) -> impl Future<Output = Result<Self::Store, Error>> + Send;
+    /// As a setting names it.
+    fn address(&self) -> StoreAddress;
     /// Its folder and clock.
     fn ground(&self) -> &Ground;
     /// Every byte that outlives the process, once the store is closed.
@@ -65,7 +68,16 @@ impl Ground {
         self.time.store(time.0, Ordering::SeqCst);
     }
 
-    fn clock(&self) -> Clock {
+    /// The folders that stores use.
+    pub(super) fn folders(&self) -> Folders {
+        Folders {
+            agents: self.agents(),
+            users: self.path("users"),
+            servers: self.path("servers"),
+        }
+    }
+
+    pub(super) fn clock(&self) -> Clock {
         let time = Arc::clone(&self.time);
         Arc::new(move || UnixMillis(time.load(Ordering::SeqCst)))
     }
@@ -109,6 +121,10 @@ impl Fixture for Sqlite {
         try_open_sqlite(self.0.folder(), SqliteSettings::default()).await
     }
 
+    fn address(&self) -> StoreAddress {
+        StoreAddress::Sqlite(self.0.path("clew.db"))
+    }
+
     fn ground(&self) -> &Ground {
         &self.0
     }
@@ -141,6 +157,10 @@ impl Fixture for Files {
 
     async fn try_open(&self) -> Result<Self::Store, Error> {
         try_open_files(self.0.folder(), self.0.clock()).await
+    }
+
+    fn address(&self) -> StoreAddress {
+        StoreAddress::Files(self.0.path("context"))
     }
 
     fn ground(&self) -> &Ground {
@@ -181,6 +201,10 @@ impl Fixture for Postgres {
     async fn try_open(&self) -> Result<Self::Store, Error> {
         let files = SnapshotFiles::new(self.ground.agents());
         clew_store::Postgres::open(&Secret::new(&*self.database.url), files).await
+    }
+
+    fn address(&self) -> StoreAddress {
+        StoreAddress::Postgres(Secret::new(&*self.database.url))
     }
 
     fn ground(&self) -> &Ground {

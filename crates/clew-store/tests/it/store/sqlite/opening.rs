@@ -7,9 +7,14 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 
-use clew_store::{Backend, Checked, Error, Kind, Record, SnapshotFiles, Sqlite, SqliteSettings};
+use clew_context::model::fixed_clock;
+use clew_store::model::StoreAddress;
+use clew_store::{
+    Backend, Checked, Error, Folders, Kind, Record, SnapshotFiles, Sqlite, SqliteSettings, Store,
+};
 
 use super::{Place, query, turn, turns};
+use crate::store::build::{at, user};
 
 #[track_caller]
 fn refused(place: &Place) -> Error {
@@ -68,6 +73,41 @@ async fn reading_beside_another_process_changes_nothing() {
         .unwrap();
     let error = look().err().unwrap().to_string();
     assert!(error.contains("clew store migrate"), "{error}");
+}
+
+/// What a killed process has left in the log is seen, and left to the next.
+#[tokio::test]
+async fn peeking_sees_the_log_of_a_killed_process() {
+    let place = Place::new();
+    let store = place.open();
+    store.set_opt_out(user(3), Some(at(1))).await.unwrap();
+    // As a kill leaves them: the files without their locks.
+    let killed = Place::new();
+    let folder = killed.file().parent().unwrap().to_owned();
+    fs::create_dir_all(&folder).unwrap();
+    for end in ["", "-wal"] {
+        let [from, to] = [&place, &killed].map(|place| format!("{}{end}", place.file().display()));
+        fs::copy(from, to).unwrap();
+    }
+    let log = fs::read(format!("{}-wal", killed.file().display())).unwrap();
+    let folders = Folders {
+        agents: folder.join("agents"),
+        users: folder.join("users"),
+        servers: folder.join("servers"),
+    };
+    let address = StoreAddress::Sqlite(killed.file());
+    let peek = async || Store::peek(&address, &folders, fixed_clock(at(0)), None).await;
+    assert_eq!(peek().await.unwrap(), [Record::OptOut(user(3), at(1))]);
+    let left = fs::read(format!("{}-wal", killed.file().display())).unwrap();
+    assert!(left == log && !log.is_empty());
+    // An older one is not migrated, nor a newer one read.
+    for (version, says) in [(6, "start the bot"), (1_000, "update the program")] {
+        let beside = killed.beside();
+        beside.pragma_update(None, "user_version", version).unwrap();
+        drop(beside);
+        let error = peek().await.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
 }
 
 #[tokio::test]
