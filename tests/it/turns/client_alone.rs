@@ -202,12 +202,15 @@ async fn without_a_bot_a_member_reads_what_they_may_and_nothing_is_written() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rights_are_asked_for_at_each_call() {
-    let (p, (town, thread)) = place_with(&[], |world, seeds| {
+    let (p, (town, thread, old)) = place_with(&[], |world, seeds| {
+        let old = seeds.thread(world, "pump");
+        world.seed(old, seeds.boris, "the seal is worn");
+        world.set_archived(old, true, false);
         let kind = ChannelKind::PrivateThread;
         let thread = world.thread(seeds.channel, kind, "secret", seeds.ada);
         world.join_thread(thread, world.bot);
         world.seed(thread, seeds.ada, "the key is under the mat");
-        (closed(world, seeds), thread)
+        (closed(world, seeds), thread, old)
     })
     .await;
     p.start().await.stop().await;
@@ -223,6 +226,8 @@ async fn rights_are_asked_for_at_each_call() {
     // A private thread is for who is in it.
     assert!(ada.reads(thread).unwrap().contains("mat"));
     assert_eq!(boris.reads(thread), nothing);
+    // An archived one is read where it is named.
+    assert!(ada.reads(old).unwrap().contains("worn"));
     // A channel that is closed to somebody, and one that is opened to them.
     let reads = Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY;
     let [ada_is, boris_is] = [p.ada, p.boris].map(OverwriteOf::Member);
