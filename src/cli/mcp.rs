@@ -63,7 +63,8 @@ fn is_nobody(error: &io::Error) -> bool {
 /// Answers as the bot would, by Discord's REST API.
 async fn alone(config: &Config, who: Greeting) -> Ended {
     init_log(config.log.level, config.log.format);
-    let server = AloneServer::begin(config, who).await.map_err(|error| {
+    let begun = Box::pin(AloneServer::begin(config, who)).await;
+    let server = begun.map_err(|error| {
         let ended = if error.is_passing() { failed } else { cannot };
         ended(error).context(format!(
             "no bot with STATE_DIR={} lets programs in (`clew run` with MCP_LISTEN=socket), and \

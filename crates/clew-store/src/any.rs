@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::Postgres;
 use super::{Backend, Error, Files, Record, SnapshotFiles, Sqlite, SqliteSettings};
 use crate::model::StoreAddress;
-use clew_context::model::{ChannelId, Clock, MessageId};
+use clew_context::model::{ApplicationId, ChannelId, Clock, MessageId};
 use clew_context::outside;
 
 /// Folders that stores use besides the one in `CONTEXT_STORE`.
@@ -97,26 +97,27 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Open`] if there is no store yet, or an older one; [`Error::Newer`];
-    /// [`Error::NotReady`]; otherwise the store's error.
+    /// [`Error::Owned`]; [`Error::NotReady`]; otherwise the store's error.
     pub async fn peek(
         address: &StoreAddress,
         folders: &Folders,
         clock: Clock,
+        application: ApplicationId,
         answer: Option<(ChannelId, MessageId)>,
     ) -> Result<Vec<Record>, Error> {
         match address {
             StoreAddress::Sqlite(path) => {
                 let path = path.clone();
-                blocking(move || Sqlite::peek(&path, answer)).await
+                blocking(move || Sqlite::peek(&path, application, answer)).await
             }
             #[cfg(feature = "postgres")]
-            StoreAddress::Postgres(url) => Box::pin(Postgres::peek(url, answer)).await,
+            StoreAddress::Postgres(url) => Box::pin(Postgres::peek(url, application, answer)).await,
             #[cfg(not(feature = "postgres"))]
             StoreAddress::Postgres(_) => Err(without_postgres(address)),
             StoreAddress::Files(dir) => {
                 let (users, servers) = (folders.users.clone(), folders.servers.clone());
                 let dir = dir.clone();
-                blocking(move || Files::peek(dir, users, servers, clock)).await
+                blocking(move || Files::peek(dir, users, servers, clock, application)).await
             }
         }
     }

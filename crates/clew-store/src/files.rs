@@ -112,12 +112,13 @@ impl Files {
         user_profiles: PathBuf,
         server_profiles: PathBuf,
         clock: Clock,
+        application: ApplicationId,
     ) -> Result<Vec<Record>, Error> {
         if !dir.is_dir() {
             return Err(not_begun(dir.display()));
         }
         let folder = StoreFolder::unlocked(dir, user_profiles, server_profiles, clock);
-        folder.standing()
+        folder.standing(application)
     }
 
     fn start(folder: StoreFolder) -> Result<Self, Error> {

@@ -164,6 +164,7 @@ impl Postgres {
     /// See [`Store::peek`](crate::Store::peek).
     pub(super) async fn peek(
         url: &Secret,
+        application: ApplicationId,
         answer: Option<(ChannelId, MessageId)>,
     ) -> Result<Vec<Record>, Error> {
         let (connected, found) = Self::found(url).await?;
@@ -171,6 +172,7 @@ impl Postgres {
             return Err(not_begun(&connected.place));
         }
         let store = Self::over(connected, SnapshotFiles::in_memory());
+        within!(store, PATIENCE, "see whose store it is", call => sql::owned_by(&call, application))?;
         let mut records = store.list(Kind::OptOuts).await?;
         records.extend(store.list(Kind::Settings).await?);
         if let Some((channel, message)) = answer {

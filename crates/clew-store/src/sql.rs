@@ -188,6 +188,11 @@ pub(crate) async fn claim<D: Database>(db: &D, application: ApplicationId) -> Ou
     let sql = "INSERT INTO owner (application_id)
          SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM owner)";
     db.run(sql, &[Cell::id(application.get())]).await?;
+    owned_by(db, application).await
+}
+
+/// Refuses the store of another application.
+pub(crate) async fn owned_by<D: Database>(db: &D, application: ApplicationId) -> Outcome<(), D> {
     let sql = "SELECT application_id AS id FROM owner";
     let owners = ids(db, See::Lists, sql, &[], ApplicationId::new).await?;
     let owner = owners.first().copied().unwrap_or(application);

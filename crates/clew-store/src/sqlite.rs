@@ -123,6 +123,7 @@ impl Sqlite {
     /// meanwhile. Blocks.
     pub(super) fn peek(
         path: &Path,
+        application: ApplicationId,
         answer: Option<(ChannelId, MessageId)>,
     ) -> Result<Vec<Record>, Error> {
         for _ in 0..PEEKS {
@@ -131,6 +132,7 @@ impl Sqlite {
             };
             let session = Session::peeking(path, before.has_log)?;
             let read = || -> Outcome<Vec<Record>> {
+                at_once(sql::owned_by(&session, application))?;
                 let receipt = match answer {
                     Some((channel, id)) => at_once(sql::receipt_of(&session, channel, id))?,
                     None => None,

@@ -1,7 +1,7 @@
 //! `clew mcp serve` where no bot lets programs in: what the gateway and the store would have told a
 //! bot is asked for anew before each call, and once more before what was read is told.
 //!
-//! Invariant: nothing is written, to Discord, the store, STATE_DIR or a file of telemetry; without
+//! Invariant: nothing is written, to Discord, the store, `STATE_DIR` or a file of telemetry; without
 //! an answer of Discord and of the store nothing is read.
 
 use std::io;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::{Door, Greeting, socket};
 use crate::agents::Agents;
 use crate::app::{self, secret, system_clock, wiring};
-use crate::config::{Config, Endpoint};
+use crate::config::{Config, Endpoint, Search};
 use crate::memory::{Memory, StoreError, Stores};
 use crate::runs::{Approvals, CatchUpPace, Connections, OpenApprovals, OpenRuns, Runs};
 use crate::telemetry::{Guard, QUEUE_LINES, Telemetry};
@@ -162,6 +162,11 @@ impl Alone {
         guild_state.tell(known);
         let opt_outs = Arc::new(OptOuts::default());
         let (config, clock) = (&self.config, &self.clock);
+        let mut settings = wiring::turn_settings(config, self.secret.clone());
+        if settings.tools.search == Search::Window {
+            // Nothing is in the window.
+            settings.tools.search = Search::Off;
+        }
         Ok(Services {
             rest: self.rest.clone(),
             guild_state: Arc::new(guild_state),
@@ -181,7 +186,7 @@ impl Alone {
             connections: Connections::default(),
             catch_up_pace: CatchUpPace::default(),
             image_room: Arc::default(),
-            settings: wiring::turn_settings(config, self.secret.clone()),
+            settings,
             refusals: LastRefusals::default(),
             observer: None,
         })
@@ -213,7 +218,8 @@ impl Alone {
         let memory = &self.config.memory;
         let folders = wiring::folders(memory);
         let clock = Arc::clone(&self.clock);
-        let records = Store::peek(&memory.store, &folders, clock, answer).await?;
+        let us = self.us.application;
+        let records = Store::peek(&memory.store, &folders, clock, us, answer).await?;
         let known = self.rest.guild_now(guild, self.us.user, deadline).await;
         let known = known.map_err(|error| match error.reason {
             Fallback::NotFound | Fallback::Forbidden => AloneError::NotIn(guild),

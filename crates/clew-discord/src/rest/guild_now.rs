@@ -10,7 +10,7 @@ use crate::guild_state::{
 };
 use crate::lenient::each;
 use clew_context::discord::error::RestError;
-use clew_context::model::{ApplicationId, ChannelId, GuildId, UserId};
+use clew_context::model::{ChannelId, GuildId, UserId};
 
 #[derive(Deserialize)]
 struct WireUser {
@@ -37,7 +37,7 @@ struct WireThreadMember {
 }
 
 impl Rest {
-    /// Who we are (Get Current User). Bots made since 2016 have their application's id.
+    /// Who we are: two requests.
     ///
     /// # Errors
     /// Why there is no readable answer.
@@ -46,7 +46,7 @@ impl Rest {
         Ok(CurrentUser {
             user: wire.id,
             name: wire.username,
-            application: ApplicationId::new(wire.id.get()),
+            application: self.application(deadline).await?.id,
         })
     }
 

@@ -53,7 +53,8 @@ impl StoreFolder {
     }
 
     /// Who opted out and how servers have it, without a lock.
-    pub(super) fn standing(&self) -> Result<Vec<Record>, Error> {
+    pub(super) fn standing(&self, application: ApplicationId) -> Result<Vec<Record>, Error> {
+        self.owned_by(&self.dir.join("owner.json"), application)?;
         let mut files = self.entry_files(Kind::OptOuts)?;
         files.extend(self.entry_files(Kind::Settings)?);
         let entries = files.iter().map(|path| self.load_or_refuse(path, parse));
@@ -263,22 +264,28 @@ impl StoreFolder {
     pub(super) fn claim(&self, application: ApplicationId) -> Result<(), Error> {
         let path = self.dir.join("owner.json");
         self.alone(&path, || {
-            let Some(text) = disk::read(&path, LARGEST_OWNER)? else {
+            if disk::read(&path, LARGEST_OWNER)?.is_none() {
                 return disk::write(&path, format!("\"{application}\"\n").as_bytes());
-            };
-            let owner: Option<String> = serde_json::from_slice(&text).ok();
-            let owner: Option<ApplicationId> = owner.and_then(|owner| owner.parse().ok());
-            match owner {
-                Some(owner) => {
-                    Error::unless_owned(&self.dir.display().to_string(), owner, application)
-                }
-                None => Err(Error::Corrupt {
-                    operation: "see whose store it is",
-                    place: path.display().to_string(),
-                    source: None,
-                }),
             }
+            self.owned_by(&path, application)
         })
+    }
+
+    /// Refuses the store of another application, by the file that says whose it is.
+    fn owned_by(&self, path: &Path, application: ApplicationId) -> Result<(), Error> {
+        let Some(text) = disk::read(path, LARGEST_OWNER)? else {
+            return Ok(());
+        };
+        let owner: Option<String> = serde_json::from_slice(&text).ok();
+        let owner: Option<ApplicationId> = owner.and_then(|owner| owner.parse().ok());
+        match owner {
+            Some(owner) => Error::unless_owned(&self.dir.display().to_string(), owner, application),
+            None => Err(Error::Corrupt {
+                operation: "see whose store it is",
+                place: path.display().to_string(),
+                source: None,
+            }),
+        }
     }
 
     /// Records which channels facts link into.

@@ -1,6 +1,8 @@
 //! What a process beside the bot sees of a store, and leaves of itself.
 
-use clew_context::model::{ChannelId, MessageId};
+use std::slice::from_ref;
+
+use clew_context::model::{ApplicationId, ChannelId, MessageId};
 use clew_store::model::GuildSettings;
 use clew_store::{Backend, Error, Record, Store};
 
@@ -11,6 +13,7 @@ on_each_store! {
     what_stands_is_seen_whether_or_not_somebody_has_the_store
     peeking_leaves_no_trace_and_takes_no_lock
     what_is_not_there_is_not_made
+    another_bots_store_is_not_read
 }
 
 async fn peek<F: Fixture>(
@@ -18,7 +21,8 @@ async fn peek<F: Fixture>(
     answer: Option<(ChannelId, MessageId)>,
 ) -> Result<Vec<Record>, Error> {
     let (address, ground) = (place.address(), place.ground());
-    Store::peek(&address, &ground.folders(), ground.clock(), answer).await
+    let us = ApplicationId::new(9);
+    Store::peek(&address, &ground.folders(), ground.clock(), us, answer).await
 }
 
 /// Beside whoever writes, and after.
@@ -41,7 +45,7 @@ async fn what_stands_is_seen_whether_or_not_somebody_has_the_store<F: Fixture>(p
     assert_eq!(peek(place, None).await.unwrap(), all);
     let answer = F::IS_DATABASE.then(|| (channel(2), message(11)));
     if F::IS_DATABASE {
-        store.write(&[made.clone()]).await.unwrap();
+        store.write(from_ref(&made)).await.unwrap();
         all.push(made);
     }
     assert_eq!(peek(place, answer).await.unwrap(), all);
@@ -71,4 +75,16 @@ async fn what_is_not_there_is_not_made<F: Fixture>(place: &F) {
     let error = peek(place, None).await.unwrap_err().to_string();
     assert!(error.contains("start the bot"), "{error}");
     assert_eq!(place.ground().folder().read_dir().unwrap().count(), 0);
+}
+
+async fn another_bots_store_is_not_read<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    store.claim(ApplicationId::new(9)).await.unwrap();
+    assert_eq!(peek(place, None).await.unwrap(), []);
+    store.close().await.unwrap();
+    drop(store);
+    let (address, ground) = (place.address(), place.ground());
+    let other = ApplicationId::new(8);
+    let refused = Store::peek(&address, &ground.folders(), ground.clock(), other, None).await;
+    assert!(matches!(refused, Err(Error::Owned { .. })), "{refused:?}");
 }

@@ -3,11 +3,12 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 
-use clew_context::model::fixed_clock;
+use clew_context::model::{ApplicationId, fixed_clock};
 use clew_store::model::StoreAddress;
 use clew_store::{
     Backend, Checked, Error, Folders, Kind, Record, SnapshotFiles, Sqlite, SqliteSettings, Store,
@@ -96,7 +97,8 @@ async fn peeking_sees_the_log_of_a_killed_process() {
         servers: folder.join("servers"),
     };
     let address = StoreAddress::Sqlite(killed.file());
-    let peek = async || Store::peek(&address, &folders, fixed_clock(at(0)), None).await;
+    let (us, clock) = (ApplicationId::new(9), fixed_clock(at(0)));
+    let peek = async || Store::peek(&address, &folders, Arc::clone(&clock), us, None).await;
     assert_eq!(peek().await.unwrap(), [Record::OptOut(user(3), at(1))]);
     let left = fs::read(format!("{}-wal", killed.file().display())).unwrap();
     assert!(left == log && !log.is_empty());
