@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -214,6 +215,8 @@ async fn rights_are_asked_for_at_each_call() {
     })
     .await;
     p.start().await.stop().await;
+    // A bot that was killed leaves its socket.
+    drop(UnixListener::bind(p.stage.state().join("mcp.sock")).unwrap());
     let discord = &p.stage.discord;
     let nothing = Err(NOTHING.to_owned());
     let mut ada = Program::start(&p, p.ada, &[]);
