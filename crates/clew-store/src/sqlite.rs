@@ -130,25 +130,34 @@ impl Sqlite {
             let Some(before) = file::state(path) else {
                 return Err(not_begun(path.display()));
             };
-            let session = Session::peeking(path, before.has_log)?;
-            let read = || -> Outcome<Vec<Record>> {
-                at_once(sql::owned_by(&session, application))?;
-                let receipt = match answer {
-                    Some((channel, id)) => at_once(sql::receipt_of(&session, channel, id))?,
-                    None => None,
-                };
-                let list = |kind| at_once(sql::records(&session, kind, None, None, usize::MAX));
-                let listed = [list(Kind::OptOuts)?, list(Kind::Settings)?].into_iter();
-                let listed = listed.flat_map(|page| page.records);
-                Ok(listed.chain(receipt.map(Record::Receipt)).collect())
-            };
-            let read = read().map_err(|fault| fault.named("read the store", &session.place));
+            let read = Self::peek_once(path, before.has_log, application, answer);
             if before.has_log || file::state(path).as_ref() == Some(&before) {
                 return read;
             }
         }
         let why = "another process keeps beginning to use it";
         Err(Error::not_ready(&path.display().to_string(), why))
+    }
+
+    fn peek_once(
+        path: &Path,
+        has_log: bool,
+        application: ApplicationId,
+        answer: Option<(ChannelId, MessageId)>,
+    ) -> Result<Vec<Record>, Error> {
+        let session = Session::peeking(path, has_log)?;
+        let read = || -> Outcome<Vec<Record>> {
+            at_once(sql::owned_by(&session, application))?;
+            let receipt = match answer {
+                Some((channel, id)) => at_once(sql::receipt_of(&session, channel, id))?,
+                None => None,
+            };
+            let list = |kind| at_once(sql::records(&session, kind, None, None, usize::MAX));
+            let listed = [list(Kind::OptOuts)?, list(Kind::Settings)?].into_iter();
+            let listed = listed.flat_map(|page| page.records);
+            Ok(listed.chain(receipt.map(Record::Receipt)).collect())
+        };
+        read().map_err(|fault| fault.named("read the store", &session.place))
     }
 
     fn start(path: &Path, writer: Session, hold: Option<disk::Hold>) -> Result<Self, Error> {
