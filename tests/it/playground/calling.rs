@@ -9,6 +9,8 @@ use tokio::time::{sleep, timeout};
 
 use super::client::Page;
 use super::opened;
+use crate::monitor::own_address;
+use crate::support::client::Client;
 use crate::support::mcp::McpServer;
 
 /// How long the bot may take to register its commands.
@@ -18,7 +20,11 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A playground whose bot has registered its commands, and its page.
 async fn with_commands() -> (Playground, Page) {
-    let (playground, page) = opened(&[]).await;
+    with_commands_and(&[]).await
+}
+
+async fn with_commands_and(settings: &[(&str, &str)]) -> (Playground, Page) {
+    let (playground, page) = opened(settings).await;
     let (boats, mira) = (page.channel("boats"), page.person("mira"));
     let path = format!("/api/channels/{boats}/commands?author={mira}");
     let registered = async {
@@ -285,5 +291,25 @@ async fn what_no_client_would_call_is_refused_with_its_reason() {
     // A command of the server's managers is not offered to others.
     refused(&page.person("noor"), "settings show", json!({}), 404).await;
     assert!(playground.discord().mistake().is_none());
+    playground.stop().await.unwrap();
+}
+
+/// As with `MCP_LISTEN` in the environment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_gets_a_token_and_reads() {
+    let address = own_address();
+    let listen = address.to_string();
+    let (playground, mut page) = with_commands_and(&[("MCP_LISTEN", &listen)]).await;
+    let (boats, mira) = (page.channel("boats"), page.person("mira"));
+    let lets = json!({"programs": "on"});
+    call(&page, &boats, &mira, "settings set", lets).await;
+    told(&mut page, "rograms").await;
+    let client = json!({"client": "editor"});
+    call(&page, &boats, &mira, "connect new", client).await;
+    let shown = told(&mut page, "clew_").await["content"].to_string();
+    let token = shown.split("```").nth(1).unwrap().replace("\\n", "");
+    let program = Client::new(address, token.trim());
+    let listed = program.call("list_channels", json!({})).await.unwrap();
+    assert!(listed.contains("#boats"), "{listed}");
     playground.stop().await.unwrap();
 }
