@@ -8,9 +8,9 @@ pub const LEGEND: &str = "\
 msgs, chars, tokens: messages, characters and estimated tokens that a model
 gets to read with a question, on average; p95: nineteen of twenty questions
 need no more tokens; GETs: calls to Discord, on average (a bot that has just
-started, or with --warm one that has seen the channel); many, long, old: for
-how many questions something was left out over MEM_MAX_MSGS, over MEM_MAX_CHARS
-or LONE_MAX_CHARS, over MEM_MAX_AGE_MIN or MEM_CHAIN_MAX_AGE_MIN
+started, or with --warm one that has seen the channel); >msgs, >chars, >age:
+for how many questions something was left out over MEM_MAX_MSGS, over
+MEM_MAX_CHARS or LONE_MAX_CHARS, over MEM_MAX_AGE_MIN or MEM_CHAIN_MAX_AGE_MIN
 ";
 /// What the columns mean that only labels fill.
 pub const LABELS_LEGEND: &str = "\
@@ -21,13 +21,13 @@ shown, how many belong
 /// The columns and their widths; the last two only with labels.
 const COLUMNS: [(&str, usize); 10] = [
     ("msgs", 6),
-    ("chars", 7),
+    ("chars", 6),
     ("tokens", 6),
     ("p95", 6),
     ("GETs", 4),
-    ("many", 5),
-    ("long", 5),
-    ("old", 5),
+    (">msgs", 5),
+    (">chars", 6),
+    (">age", 5),
     ("found", 5),
     ("right", 5),
 ];

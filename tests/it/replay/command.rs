@@ -117,10 +117,10 @@ fn a_summary_tells_the_figures_by_scene() {
   truncated: 0 by msgs, 0 by chars, 0 by lone_chars, 0 by age, 0 by chain_age; 0 with shortened messages
   fetches: 2, at most 2 a trigger; 0 with something missing
 
-                  msgs   chars tokens    p95 GETs  many  long   old
-threads            2.0     155     73     73  2.0    0%    0%    0%
-reply chains       1.0     162     76     76  0.0    0%    0%    0%
-all together       1.5     158     74     76  1.0    0%    0%    0%"
+                  msgs  chars tokens    p95 GETs >msgs >chars  >age
+threads            2.0    155     73     73  2.0    0%     0%    0%
+reply chains       1.0    162     76     76  0.0    0%     0%    0%
+all together       1.5    158     74     76  1.0    0%     0%    0%"
     );
     let (text, _) = replay(&both, "--summary --max-msg-chars 50").unwrap();
     assert!(text.contains("; 2 with shortened messages\n"), "{text}");
