@@ -108,6 +108,8 @@ impl ShardTask {
             resume_url: session.resume_url.clone(),
         });
         self.had_session = true;
+        let outages = session.outages.keys().copied();
+        self.context.guild_state.loses(outages);
         self.context.progress().resumes(session);
         link
     }

@@ -24,6 +24,10 @@ impl GuildState {
                 "an event of a server could not be read"
             );
             let event = UnreadableEvent::new(event_type, data, Vec::new());
+            if is_of_rights(event_type) {
+                let of_channel = || self.guild_of(event.channel?);
+                self.loses(event.guild.or_else(of_channel));
+            }
             Some(Event::Unreadable(event))
         });
         if let Some(Event::PermissionsChanged { guild, hidden }) = &mut event {
@@ -226,6 +230,12 @@ impl GuildState {
         let changed = guilds.guild(guild)?.our_roles != before;
         changed.then_some(permissions_changed(guild))
     }
+}
+
+/// Whether an event may change who may read what, apart from what becomes of single members.
+fn is_of_rights(event_type: &str) -> bool {
+    let of = ["GUILD_UPDATE", "GUILD_ROLE_", "CHANNEL_", "THREAD_"];
+    of.iter().any(|of| event_type.starts_with(of)) && event_type != "CHANNEL_PINS_UPDATE"
 }
 
 /// `apply` fills in the hidden channels.

@@ -12,7 +12,7 @@ pub(super) struct Hearing {
     /// How many shards there are; none hears before this is known.
     shards: u32,
     connected: BTreeSet<u32>,
-    /// Listed by READY or lost in an outage, and not told of since.
+    /// Listed by READY, lost in an outage or told of unreadably, and not told of whole since.
     awaited: BTreeSet<GuildId>,
 }
 
@@ -69,6 +69,11 @@ impl GuildState {
         hearing.connected.insert(shard);
     }
 
+    /// Something of these servers was not told: they are not current until they are told of whole.
+    pub(crate) fn loses(&self, guilds: impl IntoIterator<Item = GuildId>) {
+        self.write().hearing.awaited.extend(guilds);
+    }
+
     /// A shard's connection ended.
     pub(crate) fn hears_no_more(&self, shard: u32) {
         self.write().hearing.connected.remove(&shard);
@@ -118,5 +123,24 @@ mod tests {
         assert!(state.is_current(guild));
         apply("GUILD_CREATE", &part);
         assert!(!state.is_current(guild), "a part of it could not be read");
+        apply("GUILD_CREATE", &create);
+        apply("CHANNEL_PINS_UPDATE", r#"{"channel_id":2}"#);
+        assert!(state.is_current(guild));
+        for (event, data) in [
+            ("CHANNEL_UPDATE", r#"{"id":"2","type":[]"#),
+            ("GUILD_ROLE_UPDATE", "{"),
+        ] {
+            apply(event, data);
+        }
+        assert!(
+            state.is_current(guild),
+            "nobody knows of which server those were"
+        );
+        let role = json!({ "guild_id": guild, "role": [] }).to_string();
+        apply("GUILD_ROLE_UPDATE", &role);
+        assert!(
+            !state.is_current(guild),
+            "an event of its rights could not be read"
+        );
     }
 }
