@@ -8,6 +8,7 @@ mod citations;
 mod client_alone;
 mod client_bounds;
 mod client_leaks;
+mod client_named;
 mod client_servers;
 mod clients;
 mod collected;
