@@ -15,7 +15,7 @@ use crate::architecture::root;
 const SCRIPTS: [&str; 3] = ["sdk.py", "inspector.py", "agent.py"];
 
 /// The usual town, and for each client somebody of the crew: each has calls of their own.
-fn crewed(world: &mut World, seeds: Seeds) -> (Town, [Id; 3]) {
+fn crewed(world: &mut World, seeds: Seeds) -> (Town, [Id; SCRIPTS.len()]) {
     let town = closed(world, seeds);
     let crew = SCRIPTS.map(|script| world.member(seeds.guild, script));
     for one in crew {
@@ -34,6 +34,7 @@ async fn tried(p: &Place, town: &Town, script: &str, who: Id, variables: &[(&str
     let mut script = Command::new("python3")
         .arg(root().join("tests/mcp_clients").join(script))
         .env("PATH", format!("{named}:{path}"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
         .envs(variables.iter().map(|(name, value)| (*name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -65,9 +66,10 @@ async fn named_clients_read_as_their_member() {
     p.answer(town.closed, 1).await;
     // What it was made from is stored by then.
     bot.stop().await;
-    let bot = p.stage.start().await;
     let answer = p.stage.discord.answers(town.closed)[0].id;
     for (script, who) in SCRIPTS.into_iter().zip(crew) {
+        // Each has a minute's searches.
+        let bot = p.stage.start().await;
         let variables = [
             ("CLEW_URL", format!("http://{}/mcp", ada.address())),
             ("CLEW_TOKEN", p.token(who, "editor").await),
@@ -79,6 +81,6 @@ async fn named_clients_read_as_their_member() {
             ("CLEW_GUILD", p.guild.to_string()),
         ];
         tried(&p, &town, script, who, &variables).await;
+        bot.stop().await;
     }
-    bot.stop().await;
 }
