@@ -67,6 +67,9 @@ impl Permissions {
             | Self::SEND_MESSAGES_IN_THREADS.0,
     );
 
+    /// What a timeout leaves to those who are no administrators.
+    const IN_TIMEOUT: Self = Self(Self::VIEW_CHANNEL.0 | Self::READ_MESSAGE_HISTORY.0);
+
     /// Whether all bits of `other` are set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -106,6 +109,15 @@ impl World {
             _ => channel,
         };
         let held = apply_overwrites(base, guild, user, &ruling.overwrites);
+        let until = guild
+            .members
+            .get(&user)
+            .and_then(|one| one.timed_out_until_ms);
+        let held = if until.is_some_and(|until| self.now_ms() < until) {
+            Permissions(held.0 & Permissions::IN_TIMEOUT.0)
+        } else {
+            held
+        };
         if held.contains(Permissions::VIEW_CHANNEL) {
             held
         } else {

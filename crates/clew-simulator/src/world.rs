@@ -147,6 +147,8 @@ pub struct Member {
     pub roles: Vec<Id>,
     /// When they joined, in Unix milliseconds.
     pub joined_ms: i64,
+    /// Until when they are in a timeout, in Unix milliseconds.
+    pub timed_out_until_ms: Option<i64>,
 }
 
 /// Channel types, with the API's numbers.

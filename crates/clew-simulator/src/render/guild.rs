@@ -80,8 +80,9 @@ pub(crate) fn role(role: &Role) -> Value {
 /// A member object with its user or, as in messages, without.
 pub(crate) fn member(world: &World, member: &Member, with_user: bool) -> Value {
     let roles: Vec<Value> = member.roles.iter().map(|role| role.json()).collect();
+    let timed_out = member.timed_out_until_ms.map(iso);
     let mut object = json!({
-        "avatar": null, "banner": null, "communication_disabled_until": null, "flags": 0,
+        "avatar": null, "banner": null, "communication_disabled_until": timed_out, "flags": 0,
         "joined_at": iso(member.joined_ms), "nick": member.nick, "pending": false,
         "premium_since": null, "roles": roles, "mute": false, "deaf": false,
     });

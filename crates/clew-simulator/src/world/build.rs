@@ -120,6 +120,7 @@ impl World {
             nick: None,
             roles: Vec::new(),
             joined_ms,
+            timed_out_until_ms: None,
         };
         if let Some(guild) = self.guild_mut(guild) {
             guild.members.insert(user, member);
@@ -197,6 +198,13 @@ impl World {
         }
     }
 
+    /// Puts a member in a timeout, or ends it.
+    pub fn time_out(&mut self, guild: Id, user: Id, until_ms: Option<i64>) {
+        if let Some(member) = self.member_mut(guild, user) {
+            member.timed_out_until_ms = until_ms;
+        }
+    }
+
     /// Sets a role's permissions; `@everyone` has the guild's id.
     pub fn set_role_permissions(&mut self, guild: Id, role: Id, permissions: Permissions) {
         if let Some(role) = self.role_mut(guild, role) {
@@ -226,6 +234,13 @@ impl World {
         channel.recipients = vec![user];
         self.channels.insert(id, channel);
         id
+    }
+
+    /// Puts a channel in a category, whose overwrites do not apply to it.
+    pub fn set_category(&mut self, channel: Id, category: Id) {
+        if let Some(channel) = self.channel_mut(channel) {
+            channel.parent = Some(category);
+        }
     }
 
     /// Adds a tag that posts of a forum can have.
