@@ -54,8 +54,9 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// None if they are no member, are blocked or opted out, or Discord does not tell. The tokens
-    /// of who is no member any more, or of a server that is not ours, end.
+    /// None if they are no member, are blocked, opted out or in a timeout, which takes rights away,
+    /// or Discord does not tell. The tokens of who is no member any more, or of a server that is not
+    /// ours, end.
     pub(super) async fn now(
         services: &'a Services,
         rules: &'a AccessRules,
@@ -66,16 +67,19 @@ impl<'a> Member<'a> {
         let turn = TurnId(MessageId::first_at(services.memory.now()).get());
         let under_way = services.memory.noted().begins(Some(turn));
         let reader = services.rest.reader();
-        let roles = reader.member_roles(who.guild, who.user, deadline).await;
-        if roles.as_ref().is_err_and(RestError::is_no_member) {
+        let member = reader.member(who.guild, who.user, deadline).await;
+        if member.as_ref().is_err_and(RestError::is_no_member) {
             services.connections.left(Some(who.user), who.guild);
         }
-        let (roles, guild) = (roles.ok()?, services.guild_state.to_guild(who.guild)?);
-        may_ask(services, who, &roles).then(|| Self {
+        let (member, guild) = (member.ok()?, services.guild_state.to_guild(who.guild)?);
+        let now = services.memory.now();
+        let is_timed_out = member.timed_out_until.is_some_and(|until| now < until);
+        let may_ask = !is_timed_out && may_ask(services, who, &member.roles);
+        may_ask.then(|| Self {
             services,
             rules,
             who,
-            roles,
+            roles: member.roles,
             guild,
             opted_out: services.opt_outs.current(),
             joined: Mutex::default(),

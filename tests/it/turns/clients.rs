@@ -344,6 +344,15 @@ async fn a_role_that_is_taken_away_is_missed_at_the_next_call() {
     );
     p.stage.discord.set_role(p.guild, p.ada, town.role, true);
     assert!(ada.call("read_thread", read.clone()).await.is_ok());
+    // A timeout takes the right to manage threads, for one.
+    let hour = 3_600_000;
+    for (until, is_over) in [(hour, false), (-hour, true)] {
+        p.stage.discord.world(|world| {
+            let until = world.now_ms() + until;
+            world.time_out(p.guild, p.ada, Some(until));
+        });
+        assert_eq!(ada.call("read_thread", read.clone()).await.is_ok(), is_over);
+    }
     p.stage.discord.leave(p.guild, p.ada);
     assert!(ada.call("read_thread", read).await.is_err());
     // A token does not wait for its member to come back.

@@ -13,7 +13,7 @@ mod part;
 mod twilight;
 mod wire;
 
-pub use channel::{channel, guild, member_roles};
+pub use channel::{GuildMember, channel, guild, member};
 pub use message::{attachment, incoming, message, page, pins};
 #[cfg(feature = "twilight")]
 pub use twilight::{from_twilight, us};

@@ -32,7 +32,7 @@ use self::address::Address;
 use self::files::Files;
 use self::pool::{MAX_SENDINGS, RateLimitPools};
 use self::shared::SharedRequests;
-use super::convert;
+use super::convert::{self, GuildMember};
 use super::error::{ConnectError, RestError};
 use crate::collect::{MessagePage, PAGE_LIMIT, PageCursor};
 use crate::model::{
@@ -258,9 +258,23 @@ impl RestReader {
         user: UserId,
         deadline: Instant,
     ) -> Result<Vec<RoleId>, RestError> {
+        let member = self.member(guild, user, deadline).await;
+        member.map(|member| member.roles)
+    }
+
+    /// A member: their roles, and whether they are in a timeout (Get Guild Member).
+    ///
+    /// # Errors
+    /// As for their roles.
+    pub async fn member(
+        &self,
+        guild: GuildId,
+        user: UserId,
+        deadline: Instant,
+    ) -> Result<GuildMember, RestError> {
         let path = format!("guilds/{guild}/members/{user}");
         let body = self.get(path, RateLimitPool::Singles, deadline).await?;
-        convert::member_roles(text(&body)?).map_err(|_| malformed())
+        convert::member(text(&body)?).map_err(|_| malformed())
     }
 
     /// Whether a user is in a thread (Get Thread Member, which needs no privileged intent).

@@ -8,7 +8,7 @@ use super::{Unreadable, WhyUnreadable};
 use crate::engine::place::kept_topic;
 use crate::model::{
     Channel, ChannelId, ChannelKind, Guild, GuildId, Overwrite, OverwriteTarget, Parent, RoleId,
-    TagId, ThreadState, UserId,
+    TagId, ThreadState, UnixMillis, UserId,
 };
 
 wire! {
@@ -114,15 +114,32 @@ pub fn guild(json: &str) -> Result<Guild, Unreadable> {
     })
 }
 
-/// Reads the roles from the answer of Get Guild Member.
+/// A member of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuildMember {
+    /// All of their roles.
+    pub roles: Vec<RoleId>,
+    /// When their timeout ends; never if that could not be read.
+    pub timed_out_until: Option<UnixMillis>,
+}
+
+/// Reads the answer of Get Guild Member.
 ///
 /// # Errors
-/// [`Unreadable`] unless all of them can be read.
-pub fn member_roles(json: &str) -> Result<Vec<RoleId>, Unreadable> {
+/// [`Unreadable`] unless all roles can be read.
+pub fn member(json: &str) -> Result<GuildMember, Unreadable> {
     let wire: WireMember<'_> = read(json)?;
     let roles = wire.roles.get().filter(|roles| !roles.skipped);
     let roles = roles.ok_or(Unreadable::of(WhyUnreadable::Roles))?;
-    Ok(roles.items)
+    let timeout = wire.communication_disabled_until;
+    let timed_out_until = timeout.is_given().then(|| {
+        let until = timeout.get().and_then(|text| UnixMillis::parse(&text.0));
+        until.unwrap_or(UnixMillis(i64::MAX))
+    });
+    Ok(GuildMember {
+        roles: roles.items,
+        timed_out_until,
+    })
 }
 
 fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Unreadable> {

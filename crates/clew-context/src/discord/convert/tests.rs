@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::{
     ApplicationId, Attachment, Author, ChannelKind, Embed, Extras, MessageFlags, MessageKind,
-    ReferenceKind, Referenced, UnixMillis, UserId,
+    ReferenceKind, Referenced, RoleId, UnixMillis, UserId,
 };
 
 /// Code samples from Discord's documentation (MIT, see the licence beside them).
@@ -517,6 +517,21 @@ fn a_channel_takes_its_parents_words() {
     assert_eq!(channel("{}", None).unwrap_err().reason, WhyUnreadable::Id);
     let no_type = channel(r#"{"id":"4"}"#, None).unwrap_err();
     assert_eq!(no_type.channel, Some(ChannelId::new(4)));
+}
+
+#[test]
+fn a_members_timeout_that_cannot_be_read_does_not_end() {
+    let until = |timeout: Value| {
+        let json = json!({"roles": ["7"], "communication_disabled_until": timeout});
+        let read = member(&json.to_string()).unwrap();
+        assert_eq!(read.roles, [RoleId::new(7)]);
+        read.timed_out_until.map(|until| until.0)
+    };
+    assert_eq!(until(Value::Null), None);
+    assert_eq!(until(json!("1970-01-01T00:00:01Z")), Some(1_000));
+    assert_eq!(until(json!("tomorrow")), Some(i64::MAX));
+    assert_eq!(until(json!(5)), Some(i64::MAX));
+    assert!(member(r#"{"roles": [{}]}"#).is_err());
 }
 
 #[test]

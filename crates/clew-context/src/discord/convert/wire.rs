@@ -70,6 +70,7 @@ wire! {
     WireMember {
         nick: Text<'a>,
         roles: List<RoleId>,
+        communication_disabled_until: Text<'a>,
     }
     /// Any small object of which we only read texts; each kind has some of them.
     WireTexts {
