@@ -7,6 +7,7 @@ mod called;
 mod citations;
 mod client_alone;
 mod client_bounds;
+mod client_layouts;
 mod client_leaks;
 mod client_named;
 mod client_servers;

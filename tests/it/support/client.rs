@@ -24,6 +24,15 @@ impl Client {
         }
     }
 
+    /// Another program, which shares this one's connections.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self {
+            http: self.http.clone(),
+            address: self.address,
+            token: token.to_owned(),
+        }
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
