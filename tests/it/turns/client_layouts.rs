@@ -190,20 +190,10 @@ impl Layout {
         });
     }
 
-    /// Whether somebody may read there by us: as Discord has it, but nothing age-restricted.
-    pub(super) fn reads(&self, world: &World, who: Id, spot: &Spot) -> bool {
-        let home = world.get_channel(spot.home).unwrap();
-        let needed = if home.kind == ChannelKind::Voice {
-            READS | Permissions::CONNECT
-        } else {
-            READS
-        };
-        !home.nsfw && world.sees(who, spot.id) && world.permissions(who, spot.id).contains(needed)
-    }
-
     /// Whether a message may be told to who may read there.
     pub(super) fn stands(&self, said: &Said) -> bool {
-        !said.is_deleted && !(self.has_opted_out && said.author == self.authors[1])
+        let is_withheld = self.has_opted_out && said.author == self.authors[1];
+        !said.is_deleted && !is_withheld
     }
 
     /// The spots that a list has for somebody: no private threads and no archived ones.
@@ -213,12 +203,23 @@ impl Layout {
             let is_open = found.thread.as_ref().is_none_or(|thread| !thread.archived);
             is_open
                 && found.kind != ChannelKind::PrivateThread
-                && self.reads(world, who, spot)
+                && reads(world, who, spot)
                 && world.sees(world.bot, spot.id)
         };
         let listed = self.spots.iter().filter(is_listed);
         listed.map(|spot| spot.id).collect()
     }
+}
+
+/// Whether somebody may read there by us: as Discord has it, but nothing age-restricted.
+pub(super) fn reads(world: &World, who: Id, spot: &Spot) -> bool {
+    let home = world.get_channel(spot.home).unwrap();
+    let needed = if home.kind == ChannelKind::Voice {
+        READS | Permissions::CONNECT
+    } else {
+        READS
+    };
+    !home.nsfw && world.sees(who, spot.id) && world.permissions(who, spot.id).contains(needed)
 }
 
 /// Two roles. Some servers show channels to the first alone; the second may be an administrator's,

@@ -8,7 +8,7 @@ use clew_simulator::{Id, OverwriteOf, Permissions, Simulator, World};
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 
-use super::client_layouts::{Layout, PEOPLE, Said, Spot};
+use super::client_layouts::{Layout, PEOPLE, Said, Spot, reads};
 use super::leaks::{Random, change};
 use super::{Place, place_with};
 use crate::monitor::own_address;
@@ -17,7 +17,7 @@ use crate::support::client::Client;
 /// Layouts, unless `CLIENT_LEAKS=FIRST..END` names others; one bot has so many of them, and so
 /// many bots run at once: each asks Discord 50 times a second at most.
 const SEEDS: Range<u64> = 0..40;
-const PER_BOT: u64 = 10;
+const PER_BOT: usize = 10;
 const AT_ONCE: usize = 24;
 /// Calls in a layout: a server has 60 in a minute, a member 20.
 const CALLS: usize = 20;
@@ -183,25 +183,25 @@ impl Explored<'_> {
         }
         self.p.stage.discord.world(|world| {
             for spot in &layout.spots {
-                let reads = layout.reads(world, who, spot);
+                let may_read = reads(world, who, spot);
                 let names = given.contains(&spot.name);
                 assert!(world.sees(who, spot.id) || !names, "name: {}", case());
                 let has_id = given.contains(&spot.id.to_string());
                 assert!(
-                    reads || !has_id || asked.contains(&spot.id.to_string()),
+                    may_read || !has_id || asked.contains(&spot.id.to_string()),
                     "id: {}",
                     case()
                 );
                 let named = json!({ "channel": spot.id.to_string() });
                 let is_meant = *arguments == named;
-                let ours = layout.reads(world, world.bot, spot);
+                let ours = reads(world, world.bot, spot);
                 for said in &spot.said {
                     let is_told = given.contains(&said.word);
-                    let may = reads && layout.stands(said);
+                    let may = may_read && layout.stands(said);
                     assert!(may || !is_told, "{}: {}", said.word, case());
                     let has_id = given.contains(&said.id.to_string());
                     assert!(
-                        reads || !has_id || asked.contains(&said.id.to_string()),
+                        may_read || !has_id || asked.contains(&said.id.to_string()),
                         "id: {}",
                         case()
                     );
@@ -336,8 +336,8 @@ fn seeds() -> Range<u64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_is_told_what_its_member_may_read_and_nothing_else() {
     let Range { start, end } = seeds();
-    let bots = (start..end).step_by(PER_BOT as usize);
-    let bots = bots.map(|first| explored(first..end.min(first + PER_BOT)));
+    let bots = (start..end).step_by(PER_BOT);
+    let bots = bots.map(|first| explored(first..end.min(first + PER_BOT as u64)));
     let mut counted = stream::iter(bots).buffer_unordered(AT_ONCE);
     let mut all = Counted::default();
     while let Some(one) = counted.next().await {
