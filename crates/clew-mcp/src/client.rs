@@ -23,6 +23,8 @@ pub(crate) struct Client {
     pub(crate) declined: Arc<AtomicUsize>,
     /// What the server last said of how far a call is.
     pub(crate) progress: watch::Sender<String>,
+    /// What is hidden in a server's words.
+    pub(crate) secrets: Arc<[String]>,
 }
 
 #[expect(
@@ -59,7 +61,7 @@ impl ClientHandler for Client {
             Some(total) => format!("{} of {total}", told.progress),
             None => told.progress.to_string(),
         };
-        let said = words::line(&told.message.unwrap_or(far), &[]);
+        let said = words::line(&told.message.unwrap_or(far), &self.secrets);
         self.progress.send_replace(said);
     }
 

@@ -31,6 +31,8 @@ use crate::config::{ServerConfig, Transport};
 use crate::model::{CallError, Given};
 use crate::words;
 
+/// What servers may ask a client for, and not this one: refused with its method's name.
+const NOT_GIVEN: [&str; 2] = ["roots/list", "sampling/createMessage"];
 /// How long a server has to answer the first requests; a program may have to be fetched first.
 const OPENING: Duration = Duration::from_mins(1);
 
@@ -71,7 +73,10 @@ impl Connection {
         config: &ServerConfig,
         known: Option<Generation>,
     ) -> Result<Self, String> {
-        let client = Client::default();
+        let client = Client {
+            secrets: Arc::from(&*config.secrets.0),
+            ..Client::default()
+        };
         let secrets = &*config.secrets.0;
         let mode = mode(known);
         let opened = async {
@@ -217,7 +222,7 @@ impl Connection {
             result = timeout(time, call) => result.map_err(|_| CallError::Timeout)?,
             never = telling => match never {},
         };
-        let mut given = Given::of(result.map_err(refused)?);
+        let mut given = Given::of(result.map_err(|error| refused(error, &self.secrets))?);
         given.asked_for_input = self.client.declined.load(Ordering::Relaxed) > declined;
         Ok(given)
     }
@@ -244,12 +249,16 @@ fn mode(known: Option<Generation>) -> ClientLifecycleMode {
     }
 }
 
-fn refused(error: ServiceError) -> CallError {
+fn refused(error: ServiceError, secrets: &[String]) -> CallError {
     match error {
+        // Ours, to what a server asks for within its answer.
+        ServiceError::McpError(error) if NOT_GIVEN.contains(&&*error.message) => {
+            CallError::Refused("it asks for a model or for files, which it does not get".to_owned())
+        }
         ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
             CallError::Unknown
         }
-        ServiceError::McpError(error) => CallError::Refused(words::line(&error.message, &[])),
+        ServiceError::McpError(error) => CallError::Refused(words::line(&error.message, secrets)),
         ServiceError::InputRequiredRoundsExceeded { .. } => {
             CallError::Refused("it asks people for more input, which is declined".to_owned())
         }
