@@ -184,5 +184,11 @@ pub(super) async fn why(member: &Member<'_>, given: &Arguments) -> Given {
     let parts = [told.title, told.description];
     let parts = parts.into_iter().chain(fields).chain([told.footer]);
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-    Given::of(parts.join("\n\n"), Vec::new())
+    let source = ContentSource {
+        guild: Some(member.who.guild),
+        channel,
+        message: Some(message),
+        author: None,
+    };
+    Given::of(parts.join("\n\n"), vec![source])
 }
