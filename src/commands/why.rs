@@ -91,7 +91,7 @@ async fn show(
 
 /// What an answer was made from, for somebody who may read where it stands now.
 pub async fn told(reader: &Reader<'_>, stored: &StoredReceipt) -> Option<AnswerEmbed> {
-    let mut receipt: Receipt = serde_json::from_str(&stored.body).ok()?;
+    let mut receipt: Receipt = Receipt::parse(&stored.body)?;
     let is_for_them = !stored.is_private || stored.owner == reader.user;
     if !is_for_them || !may_read(reader, stored).await {
         return None;

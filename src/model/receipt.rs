@@ -54,6 +54,20 @@ pub struct Receipt {
     pub took: Duration,
 }
 
+impl Receipt {
+    /// As it is stored; none if this version cannot read it.
+    pub fn parse(body: &str) -> Option<Self> {
+        serde_json::from_str(body).ok()
+    }
+
+    /// Whether the answer, in that channel, was made from what came from elsewhere: what tools gave,
+    /// or messages of other channels.
+    pub fn is_of_elsewhere(&self, channel: ChannelId) -> bool {
+        let mut shown = self.prompt.shown.iter();
+        !self.tools.is_empty() || !self.read.is_empty() || shown.any(|one| one.channel != channel)
+    }
+}
+
 /// The REST calls of one collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectorReceipt {

@@ -63,6 +63,8 @@ words! {
         Expired = "expired",
         /// The question changed, or the turn ended, before anybody answered.
         Withdrawn = "withdrawn",
+        /// Somebody allowed it, and then rights or the tool were others.
+        Overruled = "overruled",
         /// A restart had cut it off.
         CutOff = "cut_off",
         /// Nobody could be asked.

@@ -327,6 +327,17 @@ impl Approval {
         Some(decided)
     }
 
+    /// It was allowed, and was not done.
+    pub fn overruled(&self) {
+        self.change(|open| open.is_allowed = false);
+    }
+
+    /// The message that asks for it.
+    pub fn message(&self) -> Option<MessageId> {
+        let known = self.shared.known();
+        known.waiting.get(&self.id)?.open.message
+    }
+
     /// Its message says what was decided.
     pub fn told(&self) {
         self.change(|open| open.is_told = true);

@@ -87,6 +87,8 @@ pub enum ToolError {
     Denied,
     #[error("Nobody gave consent in time: it was not done.")]
     Expired,
+    #[error("It was allowed, but rights or the tool changed meanwhile: it was not done.")]
+    Overruled,
     /// An earlier process asked for the same call of the same turn.
     #[error("The bot was restarted meanwhile: this {}.", if *was_allowed { "may have been done or not" } else { "was not done" })]
     CutOff { was_allowed: bool },
@@ -116,6 +118,7 @@ impl ToolError {
             | Self::NotAsked
             | Self::Denied
             | Self::Expired
+            | Self::Overruled
             | Self::CutOff { .. } => ToolOutcome::Refused,
             Self::Repeated => ToolOutcome::Repeated,
             Self::TooMany | Self::TooMuch => ToolOutcome::TooMany,

@@ -414,8 +414,7 @@ impl Dispatcher {
         let abandoned = self.closed && end.outcome == Some(Outcome::Cancelled);
         if !abandoned {
             self.over(end.trigger);
-            let turn = TurnId(end.trigger.get());
-            self.services.approvals.turn_over(turn);
+            self.decisions_over(TurnId(end.trigger.get()));
         }
         let is_answered = end.outcome == Some(Outcome::Answered);
         self.catch_up.turn_ended(end.trigger, is_answered);
@@ -425,6 +424,19 @@ impl Dispatcher {
         if let Some(queue) = active.queue {
             self.place_is_free(queue);
         }
+    }
+
+    /// Messages that still ask for consent are told what came of it.
+    fn decisions_over(&self, turn: TurnId) {
+        let approvals = &self.services.approvals;
+        if approvals.untold(Some(turn)).is_empty() {
+            return approvals.turn_over(turn);
+        }
+        let services = Arc::clone(&self.services);
+        self.tracker.spawn(async move {
+            turn::report_given_up(&services, Some(turn)).await;
+            services.approvals.turn_over(turn);
+        });
     }
 
     /// A turn waits for people: others may go on.

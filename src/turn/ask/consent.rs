@@ -53,8 +53,16 @@ struct SoFar {
 /// That a call may be made; until it was, it is said that it may have been.
 pub(super) struct Allowed {
     pub(super) consent: Consent,
-    /// Of one that was asked for, with whether its message says what was decided.
-    approval: Option<(Approval, bool)>,
+    /// Of one that was asked for.
+    approval: Option<AllowedApproval>,
+}
+
+struct AllowedApproval {
+    approval: Approval,
+    /// Whether its message says what was decided.
+    is_told: bool,
+    /// How its message begins.
+    head: String,
 }
 
 impl Allowed {
@@ -101,12 +109,31 @@ impl Asked {
 
     /// A call was made.
     pub(super) fn is_done(&self, allowed: &Allowed) {
-        if let Some((approval, is_told)) = &allowed.approval {
-            self.so_far.lock().open.remove(&approval.id);
-            if *is_told {
-                approval.told();
+        if let Some(allowed) = &allowed.approval {
+            self.so_far.lock().open.remove(&allowed.approval.id);
+            if allowed.is_told {
+                allowed.approval.told();
             }
         }
+    }
+
+    /// A call was allowed, and may not be made any more.
+    pub(super) async fn overruled(&self, turn: &Turn<'_>, allowed: Allowed) -> NotAllowed {
+        if let Some(AllowedApproval { approval, head, .. }) = allowed.approval {
+            self.so_far.lock().open.remove(&approval.id);
+            approval.overruled();
+            let line = format!(
+                "{head} It was allowed, but rights or the tool changed meanwhile: it was not done."
+            );
+            if let Some(message) = approval.message() {
+                let channel = turn.trigger().channel;
+                match edit(turn.services, channel, message, &line).await {
+                    Ok(()) => approval.told(),
+                    Err(error) => tracing::info!(%error, "that a call was overruled is not shown"),
+                }
+            }
+        }
+        (Consent::Overruled, ToolError::Overruled)
     }
 
     /// Asks whether a call may be made once, and waits for the answer.
@@ -163,9 +190,14 @@ impl Asked {
         let (consent, error) = match decided {
             Ok((Some(true), is_told)) => {
                 is_open(Consent::Allowed);
+                let approval = AllowedApproval {
+                    approval,
+                    is_told,
+                    head,
+                };
                 return Ok(Allowed {
                     consent: Consent::Allowed,
-                    approval: Some((approval, is_told)),
+                    approval: Some(approval),
                 });
             }
             Ok((Some(false), _)) => (Consent::Denied, ToolError::Denied),

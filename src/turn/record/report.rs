@@ -69,12 +69,17 @@ impl<'a> TurnReport<'a> {
 
     /// An attempt has gathered its context.
     pub(in crate::turn) fn gathered(&self, turn: &Turn<'_>, material: &TurnMaterial) {
-        let receipt = gathered::receipt(turn, material);
+        let mut receipt = gathered::receipt(turn, material);
         for event in gathered::events(turn, material, &receipt) {
             self.emit(event);
         }
         let place = material.background.as_ref().map(|one| &one.place);
         let mut known = self.known.lock();
+        // What people decided for an attempt before stays.
+        let before = known.receipt.take().map(|before| before.tools);
+        let decided = before.into_iter().flatten();
+        let decided = decided.filter(|one| one.consent.is_some());
+        receipt.tools.splice(0..0, decided);
         known.receipt = Some(receipt);
         known.conversation = place.map(|place| place.scope);
     }

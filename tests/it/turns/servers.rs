@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use clew_simulator::{ChannelKind, Fault, Id, Message, Permissions, Use};
+use clew_simulator::{ChannelKind, Draft, Fault, Id, Message, Permissions, Use};
 use serde_json::{Value, json};
 
 use super::tools::results;
@@ -292,6 +292,38 @@ async fn after_reading_elsewhere_what_runs_alone_asks_too() {
     assert_eq!(of_servers, ["auto", "allowed", "-", "denied"]);
 }
 
+/// So could what an answer repeats to somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_answer_that_was_made_from_results_what_runs_alone_asks_too() {
+    let t = tools(json!({"auto": ["find"]})).await;
+    let bot = t.start().await;
+    let before = t.asks(t.p.channel, "find the pump", "web__find", &json!({}));
+    assert!(t.gave(before).await.contains("found it"));
+    t.p.answer(t.p.channel, 1).await;
+    t.p.post(t.p.channel, t.p.boris, t.p.to_us("hello"));
+    t.p.answer(t.p.channel, 2).await;
+    let [found, plain] = [0, 1].map(|at| t.p.stage.discord.answers(t.p.channel)[at].id);
+    let lotte =
+        t.p.stage
+            .discord
+            .world(|world| world.member(t.p.guild, "Lotte"));
+    for answer in [plain, found] {
+        let before = t.p.stage.model.requests().len();
+        let calls = Behaviour::calls("", &[("web__find", "{}")]);
+        t.p.stage.model.script(calls);
+        let reply = Draft::new(t.p.to_us("and the valve?")).reply_to(answer);
+        t.p.post(t.p.channel, lotte, reply);
+        if answer == found {
+            let question = t.question(t.p.channel).await;
+            t.press(t.maria, question.id, "Deny").await;
+            assert!(t.gave(before).await.contains("denied"));
+        } else {
+            assert!(t.gave(before).await.contains("found it"));
+        }
+    }
+    bot.stop().await;
+}
+
 /// What a server gave may be written to carry away what else the model knows.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_result_of_its_own_server_a_tool_asks_too() {
@@ -327,8 +359,13 @@ async fn a_role_that_was_taken_away_meanwhile_counts() {
     t.press(t.maria, question.id, "Allow once").await;
     t.p.wait_for(t.p.channel, "ok").await;
     assert!(t.server.calls().is_empty());
+    // The message does not go on saying that it was allowed.
+    let says = |one: &Message| {
+        one.id == question.id && one.content.ends_with("changed meanwhile: it was not done.")
+    };
+    discord.wait_for_message(t.p.channel, says).await.unwrap();
     let lines = consents(&bot.stop().await);
-    assert_eq!(lines, [("refused".into(), "not_asked".into())]);
+    assert_eq!(lines, [("refused".into(), "overruled".into())]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

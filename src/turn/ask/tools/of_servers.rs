@@ -1,7 +1,7 @@
 //! Calls of servers' tools in a turn: for whom, on which terms, and after what.
 
 use super::ToolLoop;
-use crate::model::{Agent, Consent};
+use crate::model::{Agent, Consent, Receipt};
 use crate::telemetry::event::ToolOutcome;
 use crate::tools::{AgreedTool, Arguments, Asker, Caller, CallerTools, Terms};
 use crate::turn::Turn;
@@ -29,6 +29,22 @@ impl ToolLoop<'_> {
                 called.result.outcome == ToolOutcome::Ok || asked
             })
             || background.rows.iter().any(of_server)
+    }
+
+    /// Whether the block shows an answer of ours that was made from what came from elsewhere: it
+    /// may repeat it. What is not known of an answer counts as such.
+    pub(super) async fn shows_what_was_read(&self, material: &TurnMaterial) -> bool {
+        let (memory, us) = (&self.turn.services.memory, &material.collected.turn.us);
+        let ours = material.block().items().map(|item| &item.message);
+        for answer in ours.filter(|message| message.author.id == us.user) {
+            let stored = memory.receipt_of(answer.channel, answer.id).await;
+            let receipt = stored.ok().flatten();
+            let receipt = receipt.and_then(|stored| Receipt::parse(&stored.body));
+            if receipt.is_none_or(|receipt| receipt.is_of_elsewhere(answer.channel)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// The tool of a server that a call may be made of now; asks people if it has to.
@@ -61,8 +77,7 @@ impl ToolLoop<'_> {
         if stands && self.turn.must_not_be_blocked().is_ok() {
             Ok((tool, allowed))
         } else {
-            self.asked.is_done(&allowed);
-            Err(consent::NOT_ASKED)
+            Err(self.asked.overruled(self.turn, allowed).await)
         }
     }
 }
