@@ -52,7 +52,7 @@ use clew_discord::session::{self as session_files, LockError, ShardProgress, Sha
 pub use alerts::{LOW_BYTES, free_bytes};
 pub use begin::claim;
 pub use clock::system_clock;
-pub use mcp::{AloneError, AloneServer, Greeting, SOCKET};
+pub use mcp::{AloneServer, Greeting, SOCKET};
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 

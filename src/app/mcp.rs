@@ -34,11 +34,11 @@ use clew_context::engine::links::{Link, LinkPlace};
 use clew_context::engine::{sanitise, shorten};
 use clew_context::model::{AccessRules, ChannelId, ContentSource, GuildId, MessageId, UserId};
 
-pub use alone::{AloneError, AloneServer};
+pub use alone::AloneServer;
 pub(super) use http::listen;
 pub use socket::{Greeting, SOCKET};
 
-use alone::Alone;
+use alone::{Alone, AloneError};
 use member::Member;
 
 /// Calls within a minute, of a member and of a server, and calls of a member at once.

@@ -370,3 +370,62 @@ impl Shared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(turn: u64, asker: u64, guild: u64) -> NewApproval {
+        NewApproval {
+            open: OpenApproval {
+                turn,
+                call: "find".to_owned(),
+                channel: ChannelId::new(1),
+                message: None,
+                asked: 0,
+                is_allowed: false,
+                is_told: false,
+            },
+            asker: UserId::new(asker),
+            guild: Some(GuildId::new(guild)),
+            approvers: Approvers {
+                roles: BTreeSet::from([RoleId::new(7)]),
+                asker: None,
+            },
+        }
+    }
+
+    #[test]
+    fn few_turns_wait_of_a_person_in_a_server_and_in_all() {
+        let approvals = Approvals::new(OpenApprovals::default(), UnixMillis(0));
+        let ask = |turn, asker, guild| approvals.ask(asked(turn, asker, guild));
+        let _first = ask(1, 1, 1).unwrap();
+        assert!(ask(2, 1, 2).is_none(), "of this person one waits");
+        assert!(ask(1, 1, 1).is_some(), "a turn may ask again");
+        let mut waiting: Vec<Approval> = (2..5).filter_map(|one| ask(one, one, 1)).collect();
+        assert_eq!(waiting.len(), MOST_OF_GUILD - 1);
+        assert!(ask(5, 5, 1).is_none(), "in this server four wait");
+        waiting.extend((10..100).filter_map(|one| ask(one, one, one)));
+        assert_eq!(waiting.len() + 1, MOST);
+        // Who is over makes room, even for a turn that goes on after its decision.
+        drop(waiting.pop());
+        assert!(ask(200, 200, 200).is_none());
+        approvals.turn_over(TurnId(10));
+        assert!(ask(200, 200, 200).is_some());
+    }
+
+    #[test]
+    fn a_call_is_decided_on_once_by_somebody_who_may() {
+        let approvals = Approvals::new(OpenApprovals::default(), UnixMillis(0));
+        let approval = approvals.ask(asked(1, 1, 1)).unwrap();
+        let (id, roles) = (approval.id, [RoleId::new(7)]);
+        let decide = |by: u64, roles: &[RoleId], allows| {
+            approvals.decide(id, UserId::new(by), roles, allows)
+        };
+        assert_eq!(decide(1, &[], true), Err(Undecided::NotYours));
+        assert_eq!(decide(2, &roles, false), Ok(()));
+        assert_eq!(decide(3, &roles, true), Err(Undecided::Over));
+        drop(approval);
+        assert_eq!(decide(2, &roles, true), Err(Undecided::Over));
+    }
+}

@@ -9,8 +9,10 @@ use std::process::Command;
 use std::thread;
 
 use serde_json::{Value, json};
+use tokio::task;
 
 use crate::architecture::root;
+use crate::support::mcp::McpServer;
 
 /// Standard output and error, and the exit code.
 fn program(arguments: &[&str], variables: &[(&str, &str)]) -> (String, String, Option<i32>) {
@@ -28,6 +30,42 @@ fn program(arguments: &[&str], variables: &[(&str, &str)]) -> (String, String, O
         String::from_utf8(output.stderr).unwrap(),
         output.status.code(),
     )
+}
+
+/// Two servers, one of which is not there.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_server_of_tools_is_tried() {
+    let server = McpServer::start(&[("find", "found it"), ("note", "noted")]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mcp.json");
+    let there = json!({"url": server.url(), "private": true, "allow": ["find", "note"],
+        "auto": ["find"], "askerApproves": true});
+    let check = |servers: Value| {
+        fs::write(&file, json!({"mcpServers": servers}).to_string()).unwrap();
+        let file = file.display().to_string();
+        task::spawn_blocking(move || program(&["mcp", "check"], &[("MCP_CONFIG", &file)]))
+    };
+    let (told, errors, code) = check(json!({"web": there})).await.unwrap();
+    assert_eq!((errors.as_str(), code), ("", Some(0)), "{told}");
+    for said in [
+        "web speaks 2026-07-28, 2 tools offered",
+        "web__find: runs alone; asks the asker after reading elsewhere",
+        "web__note: asks the asker",
+    ] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    let gone = json!({"url": "http://127.0.0.1:9/mcp", "private": true, "allow": ["find"]});
+    let (told, _, code) = check(json!({"web": there, "gone": gone})).await.unwrap();
+    assert_eq!(code, Some(1), "{told}");
+    assert!(
+        told.contains("gone") && told.contains("2026-07-28"),
+        "{told}"
+    );
+    let (_, errors, code) = program(&["mcp", "check"], &[]);
+    assert!(
+        code == Some(2) && errors.contains("docs/mcp.md"),
+        "{errors}"
+    );
 }
 
 #[track_caller]

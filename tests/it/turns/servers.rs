@@ -518,3 +518,28 @@ async fn tools_are_for_those_whom_the_file_names() {
     assert_eq!(offers(json!({"roles": ["APPROVERS"]}), "Ada").await, "");
     assert_eq!(offers(json!({"roles": ["APPROVERS"]}), "Maria").await, both);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_tools_those_that_share_words_with_the_question_are_offered() {
+    let mut p = place_with(&[], |_, _| ()).await.0;
+    let names: Vec<String> = (0..25).map(|number| format!("count_{number}")).collect();
+    let mut texts: Vec<(&str, &str)> = names.iter().map(|name| (&**name, "1")).collect();
+    texts.push(("pump_finder", "found"));
+    let server = McpServer::start(&texts).await;
+    let allow: Vec<&str> = texts.iter().map(|(name, _)| *name).collect();
+    let entry = json!({"url": server.url(), "private": true, "allow": allow, "auto": allow});
+    let path = p.stage.folder.path().join("mcp.json");
+    fs::write(&path, json!({"mcpServers": {"web": entry}}).to_string()).unwrap();
+    p.stage.set("MCP_CONFIG", &path.display().to_string());
+    let bot = p.start().await;
+    server.listed(1).await;
+    p.post(p.channel, p.ada, p.to_us("where is the pump?"));
+    p.answer(p.channel, 1).await;
+    let request = p.stage.model.wait_requests(1).await.remove(0);
+    let tools = request["tools"].as_array().unwrap().iter();
+    let names = tools.filter_map(|tool| tool["function"]["name"].as_str());
+    let offered: Vec<&str> = names.filter(|name| name.starts_with("web__")).collect();
+    assert_eq!(offered.len(), 20);
+    assert!(offered.contains(&"web__pump_finder"), "{offered:?}");
+    bot.stop().await;
+}

@@ -43,7 +43,7 @@ while read -r line; do
     *'"name":"far"'*)
         token=$(printf '%s' "$line" | sed -n 's/.*"progressToken":\([0-9]*\).*/\1/p')
         printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"total":2}}\n' "$token"
-        printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2,"message":"nearly"}}\n' "$token"
+        printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2,"message":"nearly, says %s"}}\n' "$token" "$KEY"
         sleep 0.2
         result '{"content":[{"type":"text","text":"there"}]}'
         ;;

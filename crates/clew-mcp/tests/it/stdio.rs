@@ -194,7 +194,9 @@ async fn a_server_tells_how_far_a_call_is() {
     let note = |said: &str| told.lock().unwrap().push(said.to_owned());
     let given = servers.call(&far, Map::new(), TIME, &note).await.unwrap();
     assert_eq!(given.text, "there");
-    assert_eq!(told.into_inner().unwrap().last().unwrap(), "nearly");
+    // It says its key.
+    let told = told.into_inner().unwrap();
+    assert_eq!(told.last().unwrap(), "nearly, says ***");
 }
 
 /// A tool that reads otherwise than when the last process saw it may be another tool.
