@@ -302,6 +302,10 @@ async fn after_an_answer_that_was_made_from_results_what_runs_alone_asks_too() {
     t.p.answer(t.p.channel, 1).await;
     t.p.post(t.p.channel, t.p.boris, t.p.to_us("hello"));
     t.p.answer(t.p.channel, 2).await;
+    // What they were made from is stored by then.
+    bot.stop().await;
+    let bot = t.p.stage.start().await;
+    t.server.listed(2).await;
     let [found, plain] = [0, 1].map(|at| t.p.stage.discord.answers(t.p.channel)[at].id);
     let lotte =
         t.p.stage
