@@ -56,7 +56,6 @@ pub(crate) enum Generation {
 pub(crate) struct Connection {
     running: RunningService<RoleClient, Client>,
     client: Client,
-    secrets: Vec<String>,
     /// Held by each call that runs.
     calls: Arc<()>,
     pub(crate) generation: Generation,
@@ -128,7 +127,6 @@ impl Connection {
             running,
             client,
             calls: Arc::default(),
-            secrets: secrets.to_vec(),
             generation,
             version,
             _process: process,
@@ -144,7 +142,7 @@ impl Connection {
             let listed = timeout(LISTING, self.running.list_tools(Some(params))).await;
             let listed = listed.map_err(|_| "its tools were not listed in time".to_owned())?;
             let page = listed.map_err(|error| {
-                let error = words::line(&error.to_string(), &self.secrets);
+                let error = words::line(&error.to_string(), &self.client.secrets);
                 format!("its tools were not listed: {error}")
             })?;
             tools.extend(page.tools);
@@ -222,7 +220,7 @@ impl Connection {
             result = timeout(time, call) => result.map_err(|_| CallError::Timeout)?,
             never = telling => match never {},
         };
-        let mut given = Given::of(result.map_err(|error| refused(error, &self.secrets))?);
+        let mut given = Given::of(result.map_err(|error| refused(error, &self.client.secrets))?);
         given.asked_for_input = self.client.declined.load(Ordering::Relaxed) > declined;
         Ok(given)
     }

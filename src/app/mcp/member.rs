@@ -117,7 +117,8 @@ impl<'a> Member<'a> {
         parent.filter(|_| rights.read_history)
     }
 
-    /// The same, where the operator's lists let them ask and the server does not have us silent.
+    /// Whether they see a channel where the operator's lists let them ask and the server does not have
+    /// us silent.
     pub(super) fn reads(&self, channel: ChannelId) -> bool {
         let guild = self.who.guild;
         let known = self.services.guild_state.kind_and_parent(channel);

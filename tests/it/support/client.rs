@@ -96,7 +96,11 @@ pub(crate) async fn given(response: Response) -> Result<String, String> {
     if response.status() == StatusCode::UNAUTHORIZED {
         return Err("The token has ended.".to_owned());
     }
-    let body: Value = response.json().await.unwrap();
+    said(&response.json().await.unwrap())
+}
+
+/// What a tool says in a response, or why it says nothing.
+pub(crate) fn said(body: &Value) -> Result<String, String> {
     let result = &body["result"];
     let text = result["content"][0]["text"].as_str();
     let text = text.unwrap_or_else(|| panic!("{body}")).to_owned();

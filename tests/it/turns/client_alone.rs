@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::clients::{NOTHING, closed};
 use super::{Place, assert_in_order, place_with};
 use crate::support::bot::details;
+use crate::support::client::said;
 
 /// What the bot needs and its operator's program does not.
 const OF_THE_BOT: [&str; 2] = ["LLM_BASE_URL", "LLM_MODEL"];
@@ -66,14 +67,7 @@ impl Program {
             "tools/call",
             &json!({ "name": tool, "arguments": arguments }),
         );
-        let result = &body["result"];
-        let text = result["content"][0]["text"].as_str();
-        let text = text.unwrap_or_else(|| panic!("{body}")).to_owned();
-        if result["isError"] == true {
-            Err(text)
-        } else {
-            Ok(text)
-        }
+        said(&body)
     }
 
     fn reads(&mut self, channel: Id) -> Result<String, String> {
