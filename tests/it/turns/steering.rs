@@ -39,6 +39,17 @@ fn labels(message: &Message) -> Vec<&str> {
     buttons.map(|one| one["label"].as_str().unwrap()).collect()
 }
 
+/// The question of a message whose buttons say that its turn is over.
+fn over(message: &Message) -> Option<Id> {
+    let id = message.components.first()?["components"][0]["custom_id"].as_str()?;
+    let id = match id.split_once(':')? {
+        ("regenerate", of) => u64::from_str_radix(of.get(1..)?.split('.').next()?, 16),
+        ("continue", of) => of.split('.').next()?.parse(),
+        _ => return None,
+    };
+    Some(Id(id.unwrap()))
+}
+
 impl Place {
     /// Has an answer given anew that comes in two parts, after the first.
     async fn comes_anew(&self, who: Id, on: Id) -> (Shown, Gate) {
@@ -59,7 +70,7 @@ impl Place {
     }
 
     /// Waits for the message that says this under exactly these buttons.
-    async fn with(&self, text: &str, buttons: &[&str]) -> Message {
+    async fn shown(&self, text: &str, buttons: &[&str]) -> Message {
         let fits = |message: &Message| message.content == text && labels(message) == buttons;
         let found = self
             .stage
@@ -69,6 +80,15 @@ impl Place {
         found.unwrap_or_else(|error| {
             panic!("{error}: {:?}", self.stage.discord.answers(self.channel))
         })
+    }
+
+    /// The same; if its buttons say that its turn is over, until the bot takes it for over, too.
+    async fn with(&self, text: &str, buttons: &[&str]) -> Message {
+        let shown = self.shown(text, buttons).await;
+        if let Some(question) = over(&shown) {
+            self.stops_in_vain(self.boris, question, shown.id).await;
+        }
+        shown
     }
 
     /// A question of Ada's whose answer grows.
@@ -223,7 +243,7 @@ async fn a_new_answer_that_is_not_whole_leaves_the_old_one() {
 
     let (_, _gate) = p.comes_anew(p.ada, answer.id).await;
     bot.stop().await;
-    stands().await;
+    p.shown("Paris.", &["Regenerate"]).await;
     let bot = p.stage.start().await;
     let asked = p.stage.model.requests().len();
     p.post(p.channel, p.ada, p.to_us("and then?"));
