@@ -8,6 +8,7 @@ mod alerts;
 mod begin;
 mod catch_up;
 mod clock;
+mod cluster;
 mod dispatcher;
 mod holds;
 mod loop_event;
@@ -17,25 +18,28 @@ mod outside;
 mod queues;
 mod restarts;
 mod secret;
+mod serving;
 mod session;
 mod shares;
 mod state_file;
+mod state_folder;
 mod token_file;
 mod wiring;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::engine::alerts::Trouble;
 use crate::model::without_keys;
-use crate::telemetry::event::{Fatal, Stopping};
+use crate::telemetry::event::Fatal;
 #[cfg(feature = "otel")]
 use crate::telemetry::{Exporter, Telemetry, Traces};
 use crate::telemetry::{Guard, Ids, LineTap, Metrics, with_sources};
@@ -43,11 +47,12 @@ use crate::tools::SeenTools;
 use crate::turn::{Services, TurnObserver};
 use crate::{llm, telemetry, turn};
 use clew_context::discord::error::ConnectError;
-use clew_context::model::{ApplicationId, Clock, Secret, UnixMillis};
+use clew_context::model::{Clock, Secret, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
 use clew_discord::session::{self as session_files, LockError, ShardProgress, ShardSession};
+use clew_store::ClusterStatus;
 
 pub use alerts::{LOW_BYTES, free_bytes};
 pub use begin::claim;
@@ -59,19 +64,21 @@ pub use wiring::{folders, model_settings};
 use alerts::Alerter;
 use begin::{Begun, begin, once_there_is_room};
 use dispatcher::Dispatcher;
-use loop_event::{EventSources, LoopEvent};
+use loop_event::EventSources;
 use monitor::Monitor;
+use serving::{drain, serve};
 use session::SessionKeeper;
+use state_folder::StateFolder;
 
 /// The most Discord events that may wait for the loop; a full queue makes the
 /// shards wait, which loses nothing.
 const EVENTS: usize = 4_096;
-/// How long abandoned turns may take to take back what they posted.
-const ABANDON: Duration = Duration::from_secs(5);
 /// How long closing the gateway may take.
 const CLOSE: Duration = Duration::from_secs(5);
 /// How long other things being sent, such as refusals, may take at the end.
 const SETTLE: Duration = Duration::from_secs(2);
+/// How long a process of a cluster waits before it stands by again.
+const AGAIN: Duration = Duration::from_secs(1);
 /// The name of the session file in the state folder.
 const SESSION_FILE: &str = "session.json";
 /// The name of the file with what was answered, in the state folder.
@@ -102,6 +109,9 @@ pub enum Error {
     /// The store cannot be opened or used.
     #[error(transparent)]
     Store(#[from] clew_store::Error),
+    /// In a cluster another process may be the bot by now.
+    #[error("the lease could not be renewed in time: another process may go on")]
+    LeaseOver,
     /// Telemetry cannot be written.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),
@@ -129,6 +139,16 @@ pub enum Error {
     /// Discord refuses this bot as it is configured.
     #[error(transparent)]
     Fatal(#[from] FatalReason),
+}
+
+impl Error {
+    /// Whether a process of a cluster stands by after it: another one goes on, or will.
+    const fn ends_tenure(&self) -> bool {
+        matches!(
+            self,
+            Self::LeaseOver | Self::Store(clew_store::Error::Held { .. })
+        )
+    }
 }
 
 /// Whoever watches the bot run.
@@ -170,55 +190,108 @@ pub async fn run_in(
     outside: Outside,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
+    let mut outside = outside;
     let alerter = Alerter::new(&config, &outside);
-    let result = run_alerting(config, outside, &alerter, shutdown).await;
+    let result = loop {
+        let running = run_alerting(&config, &mut outside, &alerter, shutdown.clone());
+        // Boxed: it is large.
+        match Box::pin(running).await {
+            Err(error) if config.cluster && error.ends_tenure() => {
+                tracing::warn!(error = %with_sources(&error), "this process is not the bot any more");
+                sleep(AGAIN).await;
+            }
+            ended => break ended,
+        }
+    };
     alerter.end(&result).await;
     result
 }
 
+/// Runs the bot; in a cluster once it is this process's turn, and as long as it is.
 async fn run_alerting(
-    config: Config,
-    mut outside: Outside,
+    config: &Config,
+    outside: &mut Outside,
     alerter: &Alerter,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
+    let token = token(config)?;
+    let claimed = once_there_is_room(|| Ok(claim(config)?));
+    let claimed = shutdown.run_until_cancelled(claimed);
+    let Some(claimed) = alerter.during(Trouble::Disk, claimed).await else {
+        return Ok(());
+    };
+    let _lock = claimed?;
+    let monitor = match config.telemetry.metrics {
+        Some(address) => {
+            let metrics = Arc::new(Metrics::new((outside.clock)()));
+            Some(Monitor::start(Monitor::listen(address).await?, metrics))
+        }
+        None => None,
+    };
+    let cluster = cluster::of(config)?;
+    let result = {
+        let folder = cluster::folder(config, cluster.as_deref(), monitor.as_ref());
+        match shutdown.run_until_cancelled(folder).await {
+            Some(Ok(folder)) => {
+                let tenure = folder.tenure().cloned();
+                let parts = (folder, monitor.as_ref());
+                let running = run_once(config, outside, parts, alerter, &token, shutdown);
+                let result = Box::pin(running).await;
+                if let Some(tenure) = tenure {
+                    tenure.end().await;
+                }
+                result
+            }
+            Some(Err(error)) => Err(error),
+            None => Ok(()),
+        }
+    };
+    if let Some(cluster) = cluster {
+        cluster.leave().await;
+    }
+    if let Some(monitor) = monitor {
+        monitor.stop().await;
+    }
+    result
+}
+
+/// Runs the bot from a state folder that it has.
+async fn run_once(
+    config: &Config,
+    outside: &mut Outside,
+    (folder, monitor): (StateFolder, Option<&Monitor>),
+    alerter: &Alerter,
+    token: &Secret,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let clock = Arc::clone(&outside.clock);
     let observer = outside.observer.take();
-    let token = token(&config)?;
-    let session_path = config.state_dir.join(SESSION_FILE);
-    let begun = once_there_is_room(|| begin(&config, &clock));
+    let begun = once_there_is_room(|| begin(config, &folder, &clock));
     let begun = shutdown.run_until_cancelled(begun);
     let Some(begun) = alerter.during(Trouble::Disk, begun).await else {
         return Ok(());
     };
     let Begun {
-        lock: _lock,
         keys,
         mut telemetry,
         guard,
     } = begun?;
-    let listener = match config.telemetry.metrics {
-        Some(address) => Some(Monitor::listen(address).await?),
-        None => None,
-    };
     let for_programs = mcp::listen(config.mcp_listen).await?;
-    let monitor = listener.map(|listener| {
-        let metrics = Arc::new(Metrics::new(clock()));
-        telemetry = telemetry.clone().counted(Arc::clone(&metrics));
-        Monitor::start(listener, metrics)
-    });
+    if let Some(monitor) = monitor {
+        telemetry = telemetry.counted(monitor.metrics());
+    }
     if let Some(observer) = &observer {
         telemetry = telemetry.tapped(observer.lines.clone());
     }
     #[cfg(feature = "otel")]
-    let exporter = export_traces(&config, &mut telemetry)?;
-    telemetry.emit(&Ids::default(), wiring::started(&config));
-    let services = wiring::services(&config, token.expose(), telemetry, keys, &outside);
+    let exporter = export_traces(config, &mut telemetry)?;
+    telemetry.emit(&Ids::default(), wiring::started(config));
+    let services = wiring::services(config, token.expose(), telemetry, keys, outside, &folder);
     // Waits for a store that is not ready, unless the process is to end.
     // Boxed: it is large.
     let services = Box::pin(shutdown.run_until_cancelled(services));
     let Some(services) = alerter.during(Trouble::Store, services).await else {
-        end(monitor, guard).await;
+        end(guard).await;
         return Ok(());
     };
     let mut services = services?;
@@ -228,14 +301,14 @@ async fn run_alerting(
         // It fails if the observer is gone already.
         let _ = observer.services.send(Arc::clone(&services));
     }
-    let mut programs = mcp::serve(&config, &services, for_programs);
+    let mut programs = mcp::serve(config, &services, for_programs);
     let running = Running {
-        config: &config,
+        config,
         services: &services,
-        session_path: &session_path,
+        folder: &folder,
         token: token.expose(),
         clock: &clock,
-        monitor: monitor.as_ref(),
+        monitor,
         dial: outside.dial.as_ref(),
         alerter,
     };
@@ -252,7 +325,7 @@ async fn run_alerting(
     if let Some(exporter) = exporter {
         exporter.close().await;
     }
-    end(monitor, guard).await;
+    end(guard).await;
     result
 }
 
@@ -274,16 +347,31 @@ fn export_traces(
 /// missed by it: it confirms messages with Discord before it shows them.
 ///
 /// # Errors
-/// If the session file cannot be written.
-pub fn forget_session(config: &Config, clock: &Clock) -> std::io::Result<()> {
-    session_files::forget(&config.state_dir.join(SESSION_FILE), clock())
+/// If the session file, or what stands for it in a cluster, cannot be written.
+pub async fn forget_session(config: &Config, clock: &Clock) -> Result<(), Error> {
+    if let Some(cluster) = cluster::of(config)? {
+        cluster.forget_file(SESSION_FILE).await?;
+    }
+    let path = config.shared_state_dir().join(SESSION_FILE);
+    session_files::forget(&path, clock()).map_err(|source| Error::State {
+        path: config.shared_state_dir(),
+        source,
+    })
+}
+
+/// Which processes share the store, and which of them is the bot.
+///
+/// # Errors
+/// [`clew_store::Error::Open`] without `CLUSTER=on`; otherwise the store's error.
+pub async fn cluster_status(config: &Config) -> Result<ClusterStatus, clew_store::Error> {
+    cluster::processes(config)?.status().await
 }
 
 /// A bot whose parts are set up.
 struct Running<'a> {
     config: &'a Config,
     services: &'a Arc<Services>,
-    session_path: &'a Path,
+    folder: &'a StateFolder,
     token: &'a str,
     clock: &'a Clock,
     /// None without `METRICS_ADDR`.
@@ -295,7 +383,7 @@ struct Running<'a> {
 /// Runs the memory's upkeep along with the bot, and closes the memory after it.
 async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> Result<(), Error> {
     let Running {
-        config, services, ..
+        services, folder, ..
     } = *running;
     let ends = CancellationToken::new();
     let upkeep = {
@@ -312,13 +400,13 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
         }
     };
     let upkeep = tokio::spawn(upkeep);
-    let tokens = services.tokens.clone().map(|meter| {
-        let state_dir = config.state_dir.clone();
-        tokio::spawn(token_file::keep(meter, state_dir, ends.clone()))
-    });
+    let tokens = services
+        .tokens
+        .clone()
+        .map(|meter| tokio::spawn(token_file::keep(meter, folder.clone(), ends.clone())));
     let state_files = tokio::spawn(keep_state(
         Arc::clone(services),
-        config.state_dir.clone(),
+        folder.clone(),
         ends.clone(),
     ));
     let result = run_connected(running, shutdown).await;
@@ -344,12 +432,12 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         config,
         services,
         token,
+        folder,
         ..
     } = *running;
-    let (before, whole_until) = take_over(running);
+    let (before, whole_until) = take_over(running).await;
     let progress = Arc::new(Mutex::new(ShardProgress::from(before.clone())));
-    let (path, token_of) = (running.session_path.to_owned(), token.to_owned());
-    let keeper = SessionKeeper::new(path, token_of, Arc::clone(services), Arc::clone(&progress));
+    let keeper = SessionKeeper::new(running, &progress);
     let keeper_ends = CancellationToken::new();
     let keeping = tokio::spawn(keeper.keep(keeper_ends.clone()));
     let (events, deliveries) = mpsc::channel(EVENTS);
@@ -375,6 +463,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         deliveries,
         services: Arc::clone(services),
         connection: tracker.spawn(async move { gateway::run(gateway, &rest).await }),
+        lease: folder.lease().cloned(),
     };
     if let Some(monitor) = running.monitor {
         monitor.running(services, &loop_events);
@@ -397,7 +486,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     }
     // Whoever has our store has our questions: nothing more is answered here.
     let patience = match &ended {
-        Err(Error::Store(_)) => Duration::ZERO,
+        Err(Error::Store(_) | Error::LeaseOver) => Duration::ZERO,
         _ => config.turns.shutdown_timeout,
     };
     let stopping = drain(&mut dispatcher, &mut sources.reports, patience).await;
@@ -409,18 +498,27 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     services.telemetry.emit(&Ids::default(), stopping);
     keeper_ends.cancel();
     match keeping.await {
-        Ok(keeper) if ended.is_ok() => keeper.leave().await,
-        Ok(keeper) => keeper.forget(),
+        Ok(keeper) => leave_session(keeper, &ended, config.cluster).await,
         Err(error) => tracing::error!(%error, "the session was not kept by a fault of ours"),
     }
     ended
 }
 
+/// Leaves the session to the next process, if it may go on with it.
+async fn leave_session(keeper: SessionKeeper, ended: &Result<(), Error>, is_cluster: bool) {
+    match ended {
+        Ok(()) => keeper.leave().await,
+        // What is noted is another process's by now.
+        Err(error) if is_cluster && error.ends_tenure() => {}
+        Err(_) => keeper.forget().await,
+    }
+}
+
 /// Takes over what the previous process left. Returns its sessions, and until when it had
 /// heard and handled everything.
-fn take_over(running: &Running<'_>) -> (Vec<ShardSession>, Option<UnixMillis>) {
-    let (services, path) = (running.services, running.session_path);
-    let taken = session::take(path, running.token, running.clock, &services.guild_state);
+async fn take_over(running: &Running<'_>) -> (Vec<ShardSession>, Option<UnixMillis>) {
+    let (services, folder) = (running.services, running.folder);
+    let taken = session::take(folder, running.token, running.clock, &services.guild_state).await;
     let whole_until = taken.heard.whole_until;
     if let Some(alive) = taken.heard.alive {
         services.memory.not_before(alive);
@@ -453,24 +551,29 @@ async fn check_model(services: Arc<Services>, shutdown: CancellationToken) {
 
 /// How the tools of MCP servers read when the bot last listed them.
 pub fn seen_tools(config: &Config) -> SeenTools {
-    state_file::left(&config.state_dir, state_file::TOOLS)
+    state_file::left(&config.shared_state_dir(), state_file::TOOLS)
 }
 
 /// Keeps what the next process needs of what is under way.
-async fn keep_state(services: Arc<Services>, dir: PathBuf, ends: CancellationToken) {
+async fn keep_state(services: Arc<Services>, folder: StateFolder, ends: CancellationToken) {
     let (runs, approvals) = (services.runs.clone(), services.approvals.clone());
     let connections = services.connections.clone();
     let tools = Arc::clone(&services.tool_servers);
     tokio::join!(
-        state_file::keep(runs, state_file::RUNS, dir.clone(), ends.clone()),
-        state_file::keep(approvals, state_file::APPROVALS, dir.clone(), ends.clone()),
+        state_file::keep(runs, state_file::RUNS, folder.clone(), ends.clone()),
+        state_file::keep(
+            approvals,
+            state_file::APPROVALS,
+            folder.clone(),
+            ends.clone()
+        ),
         state_file::keep(
             connections,
             state_file::CONNECTIONS,
-            dir.clone(),
+            folder.clone(),
             ends.clone()
         ),
-        state_file::keep(tools, state_file::TOOLS, dir, ends),
+        state_file::keep(tools, state_file::TOOLS, folder, ends),
     );
 }
 
@@ -484,110 +587,7 @@ async fn report_broken_off(services: Arc<Services>, shutdown: CancellationToken)
     shutdown.run_until_cancelled(reporting).await;
 }
 
-async fn serve(
-    services: &Services,
-    dispatcher: &mut Dispatcher,
-    sources: &mut EventSources,
-) -> Result<(), Error> {
-    let mut is_claimed = false;
-    loop {
-        match sources.next(dispatcher.due()).await {
-            LoopEvent::Stop => return Ok(()),
-            LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
-            LoopEvent::StoreLost(held) => return Err(held.into()),
-            LoopEvent::Discord(delivery) => {
-                // Discord's first event or the session file tells who we are. Only
-                // this once the loop waits: nothing may be read from or written to
-                // another bot's store.
-                if !is_claimed && let Some(us) = services.guild_state.current_user() {
-                    is_claimed = true;
-                    claim_store(services, us.application).await?;
-                }
-                dispatcher.deliver(delivery);
-            }
-            LoopEvent::Due => dispatcher.ask_due(),
-            LoopEvent::Ask(request) => drop(dispatcher.submit(*request, None)),
-            LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
-            LoopEvent::StopRun(id) => dispatcher.stop_run(id),
-            LoopEvent::Steer(steer, reply) => drop(reply.send(dispatcher.steer(steer))),
-            LoopEvent::LookedUp(of, kind, mark) => dispatcher.looked_up(of, kind, mark),
-            LoopEvent::CatchUp(news) => dispatcher.catch_up_goes_on(news),
-            LoopEvent::TurnWaits(trigger) => dispatcher.turn_waits(trigger),
-            LoopEvent::TurnEnded(end) => dispatcher.turn_ended(end),
-            LoopEvent::Look(reply) => dispatcher.look(reply),
-        }
-    }
-}
-
-/// Claims the store. If it fails, the bot runs on; before servers are taken
-/// for left, the store is claimed again.
-async fn claim_store(services: &Services, application: ApplicationId) -> Result<(), Error> {
-    match services.memory.claim(application).await {
-        Err(error @ clew_store::Error::Owned { .. }) => Err(error.into()),
-        Err(error) => {
-            tracing::warn!(%error, "the store does not say whose it is");
-            Ok(())
-        }
-        Ok(()) => Ok(()),
-    }
-}
-
-/// Lets running turns finish; after the deadline they take back what they
-/// posted, and the next process answers.
-async fn drain(
-    dispatcher: &mut Dispatcher,
-    reports: &mut mpsc::UnboundedReceiver<LoopEvent>,
-    patience: Duration,
-) -> Stopping {
-    dispatcher.close();
-    let mut drained = 0;
-    let finishing = finish(dispatcher, reports, &mut drained);
-    let _ = tokio::time::timeout(patience, finishing).await;
-    let abandoned = dispatcher.running();
-    if abandoned > 0 {
-        dispatcher.abandon();
-        let mut taken_back = 0;
-        let taking_back = finish(dispatcher, reports, &mut taken_back);
-        let _ = tokio::time::timeout(ABANDON, taking_back).await;
-    }
-    dispatcher.settle(SETTLE).await;
-    while let Ok(loop_event) = reports.try_recv() {
-        match loop_event {
-            LoopEvent::Ask(request) => drop(dispatcher.submit(*request, None)),
-            LoopEvent::Run(request, slot) => dispatcher.start_run(*request, slot),
-            _ => {}
-        }
-    }
-    dispatcher.settle(SETTLE).await;
-    Stopping { drained, abandoned }
-}
-
-/// Waits for what runs, also for runs that begin meanwhile, and counts what ended.
-async fn finish(
-    dispatcher: &mut Dispatcher,
-    reports: &mut mpsc::UnboundedReceiver<LoopEvent>,
-    ended: &mut usize,
-) {
-    while dispatcher.running() > 0 {
-        match reports.recv().await {
-            Some(LoopEvent::TurnEnded(end)) => {
-                *ended += 1;
-                dispatcher.turn_ended(end);
-            }
-            Some(LoopEvent::Ask(request)) => drop(dispatcher.submit(*request, None)),
-            Some(LoopEvent::Run(request, slot)) => dispatcher.start_run(*request, slot),
-            Some(LoopEvent::StopRun(id)) => dispatcher.stop_run(id),
-            Some(LoopEvent::Steer(steer, reply)) => drop(reply.send(dispatcher.steer(steer))),
-            Some(_) => {}
-            None => return,
-        }
-    }
-}
-
-/// Ends the monitor, and flushes telemetry without blocking this thread on the writing one.
-async fn end(monitor: Option<Monitor>, guard: Guard) {
-    if let Some(monitor) = monitor {
-        monitor.stop().await;
-    }
+/// Flushes telemetry without blocking this thread on the writing one.
+async fn end(guard: Guard) {
     let _ = blocking(move || guard.close()).await;
 }

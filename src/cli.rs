@@ -4,6 +4,7 @@
 //! Invariant: only `cli` reads flags, writes to the terminal and chooses exit
 //! codes.
 
+mod cluster;
 mod demo;
 mod doctor;
 mod exit;
@@ -60,6 +61,9 @@ enum CliCommand {
     /// Try the MCP servers whose tools the bot may call, or let a program read through the bot
     #[command(subcommand)]
     Mcp(mcp::McpCommand),
+    /// Look at the processes that share a store (`CLUSTER=on`)
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
     /// Ask the running bot at `METRICS_ADDR` whether it is alive, and exit with 1 if not
     Health,
     /// Show what the bot would have collected for each trigger in recorded channels
@@ -129,6 +133,9 @@ fn run(command: Option<CliCommand>, runtime: &Runtime) -> Ended {
             runtime.block_on(doctor::run(&args, Config::of_process()))
         }
         Some(CliCommand::Mcp(command)) => runtime.block_on(mcp::run(&command, &configured()?)),
+        Some(CliCommand::Cluster(command)) => {
+            runtime.block_on(cluster::run(&command, &configured()?))
+        }
         Some(CliCommand::Health) => health::run(&configured()?),
         Some(CliCommand::Run) => connect(runtime, configured()?),
         None => match configured()? {

@@ -11,6 +11,7 @@
 
 mod access;
 mod check;
+mod cluster;
 mod context;
 mod discord;
 mod endpoint;
@@ -109,6 +110,8 @@ pub struct Config {
     pub log: LogConfig,
     /// `STATE_DIR`: the session file and the secret behind frame nonces.
     pub state_dir: PathBuf,
+    /// `CLUSTER`: whether several processes share the store, of which one is the bot.
+    pub cluster: bool,
     values: Values,
     warnings: Vec<String>,
 }
@@ -183,11 +186,14 @@ impl Config {
             memory: memory::read(&mut check),
             log: log::read(&mut check),
             state_dir: check.path(&variable::STATE_DIR),
+            cluster: false,
             values: Values::default(),
             warnings: Vec::new(),
         };
+        let cluster = cluster::read(&mut check, &config.memory);
         let (values, warnings, problems) = check.finish();
         let config = Self {
+            cluster,
             values,
             warnings,
             ..config
@@ -199,6 +205,15 @@ impl Config {
             problems,
             rest: Box::new(config),
         })
+    }
+
+    /// The folder with what the next process needs, as this one last knew it.
+    pub fn shared_state_dir(&self) -> PathBuf {
+        if self.cluster {
+            self.state_dir.join("cluster")
+        } else {
+            self.state_dir.clone()
+        }
     }
 
     /// The settings of this process: its environment, and `.env` in the working

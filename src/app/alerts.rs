@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::loop_event::LoopEvent;
+use super::state_folder::StateFolder;
 use super::{Error, Outside, Running, SETTLE, state_file};
 use crate::config::Config;
 use crate::engine::alerts::{Alert, Alerts, Trouble};
@@ -135,7 +136,7 @@ struct Teller {
     url: Secret,
     http: Http,
     clock: Clock,
-    state_dir: PathBuf,
+    folder: StateFolder,
     alerts: Alerts,
     /// Until the next look.
     pause: Duration,
@@ -159,9 +160,9 @@ impl Teller {
         });
         Some(Self {
             url,
-            http: Http::new(client.ok()?).through(outside.transport.clone()),
+            http: Http::new(client.ok()?).through(outside.sending(None)),
             clock: Arc::clone(&outside.clock),
-            state_dir: config.state_dir.clone(),
+            folder: StateFolder::local(config.state_dir.clone()),
             alerts: Alerts::after(told.unwrap_or_default()),
             pause: LOOK_EVERY,
         })
@@ -217,9 +218,9 @@ impl Teller {
     }
 
     async fn note_told(&self) {
-        let written = state_file::write(&self.state_dir, FILE, self.alerts.told()).await;
+        let written = state_file::write(&self.folder, FILE, self.alerts.told()).await;
         if let Err(error) = written {
-            tracing::warn!(path = %self.state_dir.join(FILE).display(), %error,
+            tracing::warn!(path = %self.folder.path(FILE).display(), %error,
                 "which alerts were told cannot be written: after a restart they may be told again");
         }
     }

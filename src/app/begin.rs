@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::secret::{self, Keys};
+use super::state_folder::StateFolder;
 use super::{CLAIM_FILE, Error, SESSION_FILE, alerts, state_file, token_file, wiring};
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::{self, Guard, IdStyle, Telemetry, with_sources};
@@ -17,7 +18,7 @@ use clew_discord::session::{LockError, SessionLock};
 use clew_store::close_files;
 
 /// What the bot keeps in `STATE_DIR`.
-const STATE_FILES: [&str; 10] = [
+const STATE_FILES: [&str; 11] = [
     alerts::FILE,
     SESSION_FILE,
     CLAIM_FILE,
@@ -27,6 +28,7 @@ const STATE_FILES: [&str; 10] = [
     token_file::FILE,
     state_file::RUNS,
     state_file::APPROVALS,
+    state_file::CONNECTIONS,
     state_file::TOOLS,
 ];
 /// The pause between two tries of what a full disk refused.
@@ -34,28 +36,25 @@ const FULL_DISK_PAUSE: Duration = Duration::from_secs(10);
 
 /// A start that has what it needs.
 pub(super) struct Begun {
-    /// Held while the bot runs.
-    pub(super) lock: SessionLock,
     pub(super) keys: Keys,
     pub(super) telemetry: Telemetry,
     pub(super) guard: Guard,
 }
 
-pub(super) fn begin(config: &Config, clock: &Clock) -> Result<Begun, Error> {
-    let lock = claim(config)?;
+/// The state folder is claimed.
+pub(super) fn begin(config: &Config, folder: &StateFolder, clock: &Clock) -> Result<Begun, Error> {
     close_to_others(config);
     let keys = Keys {
-        frames: key(config, secret::FRAME_KEY)?,
-        claims: key(config, secret::CLAIM_KEY)?,
+        frames: key(folder, secret::FRAME_KEY)?,
+        claims: key(folder, secret::CLAIM_KEY)?,
     };
     let ids = match config.telemetry.ids {
         TelemetryIds::Plain => IdStyle::Plain,
-        TelemetryIds::Keyed => IdStyle::keyed(key(config, secret::PSEUDONYM_KEY)?),
+        TelemetryIds::Keyed => IdStyle::keyed(key(folder, secret::PSEUDONYM_KEY)?),
     };
     let settings = wiring::telemetry(config, ids);
     let (telemetry, guard) = Telemetry::start(&settings, Arc::clone(clock))?;
     Ok(Begun {
-        lock,
         keys,
         telemetry,
         guard,
@@ -112,10 +111,10 @@ fn is_of_full_disk(error: &Error) -> bool {
     false
 }
 
-/// A key in `STATE_DIR`, made at the first start.
-fn key(config: &Config, file: &str) -> Result<Vec<u8>, Error> {
-    secret::load(&config.state_dir, file).map_err(|source| Error::State {
-        path: config.state_dir.clone(),
+/// A key in the state folder, made at the first start.
+fn key(folder: &StateFolder, file: &str) -> Result<Vec<u8>, Error> {
+    secret::load(folder.dir(), file).map_err(|source| Error::State {
+        path: folder.dir().to_owned(),
         source,
     })
 }

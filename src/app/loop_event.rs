@@ -18,6 +18,7 @@ use clew_context::collect::MessagePage;
 use clew_context::model::{
     ChannelId, ChannelKind, GuildId, InteractionId, MessageId, RoleId, TurnRequest,
 };
+use clew_context::outside::Lease;
 use clew_discord::event::{FatalReason, ShardEvent};
 use clew_discord::session::Mark;
 
@@ -51,6 +52,8 @@ pub(super) enum LoopEvent {
     TurnEnded(TurnEnd),
     /// Another process has taken the store.
     StoreLost(clew_store::Error),
+    /// Another process may be the bot by now.
+    LeaseOver,
     /// The monitor asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
 }
@@ -92,6 +95,8 @@ pub(super) struct EventSources {
     /// The REST client learns if Discord refuses the token, memory if the store is lost.
     pub(super) services: Arc<Services>,
     pub(super) connection: JoinHandle<Result<(), FatalReason>>,
+    /// None without a cluster.
+    pub(super) lease: Option<Lease>,
 }
 
 impl EventSources {
@@ -101,6 +106,7 @@ impl EventSources {
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => LoopEvent::Stop,
+            () = over(self.lease.as_ref()) => LoopEvent::LeaseOver,
             held = self.services.memory.lost() => LoopEvent::StoreLost(held),
             Some(loop_event) = self.reports.recv() => loop_event,
             () = patience::at(due) => LoopEvent::Due,
@@ -112,5 +118,13 @@ impl EventSources {
                 LoopEvent::Disconnected(ended.unwrap_or(Err(FatalReason::Broken)))
             },
         }
+    }
+}
+
+/// Waits until a lease is over; for ever without one.
+async fn over(lease: Option<&Lease>) {
+    match lease {
+        Some(lease) => lease.over().await,
+        None => std::future::pending().await,
     }
 }

@@ -54,6 +54,8 @@ struct Watched {
 /// How far the bot has come.
 #[derive(Clone)]
 enum Phase {
+    /// Another process of the cluster is the bot.
+    StandingBy,
     /// The store is being opened.
     Starting,
     /// The loop runs.
@@ -99,6 +101,21 @@ impl Monitor {
             watched,
             server: tokio::spawn(http::serve(listener, router, BOUNDS)),
         }
+    }
+
+    /// It waits until it is its turn to be the bot.
+    pub(super) fn standing_by(&self) {
+        *self.watched.phase.lock() = Phase::StandingBy;
+    }
+
+    /// The store is about to be opened.
+    pub(super) fn starting(&self) {
+        *self.watched.phase.lock() = Phase::Starting;
+    }
+
+    /// Counts what is told of.
+    pub(super) fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.watched.metrics)
     }
 
     /// The loop begins to run.
@@ -164,7 +181,7 @@ impl Watched {
                 let asked = timeout(LOOP_ANSWERS, self.ask(loop_events)).await;
                 asked.ok().flatten()
             }
-            Phase::Starting | Phase::Stopping(_) => None,
+            Phase::StandingBy | Phase::Starting | Phase::Stopping(_) => None,
         };
         // The phase may have changed while the loop was asked.
         Look {
@@ -196,6 +213,9 @@ impl Look {
     /// What keeps the bot from answering as it should, a line each.
     fn missing(&self) -> Vec<String> {
         let services = match &self.phase {
+            Phase::StandingBy => {
+                return vec!["cluster: another process is the bot, this one stands by".to_owned()];
+            }
             Phase::Starting => return vec!["store: it is not open yet".to_owned()],
             Phase::Stopping(_) => return vec!["process: it is stopping".to_owned()],
             Phase::Running(services, _) => services,
@@ -227,7 +247,7 @@ impl Look {
 
     fn gauges(&self) -> Gauges {
         let services = match &self.phase {
-            Phase::Starting => None,
+            Phase::StandingBy | Phase::Starting => None,
             Phase::Running(services, _) | Phase::Stopping(services) => Some(services),
         };
         Gauges {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Observer;
 use clew_context::model::Clock;
-use clew_context::outside::Transport;
+use clew_context::outside::{Lease, Sending, Transport};
 use clew_discord::gateway::Dial;
 use clew_store::Store;
 
@@ -23,6 +23,14 @@ pub struct Outside {
 }
 
 impl Outside {
+    /// What requests go through; with a lease only as long as that holds.
+    pub(super) fn sending(&self, lease: Option<Lease>) -> Sending {
+        Sending {
+            transport: self.transport.clone(),
+            lease,
+        }
+    }
+
     pub fn of_system(clock: Clock) -> Self {
         Self {
             clock,

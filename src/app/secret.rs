@@ -13,6 +13,8 @@ pub(super) const FRAME_KEY: &str = "frame.key";
 pub(super) const CLAIM_KEY: &str = "claims.key";
 /// The key for pseudonyms; a file in the state folder.
 pub(super) const PSEUDONYM_KEY: &str = "telemetry.key";
+/// All of them.
+pub(super) const KEYS: [&str; 3] = [FRAME_KEY, CLAIM_KEY, PSEUDONYM_KEY];
 /// The length of a key in bytes.
 const BYTES: usize = 32;
 

@@ -2,20 +2,21 @@
 //! written all the time, so that a kill leaves it, too.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use super::state_folder::StateFolder;
+use super::{Running, SESSION_FILE};
 use crate::telemetry::with_sources;
 use crate::turn::Services;
 use clew_context::model::Clock;
 use clew_context::outside::blocking;
 use clew_discord::guild_state::GuildState;
 use clew_discord::session::{
-    self, Gap, Heard, Lasts, Left, SessionFile, ShardProgress, ShardSession,
+    self, GUILD_FILE, Gap, Heard, Lasts, Left, SessionFile, ShardProgress, ShardSession,
 };
 
 /// How often the session is noted, if anything has happened...
@@ -38,9 +39,15 @@ pub(super) struct Taken {
 /// Reads what the previous process left. It stays until this one has written its own: if it is
 /// killed before that, the next one resumes. If nothing says until when questions were heard,
 /// they are this process's from now on.
-pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildState) -> Taken {
+pub(super) async fn take(
+    folder: &StateFolder,
+    token: &str,
+    clock: &Clock,
+    guild_state: &GuildState,
+) -> Taken {
     let now = clock();
-    let absent = match session::load(path, token, now) {
+    let path = folder.path(SESSION_FILE);
+    let absent = match session::load(&path, token, now) {
         Ok(mut left) => {
             left.restore(guild_state);
             return Taken {
@@ -58,17 +65,21 @@ pub(super) fn take(path: &Path, token: &str, clock: &Clock, guild_state: &GuildS
              Keep STATE_DIR readable for the user that runs clew and touched by nobody else");
     }
     let heard = absent.heard();
-    if heard.whole_until.is_none()
-        && let Err(error) = session::begin(path, token, now, heard.alive)
-    {
-        tracing::warn!(path = %path.display(), %error, "{NOT_SAVED}");
+    if heard.whole_until.is_none() {
+        let begun = match session::begin(&path, token, now, heard.alive) {
+            Ok(()) => folder.keep(SESSION_FILE).await,
+            failed => failed,
+        };
+        if let Err(error) = begun {
+            tracing::warn!(path = %path.display(), %error, "{NOT_SAVED}");
+        }
     }
     Taken { left: None, heard }
 }
 
 /// Keeps the files of a session up to date.
 pub(super) struct SessionKeeper {
-    path: PathBuf,
+    folder: StateFolder,
     token: String,
     services: Arc<Services>,
     progress: Arc<Mutex<ShardProgress>>,
@@ -89,17 +100,12 @@ struct NotedGuilds {
 }
 
 impl SessionKeeper {
-    pub(super) fn new(
-        path: PathBuf,
-        token: String,
-        services: Arc<Services>,
-        progress: Arc<Mutex<ShardProgress>>,
-    ) -> Self {
+    pub(super) fn new(running: &Running<'_>, progress: &Arc<Mutex<ShardProgress>>) -> Self {
         Self {
-            path,
-            token,
-            services,
-            progress,
+            folder: running.folder.clone(),
+            token: running.token.to_owned(),
+            services: Arc::clone(running.services),
+            progress: Arc::clone(progress),
             guilds: None,
             guilds_due: Instant::now(),
             noted: None,
@@ -126,9 +132,10 @@ impl SessionKeeper {
     }
 
     /// Whoever has our store has our questions; a refused bot has none.
-    pub(super) fn forget(mut self) {
-        let forgotten = session::forget(&self.path, self.services.memory.now());
-        self.told(&forgotten);
+    pub(super) async fn forget(mut self) {
+        let (path, now) = (self.folder.path(SESSION_FILE), self.services.memory.now());
+        self.write(SESSION_FILE, move || session::forget(&path, now))
+            .await;
     }
 
     async fn note(&mut self, lasts: Lasts) {
@@ -140,8 +147,8 @@ impl SessionKeeper {
             progress.sessions()
         };
         if sessions.is_empty() {
-            let (path, now) = (self.path.clone(), self.services.memory.now());
-            self.write(move || session::note_alive(&path, now, lasts))
+            let (path, now) = (self.folder.path(SESSION_FILE), self.services.memory.now());
+            self.write(SESSION_FILE, move || session::note_alive(&path, now, lasts))
                 .await;
             return;
         }
@@ -158,8 +165,11 @@ impl SessionKeeper {
         let us = self.services.guild_state.current_user();
         let now = self.services.memory.now();
         let file = SessionFile::new(now, &self.token, shards.clone(), us, gaps.clone());
-        let path = self.path.clone();
-        if self.write(move || session::save(&path, &file, lasts)).await {
+        let path = self.folder.path(SESSION_FILE);
+        if self
+            .write(SESSION_FILE, move || session::save(&path, &file, lasts))
+            .await
+        {
             self.noted = Some((shards, gaps, Instant::now()));
         }
     }
@@ -171,9 +181,9 @@ impl SessionKeeper {
         if self.guilds.as_ref().is_some_and(is_noted) || began < self.guilds_due {
             return;
         }
-        let (path, token) = (self.path.clone(), self.token.clone());
+        let (path, token) = (self.folder.path(SESSION_FILE), self.token.clone());
         let services = Arc::clone(&self.services);
-        let saving = self.write(move || {
+        let saving = self.write(GUILD_FILE, move || {
             let (guild_state, opted_out) = (&services.guild_state, services.opt_outs.current());
             session::save_guilds(&path, &token, guild_state, &opted_out, lasts)
         });
@@ -187,10 +197,17 @@ impl SessionKeeper {
         }
     }
 
-    /// Writes on another thread. Returns whether it was written.
-    async fn write(&mut self, write: impl FnOnce() -> io::Result<()> + Send + 'static) -> bool {
+    /// Writes a file on another thread. Returns whether the next process finds it.
+    async fn write(
+        &mut self,
+        file: &'static str,
+        write: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> bool {
         let written = blocking(write).await;
-        let written = written.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let written = match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(()) => self.folder.keep(file).await,
+            failed => failed,
+        };
         self.told(&written);
         written.is_ok()
     }
@@ -221,7 +238,8 @@ impl SessionKeeper {
             Ok(()) => self.has_failed = false,
             Err(error) if !self.has_failed => {
                 self.has_failed = true;
-                tracing::warn!(path = %self.path.display(), %error, "{NOT_SAVED}");
+                let path = self.folder.path(SESSION_FILE);
+                tracing::warn!(path = %path.display(), %error, "{NOT_SAVED}");
             }
             Err(_) => {}
         }

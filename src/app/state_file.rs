@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::mem;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::state_folder::StateFolder;
 use crate::runs::StateFile;
 use clew_context::outside::blocking;
 
@@ -52,14 +53,14 @@ pub(super) fn left<T: DeserializeOwned + Default>(state_dir: &Path, file: &str) 
 pub(super) async fn keep<S>(
     state: S,
     file: &'static str,
-    state_dir: PathBuf,
+    folder: StateFolder,
     ends: CancellationToken,
 ) where
     S: StateFile,
     S::Content: Serialize + DeserializeOwned + Default + Clone + PartialEq,
 {
     let mut changes = state.changes();
-    let mut saved: S::Content = read(&state_dir, file).ok().flatten().unwrap_or_default();
+    let mut saved: S::Content = read(folder.dir(), file).ok().flatten().unwrap_or_default();
     let mut failed = false;
     loop {
         let is_over = ends.is_cancelled();
@@ -67,13 +68,13 @@ pub(super) async fn keep<S>(
         if content == saved {
             failed = false;
         } else {
-            let written = write(&state_dir, file, &content).await;
+            let written = write(&folder, file, &content).await;
             state.written(content.clone(), written.is_ok());
             match written {
                 Ok(()) => (saved, failed) = (content, false),
                 Err(error) => {
                     if !mem::replace(&mut failed, true) {
-                        tracing::warn!(path = %state_dir.join(file).display(), %error,
+                        tracing::warn!(path = %folder.path(file).display(), %error,
                             "a file cannot be written: after a crash the next process knows what it knew before");
                     }
                 }
@@ -95,19 +96,20 @@ pub(super) async fn keep<S>(
 /// Writes a file, on a thread that may block. A reader finds the old one or the new one;
 /// only its owner may read it.
 pub(super) async fn write(
-    state_dir: &Path,
+    folder: &StateFolder,
     file: &'static str,
     content: &impl Serialize,
 ) -> io::Result<()> {
     let bytes = serde_json::to_vec(content)?;
-    let folder = state_dir.to_owned();
-    let writing = blocking(move || replace(&folder, file, &bytes));
+    folder.keep_content(file, &bytes).await?;
+    let dir = folder.dir().to_owned();
+    let writing = blocking(move || replace(&dir, file, &bytes));
     writing
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-fn replace(state_dir: &Path, file: &str, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn replace(state_dir: &Path, file: &str, bytes: &[u8]) -> io::Result<()> {
     let new = state_dir.join(format!("{file}.new"));
     fs::create_dir_all(state_dir)?;
     let mut options = fs::OpenOptions::new();

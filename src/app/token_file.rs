@@ -1,7 +1,7 @@
 //! The file in the state folder with the tokens used today, so that a restart gives
 //! nobody their share again. It holds ids and numbers, of one day.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::state_file;
+use super::state_folder::StateFolder;
 use crate::engine::daily_tokens::UsedTokens;
 use crate::llm::TokenMeter;
 
@@ -29,16 +30,16 @@ pub(super) fn load(state_dir: &Path) -> UsedTokens {
 }
 
 /// Keeps the file up to date until the end.
-pub(super) async fn keep(meter: Arc<TokenMeter>, state_dir: PathBuf, ends: CancellationToken) {
-    let mut saved = load(&state_dir);
+pub(super) async fn keep(meter: Arc<TokenMeter>, folder: StateFolder, ends: CancellationToken) {
+    let mut saved = load(folder.dir());
     loop {
         let is_last = ends.run_until_cancelled(sleep(SAVE_EVERY)).await.is_none();
         let used = meter.used();
         // No file without a count; but what is over leaves it.
         if used != saved && !(used.is_empty() && saved.is_empty()) {
             saved = used;
-            if let Err(error) = state_file::write(&state_dir, FILE, &saved).await {
-                tracing::warn!(path = %state_dir.join(FILE).display(), %error,
+            if let Err(error) = state_file::write(&folder, FILE, &saved).await {
+                tracing::warn!(path = %folder.path(FILE).display(), %error,
                     "today's tokens cannot be written: after a restart they are counted from zero");
             }
         }

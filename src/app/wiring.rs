@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::secret::Keys;
-use super::{CLAIM_FILE, Outside, state_file, token_file};
+use super::state_folder::StateFolder;
+use super::{Outside, cluster, state_file, token_file};
 
 use crate::agents::Agents;
 use crate::config::{Config, Endpoint, LlmConfig, McpListen, MemoryConfig, MessageContent};
@@ -24,12 +25,12 @@ use clew_context::collect::NegativeCache;
 use clew_context::engine::route::Rules;
 use clew_context::engine::window::Window;
 use clew_context::model::{Clock, OptOuts};
-use clew_context::outside::Transport;
+use clew_context::outside::Sending;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::GatewaySettings;
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
-use clew_discord::session::{Claims, ShardSession};
+use clew_discord::session::ShardSession;
 use clew_store::outputs::{Disk, FileSystem, InMemory, OutputLimits, OutputSettings, ToolOutputs};
 use clew_store::{Folders, Store, Transcripts};
 
@@ -48,18 +49,21 @@ pub(super) async fn services(
     telemetry: Telemetry,
     keys: Keys,
     outside: &Outside,
+    folder: &StateFolder,
 ) -> Result<Services, app::Error> {
-    let (clock, transport) = (&outside.clock, outside.transport.as_ref());
+    let clock = &outside.clock;
+    let sending = outside.sending(folder.lease().cloned());
     let api = config.discord.api.as_ref().map(Endpoint::url);
     let opt_outs = Arc::new(OptOuts::default());
-    let memory = when_ready(config, &opt_outs, outside, &telemetry).await?;
+    let memory = when_ready(config, &opt_outs, outside, folder, &telemetry).await?;
     let builtin = config.memory.default_agent.then(|| config.prompt.clone());
     let agents_dir = Some(config.memory.agents_dir.clone());
-    let tokens = token_meter(config, clock);
+    let tokens = token_meter(config, folder, clock);
+    let claims = cluster::claims(folder, &keys.claims, clock).await?;
     Ok(Services {
-        rest: Rest::through(token, api.as_deref(), transport.cloned())?,
+        rest: Rest::through(token, api.as_deref(), sending.clone())?,
         guild_state: Arc::new(GuildState::default()),
-        model: model(config, tokens.as_ref(), transport)?,
+        model: model(config, tokens.as_ref(), &sending)?,
         tokens,
         telemetry,
         window: Mutex::new(Window::new(config.window)),
@@ -68,22 +72,18 @@ pub(super) async fn services(
         searched_servers: Arc::default(),
         tool_servers: ToolServers::start(config.mcp.as_ref(), super::seen_tools(config)),
         memory,
-        claims: Arc::new(Claims::open(
-            &config.state_dir.join(CLAIM_FILE),
-            &keys.claims,
-            clock(),
-        )),
+        claims: Arc::new(claims),
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
         runs: Runs::new(
             config.runs.most,
-            state_file::left(&config.state_dir, state_file::RUNS),
+            state_file::left(folder.dir(), state_file::RUNS),
         ),
         approvals: Approvals::new(
-            state_file::left::<OpenApprovals>(&config.state_dir, state_file::APPROVALS),
+            state_file::left::<OpenApprovals>(folder.dir(), state_file::APPROVALS),
             clock(),
         ),
         connections: Connections::new(
-            state_file::left(&config.state_dir, state_file::CONNECTIONS),
+            state_file::left(folder.dir(), state_file::CONNECTIONS),
             clock(),
         ),
         catch_up_pace: CatchUpPace::default(),
@@ -116,11 +116,12 @@ async fn when_ready(
     config: &Config,
     opt_outs: &Arc<OptOuts>,
     outside: &Outside,
+    folder: &StateFolder,
     telemetry: &Telemetry,
 ) -> Result<Memory, clew_store::Error> {
     let mut pause = FIRST_PAUSE;
     loop {
-        let error = match remembered(config, opt_outs, outside, telemetry).await {
+        let error = match remembered(config, opt_outs, outside, folder, telemetry).await {
             Err(error) if error.is_passing() => error,
             done => return done,
         };
@@ -135,9 +136,10 @@ async fn remembered(
     config: &Config,
     opt_outs: &Arc<OptOuts>,
     outside: &Outside,
+    folder: &StateFolder,
     telemetry: &Telemetry,
 ) -> Result<Memory, clew_store::Error> {
-    let stores = stores(config, outside).await?;
+    let stores = stores(config, outside, folder).await?;
     let (opt_outs, clock) = (Arc::clone(opt_outs), Arc::clone(&outside.clock));
     let settings = memory_settings(config);
     Memory::open(stores, settings, opt_outs, clock, telemetry.clone()).await
@@ -153,11 +155,18 @@ pub(super) fn memory_settings(config: &Config) -> memory::Settings {
 
 /// Opens what `CONTEXT_STORE` names. Conversations that must not reach a disk get a
 /// separate store in memory, and are not logged.
-async fn stores(config: &Config, outside: &Outside) -> Result<Stores, clew_store::Error> {
+async fn stores(
+    config: &Config,
+    outside: &Outside,
+    folder: &StateFolder,
+) -> Result<Stores, clew_store::Error> {
     let clock = &outside.clock;
     let outputs = outputs(config, clock).await?;
     let config = &config.memory;
-    let lasting = Store::open(&config.store, &folders(config), Arc::clone(clock)).await?;
+    let lasting = match folder.tenure() {
+        Some(tenure) => tenure.open_store(&folders(config)).await?,
+        None => Store::open(&config.store, &folders(config), Arc::clone(clock)).await?,
+    };
     let lasting = Arc::new(match &outside.store {
         Some(wrap) => wrap(lasting),
         None => lasting,
@@ -188,7 +197,8 @@ async fn outputs(
     clock: &Clock,
 ) -> Result<Option<Arc<ToolOutputs>>, clew_store::Error> {
     let kept = &config.tool_outputs;
-    let in_memory = config.memory.in_memory_only;
+    // A file on the machine of a process that stands by would be out of an erasure's reach.
+    let in_memory = config.memory.in_memory_only || config.cluster;
     if in_memory && kept.dir.exists() {
         // What an earlier process left, which no purge would reach.
         let left = OutputSettings::new(&kept.dir);
@@ -225,10 +235,14 @@ pub fn folders(config: &MemoryConfig) -> Folders {
 }
 
 /// Counts the model's tokens, of which servers may limit some.
-fn token_meter(config: &Config, clock: &Clock) -> Option<Arc<llm::TokenMeter>> {
+fn token_meter(
+    config: &Config,
+    folder: &StateFolder,
+    clock: &Clock,
+) -> Option<Arc<llm::TokenMeter>> {
     config.llm.as_ref()?;
     let limits = config.turns.tokens;
-    let kept = token_file::load(&config.state_dir);
+    let kept = token_file::load(folder.dir());
     let meter = llm::TokenMeter::new(limits, kept, Arc::clone(clock));
     Some(Arc::new(meter))
 }
@@ -236,13 +250,13 @@ fn token_meter(config: &Config, clock: &Clock) -> Option<Arc<llm::TokenMeter>> {
 fn model(
     config: &Config,
     tokens: Option<&Arc<llm::TokenMeter>>,
-    transport: Option<&Arc<dyn Transport>>,
+    sending: &Sending,
 ) -> Result<Option<llm::ModelServers>, llm::SetupError> {
     let Some(model) = &config.llm else {
         return Ok(None);
     };
     let (first, fallbacks) = model_settings(model);
-    let servers = llm::ModelServers::new(first, fallbacks, seed())?.through(transport);
+    let servers = llm::ModelServers::new(first, fallbacks, seed())?.through(sending);
     Ok(Some(match tokens {
         Some(meter) => servers.metered(Arc::clone(meter)),
         None => servers,

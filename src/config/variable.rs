@@ -244,6 +244,8 @@ variables! {
     OTEL_EXPORTER_OTLP_HEADERS = "", "name=value,...", Operation, Never;
     /// Where the bot keeps what it needs after a restart.
     STATE_DIR = "var/state", "path", Operation;
+    /// Whether other processes with the same PostgreSQL stand by, and one goes on when this one ends.
+    CLUSTER = "off", "on|off", Operation;
     /// How its lines are written: for people, or as JSON objects for collectors of logs.
     LOG_FORMAT = "text", "text or json", Operation;
     /// Raises Clew's own log level to debug; message text is never logged.

@@ -21,7 +21,7 @@ use super::{AnswerEnd, AnswerStep, Client, Completion, Error, ModelSettings, Set
 use crate::model::{Payer, ToolDefinition};
 use clew_context::engine::echo::Echo;
 use clew_context::model::ChatMessage;
-use clew_context::outside::Transport;
+use clew_context::outside::Sending;
 
 /// How many times [`ModelSettings::timeout`] a whole answer may take, including retries,
 /// further servers and streaming: a server that sends a byte now and then never counts
@@ -119,12 +119,12 @@ impl ModelServers {
         })
     }
 
-    /// The same servers, reached through something else, if there is anything.
+    /// The same servers, reached in another way.
     #[must_use]
-    pub fn through(mut self, transport: Option<&Arc<dyn Transport>>) -> Self {
+    pub fn through(mut self, sending: &Sending) -> Self {
         for server in &mut self.servers {
             let http = server.client.http.clone();
-            server.client.http = http.through(transport.cloned());
+            server.client.http = http.through(sending.clone());
         }
         self
     }

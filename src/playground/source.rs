@@ -27,7 +27,7 @@ pub(super) fn reader(
         discord: Arc::clone(discord),
         faults,
     });
-    RestReader::through(&discord.token(), Some(&discord.url()), Some(transport))
+    RestReader::through(&discord.token(), Some(&discord.url()), transport.into())
 }
 
 #[derive(Debug)]

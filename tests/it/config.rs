@@ -266,6 +266,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     ("OTEL_EXPORTER_OTLP_HEADERS", "key", "separated by commas"),
     ("STATE_DIR", "a\0b", "a path"),
+    ("CLUSTER", "maybe", "true, false"),
+    ("CLUSTER", "on", "CONTEXT_STORE=postgres://"),
     ("LOG_FORMAT", "xml", "text, json"),
     ("DEBUG", "clew", "true, false"),
     ("CONTEXT_STORE", "var/clew.db", "sqlite:PATH, postgres://"),

@@ -3,7 +3,7 @@
 
 mod fallbacks;
 mod gateway;
-mod kill;
+pub(crate) mod kill;
 mod log;
 mod missed;
 mod model;
@@ -24,7 +24,7 @@ use crate::support::model::{Behaviour, Gate};
 pub(crate) struct Place {
     pub(crate) stage: Stage,
     guild: Id,
-    help: Id,
+    pub(crate) help: Id,
     pub(crate) thread: Id,
     ada: Id,
     boris: Id,
@@ -83,7 +83,7 @@ impl Place {
     }
 
     /// Waits for a message of the bot with exactly this text; streaming may edit it until then.
-    async fn wait_for_answer(&self, channel: Id, text: &str) {
+    pub(crate) async fn wait_for_answer(&self, channel: Id, text: &str) {
         let us = self.stage.discord.bot();
         let found = self
             .stage

@@ -9,6 +9,8 @@
 
 mod agents;
 mod architecture;
+#[cfg(feature = "postgres")]
+mod cluster;
 mod commands;
 mod config;
 mod counts;

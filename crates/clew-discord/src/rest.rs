@@ -5,14 +5,12 @@ mod guild_now;
 mod start;
 mod survey;
 
-use std::sync::Arc;
-
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use clew_context::discord::error::{ConnectError, RestError};
 use clew_context::discord::rest::RestReader;
-use clew_context::outside::Transport;
+use clew_context::outside::Sending;
 
 pub(super) use clew_context::discord::rest::{RateLimitPool, build, malformed, text};
 pub use start::{GatewayInfo, SessionStartLimit};
@@ -30,19 +28,19 @@ impl Rest {
     /// # Errors
     /// The token or the address cannot be used.
     pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
-        Self::through(token, api_url, None)
+        Self::through(token, api_url, Sending::default())
     }
 
-    /// The same with something else that sends the requests.
+    /// The same with another way for the requests.
     ///
     /// # Errors
     /// As [`Rest::new`].
     pub fn through(
         token: &str,
         api_url: Option<&str>,
-        transport: Option<Arc<dyn Transport>>,
+        sending: Sending,
     ) -> Result<Self, ConnectError> {
-        let reader = RestReader::through(token, api_url, transport)?;
+        let reader = RestReader::through(token, api_url, sending)?;
         Ok(Self { reader })
     }
 

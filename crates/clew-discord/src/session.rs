@@ -6,9 +6,10 @@ mod file;
 mod lock;
 mod progress;
 
-pub use claims::{Claims, Unfinished};
+pub use claims::{ClaimRows, Claims, KEPT, Unfinished};
 pub use file::{
-    Absent, Heard, Lasts, Left, SessionFile, begin, forget, load, note_alive, save, save_guilds,
+    Absent, GUILD_FILE, Heard, Lasts, Left, SessionFile, begin, forget, load, note_alive, save,
+    save_guilds,
 };
 pub use lock::{LockError, SessionLock};
 pub use progress::{Mark, ShardProgress};

@@ -243,6 +243,6 @@ async fn blocking<T: Send + 'static>(
 }
 
 #[cfg(not(feature = "postgres"))]
-fn without_postgres(address: &StoreAddress) -> Error {
+pub(super) fn without_postgres(address: &StoreAddress) -> Error {
     Error::unopened(address, "build with `--features postgres`", None)
 }

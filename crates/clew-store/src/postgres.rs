@@ -12,6 +12,7 @@
 //! texts, becomes U+FFFD.
 
 mod certificate;
+mod cluster;
 mod connect;
 mod early;
 mod facts;
@@ -36,11 +37,13 @@ use deadpool_postgres::{Pool, Transaction};
 use tokio::sync::RwLock;
 use tokio::time::Instant;
 
+pub(super) use self::cluster::PostgresCluster;
 use self::connect::Connected;
-use self::session::{Call, LONG_PATIENCE, Lease, Outcome, PATIENCE};
+use self::hold::Hold;
+use self::session::{Call, LONG_PATIENCE, Loan, Outcome, PATIENCE};
 use self::slots::Slots;
 use self::tidying::Tidying;
-use super::any::{OpenFor, not_begun};
+use super::any::not_begun;
 use super::backend::Visit;
 use super::sql;
 use super::{
@@ -80,11 +83,11 @@ macro_rules! within {
     ($self:ident, $patience:expr, $operation:expr, $call:ident => $work:expr) => {
         $self
             .bounded($patience, $operation, async {
-                let mut lease = $self.lease().await?;
-                let $call = $self.call(lease.begin().await?);
+                let mut loan = $self.lend().await?;
+                let $call = $self.call(loan.begin().await?);
                 let answer = $work.await?;
                 $call.commit().await?;
-                lease.finished();
+                loan.finished();
                 Ok(answer)
             })
             .await
@@ -104,15 +107,16 @@ impl Postgres {
     /// [`Error::Open`] naming host and database but not the password,
     /// [`Error::Held`] if another process uses it, [`Error::Newer`].
     pub async fn open(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
-        Self::open_within(connect::HELD_PATIENCE, url, files).await
+        Self::open_for(Hold::alone(), connect::HELD_PATIENCE, url, files).await
     }
 
-    async fn open_within(
+    async fn open_for(
+        hold: Hold,
         patience: Duration,
         url: &Secret,
         files: SnapshotFiles,
     ) -> Result<Self, Error> {
-        let connected = connect::pool(url, OpenFor::Alone)?;
+        let connected = connect::pool(url, Some(hold))?;
         let mut client = connect::first(&connected, patience).await?;
         let place = &connected.place;
         let started = async {
@@ -148,7 +152,7 @@ impl Postgres {
     /// As [`Self::open`]; [`Error::Open`] if another process uses it and its
     /// schema is of an older version.
     pub async fn look(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
-        match Self::open_within(Duration::ZERO, url, files.clone()).await {
+        match Self::open_for(Hold::alone(), Duration::ZERO, url, files.clone()).await {
             Err(Error::Held { .. }) => {}
             opened => return opened,
         }
@@ -227,10 +231,10 @@ impl Postgres {
         stands_above.map_err(|failure| connect::at_start(failure, &connected.place))
     }
 
-    async fn lease(&self) -> Outcome<Lease> {
+    async fn lend(&self) -> Outcome<Loan> {
         let open = Arc::clone(&self.open).read_owned().await;
         let (client, place) = self.slots.connection(&self.pool).await?;
-        Ok(Lease {
+        Ok(Loan {
             client: Some(client),
             _open: open,
             _place: place,
@@ -260,8 +264,8 @@ impl Postgres {
     /// Runs a statement outside of transactions, without a time limit on the
     /// server. Its connection is not reused.
     async fn alone(&self, statement: &str) -> Outcome<()> {
-        let lease = self.lease().await?;
-        if let Some(client) = &lease.client {
+        let loan = self.lend().await?;
+        if let Some(client) = &loan.client {
             client.batch_execute("SET statement_timeout = 0").await?;
             client.batch_execute(statement).await?;
         }
@@ -342,11 +346,11 @@ transacting! {
         async fn each_record(&self, visit: Visit<'_>) -> Result<(), Error> {
             let operation = "read entries";
             let started = async {
-                let mut lease = self.lease().await?;
-                let call = self.call(lease.begin_frozen().await?);
+                let mut loan = self.lend().await?;
+                let call = self.call(loan.begin_frozen().await?);
                 records::each(&call, visit).await?;
                 call.commit().await?;
-                lease.finished();
+                loan.finished();
                 Ok(())
             };
             let read: Outcome<()> = started.await;

@@ -111,12 +111,8 @@ async fn import(
     }
     // Messages may have been deleted since the export. A bot that went on with its
     // session would not ask for them.
-    app::forget_session(config, &system_clock()).map_err(|error| {
-        let folder = config.state_dir.display();
-        cannot(error).context(format!(
-            "cannot end the session in {folder}: make the folder writable"
-        ))
-    })?;
+    let forgotten = app::forget_session(config, &system_clock()).await;
+    forgotten.map_err(|error| cannot(error).context("cannot end the session"))?;
     let bar = progress::bar();
     let bytes = args.file.metadata().map_or(0, |about| about.len());
     let template = "importing {bar:30} {bytes}/{total_bytes} {eta}";

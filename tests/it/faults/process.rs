@@ -75,13 +75,13 @@ impl Process {
         (of("syscw:"), of("wchar:"))
     }
 
-    pub(super) fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status();
         assert!(sent.unwrap().success());
     }
 
-    pub(super) async fn ended(&mut self) -> ExitStatus {
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -97,7 +97,7 @@ impl Process {
     }
 
     /// Asserts that it ends with code 2 and that its last line, apart from causes, contains all of `says`.
-    pub(super) async fn refuses(&mut self, says: &[&str]) {
+    pub(crate) async fn refuses(&mut self, says: &[&str]) {
         let status = self.ended().await;
         let log = self.log();
         assert_eq!(status.code(), Some(2), "{log}");
@@ -110,12 +110,12 @@ impl Process {
         }
     }
 
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
     /// Waits until the log contains `word` this many times.
-    pub(super) async fn wait_for_log(&self, word: &str, times: usize) {
+    pub(crate) async fn wait_for_log(&self, word: &str, times: usize) {
         let deadline = Instant::now() + PATIENCE;
         while self.log().matches(word).count() < times {
             assert!(Instant::now() < deadline, "{word}: {}", self.log());

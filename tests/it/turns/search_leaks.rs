@@ -289,7 +289,7 @@ impl Bench {
         let (telemetry, _) = Telemetry::to_memory("mem.ctx", fixed_clock(START));
         Self {
             wire,
-            rest: RestReader::through("token", None, Some(transport)).unwrap(),
+            rest: RestReader::through("token", None, transport.into()).unwrap(),
             memory: memory(Arc::default(), telemetry).await,
             agents: Agents::load(None, Some("Be helpful.".to_owned()), Instant::now()).await,
         }

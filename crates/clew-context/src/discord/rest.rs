@@ -38,7 +38,7 @@ use crate::collect::{MessagePage, PAGE_LIMIT, PageCursor};
 use crate::model::{
     Channel, ChannelId, Fallback, Guild, GuildId, Message, MessageId, RoleId, UserId,
 };
-use crate::outside::{Transport, blocking};
+use crate::outside::{Sending, blocking};
 
 /// Larger pages are parsed on another thread. A hundred ordinary messages are
 /// about 100 KB; this many bytes take a few milliseconds.
@@ -62,17 +62,17 @@ impl RestReader {
     /// # Errors
     /// [`ConnectError`] if the token or the address cannot be used.
     pub fn new(token: &str, api_url: Option<&str>) -> Result<Self, ConnectError> {
-        Self::through(token, api_url, None)
+        Self::through(token, api_url, Sending::default())
     }
 
-    /// The same with something else that sends the requests.
+    /// The same with another way for the requests.
     ///
     /// # Errors
     /// As [`RestReader::new`].
     pub fn through(
         token: &str,
         api_url: Option<&str>,
-        transport: Option<Arc<dyn Transport>>,
+        sending: Sending,
     ) -> Result<Self, ConnectError> {
         let sendable = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
         if token.trim().is_empty() || !token.bytes().all(sendable) {
@@ -80,7 +80,7 @@ impl RestReader {
         }
         install_tls();
         let address = api_url.map(Address::parse).transpose()?;
-        let files = Files::new(address.as_ref(), transport)?;
+        let files = Files::new(address.as_ref(), sending)?;
         let pools = RateLimitPools::new(token, address.as_ref(), files.http());
         Ok(Self {
             pools: Arc::new(pools),
@@ -100,7 +100,7 @@ impl RestReader {
         Ok(Self {
             pools: Arc::new(RateLimitPools::of(client)),
             shared: Arc::default(),
-            files: Files::new(None, None)?,
+            files: Files::new(None, Sending::default())?,
         })
     }
 

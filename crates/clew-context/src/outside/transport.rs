@@ -6,10 +6,30 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use reqwest::{Client, IntoUrl, Method, Request, RequestBuilder, Response};
 
+use super::Lease;
+
 /// Sends HTTP requests instead of a client: a simulation that answers in its process.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends a request. The answer's body may come later, and may break off.
     fn send(&self, request: Request) -> BoxFuture<'static, Result<Response, SendError>>;
+}
+
+/// What requests go through.
+#[derive(Debug, Clone, Default)]
+pub struct Sending {
+    /// Sends them instead of the client.
+    pub transport: Option<Arc<dyn Transport>>,
+    /// Without it nothing is sent, and what is under way breaks off.
+    pub lease: Option<Lease>,
+}
+
+impl<T: Transport + 'static> From<Arc<T>> for Sending {
+    fn from(transport: Arc<T>) -> Self {
+        Self {
+            transport: Some(transport),
+            lease: None,
+        }
+    }
 }
 
 /// Why there was no answer.
@@ -24,6 +44,9 @@ pub enum SendError {
     /// The answer did not come in the request's own time.
     #[error("no answer came in time")]
     Timeout,
+    /// This process may send nothing any more.
+    #[error("the lease is over: another process goes on")]
+    LeaseOver,
 }
 
 impl SendError {
@@ -31,7 +54,7 @@ impl SendError {
     pub fn is_timeout(&self) -> bool {
         match self {
             Self::Http(error) => error.is_timeout(),
-            Self::BrokenOff => false,
+            Self::BrokenOff | Self::LeaseOver => false,
             Self::Timeout => true,
         }
     }
@@ -46,26 +69,26 @@ impl SendError {
     }
 }
 
-/// Makes requests, and sends them by itself or through a [`Transport`].
+/// Makes requests, and sends them by itself or through a [`Transport`], as long as a lease holds.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: Client,
-    transport: Option<Arc<dyn Transport>>,
+    sending: Sending,
 }
 
 impl Http {
     /// Sends by itself.
-    pub const fn new(client: Client) -> Self {
+    pub fn new(client: Client) -> Self {
         Self {
             client,
-            transport: None,
+            sending: Sending::default(),
         }
     }
 
-    /// Sends through something else, if there is anything.
+    /// Sends in another way.
     #[must_use]
-    pub fn through(self, transport: Option<Arc<dyn Transport>>) -> Self {
-        Self { transport, ..self }
+    pub fn through(self, sending: Sending) -> Self {
+        Self { sending, ..self }
     }
 
     /// A request, to be sent by [`Http::send`].
@@ -79,7 +102,21 @@ impl Http {
     /// It cannot be built, or there is no answer.
     pub async fn send(&self, request: RequestBuilder) -> Result<Response, SendError> {
         let request = request.build()?;
-        match &self.transport {
+        let Some(lease) = &self.sending.lease else {
+            return self.answer_to(request).await;
+        };
+        if lease.is_over() {
+            return Err(SendError::LeaseOver);
+        }
+        tokio::select! {
+            biased;
+            () = lease.over() => Err(SendError::LeaseOver),
+            answer = self.answer_to(request) => answer,
+        }
+    }
+
+    async fn answer_to(&self, request: Request) -> Result<Response, SendError> {
+        match &self.sending.transport {
             Some(transport) => transport.send(request).await,
             None => Ok(self.client.execute(request).await?),
         }

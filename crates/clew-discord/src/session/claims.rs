@@ -1,18 +1,19 @@
 //! Claims each question once, however often the gateway delivers it and whichever process
 //! gets it.
 //!
-//! Each claim is noted in a file before the answer's first post, so that it outlasts a kill.
-//! The file holds no id: a claim is found by a keyed hash of the question's id, and says which
+//! Each claim is noted in a file, or with several processes in their database, before the
+//! answer's first post, so that it outlasts a kill. What is noted holds no id: a claim is found by a keyed hash of the question's id, and says which
 //! messages were posted only to who knows that id. So there is nothing in it of anybody that an
-//! erasure would have to find. Erasures are noted in it, by a keyed hash of the user's id.
+//! erasure would have to find. Erasures are noted, too, by a keyed hash of the user's id.
 
 mod log;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
+use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 
 use self::log::{Hash, Keys, Line, Log};
@@ -22,7 +23,7 @@ use clew_context::outside::blocking;
 /// Claimed messages that a process remembers; a resumed session replays only minutes.
 const REMEMBERED: usize = 10_000;
 /// How long a claim is kept.
-const KEPT: Duration = Duration::from_hours(1);
+pub const KEPT: Duration = Duration::from_hours(1);
 /// How old a question may be that an earlier process may have had: its claim is certainly
 /// kept, with clocks that differ by minutes.
 const ASKED_AGAIN: Duration = Duration::from_mins(30);
@@ -42,14 +43,32 @@ pub struct Unfinished {
     pub at: UnixMillis,
 }
 
+/// Keeps claims where the next process finds them on whichever machine it runs.
+pub trait ClaimRows: fmt::Debug + Send + Sync {
+    /// Keeps what is known of a claim in place of what was known before. Ready once it is kept, or
+    /// this process may not act any more.
+    fn keep(&self, claim: u64, at: UnixMillis, line: String) -> BoxFuture<'static, ()>;
+
+    /// Removes what is older.
+    fn forget(&self, before: UnixMillis) -> BoxFuture<'static, ()>;
+}
+
+/// Where claims are kept.
+#[derive(Debug)]
+enum Place {
+    /// They go with the process.
+    Nowhere,
+    File(Arc<Mutex<Log>>),
+    Rows(Arc<dyn ClaimRows>),
+}
+
 /// Which questions were claimed, and what became of them; shared by reference.
 #[derive(Debug)]
 pub struct Claims {
     keys: Keys,
     began: UnixMillis,
     state: Mutex<State>,
-    /// None if there is no file to keep them in.
-    log: Option<Arc<Mutex<Log>>>,
+    place: Place,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +77,8 @@ struct State {
     kept: HashMap<Hash, Claim>,
     /// The kept, oldest first.
     order: VecDeque<Hash>,
+    /// When rows were last removed.
+    tidied: UnixMillis,
 }
 
 /// What became of a question so far.
@@ -76,12 +97,28 @@ impl Claims {
     /// Those of earlier processes, and from now on ours. What cannot be read is told and not
     /// used; what cannot be written is told once.
     pub fn open(path: &Path, key: &[u8], now: UnixMillis) -> Self {
-        let keys = Keys::new(key);
-        let mut lines = log::read(path, now);
-        let from = lines.len().saturating_sub(MOST_KEPT);
-        lines.drain(..from);
-        let mut state = State::default();
-        for line in &lines {
+        let lines = newest(log::read(path, now));
+        let log = Log::new(path.to_owned(), &lines);
+        Self::kept_in(&lines, key, now, Place::File(Arc::new(Mutex::new(log))))
+    }
+
+    /// The same with rows in place of a file: those of earlier processes are in `lines`.
+    pub fn in_rows(
+        rows: Arc<dyn ClaimRows>,
+        lines: &[String],
+        key: &[u8],
+        now: UnixMillis,
+    ) -> Self {
+        let lines = newest(log::parsed(lines, now));
+        Self::kept_in(&lines, key, now, Place::Rows(rows))
+    }
+
+    fn kept_in(lines: &[Line], key: &[u8], now: UnixMillis, place: Place) -> Self {
+        let mut state = State {
+            tidied: now,
+            ..State::default()
+        };
+        for line in lines {
             let claim = Claim {
                 at: line.at(),
                 is_over: line.over,
@@ -93,10 +130,10 @@ impl Claims {
             }
         }
         Self {
-            keys,
+            keys: Keys::new(key),
             began: now,
             state: Mutex::new(state),
-            log: Some(Arc::new(Mutex::new(Log::new(path.to_owned(), &lines)))),
+            place,
         }
     }
 
@@ -106,7 +143,7 @@ impl Claims {
             keys: Keys::new(&[]),
             began: UnixMillis(i64::MIN),
             state: Mutex::default(),
-            log: None,
+            place: Place::Nowhere,
         }
     }
 
@@ -240,10 +277,26 @@ impl Claims {
         }
     }
 
-    /// Removes from the file what is kept no longer, once it is kept twice as long: a quiet bot
+    /// Removes what is kept no longer, from a file once it is kept twice as long: a quiet bot
     /// writes nothing that would shorten it.
     pub async fn tidy(&self, now: UnixMillis) {
-        let Some(log) = &self.log else { return };
+        let log = match &self.place {
+            Place::Nowhere => return,
+            Place::File(log) => log,
+            Place::Rows(rows) => {
+                let is_due = |state: &mut State| {
+                    let is_due = state.tidied < now.before(KEPT);
+                    if is_due {
+                        state.tidied = now;
+                    }
+                    is_due
+                };
+                if is_due(&mut self.lock()) {
+                    rows.forget(now.before(KEPT)).await;
+                }
+                return;
+            }
+        };
         // Whoever writes has it.
         if log.try_lock().is_ok_and(|log| log.is_old(now)) {
             let log = Arc::clone(log);
@@ -261,9 +314,9 @@ impl Claims {
         self.note(hash, Some(id)).await;
     }
 
-    /// Notes a claim as it is now; waits for a disk that is slow for 50 ms at most.
+    /// Notes a claim as it is now; waits for a disk that is slow for 50 ms at most, and for rows
+    /// as long as it takes: whoever goes on in our place has nothing else.
     async fn note(&self, hash: Hash, question: Option<MessageId>) {
-        let Some(log) = &self.log else { return };
         let line = {
             let state = self.lock();
             let Some(claim) = state.kept.get(&hash) else {
@@ -278,7 +331,11 @@ impl Claims {
                 over: claim.is_over,
             }
         };
-        let log = Arc::clone(log);
+        let log = match &self.place {
+            Place::Nowhere => return,
+            Place::File(log) => Arc::clone(log),
+            Place::Rows(rows) => return rows.keep(hash, line.at(), line.text()).await,
+        };
         let writing = blocking(move || {
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
             log.append(&line);
@@ -287,6 +344,13 @@ impl Claims {
             tracing::debug!("the disk is slow: an answer is posted before its claim is noted");
         }
     }
+}
+
+/// As many as are kept.
+fn newest(mut lines: Vec<Line>) -> Vec<Line> {
+    let from = lines.len().saturating_sub(MOST_KEPT);
+    lines.drain(..from);
+    lines
 }
 
 impl State {

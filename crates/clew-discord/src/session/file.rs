@@ -36,7 +36,7 @@ const FINGERPRINT_KEY: &[u8] = b"clew session file, fingerprint of the token";
 const FINGERPRINT_BYTES: usize = 12;
 
 /// The guild file is beside the session file.
-const GUILD_FILE: &str = "guilds.jsonl";
+pub const GUILD_FILE: &str = "guilds.jsonl";
 
 /// The session file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

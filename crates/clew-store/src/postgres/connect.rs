@@ -15,11 +15,11 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::super::Error;
-use super::super::any::OpenFor;
+use super::certificate;
+use super::hold::{self, Hold};
 use super::session::{
     Failure, LOCK_TIMEOUT, LONG_PATIENCE, Outcome, STATEMENT_TIMEOUT, is_passing_pool, pool_said,
 };
-use super::{certificate, hold};
 use clew_context::model::Secret;
 
 /// Connections in the pool. Turns are few and calls short; by default a server
@@ -53,8 +53,9 @@ pub(super) struct Connected {
     pub(super) place: String,
 }
 
-/// Creates the pool; does not connect yet.
-pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
+/// Creates the pool, whose connections hold the database for somebody or for nobody; does not
+/// connect yet.
+pub(super) fn pool(url: &Secret, held: Option<Hold>) -> Result<Connected, Error> {
     // The parser's error may quote the URL, with its password.
     let mut config: Config = url.expose().parse().map_err(|_| {
         let remedy = "it is not of the form postgres://user:password@host/database?sslmode=MODE \
@@ -84,15 +85,15 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
         .recycle_timeout(Some(RECYCLE_TIMEOUT))
         .runtime(Runtime::Tokio1)
         .post_create(Hook::async_fn({
-            let (place, number) = (place.clone(), hold::number());
+            let place = place.clone();
             move |client, _| {
                 let place = place.clone();
                 Box::pin(async move {
                     let settings = client.batch_execute(&settings()).await;
                     settings.map_err(HookError::Backend)?;
-                    match used {
-                        OpenFor::Alone => hold::take(client, number, &place).await,
-                        OpenFor::Look => Ok(()),
+                    match held {
+                        Some(held) => hold::take(client, held, &place).await,
+                        None => Ok(()),
                     }
                 })
             }
@@ -105,7 +106,7 @@ pub(super) fn pool(url: &Secret, used: OpenFor) -> Result<Connected, Error> {
 
 /// A pool that may be beside another process's, and its first connection.
 pub(super) async fn look(url: &Secret) -> Result<(Connected, Object), Error> {
-    let connected = pool(url, OpenFor::Look)?;
+    let connected = pool(url, None)?;
     let client = first(&connected, Duration::ZERO).await?;
     Ok((connected, client))
 }
@@ -312,9 +313,7 @@ mod tests {
             "postgres://ada:s3cret@db/x?sslmode=verify-full",
             "postgres://ada:s3cret@db/x?unknown=1",
         ] {
-            let error = pool(&Secret::new(url), OpenFor::Look)
-                .map(|_| ())
-                .unwrap_err();
+            let error = pool(&Secret::new(url), None).map(|_| ()).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         }
     }

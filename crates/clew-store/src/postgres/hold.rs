@@ -2,12 +2,18 @@
 //! pool holds an advisory lock with its process's number, and none is made
 //! while another process holds one. This needs no extra connection, and the
 //! locks end however the process does.
+//!
+//! In a cluster the number is the tenure's epoch, below zero. Whoever takes the
+//! lease ends the connections of earlier epochs, and none is made for a tenure
+//! that is not the last.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use deadpool_postgres::{ClientWrapper, HookError, Pool, PoolError};
+use tokio_postgres::Transaction;
 
 use super::super::Error;
+use super::session::Outcome;
 
 /// First key of these locks: an arbitrary number that spells "clew". The second
 /// is the process's number.
@@ -26,22 +32,54 @@ const OTHER: &str = "SELECT l.pid, coalesce(host(a.client_addr), 'this machine')
          AND l.classid = $1::int4::oid AND l.objid <> $2::int4::oid \
          AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) \
      LIMIT 1";
+/// Ends the connections of earlier tenures, which have the numbers below zero, and waits for each
+/// at most this many milliseconds.
+const END_EARLIER: &str = "SELECT pg_catalog.pg_terminate_backend(l.pid, $3) \
+     FROM pg_catalog.pg_locks l \
+     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 \
+         AND l.classid = $1::int4::oid AND l.objid <> $2::int4::oid \
+         AND l.objid::bigint > 2147483647 \
+         AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())";
+/// Whose the lease is, unless it is this tenure's.
+const SUCCESSOR: &str = "SELECT node FROM clew.leases WHERE name = 'bot' AND epoch <> $1";
 /// Separates the parts of a refusal.
 const PART: char = '\n';
 
-/// A random number for this pool.
-pub(super) fn number() -> i32 {
-    let number = RandomState::new().hash_one(std::process::id());
-    i32::try_from(number >> 33).unwrap_or(1)
+/// As whom a pool's connections hold the database.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hold {
+    number: i32,
+    epoch: Option<i64>,
+}
+
+impl Hold {
+    /// As a process of no cluster: a random number for this pool.
+    pub(super) fn alone() -> Self {
+        let number = RandomState::new().hash_one(std::process::id());
+        Self {
+            number: i32::try_from(number >> 33).unwrap_or(1),
+            epoch: None,
+        }
+    }
+
+    /// As the process of a cluster that has the lease.
+    pub(super) fn tenure(epoch: i64) -> Self {
+        Self {
+            number: number(epoch),
+            epoch: Some(epoch),
+        }
+    }
+}
+
+/// The number of an epoch: below zero, where no process's of its own is.
+fn number(epoch: i64) -> i32 {
+    let low = epoch.rem_euclid(i64::from(i32::MAX));
+    -1 - i32::try_from(low).unwrap_or_default()
 }
 
 /// Takes the lock for a new connection, or refuses the connection.
-pub(super) async fn take(
-    client: &ClientWrapper,
-    number: i32,
-    place: &str,
-) -> Result<(), HookError> {
-    match other(client, number).await.map_err(HookError::Backend)? {
+pub(super) async fn take(client: &ClientWrapper, hold: Hold, place: &str) -> Result<(), HookError> {
+    match other(client, hold).await.map_err(HookError::Backend)? {
         None => Ok(()),
         Some(holder) => Err(HookError::message(format!("{place}{PART}{holder}"))),
     }
@@ -50,17 +88,48 @@ pub(super) async fn take(
 /// Takes the lock, unless another process holds one, which it then names.
 async fn other(
     client: &ClientWrapper,
-    number: i32,
+    hold: Hold,
 ) -> Result<Option<String>, tokio_postgres::Error> {
     let began = format!("{KEEPALIVE}; BEGIN; SELECT pg_advisory_xact_lock({ONE_BY_ONE})");
     client.batch_execute(&began).await?;
+    if let Some(epoch) = hold.epoch
+        && let Some(successor) = client.query_opt(SUCCESSOR, &[&epoch]).await?
+    {
+        return Ok(Some(successor.try_get(0)?));
+    }
+    let number = hold.number;
     if let Some(other) = client.query_opt(OTHER, &[&HOLDS, &number]).await? {
-        let (process, from): (i32, String) = (other.try_get(0)?, other.try_get(1)?);
-        return Ok(Some(format!("from {from}, server process {process}")));
+        return Ok(Some(named(&other)?));
     }
     let taken = format!("SELECT pg_advisory_lock_shared({HOLDS}, {number}); COMMIT");
     client.batch_execute(&taken).await?;
     Ok(None)
+}
+
+fn named(other: &tokio_postgres::Row) -> Result<String, tokio_postgres::Error> {
+    let (process, from): (i32, String) = (other.try_get(0)?, other.try_get(1)?);
+    Ok(format!("from {from}, server process {process}"))
+}
+
+/// Until the transaction ends no connection is locked for anybody, and no lease taken.
+pub(super) async fn one_by_one(transaction: &Transaction<'_>) -> Outcome<()> {
+    let lock = format!("SELECT pg_advisory_xact_lock({ONE_BY_ONE})");
+    Ok(transaction.batch_execute(&lock).await?)
+}
+
+/// Ends the connections of tenures before this one. Returns who has the database all the same: a
+/// process of no cluster, or a connection that does not end.
+pub(super) async fn end_earlier(
+    transaction: &Transaction<'_>,
+    epoch: i64,
+    patience_ms: i64,
+) -> Outcome<Option<String>> {
+    let number = number(epoch);
+    transaction
+        .query(END_EARLIER, &[&HOLDS, &number, &patience_ms])
+        .await?;
+    let other = transaction.query_opt(OTHER, &[&HOLDS, &number]).await?;
+    Ok(other.as_ref().map(named).transpose()?)
 }
 
 /// Unlocks a database once nothing uses it, and closes the connections, so that

@@ -46,6 +46,15 @@ pub(super) async fn migrate(client: &mut Object, place: &str) -> Outcome<()> {
     }
 }
 
+/// Waits until no other process changes the tables, and keeps them out until the transaction
+/// ends. Makes the schema if need be.
+pub(super) async fn alone(transaction: &Transaction<'_>) -> Outcome<()> {
+    transaction
+        .execute("SELECT pg_advisory_xact_lock($1)", &[&SCHEMA_LOCK])
+        .await?;
+    make_schema(transaction).await
+}
+
 /// Applies the next migration, if any. Returns whether there was one.
 async fn step(transaction: &Transaction<'_>, place: &str) -> Outcome<bool> {
     // Wait for another process, which may be in a long migration.
@@ -70,18 +79,25 @@ async fn step(transaction: &Transaction<'_>, place: &str) -> Outcome<bool> {
 
 /// The database's version; 0 if it holds nothing of ours yet.
 async fn version(transaction: &Transaction<'_>) -> Outcome<u32> {
-    let is_there = "SELECT to_regnamespace('clew') IS NOT NULL, \
-                    to_regclass('clew.clew_schema') IS NOT NULL";
+    make_schema(transaction).await?;
+    let is_there = "SELECT to_regclass('clew.clew_schema') IS NOT NULL";
     let row = transaction.query_one(is_there, &[]).await?;
     if !row.try_get::<_, bool>(0)? {
-        transaction.batch_execute("CREATE SCHEMA clew").await?;
-    }
-    if !row.try_get::<_, bool>(1)? {
         let table = "CREATE TABLE clew.clew_schema (version INTEGER NOT NULL); \
                      INSERT INTO clew.clew_schema VALUES (0)";
         transaction.batch_execute(table).await?;
     }
     read_version(transaction).await
+}
+
+/// Makes the schema unless it is there: a role may have been given one that it may not make.
+async fn make_schema(transaction: &Transaction<'_>) -> Outcome<()> {
+    let is_there = "SELECT to_regnamespace('clew') IS NOT NULL";
+    let row = transaction.query_one(is_there, &[]).await?;
+    if !row.try_get::<_, bool>(0)? {
+        transaction.batch_execute("CREATE SCHEMA clew").await?;
+    }
+    Ok(())
 }
 
 /// The version of a database that must not be changed; `None` if it holds

@@ -179,14 +179,14 @@ pub(super) fn pool_said(error: &PoolError) -> String {
 
 /// A connection for one call. It returns to the pool only if the call
 /// succeeded, so that no call meets leftovers of an aborted one.
-pub(super) struct Lease {
+pub(super) struct Loan {
     pub(super) client: Option<Object>,
     pub(super) _open: OwnedRwLockReadGuard<()>,
     /// Released after the connection, so that the next waiting call finds one.
     pub(super) _place: OwnedSemaphorePermit,
 }
 
-impl Lease {
+impl Loan {
     /// Begins a transaction, which has no effect unless committed.
     pub(super) async fn begin(&mut self) -> Outcome<Transaction<'_>> {
         match &mut self.client {
@@ -213,7 +213,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for Loan {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
             drop(Object::take(client));

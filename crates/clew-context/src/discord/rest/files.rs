@@ -1,6 +1,5 @@
 //! Attached files, fetched only from Discord's own hosts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Client, Method, Url, redirect};
@@ -10,7 +9,7 @@ use super::address::Address;
 use super::malformed;
 use crate::discord::error::{ConnectError, RestError};
 use crate::model::Fallback;
-use crate::outside::{Http, Transport};
+use crate::outside::{Http, Sending};
 
 /// Where Discord stores attachments; nothing else is fetched for a prompt.
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
@@ -25,11 +24,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// `transport`: what sends instead of its client.
-    pub(super) fn new(
-        address: Option<&Address>,
-        transport: Option<Arc<dyn Transport>>,
-    ) -> Result<Self, ConnectError> {
+    /// `sending`: what its client's requests go through.
+    pub(super) fn new(address: Option<&Address>, sending: Sending) -> Result<Self, ConnectError> {
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
@@ -37,7 +33,7 @@ impl Files {
             .build()
             .map_err(|_| ConnectError::Files)?;
         Ok(Self {
-            http: Http::new(client).through(transport),
+            http: Http::new(client).through(sending),
             loopback: address.filter(|address| address.loopback).cloned(),
         })
     }
@@ -145,7 +141,7 @@ mod tests {
     fn only_discords_own_hosts_are_asked() {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let simulator = Address::parse("http://127.0.0.1:4000").unwrap();
-        let files = Files::new(Some(&simulator), None).unwrap();
+        let files = Files::new(Some(&simulator), Sending::default()).unwrap();
         let check = |url: &str, expected: bool| {
             assert_eq!(files.allows(&Url::parse(url).unwrap()), expected, "{url}");
         };
@@ -166,7 +162,7 @@ mod tests {
         check("http://169.254.169.254/latest", false);
         check("file:///etc/passwd", false);
         let public = Address::parse("http://proxy.example:80").unwrap();
-        let files = Files::new(Some(&public), None).unwrap();
+        let files = Files::new(Some(&public), Sending::default()).unwrap();
         assert!(!files.allows(&Url::parse("http://proxy.example/a").unwrap()));
     }
 

@@ -102,10 +102,29 @@ impl Line {
         UnixMillis(self.at)
     }
 
+    /// As it is kept.
+    pub(super) fn text(&self) -> String {
+        // A line of numbers can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// Whether it names that message of ours.
     pub(super) fn marks(&self, answer: Hash) -> bool {
         self.posted.iter().any(|(_, mark)| *mark == answer)
     }
+}
+
+/// Those that are still kept, oldest claim first; there is one line of each.
+pub(super) fn parsed(lines: &[String], now: UnixMillis) -> Vec<Line> {
+    let lines = lines.iter().map(|line| serde_json::from_str(line));
+    still_kept(lines.filter_map(Result::ok).collect(), now)
+}
+
+fn still_kept(mut lines: Vec<Line>, now: UnixMillis) -> Vec<Line> {
+    let oldest = now.before(KEPT);
+    lines.retain(|line| line.at() >= oldest);
+    lines.sort_by_key(Line::at);
+    lines
 }
 
 /// The last line of each claim that is still kept, oldest claim first.
@@ -126,10 +145,7 @@ pub(super) fn read(path: &Path, now: UnixMillis) -> Vec<Line> {
             "what was answered cannot be read, so a question may be answered twice: make \
              STATE_DIR readable for the user that runs clew");
     }
-    let oldest = now.before(KEPT);
-    lines.retain(|line| line.at() >= oldest);
-    lines.sort_by_key(Line::at);
-    lines
+    still_kept(lines, now)
 }
 
 /// Reads one line after the other, with its text. One cut off by a kill is skipped; a missing

@@ -1,5 +1,6 @@
 //! PostgreSQL as a store, on a real server: the promises only it makes.
 
+mod cluster;
 mod connection;
 mod content;
 mod isolation;

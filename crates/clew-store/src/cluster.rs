@@ -1,0 +1,144 @@
+//! Several processes of one bot that share a database: one has the lease and is the bot, the
+//! others stand by and go on in its place.
+//!
+//! Invariant: what a process writes under a lease is refused once another one has the next.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+#[cfg(feature = "postgres")]
+use super::postgres;
+use super::{Error, Folders, Store};
+use crate::model::StoreAddress;
+use clew_context::model::UnixMillis;
+use clew_context::outside::Lease;
+
+/// The processes of one bot. They agree by what they share.
+#[async_trait]
+pub trait Cluster: Send + Sync {
+    /// Asks for the lease once. Returns none if another process has it, whom
+    /// [`ClusterStatus::holder`] names.
+    ///
+    /// # Errors
+    /// [`Error::NotReady`] if it cannot be known now; [`Error::Held`] by a process that is of no
+    /// cluster; [`Error::Newer`].
+    async fn ask(&self) -> Result<Option<Arc<dyn Tenure>>, Error>;
+
+    /// Who is there, as this process sees it.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn status(&self) -> Result<ClusterStatus, Error>;
+
+    /// Removes what is kept in place of a file, for the next tenure.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn forget_file(&self, name: &str) -> Result<(), Error>;
+
+    /// This process ends.
+    async fn leave(&self);
+}
+
+/// The time in which this process has the lease: what it keeps is there for the next one.
+#[async_trait]
+pub trait Tenure: Send + Sync {
+    /// Whether it still has it. It is renewed meanwhile.
+    fn lease(&self) -> &Lease;
+
+    /// Higher than that of each tenure before.
+    fn epoch(&self) -> i64;
+
+    /// Opens the store, which refuses what comes after the tenure with [`Error::Held`].
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    async fn open_store(&self, folders: &Folders) -> Result<Store, Error>;
+
+    /// What is kept in place of the files of the state folder: names and contents.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn files(&self) -> Result<Vec<(String, Vec<u8>)>, Error>;
+
+    /// Keeps a file's content; none: it is gone.
+    ///
+    /// # Errors
+    /// The store's error: then it is not known which one is kept.
+    async fn keep_file(&self, name: &str, content: Option<&[u8]>) -> Result<(), Error>;
+
+    /// What is kept of questions that were taken since then, a line each.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn claims(&self, since: UnixMillis) -> Result<Vec<String>, Error>;
+
+    /// Keeps what is known of a question, in place of what was known before.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn keep_claim(&self, claim: u64, at: UnixMillis, line: &str) -> Result<(), Error>;
+
+    /// Removes what is older.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn forget_claims(&self, before: UnixMillis) -> Result<(), Error>;
+
+    /// Ends it: another process may have the lease at once.
+    async fn end(&self);
+}
+
+/// Who is there.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ClusterStatus {
+    /// Which process has the lease; none if it has run out.
+    pub holder: Option<String>,
+    /// How many tenures there were.
+    pub epoch: i64,
+    /// The processes that were heard of lately, by name.
+    pub nodes: Vec<Node>,
+}
+
+/// A process of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Node {
+    /// Its machine's name and its process id.
+    pub name: String,
+    /// Of the program.
+    pub version: String,
+    /// For how many seconds it has been there, by the database's clock.
+    pub seconds: i64,
+    /// How many seconds ago it was heard of.
+    pub silent_seconds: i64,
+}
+
+/// The processes that share the store at an address. `node` is this one's name, `version` the
+/// program's.
+///
+/// # Errors
+/// [`Error::Open`] if such a store cannot be shared.
+pub fn cluster(
+    address: &StoreAddress,
+    node: &str,
+    version: &str,
+) -> Result<Arc<dyn Cluster>, Error> {
+    match address {
+        #[cfg(feature = "postgres")]
+        StoreAddress::Postgres(url) => {
+            let cluster = postgres::PostgresCluster::new(url, node, version)?;
+            Ok(Arc::new(cluster))
+        }
+        #[cfg(not(feature = "postgres"))]
+        StoreAddress::Postgres(_) => {
+            let _ = (node, version);
+            Err(super::any::without_postgres(address))
+        }
+        StoreAddress::Sqlite(_) | StoreAddress::Files(_) => {
+            let remedy = "only PostgreSQL is shared by several processes: name one, or set \
+                          CLUSTER=off";
+            Err(Error::unopened(address, remedy, None))
+        }
+    }
+}

@@ -1,0 +1,26 @@
+-- What the processes of one bot agree by. Apart from the migrations: whoever stands by must not
+-- bring the tables up to date that another version uses.
+CREATE TABLE IF NOT EXISTS clew.leases (
+    name TEXT PRIMARY KEY,
+    epoch BIGINT NOT NULL,
+    node TEXT NOT NULL,
+    until TIMESTAMPTZ NOT NULL
+);
+INSERT INTO clew.leases VALUES ('bot', 0, '', '-infinity') ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS clew.nodes (
+    name TEXT PRIMARY KEY,
+    version TEXT NOT NULL,
+    since TIMESTAMPTZ NOT NULL,
+    seen TIMESTAMPTZ NOT NULL
+);
+-- In place of the files of STATE_DIR.
+CREATE TABLE IF NOT EXISTS clew.state_files (
+    name TEXT PRIMARY KEY,
+    content BYTEA NOT NULL
+);
+-- Questions that were taken. It holds no id: see `clew_discord::session::Claims`.
+CREATE TABLE IF NOT EXISTS clew.claims (
+    claim BIGINT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    line TEXT NOT NULL
+);

@@ -1,0 +1,220 @@
+//! Several processes with one database: one lease, and nothing of who had it before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clew_store::model::StoreAddress;
+use clew_store::{Cluster, Folders, Store, Tenure, cluster};
+use futures_util::future::join_all;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A database, and processes that share it.
+struct Shared {
+    database: server::Database,
+    folder: TempDir,
+}
+
+impl Shared {
+    async fn new() -> Self {
+        Self {
+            database: server::Postgres::shared().fresh_database().await,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn node(&self, name: &str) -> Arc<dyn Cluster> {
+        let address = StoreAddress::Postgres(Secret::new(&self.database.url));
+        cluster(&address, name, "1.2.3").unwrap()
+    }
+
+    async fn store(&self, tenure: &dyn Tenure) -> Result<Store, Error> {
+        let path = self.folder.path().to_owned();
+        let folders = Folders {
+            agents: path.clone(),
+            users: path.clone(),
+            servers: path,
+        };
+        tenure.open_store(&folders).await
+    }
+
+    async fn admin(&self, sql: &str) -> Vec<Vec<Option<String>>> {
+        server::query(&self.database.admin_url, sql).await
+    }
+
+    /// As if nobody had renewed the lease for its term.
+    async fn run_out(&self) {
+        self.admin("UPDATE clew.leases SET until = '-infinity'")
+            .await;
+    }
+}
+
+async fn lease_of(node: &Arc<dyn Cluster>) -> Arc<dyn Tenure> {
+    node.ask().await.unwrap().expect("the lease is free")
+}
+
+#[tokio::test]
+async fn one_process_at_a_time_has_the_lease() {
+    let shared = Shared::new().await;
+    let nodes: Vec<_> = (0..8)
+        .map(|number| shared.node(&format!("n{number}")))
+        .collect();
+    let asked = join_all(nodes.iter().map(|node| node.ask())).await;
+    let mut held: Vec<_> = asked.into_iter().filter_map(Result::unwrap).collect();
+    let [first] = held.as_slice() else {
+        panic!("{} have it", held.len());
+    };
+    assert_eq!(first.epoch(), 1);
+    let status = nodes[0].status().await.unwrap();
+    assert_eq!((status.epoch, status.nodes.len()), (1, 8));
+    assert!(status.holder.is_some_and(|name| name.starts_with('n')));
+    first.end().await;
+    assert!(first.lease().is_over());
+    held.clear();
+    let second = lease_of(&nodes[3]).await;
+    assert_eq!(second.epoch(), 2);
+    assert!(nodes[4].ask().await.unwrap().is_none());
+    nodes[4].leave().await;
+    let status = nodes[3].status().await.unwrap();
+    assert_eq!(status.holder.as_deref(), Some("n3"));
+    let names: Vec<_> = status.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["n0", "n1", "n2", "n3", "n5", "n6", "n7"]);
+    assert_eq!(status.nodes[0].version, "1.2.3");
+}
+
+/// Its database says so, or nobody answers it.
+#[tokio::test]
+async fn who_lost_the_lease_learns_it() {
+    let shared = Shared::new().await;
+    let (a, b) = (shared.node("a"), shared.node("b"));
+    let old = lease_of(&a).await;
+    shared.run_out().await;
+    let new = lease_of(&b).await;
+    old.lease().over().await;
+    assert!(!new.lease().is_over());
+    assert!(a.ask().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn nothing_of_an_earlier_tenure_is_written() {
+    let shared = Shared::new().await;
+    let (a, b) = (shared.node("a"), shared.node("b"));
+    let old = lease_of(&a).await;
+    let store = shared.store(old.as_ref()).await.unwrap();
+    let scope = direct(1);
+    store
+        .append(&[row(scope, 1, StoredRole::User, "before")])
+        .await
+        .unwrap();
+    shared.run_out().await;
+    let new = lease_of(&b).await;
+    let refused = async || {
+        store
+            .append(&[row(scope, 2, StoredRole::User, "after")])
+            .await
+    };
+    // What it had in hand breaks off; what it tries then is refused.
+    let mut failed = refused().await.unwrap_err();
+    if !matches!(failed, Error::Held { .. }) {
+        failed = refused().await.unwrap_err();
+    }
+    assert!(
+        matches!(&failed, Error::Held { holder, .. } if holder == "b"),
+        "{failed:?}"
+    );
+    assert!(old.keep_file("session.json", Some(b"old")).await.is_err());
+    assert!(old.keep_claim(1, NOW, "old").await.is_err());
+    let texts = shared.store(new.as_ref()).await.unwrap();
+    let texts = texts.window(&all_of(scope)).await.unwrap();
+    let texts: Vec<_> = texts.iter().map(|row| row.content.as_str()).collect();
+    assert_eq!(texts, ["before"]);
+    assert!(new.files().await.unwrap().is_empty());
+    assert!(new.claims(UnixMillis(0)).await.unwrap().is_empty());
+}
+
+/// A transaction that has begun is rolled back before the next tenure begins.
+#[tokio::test]
+async fn what_was_being_written_is_not() {
+    let shared = Shared::new().await;
+    let (a, b) = (shared.node("a"), shared.node("b"));
+    let old = lease_of(&a).await;
+    let store = Arc::new(shared.store(old.as_ref()).await.unwrap());
+    let lock = "BEGIN; LOCK TABLE clew.messages IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4)";
+    let url = shared.database.admin_url.clone();
+    let holding = tokio::spawn(async move { server::query(&url, lock).await });
+    let waits = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
+                 WHERE d.datname = current_database() AND NOT l.granted";
+    let writing = {
+        let store = Arc::clone(&store);
+        let rows = [row(direct(1), 1, StoredRole::User, "late")];
+        // The lock may come after it.
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(500)).await;
+            store.append(&rows).await
+        })
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while shared.admin(waits).await == [[Some("0".to_owned())]] {
+        assert!(Instant::now() < deadline, "it waits for the table");
+        sleep(Duration::from_millis(20)).await;
+    }
+    shared.run_out().await;
+    let new = lease_of(&b).await;
+    writing.await.unwrap().unwrap_err();
+    holding.await.unwrap();
+    let store = shared.store(new.as_ref()).await.unwrap();
+    assert!(store.window(&all_of(direct(1))).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_process_of_no_cluster_and_a_cluster_exclude_each_other() {
+    let shared = Shared::new().await;
+    let alone = open(&shared.database.url, &shared.folder).await.unwrap();
+    let node = shared.node("a");
+    let refused = node.ask().await.map(|_| ()).unwrap_err();
+    assert!(matches!(refused, Error::Held { .. }), "{refused:?}");
+    assert_eq!(node.status().await.unwrap().epoch, 0, "it took nothing");
+    alone.close().await.unwrap();
+    let tenure = lease_of(&node).await;
+    let store = shared.store(tenure.as_ref()).await.unwrap();
+    assert!(store.window(&all_of(direct(1))).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_next_tenure_finds_what_was_kept() {
+    let shared = Shared::new().await;
+    let (a, b) = (shared.node("a"), shared.node("b"));
+    let old = lease_of(&a).await;
+    let later = UnixMillis(NOW.0 + 1);
+    for content in [b"first".as_slice(), b"second", &[0, 255]] {
+        old.keep_file("runs.json", Some(content)).await.unwrap();
+        old.keep_file("gone.json", Some(content)).await.unwrap();
+    }
+    old.keep_file("gone.json", None).await.unwrap();
+    for (claim, at, line) in [(u64::MAX, NOW, "x"), (7, later, "y"), (u64::MAX, NOW, "z")] {
+        old.keep_claim(claim, at, line).await.unwrap();
+    }
+    old.end().await;
+    let new = lease_of(&b).await;
+    let kept = vec![("runs.json".to_owned(), vec![0, 255])];
+    assert_eq!(new.files().await.unwrap(), kept);
+    assert_eq!(new.claims(NOW).await.unwrap(), ["z", "y"]);
+    assert_eq!(new.claims(later).await.unwrap(), ["y"]);
+    new.forget_claims(later).await.unwrap();
+    assert_eq!(new.claims(NOW).await.unwrap(), ["y"]);
+    new.end().await;
+    b.forget_file("runs.json").await.unwrap();
+    assert!(lease_of(&a).await.files().await.unwrap().is_empty());
+}
+
+#[test]
+fn only_postgresql_is_shared() {
+    for address in ["sqlite:x.db", "files:x"] {
+        let address: StoreAddress = address.parse().unwrap();
+        let refused = cluster(&address, "a", "1").map(|_| ()).unwrap_err();
+        assert!(refused.to_string().contains("CLUSTER=off"), "{refused}");
+    }
+}

@@ -1,0 +1,245 @@
+//! Several processes with one PostgreSQL (`CLUSTER=on`): one is the bot, the others stand by.
+
+use clew_simulator::{GatewayEvent, Id};
+use serde_json::Value;
+
+use crate::faults::Place;
+use crate::faults::kill::until;
+use crate::faults::process::{Process, connected};
+use crate::support::bot::lines;
+use crate::support::model::Behaviour;
+use crate::support::postgres::{Database, Postgres, query};
+
+/// What a process logs once it has the lease.
+const IS_THE_BOT: &str = "this process is the bot from now on";
+const STANDS_BY: &str = "standing by";
+
+/// A server on Discord, and a database.
+struct Cluster {
+    place: Place,
+    database: Database,
+}
+
+impl Cluster {
+    async fn new(server: &Postgres) -> Self {
+        Self {
+            place: Place::new(&[]).await,
+            database: server.fresh_database().await,
+        }
+    }
+
+    /// A process as on a machine of its own.
+    fn start(&self, name: &str, extra: &[(&str, &str)]) -> Process {
+        let folder = self.place.stage.folder.path().join(name);
+        let path = |what: &str| folder.join(what).display().to_string();
+        let (state, telemetry, outputs) = (path("state"), path("telemetry"), path("outputs"));
+        let mut settings = vec![
+            ("CONTEXT_STORE", self.database.url.as_str()),
+            ("CLUSTER", "on"),
+            ("STATE_DIR", &state),
+            ("TELEMETRY_DIR", &telemetry),
+            ("TOOL_OUTPUT_DIR", &outputs),
+        ];
+        settings.extend(extra);
+        Process::start(&self.place.stage, &settings)
+    }
+
+    /// The bot, and another process that stands by.
+    async fn two(&self) -> (Process, Process) {
+        let first = self.start("a", &[]);
+        first.wait_for_log(IS_THE_BOT, 1).await;
+        connected(&self.place).await;
+        self.noted().await;
+        let second = self.start("b", &[]);
+        second.wait_for_log(STANDS_BY, 1).await;
+        (first, second)
+    }
+
+    /// Waits until the next process could resume the session.
+    async fn noted(&self) {
+        let session = "SELECT count(*) FROM clew.state_files WHERE name = 'session.json' \
+                       AND convert_from(content, 'UTF8') LIKE '%\"shards\":[{%'";
+        until("the session is noted", async || {
+            query(&self.database.url, session).await == [[Some("1".to_owned())]]
+        })
+        .await;
+    }
+
+    /// Waits until all is known to be over that was taken.
+    async fn over(&self) {
+        let open = "SELECT count(*) FROM clew.claims WHERE line NOT LIKE '%\"over\":true%'";
+        until("all is answered", async || {
+            query(&self.database.url, open).await == [[Some("0".to_owned())]]
+        })
+        .await;
+    }
+
+    /// Asks, and waits for the answer.
+    async fn answers(&self, question: &str, answer: &str) {
+        self.place.stage.model.script(Behaviour::text(&[answer]));
+        self.place.ask(self.place.help, question);
+        self.place.wait_for_answer(self.place.help, answer).await;
+    }
+
+    /// The texts of the bot's messages in the channel.
+    fn said(&self) -> Vec<String> {
+        let answers = self.place.stage.discord.answers(self.place.help);
+        answers.into_iter().map(|one| one.content).collect()
+    }
+
+    /// How many sessions were not resumed but begun.
+    fn identified(&self) -> usize {
+        let is_new = |event: &GatewayEvent| matches!(event, GatewayEvent::Identified { .. });
+        let log = self.place.stage.discord.gateway_log();
+        log.iter().filter(|record| is_new(&record.event)).count()
+    }
+
+    fn told(&self, name: &str) -> Vec<Value> {
+        lines(&self.place.stage.folder.path().join(name).join("telemetry"))
+    }
+
+    /// Asks a question to which the model begins no answer.
+    async fn asks_in_vain(&self, question: &str) -> Id {
+        let model = &self.place.stage.model;
+        let before = model.requests().len();
+        model.script(Behaviour::Hang);
+        let id = self.place.ask(self.place.help, question);
+        model.wait_requests(before + 1).await;
+        id
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_goes_on_after_a_kill() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let (mut first, second) = cluster.two().await;
+    cluster.answers("is the pump fine?", "It leaks.").await;
+    cluster.asks_in_vain("and since when?").await;
+    first.signal("KILL");
+    assert_eq!(first.ended().await.code(), None);
+    // Nobody hears it, and it is not lost.
+    cluster.place.ask(cluster.place.help, "who is there?");
+    cluster
+        .place
+        .stage
+        .model
+        .script(Behaviour::text(&["Since Monday."]));
+    cluster
+        .place
+        .stage
+        .model
+        .script(Behaviour::text(&["Boris."]));
+    second.wait_for_log(IS_THE_BOT, 1).await;
+    cluster
+        .place
+        .wait_for_answer(cluster.place.help, "Since Monday.")
+        .await;
+    cluster
+        .place
+        .wait_for_answer(cluster.place.help, "Boris.")
+        .await;
+    cluster
+        .answers("what did you say first?", "That it leaks.")
+        .await;
+    let said = ["It leaks.", "Since Monday.", "Boris.", "That it leaks."];
+    assert_eq!(cluster.said(), said);
+    // It knows the conversation, and resumed the session.
+    let requests = cluster.place.stage.model.requests();
+    assert!(requests.last().unwrap().to_string().contains("It leaks."));
+    assert_eq!(cluster.identified(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_stopped_hands_over() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let (mut first, second) = cluster.two().await;
+    cluster.answers("is the pump fine?", "It leaks.").await;
+    first.signal("TERM");
+    cluster.answers("still?", "Still.").await;
+    second.wait_for_log(IS_THE_BOT, 1).await;
+    assert_eq!(first.ended().await.code(), Some(0), "{}", first.log());
+    let third = cluster.start("c", &[]);
+    third.wait_for_log(STANDS_BY, 1).await;
+    cluster.answers("and now?", "Mended.").await;
+    assert_eq!(cluster.said(), ["It leaks.", "Still.", "Mended."]);
+    assert_eq!(cluster.identified(), 1);
+    cluster.over().await;
+    drop(second);
+    cluster.answers("since when?", "Since today.").await;
+    third.wait_for_log(IS_THE_BOT, 1).await;
+}
+
+/// A process that did not run for a while finds that its time is over before it posts anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_stopped_too_long_says_nothing() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let (first, second) = cluster.two().await;
+    let (behaviour, gate) = Behaviour::text(&["Old."]).held();
+    cluster.place.stage.model.script(behaviour);
+    cluster.place.ask(cluster.place.help, "is the pump fine?");
+    cluster.place.stage.model.wait_requests(1).await;
+    first.signal("STOP");
+    cluster.place.stage.model.script(Behaviour::text(&["New."]));
+    cluster
+        .place
+        .wait_for_answer(cluster.place.help, "New.")
+        .await;
+    gate.open();
+    first.signal("CONT");
+    first.wait_for_log("not the bot any more", 1).await;
+    first.wait_for_log(STANDS_BY, 1).await;
+    assert_eq!(cluster.said(), ["New."]);
+    cluster.over().await;
+    drop(second);
+    cluster.answers("are you back?", "Yes.").await;
+    assert_eq!(cluster.said(), ["New.", "Yes."]);
+    let told = cluster.told("a");
+    let stopping = told.iter().find(|line| line["event"] == "stopping");
+    assert_eq!(stopping.unwrap()["detail"]["abandoned"], 1);
+}
+
+/// Without its database a bot answers nothing for longer than its lease, and everything afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_the_database_only_delays() {
+    let mut server = Postgres::own();
+    let cluster = Cluster::new(&server).await;
+    let first = cluster.start("a", &[]);
+    connected(&cluster.place).await;
+    cluster.answers("is the pump fine?", "It leaks.").await;
+    server.stop();
+    first.wait_for_log("not the bot any more", 1).await;
+    cluster
+        .place
+        .stage
+        .model
+        .script(Behaviour::text(&["Still."]));
+    cluster.place.ask(cluster.place.help, "still?");
+    first.wait_for_log("trying again", 2).await;
+    assert_eq!(cluster.said(), ["It leaks."]);
+    server.start();
+    cluster
+        .place
+        .wait_for_answer(cluster.place.help, "Still.")
+        .await;
+    assert_eq!(cluster.said(), ["It leaks.", "Still."]);
+}
+
+/// A cluster and a process without one exclude each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_of_no_cluster_has_a_database_alone() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let (first, second) = cluster.two().await;
+    let mut alone = cluster.start("c", &[("CLUSTER", "off")]);
+    alone.refuses(&["in use by another process"]).await;
+    drop((first, second));
+    let discord = &cluster.place.stage.discord;
+    let begun = discord.sessions_begun();
+    let alone = cluster.start("c", &[("CLUSTER", "off")]);
+    discord.wait_sessions(begun + 1).await.unwrap();
+    discord.settled().await.unwrap();
+    let other = cluster.start("d", &[]);
+    other.wait_for_log("in use by another process", 1).await;
+    cluster.answers("is the pump fine?", "It leaks.").await;
+    drop(alone);
+    other.wait_for_log(IS_THE_BOT, 1).await;
+}
