@@ -230,7 +230,7 @@ async fn run_alerting(
     };
     let cluster = cluster::of(config)?;
     let result = {
-        let folder = cluster::folder(config, cluster.as_deref(), monitor.as_ref());
+        let folder = cluster::folder(config, cluster.as_deref(), monitor.as_ref(), alerter);
         match shutdown.run_until_cancelled(folder).await {
             Some(Ok(folder)) => {
                 let tenure = folder.tenure().cloned();

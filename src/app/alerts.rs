@@ -93,6 +93,11 @@ impl Alerter {
         done
     }
 
+    /// The process stands by; if a trouble keeps it from knowing whether to, that is told.
+    pub(super) fn stands_by(&self, trouble: Option<Trouble>) {
+        self.enter(trouble.map_or(Phase::Quiet, Phase::Starts));
+    }
+
     /// Looks for troubles and tells of them from now on.
     pub(super) fn watch(
         &self,

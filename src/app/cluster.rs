@@ -13,10 +13,12 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 
+use super::alerts::Alerter;
 use super::monitor::Monitor;
 use super::state_folder::{StateFolder, broken};
 use super::{CLAIM_FILE, Error, SESSION_FILE, secret, state_file, token_file};
 use crate::config::Config;
+use crate::engine::alerts::Trouble;
 use crate::telemetry::with_sources;
 use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::blocking;
@@ -100,6 +102,7 @@ pub(super) async fn folder(
     config: &Config,
     cluster: Option<&dyn Cluster>,
     monitor: Option<&Monitor>,
+    alerter: &Alerter,
 ) -> Result<StateFolder, Error> {
     let Some(cluster) = cluster else {
         return Ok(StateFolder::local(config.state_dir.clone()));
@@ -107,7 +110,7 @@ pub(super) async fn folder(
     if let Some(monitor) = monitor {
         monitor.standing_by();
     }
-    let tenure = stand_by(cluster).await?;
+    let tenure = stand_by(cluster, alerter).await?;
     if let Some(monitor) = monitor {
         monitor.starting();
     }
@@ -155,38 +158,71 @@ async fn shared(config: &Config, tenure: Arc<dyn Tenure>) -> Result<StateFolder,
 ///
 /// # Errors
 /// What only a person can mend.
-async fn stand_by(cluster: &dyn Cluster) -> Result<Arc<dyn Tenure>, Error> {
-    let mut said = String::new();
+async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Tenure>, Error> {
+    let mut said = None;
     loop {
-        let (says, pause) = match cluster.ask().await {
+        let waits = match cluster.ask().await {
             Ok(Some(tenure)) => {
                 tracing::info!(
                     epoch = tenure.epoch(),
                     "this process is the bot from now on"
                 );
+                alerter.stands_by(None);
                 return Ok(tenure);
             }
-            Ok(None) => {
-                let status = cluster.status().await;
-                let holder = status.ok().and_then(|status| status.holder);
-                let holder = holder.unwrap_or_default();
-                (
-                    format!("another process is the bot: standing by ({holder})"),
-                    ASK_EVERY,
-                )
-            }
-            Err(error @ clew_store::Error::Held { .. }) => (with_sources(&error), ERROR_PAUSE),
-            Err(error) if error.is_passing() => (
-                format!("{}: trying again", with_sources(&error)),
-                ERROR_PAUSE,
-            ),
+            Ok(None) => Waits::Another(holder(cluster).await),
+            Err(error @ clew_store::Error::Held { .. }) => Waits::Stranger(with_sources(&error)),
+            Err(error) if error.is_passing() => Waits::Store(with_sources(&error)),
             Err(error) => return Err(error.into()),
         };
-        if says != said {
-            tracing::warn!("{says}");
-            said = says;
+        let pause = waits.pause();
+        if said.as_ref() != Some(&waits) {
+            waits.told(alerter);
+            said = Some(waits);
         }
         sleep(pause).await;
+    }
+}
+
+async fn holder(cluster: &dyn Cluster) -> Option<String> {
+    cluster.status().await.ok()?.holder
+}
+
+/// What a process that stands by waits for.
+#[derive(PartialEq, Eq)]
+enum Waits {
+    /// The process that is the bot.
+    Another(Option<String>),
+    /// One that has the store and is of no cluster.
+    Stranger(String),
+    /// The store, which cannot be asked.
+    Store(String),
+}
+
+impl Waits {
+    const fn pause(&self) -> Duration {
+        match self {
+            Self::Another(_) => ASK_EVERY,
+            Self::Stranger(_) | Self::Store(_) => ERROR_PAUSE,
+        }
+    }
+
+    fn told(&self, alerter: &Alerter) {
+        match self {
+            Self::Another(holder) => {
+                let holder = holder.as_deref().unwrap_or("unknown");
+                tracing::info!(holder, "another process is the bot: standing by");
+            }
+            Self::Stranger(error) => tracing::warn!(error, "standing by until that one ends"),
+            Self::Store(error) => {
+                tracing::warn!(
+                    error,
+                    "the store cannot be asked who is the bot: trying again"
+                );
+            }
+        }
+        let of_store = matches!(self, Self::Store(_));
+        alerter.stands_by(of_store.then_some(Trouble::Store));
     }
 }
 

@@ -14,7 +14,13 @@ pub(super) fn read(check: &mut Checker, memory: &MemoryConfig) -> bool {
         return false;
     }
     let needs = match &memory.store {
-        StoreAddress::Postgres(_) if memory.dm_logs_dir.is_none() => return true,
+        StoreAddress::Postgres(_) if memory.dm_logs_dir.is_none() => {
+            if check.is_set(&var::TOOL_OUTPUT_RESUME) {
+                let why = "with CLUSTER=on: what tools gave is kept in memory";
+                check.warn_of_no_effect(&var::TOOL_OUTPUT_RESUME, why);
+            }
+            return true;
+        }
         StoreAddress::Postgres(_) => {
             "off, since DM_LOGS_DIR keeps logs on one machine, where an erasure by another does not \
              reach them"

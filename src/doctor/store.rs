@@ -28,6 +28,29 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
              docs/operating.md has the SQL",
         ));
     }
+    if is_reached && config.cluster {
+        tell(cluster(config).await);
+    }
+}
+
+/// The processes that share the store.
+async fn cluster(config: &Config) -> Finding {
+    let status = match app::cluster_status(config).await {
+        Err(error) => return failed(&error),
+        Ok(status) => status,
+    };
+    let holder = status.holder.as_deref().unwrap_or("none of them");
+    let found = format!("{} processes, the bot is {holder}", status.nodes.len());
+    if status.is_replicated {
+        return Finding::ok("cluster", found);
+    }
+    let remedy = "with one database server nothing else is to be done; with a standby name it in \
+                  synchronous_standby_names, or a failover loses what was confirmed last";
+    Finding::warning(
+        "cluster",
+        format!("{found}; no synchronous standby"),
+        remedy,
+    )
 }
 
 async fn found(config: &Config) -> Finding {
@@ -53,7 +76,7 @@ async fn found(config: &Config) -> Finding {
 async fn tried(config: &Config) -> Finding {
     let address = &config.memory.store;
     let folders = app::folders(&config.memory);
-    if let Err(LockError::Held { .. }) = app::claim(config) {
+    if is_in_use(config).await {
         return match Store::look(address, &folders, system_clock()).await {
             Ok(store) => {
                 let done = store.stats().await.map(drop);
@@ -80,6 +103,15 @@ async fn tried(config: &Config) -> Finding {
     let closed = store.close().await;
     let checked = checked.and_then(|checked| closed.map(|()| checked));
     found_of(checked, format!("{address}: written and read"))
+}
+
+/// Whether a bot uses the store, on this machine or in the cluster.
+async fn is_in_use(config: &Config) -> bool {
+    if let Err(LockError::Held { .. }) = app::claim(config) {
+        return true;
+    }
+    let status = app::cluster_status(config);
+    config.cluster && status.await.is_ok_and(|status| status.holder.is_some())
 }
 
 /// Looks for damage, if all went well so far.

@@ -1,7 +1,10 @@
 //! Several processes with one PostgreSQL (`CLUSTER=on`): one is the bot, the others stand by.
 
+use std::net::TcpListener;
+use std::process::Command;
+
 use clew_simulator::{GatewayEvent, Id};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::faults::Place;
 use crate::faults::kill::until;
@@ -72,6 +75,27 @@ impl Cluster {
             query(&self.database.url, open).await == [[Some("0".to_owned())]]
         })
         .await;
+    }
+
+    /// The exit code and output of a command with the processes' settings.
+    fn command(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let settings = self.place.stage.settings().iter().cloned();
+        let own = [
+            ("CONTEXT_STORE", self.database.url.as_str()),
+            ("CLUSTER", "on"),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let ended = Command::new(env!("CARGO_BIN_EXE_clew"))
+            .args(arguments)
+            .env_clear()
+            .envs(settings.chain(own))
+            .current_dir(self.place.stage.folder.path())
+            .output()
+            .unwrap();
+        (
+            ended.status.code(),
+            String::from_utf8(ended.stdout).unwrap(),
+        )
     }
 
     /// Asks, and waits for the answer.
@@ -214,7 +238,9 @@ async fn an_outage_of_the_database_only_delays() {
         .model
         .script(Behaviour::text(&["Still."]));
     cluster.place.ask(cluster.place.help, "still?");
-    first.wait_for_log("trying again", 2).await;
+    first
+        .wait_for_log("cannot be asked who is the bot", 1)
+        .await;
     assert_eq!(cluster.said(), ["It leaks."]);
     server.start();
     cluster
@@ -222,6 +248,66 @@ async fn an_outage_of_the_database_only_delays() {
         .wait_for_answer(cluster.place.help, "Still.")
         .await;
     assert_eq!(cluster.said(), ["It leaks.", "Still."]);
+}
+
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// By `/readyz`, by the command and by `clew doctor`, which makes no table.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_the_bot_is_told() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let status = |format: &str| cluster.command(&["cluster", "status", "--format", format]);
+    let (code, none) = status("text");
+    assert_eq!(
+        (code, none.as_str()),
+        (Some(1), "no process is the bot (last epoch 0)\n")
+    );
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'clew'";
+    assert_eq!(
+        query(&cluster.database.url, tables).await,
+        [[Some("0".to_owned())]]
+    );
+    let addresses = [free_address(), free_address()];
+    let first = cluster.start("a", &[("METRICS_ADDR", &addresses[0])]);
+    first.wait_for_log(IS_THE_BOT, 1).await;
+    connected(&cluster.place).await;
+    let second = cluster.start("b", &[("METRICS_ADDR", &addresses[1])]);
+    second.wait_for_log(STANDS_BY, 1).await;
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let stands_by = "cluster: another process is the bot, this one stands by";
+    for (address, path, expected) in [
+        (&addresses[0], "/readyz", (200, "ready")),
+        (&addresses[1], "/readyz", (503, stands_by)),
+        (&addresses[1], "/healthz", (200, "alive")),
+    ] {
+        let answer = reqwest::get(format!("http://{address}{path}"))
+            .await
+            .unwrap();
+        let (code, text) = (answer.status().as_u16(), answer.text().await.unwrap());
+        assert!(
+            code == expected.0 && text.contains(expected.1),
+            "{path} {code} {text}"
+        );
+    }
+    let (code, json) = status("json");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((code, &json["epoch"]), (Some(0), &json!(1)));
+    assert_eq!(json["nodes"].as_array().unwrap().len(), 2);
+    let holder = json["holder"].as_str().unwrap();
+    let (_, text) = status("text");
+    assert!(
+        text.starts_with(&format!("the bot is {holder} (epoch 1)\n")),
+        "{text}"
+    );
+    assert_eq!(text.matches("stands by").count(), 1, "{text}");
+    let (_, doctor) = cluster.command(&["doctor"]);
+    assert!(
+        doctor.contains("2 processes") && doctor.contains("no synchronous standby"),
+        "{doctor}"
+    );
 }
 
 /// A cluster and a process without one exclude each other.

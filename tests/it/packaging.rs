@@ -22,7 +22,11 @@ fn read(name: &str) -> String {
 }
 
 fn yaml(name: &str) -> Yaml {
-    YamlLoader::load_from_str(&read(name)).unwrap().remove(0)
+    yamls(name).remove(0)
+}
+
+fn yamls(name: &str) -> Vec<Yaml> {
+    YamlLoader::load_from_str(&read(name)).unwrap()
 }
 
 /// The names and defaults of all settings.
@@ -98,6 +102,51 @@ fn the_bot_has_the_time_to_stop() {
     let [stop] = in_unit("TimeoutStopSec").try_into().unwrap();
     assert_eq!([seconds(grace), seconds(&stop)], [least; 2]);
     assert!(read("packaging/README.md").contains(&format!("--stop-timeout {least} ")));
+}
+
+/// Several processes: each with a folder of its own, the time to stop, and settings that exist.
+#[test]
+fn several_processes_are_a_cluster() {
+    let known = settings();
+    let bot = &yaml("packaging/compose.cluster.yaml")["services"]["bot"];
+    assert_eq!(bot["environment"]["CLUSTER"].as_str(), Some("on"));
+    let home = yaml("packaging/compose.yaml")["services"]["bot"]["volumes"][0].clone();
+    let (_, home) = home.as_str().unwrap().split_once(':').unwrap();
+    assert_eq!(
+        bot["volumes"][0].as_str(),
+        Some(home),
+        "no name: not shared"
+    );
+    let manifests = yamls("packaging/kubernetes.yaml");
+    let kinds: Vec<_> = manifests
+        .iter()
+        .map(|one| one["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["Deployment", "PodDisruptionBudget"]);
+    let pod = &manifests[0]["spec"]["template"];
+    for labels in [
+        &manifests[0]["spec"]["selector"]["matchLabels"],
+        &manifests[1]["spec"]["selector"]["matchLabels"],
+    ] {
+        assert_eq!(labels, &pod["metadata"]["labels"]);
+    }
+    let grace = pod["spec"]["terminationGracePeriodSeconds"]
+        .as_i64()
+        .unwrap();
+    let [stop] = in_unit("TimeoutStopSec").try_into().unwrap();
+    assert_eq!(grace.unsigned_abs(), seconds(&stop));
+    let container = &pod["spec"]["containers"][0];
+    let env: Vec<_> = container["env"].as_vec().unwrap().iter().collect();
+    for variable in &env {
+        let name = variable["name"].as_str().unwrap();
+        assert!(known.iter().any(|(of, _)| of == name), "{name}");
+    }
+    assert!(
+        env.iter()
+            .any(|one| one["name"].as_str() == Some("CLUSTER"))
+    );
+    let mounted = container["volumeMounts"][0]["mountPath"].as_str();
+    assert_eq!(mounted, Some(home), "its root is read-only");
 }
 
 /// Without a token, which only a person can give.

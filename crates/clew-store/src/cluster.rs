@@ -25,7 +25,7 @@ pub trait Cluster: Send + Sync {
     /// cluster; [`Error::Newer`].
     async fn ask(&self) -> Result<Option<Arc<dyn Tenure>>, Error>;
 
-    /// Who is there, as this process sees it.
+    /// Who is there, as this process sees it. Changes nothing.
     ///
     /// # Errors
     /// The store's error.
@@ -90,8 +90,8 @@ pub trait Tenure: Send + Sync {
     async fn end(&self);
 }
 
-/// Who is there.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+/// Who is there. By default nobody, as before the first start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ClusterStatus {
     /// Which process has the lease; none if it has run out.
     pub holder: Option<String>,
@@ -99,6 +99,9 @@ pub struct ClusterStatus {
     pub epoch: i64,
     /// The processes that were heard of lately, by name.
     pub nodes: Vec<Node>,
+    /// Whether the database names synchronous standbys, without which a failover may lose what was
+    /// confirmed last.
+    pub is_replicated: bool,
 }
 
 /// A process of a cluster.

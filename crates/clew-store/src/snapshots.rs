@@ -1,6 +1,7 @@
 //! Files of saved conversation windows; the store keeps the data about them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,10 +25,29 @@ const SESSIONS: &str = "sessions";
 #[derive(Debug, Clone)]
 pub struct SnapshotFiles {
     agents_dir: PathBuf,
-    /// Whether another store uses the same files.
-    shared: bool,
-    /// What would be in files, of a database in memory.
-    memory: Option<Arc<Mutex<BTreeMap<PathBuf, ContextSnapshot>>>>,
+    place: Place,
+}
+
+/// Where the texts are.
+#[derive(Debug, Clone)]
+enum Place {
+    Files,
+    /// In files that another store uses, too.
+    Shared,
+    /// With a database in memory.
+    Memory(Arc<Mutex<BTreeMap<PathBuf, ContextSnapshot>>>),
+    /// With a database that several processes share; files are from before that.
+    Rows(Arc<dyn SnapshotRows>),
+}
+
+/// Keeps texts in place of files, by name. All calls block.
+pub(crate) trait SnapshotRows: fmt::Debug + Send + Sync {
+    fn put(&self, name: &str, text: &str) -> Result<(), Error>;
+    fn get(&self, name: &str) -> Result<Option<String>, Error>;
+    /// Returns whether it was there.
+    fn remove(&self, name: &str) -> Result<bool, Error>;
+    /// The size of all.
+    fn bytes(&self) -> Result<u64, Error>;
 }
 
 impl SnapshotFiles {
@@ -35,16 +55,24 @@ impl SnapshotFiles {
     pub const fn new(agents_dir: PathBuf) -> Self {
         Self {
             agents_dir,
-            shared: false,
-            memory: None,
+            place: Place::Files,
+        }
+    }
+
+    /// In place of this folder's files.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn in_rows(agents_dir: PathBuf, rows: Arc<dyn SnapshotRows>) -> Self {
+        Self {
+            agents_dir,
+            place: Place::Rows(rows),
         }
     }
 
     /// Nothing reaches a disk.
     pub(crate) fn in_memory() -> Self {
         Self {
-            memory: Some(Arc::default()),
-            ..Self::new(PathBuf::new())
+            place: Place::Memory(Arc::default()),
+            agents_dir: PathBuf::new(),
         }
     }
 
@@ -52,8 +80,7 @@ impl SnapshotFiles {
     pub const fn shared(agents_dir: PathBuf) -> Self {
         Self {
             agents_dir,
-            shared: true,
-            memory: None,
+            place: Place::Shared,
         }
     }
 
@@ -64,11 +91,19 @@ impl SnapshotFiles {
     /// The file cannot be written.
     pub fn write(&self, snapshot: &ContextSnapshot) -> Result<(), Error> {
         let path = self.path(&snapshot.info);
-        if let Some(memory) = &self.memory {
-            locked(memory).insert(path, snapshot.clone());
-            return Ok(());
+        match &self.place {
+            Place::Memory(memory) => {
+                locked(memory).insert(path, snapshot.clone());
+                Ok(())
+            }
+            Place::Rows(rows) => {
+                rows.put(&name(&snapshot.info), &json::write_snapshot(snapshot))?;
+                disk::remove(&path).map(drop)
+            }
+            Place::Files | Place::Shared => {
+                disk::write(&path, json::write_snapshot(snapshot).as_bytes())
+            }
         }
-        disk::write(&path, json::write_snapshot(snapshot).as_bytes())
     }
 
     /// Reads a snapshot's file.
@@ -82,9 +117,14 @@ impl SnapshotFiles {
         let corrupt = |source: Box<dyn std::error::Error + Send + Sync>| {
             Error::corrupt("read a snapshot", path.display(), source)
         };
-        let found = match &self.memory {
-            Some(memory) => locked(memory).get(&path).cloned().map(Ok),
-            None => disk::read(&path, LARGEST_FILE)?.map(|text| json::read_snapshot(&text)),
+        let row = match &self.place {
+            Place::Rows(rows) => rows.get(&name(info))?,
+            _ => None,
+        };
+        let found = match (&self.place, row) {
+            (Place::Memory(memory), _) => locked(memory).get(&path).cloned().map(Ok),
+            (_, Some(text)) => Some(json::read_snapshot(text.as_bytes())),
+            (_, None) => disk::read(&path, LARGEST_FILE)?.map(|text| json::read_snapshot(&text)),
         };
         let found = found.ok_or_else(|| corrupt("the file is gone".into()))?;
         let snapshot = found.map_err(|error| corrupt(error.into()))?;
@@ -108,7 +148,12 @@ impl SnapshotFiles {
     /// As [`read`](Self::read), except that a missing file is no error.
     pub fn read_what_is_left(&self, info: &ContextSnapshotInfo) -> Result<ContextSnapshot, Error> {
         let path = self.path(info);
-        if self.memory.is_some() || path.try_exists().unwrap_or(true) {
+        let is_there = match &self.place {
+            Place::Memory(_) => true,
+            Place::Rows(rows) if rows.get(&name(info))?.is_some() => true,
+            _ => path.try_exists().unwrap_or(true),
+        };
+        if is_there {
             return self.read(info);
         }
         tracing::warn!(file = %path.display(), "a snapshot has lost its file");
@@ -126,10 +171,14 @@ impl SnapshotFiles {
     /// The file cannot be removed.
     pub fn remove(&self, info: &ContextSnapshotInfo) -> Result<bool, Error> {
         let path = self.path(info);
-        match &self.memory {
-            Some(memory) => Ok(locked(memory).remove(&path).is_some()),
-            None if self.shared => Ok(path.exists()),
-            None => disk::remove(&path),
+        match &self.place {
+            Place::Memory(memory) => Ok(locked(memory).remove(&path).is_some()),
+            Place::Rows(rows) => {
+                let was_row = rows.remove(&name(info))?;
+                Ok(disk::remove(&path)? || was_row)
+            }
+            Place::Shared => Ok(path.exists()),
+            Place::Files => disk::remove(&path),
         }
     }
 
@@ -154,10 +203,11 @@ impl SnapshotFiles {
     ///
     /// A folder or a file cannot be read.
     pub fn size(&self) -> Result<Option<PartSize>, Error> {
-        if self.memory.is_some() {
-            return Ok(None);
-        }
-        let mut bytes = 0;
+        let mut bytes = match &self.place {
+            Place::Memory(_) => return Ok(None),
+            Place::Rows(rows) => rows.bytes()?,
+            Place::Files | Place::Shared => 0,
+        };
         for agent in disk::entries(&self.agents_dir)? {
             if agent.is_folder {
                 bytes += disk::size_below(&agent.path.join(SESSIONS))?;
@@ -169,9 +219,13 @@ impl SnapshotFiles {
     /// The path of a snapshot's file.
     pub fn path(&self, info: &ContextSnapshotInfo) -> PathBuf {
         let folder = self.agents_dir.join(info.agent.as_str()).join(SESSIONS);
-        let name = format!("{}_{}.json", compact(info.timestamp), info.id);
-        folder.join(Path::new(&name))
+        folder.join(Path::new(&name(info)))
     }
+}
+
+/// The name of a snapshot's file in its agent's folder; no two snapshots have the same.
+fn name(info: &ContextSnapshotInfo) -> String {
+    format!("{}_{}.json", compact(info.timestamp), info.id)
 }
 
 fn locked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {

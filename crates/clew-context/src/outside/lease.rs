@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 /// A lease by this machine's monotonic clock; clones share it. Once it is over it stays so:
 /// somebody else may have begun.
@@ -50,48 +50,11 @@ impl Lease {
         while !self.is_over() {
             let until = *changes.borrow_and_update();
             let Some(until) = until else { return };
-            tokio::select! {
-                // The sender is ours.
-                _ = changes.changed() => {}
-                () = sleep_until(until) => {}
-            }
+            // Until it is renewed or given up, or its time has come.
+            let _ = timeout_at(until, changes.changed()).await;
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::time::{advance, timeout};
-
-    use super::*;
-
-    const TERM: Duration = Duration::from_secs(9);
-
-    #[tokio::test(start_paused = true)]
-    async fn a_lease_holds_as_long_as_it_is_renewed() {
-        let lease = Lease::new(Instant::now() + TERM);
-        for _ in 0..3 {
-            advance(Duration::from_secs(6)).await;
-            assert!(lease.renew(Instant::now() + TERM));
-        }
-        assert!(timeout(Duration::from_secs(8), lease.over()).await.is_err());
-        assert!(!lease.is_over());
-        lease.over().await;
-        assert!(!lease.renew(Instant::now() + TERM) && lease.is_over());
-    }
-
-    /// An answer to an earlier renewal does not shorten it.
-    #[tokio::test(start_paused = true)]
-    async fn it_never_gets_shorter_but_may_be_given_up() {
-        let lease = Lease::new(Instant::now() + TERM);
-        assert!(lease.renew(Instant::now() + Duration::from_secs(1)));
-        advance(Duration::from_secs(2)).await;
-        assert!(!lease.is_over());
-        let other = lease.clone();
-        other.give_up();
-        lease.over().await;
-        assert!(lease.is_over() && !lease.renew(Instant::now() + TERM));
-    }
-}
+mod tests;

@@ -11,11 +11,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool};
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSqlOwned, ToSql};
 
 use super::super::cluster::{Cluster, ClusterStatus, Node, Tenure};
+use super::super::snapshots::SnapshotRows;
 use super::super::{Error, Folders, SnapshotFiles, Store};
 use super::connect::{self, Connected};
 use super::hold::Hold;
@@ -40,7 +44,8 @@ const FORGOTTEN: Duration = Duration::from_mins(10);
 /// Whether the lease is free, and that this process is there.
 const LOOK: &str = "WITH here AS ( \
          INSERT INTO nodes VALUES ($1, $2, clock_timestamp(), clock_timestamp()) \
-         ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()) \
+         ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp() \
+             WHERE nodes.seen < clock_timestamp() - interval '3 s') \
      SELECT until < clock_timestamp() FROM leases WHERE name = 'bot'";
 const TAKE: &str = "UPDATE leases SET epoch = epoch + 1, node = $1, \
          until = clock_timestamp() + make_interval(secs => $2) \
@@ -50,8 +55,11 @@ const RENEWED: &str = "WITH here AS (UPDATE nodes SET seen = clock_timestamp() W
      WHERE name = 'bot' AND epoch = $1 AND node = $2";
 /// The next process need not wait.
 const END: &str = "UPDATE leases SET until = '-infinity' WHERE name = 'bot' AND epoch = $1";
-const HOLDER: &str =
-    "SELECT epoch, node, until >= clock_timestamp() FROM leases WHERE name = 'bot'";
+const SEE_ALL: &str = "SELECT set_config('clew.all', 'on', true)";
+const HAS_BEGUN: &str = "SELECT to_regclass('clew.leases') IS NOT NULL";
+const HOLDER: &str = "SELECT epoch, node, until >= clock_timestamp(), \
+         current_setting('synchronous_standby_names') <> '' \
+     FROM leases WHERE name = 'bot'";
 const NODES: &str = "SELECT name, version, \
          extract(epoch FROM clock_timestamp() - since)::bigint, \
          extract(epoch FROM clock_timestamp() - seen)::bigint \
@@ -98,8 +106,7 @@ impl PostgresCluster {
     async fn take(&self, client: &mut Object) -> Outcome<Option<i64>> {
         let transaction = client.transaction().await?;
         hold::one_by_one(&transaction).await?;
-        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
-            [&self.node, &TERM.as_secs_f64()];
+        let values: [&(dyn ToSql + Sync); 2] = [&self.node, &TERM.as_secs_f64()];
         let Some(row) = transaction.query_opt(TAKE, &values).await? else {
             return Ok(None);
         };
@@ -142,15 +149,18 @@ impl Cluster for PostgresCluster {
             return Ok(None);
         };
         let lease = Lease::new(sent + TERM - EARLY);
-        let connected = connect::pool(&self.url, Some(Hold::tenure(epoch)))?;
+        let pool = || connect::pool(&self.url, Some(Hold::tenure(epoch, &self.node)));
+        let connected = pool()?;
         let renewing = Renewing {
-            pool: connected.pool.clone(),
+            // Of its own: whatever else is slow, the lease is renewed.
+            pool: pool()?.pool,
             node: self.node.clone(),
             epoch,
             lease: lease.clone(),
         };
         Ok(Some(Arc::new(PostgresTenure {
             url: self.url.clone(),
+            node: self.node.clone(),
             connected,
             epoch,
             lease,
@@ -159,11 +169,15 @@ impl Cluster for PostgresCluster {
     }
 
     async fn status(&self) -> Result<ClusterStatus, Error> {
-        let client = self.client().await?;
+        let client = connect::first(&self.beside, Duration::ZERO).await?;
         let read = async {
+            let has_begun: bool = client.query_one(HAS_BEGUN, &[]).await?.try_get(0)?;
+            if !has_begun {
+                return Ok(ClusterStatus::default());
+            }
             let holder = client.query_one(HOLDER, &[]).await?;
             let rows = client.query(NODES, &[&FORGOTTEN.as_secs_f64()]).await?;
-            let node = |row: &tokio_postgres::Row| {
+            let node = |row: &Row| {
                 Ok(Node {
                     name: row.try_get(0)?,
                     version: row.try_get(1)?,
@@ -176,6 +190,7 @@ impl Cluster for PostgresCluster {
                 holder: is_held.then(|| holder.try_get(1)).transpose()?,
                 epoch: holder.try_get(0)?,
                 nodes: rows.iter().map(node).collect::<Outcome<_>>()?,
+                is_replicated: holder.try_get(3)?,
             })
         };
         self.said(read.await)
@@ -212,14 +227,16 @@ struct Renewing {
 
 impl Renewing {
     async fn run(self) {
+        // At once, so that it has its connection before it is needed.
+        let mut pause = Duration::ZERO;
         let mut has_failed = false;
         while !self.lease.is_over() {
-            sleep(if has_failed { RENEW_AGAIN } else { RENEW }).await;
+            sleep(pause).await;
             let sent = Instant::now();
             let patience = timeout_at(sent + RENEW, self.renewed());
             match patience.await.unwrap_or(Err(Failure::Slow)) {
                 Ok(true) => {
-                    has_failed = false;
+                    (pause, has_failed) = (RENEW, false);
                     self.lease.renew(sent + TERM - EARLY);
                 }
                 Ok(false) => self.lease.give_up(),
@@ -230,7 +247,7 @@ impl Renewing {
                     } else if !has_failed {
                         tracing::warn!(%error, "the lease cannot be renewed: trying again");
                     }
-                    has_failed = true;
+                    (pause, has_failed) = (RENEW_AGAIN, true);
                 }
             }
         }
@@ -250,6 +267,7 @@ impl Renewing {
 /// See [`Tenure`].
 struct PostgresTenure {
     url: Secret,
+    node: String,
     /// Its connections hold the epoch's lock.
     connected: Connected,
     epoch: i64,
@@ -270,7 +288,7 @@ impl PostgresTenure {
         &self,
         operation: &'static str,
         sql: &str,
-        values: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+        values: &[&(dyn ToSql + Sync)],
     ) -> Result<(), Error> {
         let running = async {
             let client = self.connected.pool.get().await?;
@@ -279,6 +297,65 @@ impl PostgresTenure {
             Ok(())
         };
         within(operation, running).await
+    }
+}
+
+/// The texts of saved conversations. Its calls come from threads that may block.
+#[derive(Debug)]
+struct TextRows {
+    pool: Pool,
+    runtime: Handle,
+}
+
+impl TextRows {
+    /// Runs a statement that sees all rows, in a transaction of its own.
+    fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
+        let running = async {
+            let mut client = self.pool.get().await?;
+            let transaction = client.transaction().await?;
+            transaction.batch_execute(SEE_ALL).await?;
+            let rows = transaction.query(sql, values).await?;
+            transaction.commit().await?;
+            Ok(rows)
+        };
+        let operation = "read or write a saved conversation";
+        self.runtime.block_on(within(operation, running))
+    }
+
+    fn first<T: FromSqlOwned>(
+        &self,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Option<T>, Error> {
+        let rows = self.rows(sql, values)?;
+        let first = rows.first().map(|row| row.try_get(0)).transpose();
+        first.map_err(|error| Failure::from(error).during("read a saved conversation"))
+    }
+}
+
+impl SnapshotRows for TextRows {
+    fn put(&self, name: &str, text: &str) -> Result<(), Error> {
+        let sql = "INSERT INTO snapshot_texts VALUES ($1, $2) \
+                   ON CONFLICT (name) DO UPDATE SET content = excluded.content";
+        self.rows(sql, &[&name, &text]).map(drop)
+    }
+
+    fn get(&self, name: &str) -> Result<Option<String>, Error> {
+        self.first(
+            "SELECT content FROM snapshot_texts WHERE name = $1",
+            &[&name],
+        )
+    }
+
+    fn remove(&self, name: &str) -> Result<bool, Error> {
+        let sql = "DELETE FROM snapshot_texts WHERE name = $1 RETURNING true";
+        Ok(self.first(sql, &[&name])?.unwrap_or(false))
+    }
+
+    fn bytes(&self) -> Result<u64, Error> {
+        let sql = "SELECT coalesce(sum(length(content)), 0)::bigint FROM snapshot_texts";
+        let bytes: Option<i64> = self.first(sql, &[])?;
+        Ok(bytes.unwrap_or_default().unsigned_abs())
     }
 }
 
@@ -302,8 +379,12 @@ impl Tenure for PostgresTenure {
     }
 
     async fn open_store(&self, folders: &Folders) -> Result<Store, Error> {
-        let files = SnapshotFiles::new(folders.agents.clone());
-        let hold = Hold::tenure(self.epoch);
+        let rows = TextRows {
+            pool: self.connected.pool.clone(),
+            runtime: Handle::current(),
+        };
+        let files = SnapshotFiles::in_rows(folders.agents.clone(), Arc::new(rows));
+        let hold = Hold::tenure(self.epoch, &self.node);
         let opened = Postgres::open_for(hold, Duration::ZERO, &self.url, files);
         Ok(Store::from(Box::pin(opened).await?))
     }
@@ -317,7 +398,7 @@ impl Tenure for PostgresTenure {
             let rows = client.query("SELECT name, content FROM state_files", &[]);
             let rows = rows.await?;
             drop(Object::take(client));
-            let file = |row: &tokio_postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
+            let file = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
             rows.iter().map(file).collect()
         };
         within("read what the last process left", reading).await
@@ -338,7 +419,7 @@ impl Tenure for PostgresTenure {
             let client = self.connected.pool.get().await?;
             let sql = "SELECT line FROM claims WHERE at >= $1 ORDER BY at";
             let rows = client.query(sql, &[&since.0]).await?;
-            let line = |row: &tokio_postgres::Row| Ok(row.try_get(0)?);
+            let line = |row: &Row| Ok(row.try_get(0)?);
             rows.iter().map(line).collect()
         };
         within("read which questions were taken", reading).await
@@ -347,8 +428,7 @@ impl Tenure for PostgresTenure {
     async fn keep_claim(&self, claim: u64, at: UnixMillis, line: &str) -> Result<(), Error> {
         let sql = "INSERT INTO claims VALUES ($1, $2, $3) ON CONFLICT (claim) \
                    DO UPDATE SET at = excluded.at, line = excluded.line";
-        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-            [&claim.cast_signed(), &at.0, &line];
+        let values: [&(dyn ToSql + Sync); 3] = [&claim.cast_signed(), &at.0, &line];
         self.run("note that a question is taken", sql, &values)
             .await
     }

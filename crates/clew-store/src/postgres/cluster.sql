@@ -18,6 +18,17 @@ CREATE TABLE IF NOT EXISTS clew.state_files (
     name TEXT PRIMARY KEY,
     content BYTEA NOT NULL
 );
+-- In place of the files of saved conversations: people's texts, which only what covers all
+-- conversations sees.
+CREATE TABLE IF NOT EXISTS clew.snapshot_texts (
+    name TEXT PRIMARY KEY,
+    content TEXT NOT NULL
+);
+ALTER TABLE clew.snapshot_texts ENABLE ROW LEVEL SECURITY;
+ALTER TABLE clew.snapshot_texts FORCE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS all_rows ON clew.snapshot_texts;
+CREATE POLICY all_rows ON clew.snapshot_texts
+    USING (current_setting('clew.all', true) = 'on');
 -- Questions that were taken. It holds no id: see `clew_discord::session::Claims`.
 CREATE TABLE IF NOT EXISTS clew.claims (
     claim BIGINT PRIMARY KEY,

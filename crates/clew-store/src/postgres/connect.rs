@@ -87,12 +87,12 @@ pub(super) fn pool(url: &Secret, held: Option<Hold>) -> Result<Connected, Error>
         .post_create(Hook::async_fn({
             let place = place.clone();
             move |client, _| {
-                let place = place.clone();
+                let (place, held) = (place.clone(), held.clone());
                 Box::pin(async move {
                     let settings = client.batch_execute(&settings()).await;
                     settings.map_err(HookError::Backend)?;
                     match held {
-                        Some(held) => hold::take(client, held, &place).await,
+                        Some(held) => hold::take(client, &held, &place).await,
                         None => Ok(()),
                     }
                 })

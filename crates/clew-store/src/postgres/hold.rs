@@ -8,6 +8,7 @@
 //! that is not the last.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 
 use deadpool_postgres::{ClientWrapper, HookError, Pool, PoolError};
 use tokio_postgres::Transaction;
@@ -41,15 +42,18 @@ const END_EARLIER: &str = "SELECT pg_catalog.pg_terminate_backend(l.pid, $3) \
          AND l.objid::bigint > 2147483647 \
          AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())";
 /// Whose the lease is, unless it is this tenure's.
-const SUCCESSOR: &str = "SELECT node FROM clew.leases WHERE name = 'bot' AND epoch <> $1";
+/// After a failover that lost it, an epoch may be given twice: hence the process's name.
+const SUCCESSOR: &str = "SELECT node FROM clew.leases \
+     WHERE name = 'bot' AND (epoch <> $1 OR node <> $2)";
 /// Separates the parts of a refusal.
 const PART: char = '\n';
 
 /// As whom a pool's connections hold the database.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Hold {
     number: i32,
-    epoch: Option<i64>,
+    /// The epoch, and the process's name.
+    tenure: Option<(i64, Arc<str>)>,
 }
 
 impl Hold {
@@ -58,15 +62,15 @@ impl Hold {
         let number = RandomState::new().hash_one(std::process::id());
         Self {
             number: i32::try_from(number >> 33).unwrap_or(1),
-            epoch: None,
+            tenure: None,
         }
     }
 
     /// As the process of a cluster that has the lease.
-    pub(super) fn tenure(epoch: i64) -> Self {
+    pub(super) fn tenure(epoch: i64, node: &str) -> Self {
         Self {
             number: number(epoch),
-            epoch: Some(epoch),
+            tenure: Some((epoch, node.into())),
         }
     }
 }
@@ -78,7 +82,11 @@ fn number(epoch: i64) -> i32 {
 }
 
 /// Takes the lock for a new connection, or refuses the connection.
-pub(super) async fn take(client: &ClientWrapper, hold: Hold, place: &str) -> Result<(), HookError> {
+pub(super) async fn take(
+    client: &ClientWrapper,
+    hold: &Hold,
+    place: &str,
+) -> Result<(), HookError> {
     match other(client, hold).await.map_err(HookError::Backend)? {
         None => Ok(()),
         Some(holder) => Err(HookError::message(format!("{place}{PART}{holder}"))),
@@ -88,12 +96,14 @@ pub(super) async fn take(client: &ClientWrapper, hold: Hold, place: &str) -> Res
 /// Takes the lock, unless another process holds one, which it then names.
 async fn other(
     client: &ClientWrapper,
-    hold: Hold,
+    hold: &Hold,
 ) -> Result<Option<String>, tokio_postgres::Error> {
     let began = format!("{KEEPALIVE}; BEGIN; SELECT pg_advisory_xact_lock({ONE_BY_ONE})");
     client.batch_execute(&began).await?;
-    if let Some(epoch) = hold.epoch
-        && let Some(successor) = client.query_opt(SUCCESSOR, &[&epoch]).await?
+    if let Some((epoch, node)) = &hold.tenure
+        && let Some(successor) = client
+            .query_opt(SUCCESSOR, &[epoch, &node.as_ref()])
+            .await?
     {
         return Ok(Some(successor.try_get(0)?));
     }

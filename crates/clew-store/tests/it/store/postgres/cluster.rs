@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew_store::model::StoreAddress;
-use clew_store::{Cluster, Folders, Store, Tenure, cluster};
+use clew_store::{Cluster, Folders, Purge, Store, Tenure, cluster};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
@@ -208,6 +208,33 @@ async fn the_next_tenure_finds_what_was_kept() {
     new.end().await;
     b.forget_file("runs.json").await.unwrap();
     assert!(lease_of(&a).await.files().await.unwrap().is_empty());
+}
+
+/// Saved conversations are rows, too: no file of them stays behind on the machine of a process.
+#[tokio::test]
+async fn the_next_tenure_restores_what_was_saved() {
+    let shared = Shared::new().await;
+    let old = lease_of(&shared.node("a")).await;
+    let store = shared.store(old.as_ref()).await.unwrap();
+    let rows = vec![row(direct(1), 1, StoredRole::User, "saved")];
+    let snapshot = content::snapshot(rows);
+    let (id, owner) = (snapshot.info.id.clone(), snapshot.info.owner);
+    store.save_snapshot(&snapshot).await.unwrap();
+    drop(store);
+    old.end().await;
+    let new = lease_of(&shared.node("b")).await;
+    let store = shared.store(new.as_ref()).await.unwrap();
+    let found = store.snapshot(owner, &id).await.unwrap().unwrap();
+    assert_eq!(found, snapshot);
+    assert!(
+        std::fs::read_dir(shared.folder.path())
+            .unwrap()
+            .next()
+            .is_none()
+    );
+    store.purge(&Purge::User(owner)).await.unwrap();
+    let left = "SELECT count(*) FROM clew.snapshot_texts";
+    assert_eq!(shared.admin(left).await, [[Some("0".to_owned())]]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn fact(id: u64, subject: Subject, text: &str) -> Fact {
     }
 }
 
-fn snapshot(messages: Vec<StoredMessage>) -> ContextSnapshot {
+pub(super) fn snapshot(messages: Vec<StoredMessage>) -> ContextSnapshot {
     ContextSnapshot {
         info: ContextSnapshotInfo {
             id: "01234567-89ab-cdef-0123-456789abcdef".parse().unwrap(),
