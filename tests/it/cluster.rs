@@ -2,17 +2,21 @@
 
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::Duration;
 
 use clew_simulator::{GatewayEvent, Id};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use crate::faults::Place;
-use crate::faults::kill::until;
 use crate::faults::process::{Process, connected};
 use crate::support::bot::lines;
 use crate::support::model::Behaviour;
 use crate::support::postgres::{Database, Postgres, query};
 
+/// What takes longer is taken to hang: a lease that nobody renews takes ten seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(50);
 /// What a process logs once it has the lease.
 const IS_THE_BOT: &str = "this process is the bot from now on";
 const STANDS_BY: &str = "standing by";
@@ -73,6 +77,49 @@ impl Cluster {
         let open = "SELECT count(*) FROM clew.claims WHERE line NOT LIKE '%\"over\":true%'";
         until("all is answered", async || {
             query(&self.database.url, open).await == [[Some("0".to_owned())]]
+        })
+        .await;
+    }
+
+    /// Which of these processes is the bot, once one is.
+    async fn holder(&self, processes: &[Process]) -> usize {
+        let deadline = Instant::now() + PATIENCE;
+        let node = "SELECT node FROM clew.leases WHERE until > clock_timestamp()";
+        loop {
+            let rows = self.lease(node).await;
+            let holds = |process: &Process| {
+                let end = format!(":{}", process.id());
+                rows.iter().any(|node| node.ends_with(&end))
+            };
+            if let Some(found) = processes.iter().position(holds) {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "nobody is the bot");
+            sleep(LOOK).await;
+        }
+    }
+
+    /// The first column; nothing before there are tables.
+    async fn lease(&self, sql: &str) -> Vec<String> {
+        let tables = "SELECT to_regclass('clew.leases') IS NOT NULL";
+        if query(&self.database.url, tables).await != [[Some("t".to_owned())]] {
+            return Vec::new();
+        }
+        let rows = query(&self.database.url, sql).await;
+        rows.into_iter().flatten().flatten().collect()
+    }
+
+    /// The questions that the bot's messages answer, one for each message.
+    fn answered(&self) -> Vec<Id> {
+        let answers = self.place.stage.discord.answers(self.place.help);
+        let replied = answers.iter().filter_map(|one| one.reference.as_ref());
+        replied.filter_map(|reference| reference.message).collect()
+    }
+
+    async fn all_answered(&self, questions: &[Id]) {
+        until("each question is answered", async || {
+            let answered = self.answered();
+            questions.iter().all(|one| answered.contains(one))
         })
         .await;
     }
@@ -250,6 +297,14 @@ async fn an_outage_of_the_database_only_delays() {
     assert_eq!(cluster.said(), ["It leaks.", "Still."]);
 }
 
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "{what}");
+        sleep(LOOK).await;
+    }
+}
+
 fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
@@ -308,6 +363,132 @@ async fn who_is_the_bot_is_told() {
         doctor.contains("2 processes") && doctor.contains("no synchronous standby"),
         "{doctor}"
     );
+}
+
+/// Whatever ends whichever process is the bot while people ask, each question has one answer.
+/// `CLUSTER_ENDS` sets how many ends there are.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_question_has_one_answer_however_the_bot_ends() {
+    const ENDS: [&str; 4] = ["KILL", "TERM", "STOP", "KILL"];
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let settings = [
+        ("USER_TURNS_PER_MIN", "1000"),
+        ("TURN_QUEUE_PER_CHANNEL", "100"),
+        ("SHUTDOWN_TIMEOUT_S", "2"),
+    ];
+    let names = ["a", "b", "c"];
+    let mut processes: Vec<_> = names.map(|name| cluster.start(name, &settings)).into();
+    let ends = std::env::var("CLUSTER_ENDS").map_or(ENDS.len(), |ends| ends.parse().unwrap());
+    let mut questions = Vec::new();
+    let mut paused = None;
+    for end in 0..ends {
+        let before = questions.len();
+        let holder = cluster.holder(&processes).await;
+        for number in 0..6_u64 {
+            questions.push(cluster.place.ask(cluster.place.help, "is the pump fine?"));
+            sleep(Duration::from_millis(40 * number + 7 * end as u64)).await;
+        }
+        processes[holder].signal(ENDS[end % ENDS.len()]);
+        questions.push(cluster.place.ask(cluster.place.help, "and now?"));
+        match ENDS[end % ENDS.len()] {
+            "STOP" => paused = Some(holder),
+            _ => {
+                processes[holder].ended().await;
+                processes[holder] = cluster.start(names[holder], &settings);
+            }
+        }
+        cluster.all_answered(&questions[before..]).await;
+        if let Some(paused) = paused.take() {
+            processes[paused].signal("CONT");
+        }
+    }
+    cluster.over().await;
+    // Whoever was paused has found out by now.
+    questions.push(cluster.place.ask(cluster.place.help, "is all well?"));
+    cluster.all_answered(&questions).await;
+    let answered = cluster.answered();
+    for question in &questions {
+        let answers = answered.iter().filter(|of| *of == question).count();
+        assert_eq!(answers, 1, "{question}");
+    }
+    assert_eq!(answered.len(), questions.len());
+}
+
+/// The database's standby is promoted: nothing that was confirmed is lost, nobody is answered twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_databases_standby_goes_on_in_its_place() {
+    let mut server = Postgres::own();
+    let mut standby = server.standby().await;
+    let mut cluster = Cluster::new(&server).await;
+    let (first, second) = (server.port(), standby.port());
+    let both = format!("127.0.0.1:{first},127.0.0.1:{second}");
+    let url = cluster
+        .database
+        .url
+        .replace(&format!("127.0.0.1:{first}"), &both);
+    cluster.database.url = format!("{url}?target_session_attrs=read-write");
+    let (bot, other) = cluster.two().await;
+    cluster.answers("is the pump fine?", "It leaks.").await;
+    cluster
+        .place
+        .stage
+        .model
+        .script(Behaviour::text(&["Since Monday."]));
+    cluster.place.ask(cluster.place.help, "since when?");
+    server.kill();
+    cluster.place.ask(cluster.place.help, "who is there?");
+    sleep(Duration::from_secs(1)).await;
+    standby.promote();
+    until("all is answered", async || cluster.said().len() >= 3).await;
+    cluster.over().await;
+    cluster
+        .answers("what did you say first?", "That it leaks.")
+        .await;
+    assert_eq!(
+        cluster.said(),
+        ["It leaks.", "Since Monday.", "ok", "That it leaks."]
+    );
+    let requests = cluster.place.stage.model.requests();
+    assert!(requests.last().unwrap().to_string().contains("It leaks."));
+    // Whoever stood by has only waited.
+    cluster.over().await;
+    drop(bot);
+    other.wait_for_log(IS_THE_BOT, 1).await;
+}
+
+/// What it costs that questions are noted in the database: a tenth of a turn's statements.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_takes_few_statements_more() {
+    const TURNS: usize = 30;
+    let mut of_a_turn = Vec::new();
+    for on in ["off", "on"] {
+        let server = Postgres::own();
+        let cluster = Cluster::new(&server).await;
+        let log = "ALTER SYSTEM SET log_min_duration_statement = 0";
+        for sql in [log, "SELECT pg_reload_conf()"] {
+            query(&cluster.database.admin_url, sql).await;
+        }
+        let settings = [("CLUSTER", on), ("USER_TURNS_PER_MIN", "1000")];
+        let _process = cluster.start("a", &settings);
+        connected(&cluster.place).await;
+        let statements = || {
+            let text = std::fs::read_to_string(server.folder().join("server.log")).unwrap();
+            let is_one = |line: &&str| line.contains("execute ") || line.contains("statement: ");
+            text.lines().filter(is_one).count()
+        };
+        let mut questions = Vec::new();
+        let mut before = 0;
+        for number in 0..=TURNS {
+            questions.push(cluster.place.ask(cluster.place.help, "is the pump fine?"));
+            cluster.all_answered(&questions).await;
+            if number == 0 {
+                before = statements();
+            }
+        }
+        of_a_turn.push((statements() - before) / TURNS);
+    }
+    let [off, on] = of_a_turn.try_into().unwrap();
+    assert!(on * 100 <= off * 115, "{off} statements, in a cluster {on}");
 }
 
 /// A cluster and a process without one exclude each other.

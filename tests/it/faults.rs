@@ -3,7 +3,7 @@
 
 mod fallbacks;
 mod gateway;
-pub(crate) mod kill;
+mod kill;
 mod log;
 mod missed;
 mod model;

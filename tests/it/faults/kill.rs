@@ -77,7 +77,7 @@ fn later(place: &mut Place) {
     place.stage.clock = Arc::new(move || UnixMillis(system().0 + LATER_MS));
 }
 
-pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(super) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so().await {
         assert!(Instant::now() < deadline, "{what}");

@@ -121,14 +121,15 @@ fn is_passing(error: &tokio_postgres::Error) -> bool {
     matches!(class, "08" | "40" | "53" | "57") || *code == SqlState::LOCK_NOT_AVAILABLE
 }
 
-/// An untrusted certificate (invalid data) and a socket we may not use stay as
-/// they are, so a retry is useless.
+/// An untrusted certificate (invalid data) and a socket that the system does not
+/// let us use stay as they are, so a retry is useless. A server that takes no
+/// writes (`target_session_attrs`) is denied by the client, and may be promoted.
 fn is_passing_io(error: &io::Error) -> bool {
-    let kind = error.kind();
-    !matches!(
-        kind,
-        io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied
-    )
+    match error.kind() {
+        io::ErrorKind::InvalidData => false,
+        io::ErrorKind::PermissionDenied => error.raw_os_error().is_none(),
+        _ => true,
+    }
 }
 
 /// Whether a connection may be available later.

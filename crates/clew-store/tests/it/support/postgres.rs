@@ -65,8 +65,14 @@ control() { "$programs/pg_ctl" -D "$data" -w "$@"; }
 while read -r word port; do
     case $word in
         initialise) initialise ;;
+        copy)
+            "$programs/pg_basebackup" -D "$data" -R -X stream -c fast \
+                -d "host=127.0.0.1 port=$port user=$admin password=$(cat "$folder/password")"
+            ;;
+        promote) control promote ;;
         start) control -l "$folder/server.log" -o "-p $port -k '$folder'" start ;;
         stop) control -m fast stop ;;
+        kill) control -m immediate stop ;;
     esac </dev/null >>"$log" 2>&1 && echo done || echo failed
 done
 "#;
@@ -108,8 +114,23 @@ impl Postgres {
     ///
     /// If the package is missing, or the server does not start.
     pub(crate) fn own() -> Self {
+        Self::begun(random_name(), "initialise")
+    }
+
+    /// A server that follows this one and confirms its commits.
+    pub(crate) async fn standby(&self) -> Self {
+        let standby = Self::begun(self.password.clone(), &format!("copy {}", self.port));
+        let admin = self.admin_url("postgres");
+        let confirmed = ["synchronous_standby_names = '*'", "synchronous_commit = on"];
+        for setting in confirmed {
+            query(&admin, &format!("ALTER SYSTEM SET {setting}")).await;
+        }
+        query(&admin, "SELECT pg_reload_conf()").await;
+        standby
+    }
+
+    fn begun(password: String, first: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let password = random_name();
         fs::write(folder.path().join("password"), &password).unwrap();
         fs::write(folder.path().join("settings"), SETTINGS).unwrap();
         let keeper = keeper(folder.path()).spawn();
@@ -124,7 +145,7 @@ impl Postgres {
             answers,
             keeper,
         };
-        server.must("initialise");
+        server.must(first);
         server.start_somewhere();
         server
     }
@@ -155,6 +176,21 @@ impl Postgres {
     /// Closes all connections and stops the server; the data stays.
     pub(crate) fn stop(&mut self) {
         self.must("stop");
+    }
+
+    /// Ends it without a checkpoint, as if its machine had died.
+    pub(crate) fn kill(&mut self) {
+        self.must("kill");
+    }
+
+    /// A standby takes writes from now on.
+    pub(crate) fn promote(&mut self) {
+        self.must("promote");
+    }
+
+    /// Where it listens.
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
     }
 
     /// Restarts the stopped server with the same port and data.
