@@ -24,6 +24,7 @@ mod shares;
 mod state_file;
 mod state_folder;
 mod token_file;
+mod when_ready;
 mod wiring;
 
 use std::net::SocketAddr;
@@ -51,18 +52,18 @@ use clew_context::model::{Clock, Secret, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::event::FatalReason;
 use clew_discord::gateway::{self, Dial, Gateway};
-use clew_discord::session::{self as session_files, LockError, ShardProgress, ShardSession};
-use clew_store::ClusterStatus;
+use clew_discord::session::{LockError, ShardProgress, ShardSession};
 
 pub use alerts::{LOW_BYTES, free_bytes};
 pub use begin::claim;
 pub use clock::system_clock;
+pub use cluster::{cluster_status, forget_session};
 pub use mcp::{AloneServer, Greeting, SOCKET};
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
 
 use alerts::Alerter;
-use begin::{Begun, begin, once_there_is_room};
+use begin::{Begun, begin, is_of_full_disk, once_there_is_room};
 use dispatcher::Dispatcher;
 use loop_event::EventSources;
 use monitor::Monitor;
@@ -142,12 +143,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether a process of a cluster stands by after it: another one goes on, or will.
-    const fn ends_tenure(&self) -> bool {
-        matches!(
-            self,
-            Self::LeaseOver | Self::Store(clew_store::Error::Held { .. })
-        )
+    /// Whether a process of a cluster stands by after it: another one goes on, or may be able to.
+    fn ends_tenure(&self) -> bool {
+        match self {
+            Self::LeaseOver | Self::Store(clew_store::Error::Held { .. }) => true,
+            Self::Store(error) => error.is_passing(),
+            _ => is_of_full_disk(self),
+        }
     }
 }
 
@@ -228,9 +230,15 @@ async fn run_alerting(
         }
         None => None,
     };
-    let cluster = cluster::of(config)?;
+    let cluster = cluster::of(config, &outside.clock)?;
     let result = {
-        let folder = cluster::folder(config, cluster.as_deref(), monitor.as_ref(), alerter);
+        let folder = cluster::folder(
+            config,
+            cluster.as_deref(),
+            &outside.clock,
+            monitor.as_ref(),
+            alerter,
+        );
         match shutdown.run_until_cancelled(folder).await {
             Some(Ok(folder)) => {
                 let tenure = folder.tenure().cloned();
@@ -266,7 +274,13 @@ async fn run_once(
 ) -> Result<(), Error> {
     let clock = Arc::clone(&outside.clock);
     let observer = outside.observer.take();
-    let begun = once_there_is_room(|| begin(config, &folder, &clock));
+    let begun = async {
+        // Another process may have room.
+        if folder.tenure().is_some() {
+            return begin(config, &folder, &clock);
+        }
+        once_there_is_room(|| begin(config, &folder, &clock)).await
+    };
     let begun = shutdown.run_until_cancelled(begun);
     let Some(begun) = alerter.during(Trouble::Disk, begun).await else {
         return Ok(());
@@ -341,30 +355,6 @@ fn export_traces(
     let (traces, exporter) = Traces::export(traces, config.llm.as_ref())?;
     *telemetry = telemetry.clone().traced(traces);
     Ok(Some(exporter))
-}
-
-/// Has the next process begin a new session, after which what is stored counts as
-/// missed by it: it confirms messages with Discord before it shows them.
-///
-/// # Errors
-/// If the session file, or what stands for it in a cluster, cannot be written.
-pub async fn forget_session(config: &Config, clock: &Clock) -> Result<(), Error> {
-    if let Some(cluster) = cluster::of(config)? {
-        cluster.forget_file(SESSION_FILE).await?;
-    }
-    let path = config.shared_state_dir().join(SESSION_FILE);
-    session_files::forget(&path, clock()).map_err(|source| Error::State {
-        path: config.shared_state_dir(),
-        source,
-    })
-}
-
-/// Which processes share the store, and which of them is the bot.
-///
-/// # Errors
-/// [`clew_store::Error::Open`] without `CLUSTER=on`; otherwise the store's error.
-pub async fn cluster_status(config: &Config) -> Result<ClusterStatus, clew_store::Error> {
-    cluster::processes(config)?.status().await
 }
 
 /// A bot whose parts are set up.

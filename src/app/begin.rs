@@ -96,7 +96,7 @@ pub(super) async fn once_there_is_room<T>(
     }
 }
 
-fn is_of_full_disk(error: &Error) -> bool {
+pub(super) fn is_of_full_disk(error: &Error) -> bool {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = cause {
         let kind = error.downcast_ref().map(std::io::Error::kind);

@@ -15,15 +15,17 @@ use tokio::time::sleep;
 
 use super::alerts::Alerter;
 use super::monitor::Monitor;
-use super::state_folder::{StateFolder, broken};
+use super::state_folder::{StateFolder, broken, read};
+use super::when_ready::when_ready;
 use super::{CLAIM_FILE, Error, SESSION_FILE, secret, state_file, token_file};
 use crate::config::Config;
 use crate::engine::alerts::Trouble;
 use crate::telemetry::with_sources;
 use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::blocking;
-use clew_discord::session::{ClaimRows, Claims, GUILD_FILE, KEPT};
-use clew_store::{Cluster, Tenure};
+use clew_discord::session::{self, ClaimRows, Claims, GUILD_FILE, KEPT};
+use clew_store::model::StoreAddress;
+use clew_store::{Asked, Cluster, ClusterStatus, Tenure};
 
 /// The state folder's files that the next process needs, whichever it is. Claims have rows of
 /// their own.
@@ -79,32 +81,63 @@ fn move_into(from: &Path, into: &Path) -> io::Result<()> {
 }
 
 /// The processes of this bot; none without `CLUSTER=on`.
-pub(super) fn of(config: &Config) -> Result<Option<Arc<dyn Cluster>>, Error> {
-    let cluster = config.cluster.then(|| processes(config));
+pub(super) fn of(config: &Config, clock: &Clock) -> Result<Option<Arc<dyn Cluster>>, Error> {
+    let cluster = config.cluster.then(|| processes(config, &node(clock)));
     Ok(cluster.transpose()?)
 }
 
 /// The processes that share this store.
-pub(super) fn processes(config: &Config) -> Result<Arc<dyn Cluster>, clew_store::Error> {
-    let version = env!("CARGO_PKG_VERSION");
-    clew_store::cluster(&config.memory.store, &node(), version)
+fn processes(config: &Config, node: &str) -> Result<Arc<dyn Cluster>, clew_store::Error> {
+    clew_store::cluster(&config.memory.store, node, env!("CARGO_PKG_VERSION"))
 }
 
-/// This process's name among them: its machine's, which is a container's if it has one, and its id.
-fn node() -> String {
+/// This process's name among them: its machine's, which is a container's if it has one, its id, and
+/// by its time what tells it from one that had the same before.
+fn node(clock: &Clock) -> String {
     let machine = rustix::system::uname();
     let machine = machine.nodename().to_string_lossy();
-    format!("{machine}:{}", std::process::id())
+    format!(
+        "{machine}:{}.{:05x}",
+        std::process::id(),
+        clock().0 & 0xf_ffff
+    )
+}
+
+/// Which processes share the store, and which of them is the bot.
+///
+/// # Errors
+/// [`clew_store::Error::Open`] if such a store is not shared; otherwise the store's error.
+pub async fn cluster_status(config: &Config) -> Result<ClusterStatus, clew_store::Error> {
+    processes(config, "")?.status().await
+}
+
+/// Has the next process begin a new session, after which what is stored counts as
+/// missed by it: it confirms messages with Discord before it shows them.
+///
+/// # Errors
+/// If the session file, or what stands for it in a cluster, cannot be written.
+pub async fn forget_session(config: &Config, clock: &Clock) -> Result<(), Error> {
+    if let Some(cluster) = of(config, clock)? {
+        cluster.forget_file(SESSION_FILE).await?;
+    }
+    let path = config.shared_state_dir();
+    session::forget(&path.join(SESSION_FILE), clock())
+        .map_err(|source| Error::State { path, source })
 }
 
 /// Where this process keeps what the next one needs: in a cluster once it has the lease.
 pub(super) async fn folder(
     config: &Config,
     cluster: Option<&dyn Cluster>,
+    clock: &Clock,
     monitor: Option<&Monitor>,
     alerter: &Alerter,
 ) -> Result<StateFolder, Error> {
     let Some(cluster) = cluster else {
+        if cfg!(feature = "postgres") && matches!(config.memory.store, StoreAddress::Postgres(_)) {
+            let bringing = when_ready(|| bring_back(config, clock));
+            alerter.during(Trouble::Store, bringing).await?;
+        }
         return Ok(StateFolder::local(config.state_dir.clone()));
     };
     if let Some(monitor) = monitor {
@@ -121,37 +154,100 @@ pub(super) async fn folder(
 async fn shared(config: &Config, tenure: Arc<dyn Tenure>) -> Result<StateFolder, Error> {
     let folder = StateFolder::of_tenure(config.shared_state_dir(), Arc::clone(&tenure));
     let files = tenure.files().await?;
-    let place = |source| Error::State {
-        path: folder.dir().to_owned(),
-        source,
-    };
-    let has_begun = files.iter().any(|(name, _)| name == BEGUN);
     let (own, dir) = (config.state_dir.clone(), folder.dir().to_owned());
-    let filled = blocking(move || {
-        if has_begun {
-            replace_all(&dir, &files)?;
-        } else {
-            move_into(&own, &dir)?;
+    let filled = blocking(move || fill(&own, &dir, &files)).await;
+    let changed = filled
+        .unwrap_or_else(broken)
+        .map_err(|source| Error::State {
+            path: folder.dir().to_owned(),
+            source,
+        })?;
+    let kept = changed.iter().map(|(name, content)| (*name, &**content));
+    let kept: Vec<(&str, &[u8])> = kept.collect();
+    tenure.keep_files(&kept).await?;
+    Ok(folder)
+}
+
+/// Fills the folder of a tenure. Returns what is to be kept before anything is done with it.
+fn fill(
+    own: &Path,
+    dir: &Path,
+    files: &[(String, Vec<u8>)],
+) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let has_begun = files.iter().any(|(name, _)| name == BEGUN);
+    if has_begun {
+        replace_all(dir, files)?;
+    } else {
+        move_into(own, dir)?;
+    }
+    let mut changed = Vec::new();
+    for name in secret::KEYS {
+        // A new one is made here.
+        let key = secret::load(dir, name)?;
+        if !files.iter().any(|(of, kept)| of == name && *kept == key) {
+            changed.push((name, key));
         }
-        // A new one is made here, and kept before anything is done with it.
-        let mut changed = Vec::new();
-        for name in secret::KEYS {
-            let key = secret::load(&dir, name)?;
-            if !files.iter().any(|(of, kept)| of == name && *kept == key) {
-                changed.push(name);
-            }
-        }
-        Ok(changed)
-    });
-    let changed = filled.await.unwrap_or_else(broken).map_err(place)?;
-    let kept: &[&str] = if has_begun { &changed } else { &SHARED };
-    for name in kept {
-        folder.keep(name).await.map_err(place)?;
     }
     if !has_begun {
-        tenure.keep_file(BEGUN, Some(b"")).await?;
+        for name in SHARED
+            .into_iter()
+            .filter(|name| !secret::KEYS.contains(name))
+        {
+            match read(&dir.join(name)) {
+                Ok(content) => changed.extend(content.map(|content| (name, content))),
+                Err(error) => tracing::warn!(%error, "the next process does not get this file"),
+            }
+        }
+        changed.push((BEGUN, Vec::new()));
     }
-    Ok(folder)
+    Ok(changed)
+}
+
+/// What a cluster kept goes with the process that has the database alone from now on: were it left,
+/// a later cluster would go on with what was revoked or answered meanwhile.
+async fn bring_back(config: &Config, clock: &Clock) -> Result<(), clew_store::Error> {
+    let cluster = processes(config, &node(clock))?;
+    if cluster.status().await?.epoch == 0 {
+        return Ok(());
+    }
+    let brought = match cluster.ask().await {
+        Ok(Asked::Ours(tenure)) => {
+            let brought = take_along(config, tenure.as_ref(), clock).await;
+            tenure.end().await;
+            brought
+        }
+        // The store says who has it.
+        Ok(Asked::Others(_)) | Err(clew_store::Error::Held { .. }) => Ok(()),
+        Err(error) => Err(error),
+    };
+    cluster.leave().await;
+    brought
+}
+
+async fn take_along(
+    config: &Config,
+    tenure: &dyn Tenure,
+    clock: &Clock,
+) -> Result<(), clew_store::Error> {
+    let files = tenure.files().await?;
+    if files.iter().any(|(name, _)| name == BEGUN) {
+        let claims = tenure.claims(clock().before(KEPT)).await?;
+        let dir = config.state_dir.clone();
+        let writing = blocking(move || {
+            replace_all(&dir, &files)?;
+            let lines: String = claims.iter().flat_map(|line| [line, "\n"]).collect();
+            state_file::replace(&dir, CLAIM_FILE, lines.as_bytes())
+        });
+        let written = writing.await.unwrap_or_else(broken);
+        written.map_err(|source| clew_store::Error::Io {
+            operation: "bring back what a cluster kept into",
+            path: config.state_dir.clone(),
+            source,
+        })?;
+        let names: Vec<_> = SHARED.into_iter().chain([BEGUN]).collect();
+        tenure.forget_files(&names).await?;
+    }
+    tenure.forget_claims(UnixMillis(i64::MAX)).await
 }
 
 /// Waits for the lease.
@@ -162,7 +258,7 @@ async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Te
     let mut said = None;
     loop {
         let waits = match cluster.ask().await {
-            Ok(Some(tenure)) => {
+            Ok(Asked::Ours(tenure)) => {
                 tracing::info!(
                     epoch = tenure.epoch(),
                     "this process is the bot from now on"
@@ -170,7 +266,7 @@ async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Te
                 alerter.stands_by(None);
                 return Ok(tenure);
             }
-            Ok(None) => Waits::Another(holder(cluster).await),
+            Ok(Asked::Others(holder)) => Waits::Another(holder),
             Err(error @ clew_store::Error::Held { .. }) => Waits::Stranger(with_sources(&error)),
             Err(error) if error.is_passing() => Waits::Store(with_sources(&error)),
             Err(error) => return Err(error.into()),
@@ -184,15 +280,11 @@ async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Te
     }
 }
 
-async fn holder(cluster: &dyn Cluster) -> Option<String> {
-    cluster.status().await.ok()?.holder
-}
-
 /// What a process that stands by waits for.
 #[derive(PartialEq, Eq)]
 enum Waits {
     /// The process that is the bot.
-    Another(Option<String>),
+    Another(String),
     /// One that has the store and is of no cluster.
     Stranger(String),
     /// The store, which cannot be asked.
@@ -210,7 +302,6 @@ impl Waits {
     fn told(&self, alerter: &Alerter) {
         match self {
             Self::Another(holder) => {
-                let holder = holder.as_deref().unwrap_or("unknown");
                 tracing::info!(holder, "another process is the bot: standing by");
             }
             Self::Stranger(error) => tracing::warn!(error, "standing by until that one ends"),

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use clew_context::outside::{Lease, blocking};
 use clew_store::Tenure;
 
-/// The largest file that is kept as a row: a larger one is left out, and the next process has
-/// Discord send the servers again.
+/// The largest file that is kept as a row. Of a larger one, which is that of the servers, the
+/// next process has nothing, and has Discord send them again.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// Where this process keeps what the next one needs.
@@ -55,7 +55,7 @@ impl StateFolder {
     /// Keeps the content that a file is about to have.
     pub(super) async fn keep_content(&self, file: &str, content: &[u8]) -> io::Result<()> {
         match &self.tenure {
-            Some(tenure) => tenure.keep_file(file, Some(content)).await,
+            Some(tenure) => tenure.keep_files(&[(file, content)]).await,
             None => Ok(()),
         }
         .map_err(io::Error::other)
@@ -69,7 +69,10 @@ impl StateFolder {
         let path = self.path(file);
         let content = blocking(move || read(&path)).await;
         let content = content.unwrap_or_else(broken)?;
-        let kept = tenure.keep_file(file, content.as_deref()).await;
+        let kept = match content {
+            Some(content) => tenure.keep_files(&[(file, &content)]).await,
+            None => tenure.forget_files(&[file]).await,
+        };
         kept.map_err(io::Error::other)
     }
 }
@@ -82,7 +85,7 @@ pub(super) fn broken<T>(
 }
 
 /// A file's content; none without the file.
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Ok(about) if about.len() > MOST_BYTES => Err(io::Error::other(format!(

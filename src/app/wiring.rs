@@ -2,13 +2,13 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::secret::Keys;
 use super::state_folder::StateFolder;
+use super::when_ready::when_ready;
 use super::{Outside, cluster, state_file, token_file};
 
 use crate::agents::Agents;
@@ -17,7 +17,7 @@ use crate::engine::deliver::MAX_ATTACHMENT_BYTES;
 use crate::memory::{self, Memory, Stores};
 use crate::runs::{Approvals, CatchUpPace, Connections, OpenApprovals, Runs};
 use crate::telemetry::event::{self, Answers, Capped, Started};
-use crate::telemetry::{self, IdStyle, Telemetry, with_sources};
+use crate::telemetry::{self, IdStyle, Telemetry};
 use crate::tools::ToolServers;
 use crate::turn::{LastRefusals, Services, TurnSettings};
 use crate::{app, llm};
@@ -38,10 +38,6 @@ use clew_store::{Folders, Store, Transcripts};
 const DISCORD: &str = "https://discord.com";
 /// The most bytes of tools' results that are kept in memory (`IN_MEMORY_CONTEXT_ONLY`).
 const MOST_IN_MEMORY: u64 = 32 << 20;
-/// The pause between two tries to open a store grows from this...
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// ...to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) async fn services(
     config: &Config,
@@ -55,7 +51,13 @@ pub(super) async fn services(
     let sending = outside.sending(folder.lease().cloned());
     let api = config.discord.api.as_ref().map(Endpoint::url);
     let opt_outs = Arc::new(OptOuts::default());
-    let memory = when_ready(config, &opt_outs, outside, folder, &telemetry).await?;
+    let opening = || remembered(config, &opt_outs, outside, folder, &telemetry);
+    let memory = if folder.tenure().is_some() {
+        // Whoever cannot open it lets another process try.
+        opening().await?
+    } else {
+        when_ready(opening).await?
+    };
     let builtin = config.memory.default_agent.then(|| config.prompt.clone());
     let agents_dir = Some(config.memory.agents_dir.clone());
     let tokens = token_meter(config, folder, clock);
@@ -70,7 +72,11 @@ pub(super) async fn services(
         opt_outs,
         negative_cache: NegativeCache::default(),
         searched_servers: Arc::default(),
-        tool_servers: ToolServers::start(config.mcp.as_ref(), super::seen_tools(config)),
+        tool_servers: ToolServers::start(
+            config.mcp.as_ref(),
+            super::seen_tools(config),
+            folder.lease().cloned(),
+        ),
         memory,
         claims: Arc::new(claims),
         agents: Agents::load(agents_dir, builtin, Instant::now()).await,
@@ -106,29 +112,6 @@ pub(super) fn turn_settings(config: &Config, secret: Vec<u8>) -> TurnSettings {
         mcp_listen: config.mcp_listen.and_then(McpListen::address),
         runs: config.runs.bounds,
         secret,
-    }
-}
-
-/// Opens the stores, waiting while one is locked, starting, full or
-/// unreachable: a bot may start along with its database. Problems that only a
-/// person can fix are returned at once.
-async fn when_ready(
-    config: &Config,
-    opt_outs: &Arc<OptOuts>,
-    outside: &Outside,
-    folder: &StateFolder,
-    telemetry: &Telemetry,
-) -> Result<Memory, clew_store::Error> {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let error = match remembered(config, opt_outs, outside, folder, telemetry).await {
-            Err(error) if error.is_passing() => error,
-            done => return done,
-        };
-        tracing::warn!(error = %with_sources(&error), seconds = pause.as_secs(),
-            "the store is not ready: trying again");
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

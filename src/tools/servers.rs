@@ -23,6 +23,7 @@ use crate::model::{ToolDefinition, ToolName, ToolParameters, count};
 use crate::runs::{Activity, Approvers, StateFile};
 use clew_context::engine::sanitise;
 use clew_context::model::{ChannelId, GuildId, Image, RoleId, UserId};
+use clew_context::outside::Lease;
 
 /// Tools of servers in one request; beyond, those that share words with the question.
 const MAX_OFFERED: usize = 20;
@@ -40,6 +41,8 @@ pub struct ToolServers {
     approvers: BTreeSet<RoleId>,
     /// How long a call waits for them.
     pub patience: Duration,
+    /// Without it nothing is called; none without a cluster.
+    lease: Option<Lease>,
 }
 
 /// The tools as they were last listed, by name.
@@ -115,7 +118,7 @@ pub struct Caller<'a> {
 
 impl ToolServers {
     /// Begins to connect to the servers, whose tools read so when an earlier process saw them.
-    pub fn start(config: Option<&McpConfig>, seen: SeenTools) -> Arc<Self> {
+    pub fn start(config: Option<&McpConfig>, seen: SeenTools, lease: Option<Lease>) -> Arc<Self> {
         let changed = watch::Sender::default();
         let hashes = seen
             .0
@@ -131,6 +134,7 @@ impl ToolServers {
             patience: config.map_or(Duration::ZERO, |config| config.patience),
             seen: Mutex::new(seen),
             changed,
+            lease,
         })
     }
 
@@ -243,9 +247,12 @@ impl CallerTools<'_> {
         let servers = self.servers.servers.as_ref().ok_or(ToolError::Unknown)?;
         let tool = &agreed.tool;
         let progress = |said: &str| self.caller.activity.progress(&tool.name, said);
-        let given = servers
-            .call(tool, arguments.0.clone(), time, &progress)
-            .await;
+        // Boxed: it is large.
+        let call = Box::pin(servers.call(tool, arguments.0.clone(), time, &progress));
+        let given = match &self.servers.lease {
+            Some(lease) => lease.during(call).await.ok_or(ToolError::Timeout)?,
+            None => call.await,
+        };
         given
             .map(|given| output(given, agreed.attach))
             .map_err(|error| match error {

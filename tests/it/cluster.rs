@@ -15,7 +15,7 @@ use crate::support::model::Behaviour;
 use crate::support::postgres::{Database, Postgres, query};
 
 /// What takes longer is taken to hang: a lease that nobody renews takes ten seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(50);
 /// What a process logs once it has the lease.
 const IS_THE_BOT: &str = "this process is the bot from now on";
@@ -88,8 +88,8 @@ impl Cluster {
         loop {
             let rows = self.lease(node).await;
             let holds = |process: &Process| {
-                let end = format!(":{}", process.id());
-                rows.iter().any(|node| node.ends_with(&end))
+                let id = format!(":{}.", process.id());
+                rows.iter().any(|node| node.contains(&id))
             };
             if let Some(found) = processes.iter().position(holds) {
                 return found;
@@ -378,6 +378,7 @@ async fn each_question_has_one_answer_however_the_bot_ends() {
     ];
     let names = ["a", "b", "c"];
     let mut processes: Vec<_> = names.map(|name| cluster.start(name, &settings)).into();
+    #[expect(clippy::disallowed_methods, reason = "a test's own size is no setting")]
     let ends = std::env::var("CLUSTER_ENDS").map_or(ENDS.len(), |ends| ends.parse().unwrap());
     let mut questions = Vec::new();
     let mut paused = None;
@@ -390,12 +391,11 @@ async fn each_question_has_one_answer_however_the_bot_ends() {
         }
         processes[holder].signal(ENDS[end % ENDS.len()]);
         questions.push(cluster.place.ask(cluster.place.help, "and now?"));
-        match ENDS[end % ENDS.len()] {
-            "STOP" => paused = Some(holder),
-            _ => {
-                processes[holder].ended().await;
-                processes[holder] = cluster.start(names[holder], &settings);
-            }
+        if ENDS[end % ENDS.len()] == "STOP" {
+            paused = Some(holder);
+        } else {
+            processes[holder].ended().await;
+            processes[holder] = cluster.start(names[holder], &settings);
         }
         cluster.all_answered(&questions[before..]).await;
         if let Some(paused) = paused.take() {
@@ -412,6 +412,46 @@ async fn each_question_has_one_answer_however_the_bot_ends() {
         assert_eq!(answers, 1, "{question}");
     }
     assert_eq!(answered.len(), questions.len());
+}
+
+/// What a cluster kept goes with a process that has the database alone, and back.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_the_database_alone_takes_along_what_a_cluster_kept() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let path = |name: &str| cluster.place.stage.folder.path().join(name);
+    let (mut first, second) = cluster.two().await;
+    cluster.answers("is the pump fine?", "It leaks.").await;
+    cluster.over().await;
+    drop(second);
+    first.signal("TERM");
+    first.ended().await;
+    let key = std::fs::read(path("a/state/cluster/claims.key")).unwrap();
+    let rows = "SELECT count(*) FROM (SELECT FROM clew.state_files UNION ALL SELECT FROM clew.claims) kept";
+    assert_ne!(
+        query(&cluster.database.url, rows).await,
+        [[Some("0".to_owned())]]
+    );
+    let mut alone = cluster.start("c", &[("CLUSTER", "off")]);
+    cluster.answers("still?", "Still.").await;
+    assert_eq!(std::fs::read(path("c/state/claims.key")).unwrap(), key);
+    assert_eq!(
+        query(&cluster.database.url, rows).await,
+        [[Some("0".to_owned())]]
+    );
+    assert_eq!(cluster.identified(), 1, "it resumed");
+    alone.signal("TERM");
+    alone.ended().await;
+    // Its own folder is the cluster's again.
+    let again = cluster.start("c", &[]);
+    cluster.answers("and now?", "Mended.").await;
+    assert_eq!(
+        std::fs::read(path("c/state/cluster/claims.key")).unwrap(),
+        key
+    );
+    assert!(!path("c/state/claims.key").exists());
+    assert_eq!(cluster.said(), ["It leaks.", "Still.", "Mended."]);
+    assert_eq!(cluster.identified(), 1);
+    drop(again);
 }
 
 /// The database's standby is promoted: nothing that was confirmed is lost, nobody is answered twice.

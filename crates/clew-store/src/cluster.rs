@@ -17,13 +17,12 @@ use clew_context::outside::Lease;
 /// The processes of one bot. They agree by what they share.
 #[async_trait]
 pub trait Cluster: Send + Sync {
-    /// Asks for the lease once. Returns none if another process has it, whom
-    /// [`ClusterStatus::holder`] names.
+    /// Asks for the lease once.
     ///
     /// # Errors
     /// [`Error::NotReady`] if it cannot be known now; [`Error::Held`] by a process that is of no
     /// cluster; [`Error::Newer`].
-    async fn ask(&self) -> Result<Option<Arc<dyn Tenure>>, Error>;
+    async fn ask(&self) -> Result<Asked, Error>;
 
     /// Who is there, as this process sees it. Changes nothing.
     ///
@@ -39,6 +38,14 @@ pub trait Cluster: Send + Sync {
 
     /// This process ends.
     async fn leave(&self);
+}
+
+/// Whose the lease is.
+pub enum Asked {
+    /// This process's, from now on.
+    Ours(Arc<dyn Tenure>),
+    /// That of the process of this name.
+    Others(String),
 }
 
 /// The time in which this process has the lease: what it keeps is there for the next one.
@@ -62,11 +69,17 @@ pub trait Tenure: Send + Sync {
     /// The store's error.
     async fn files(&self) -> Result<Vec<(String, Vec<u8>)>, Error>;
 
-    /// Keeps a file's content; none: it is gone.
+    /// Keeps contents of files, all or none.
     ///
     /// # Errors
-    /// The store's error: then it is not known which one is kept.
-    async fn keep_file(&self, name: &str, content: Option<&[u8]>) -> Result<(), Error>;
+    /// The store's error: then it is not known whether they are kept.
+    async fn keep_files(&self, files: &[(&str, &[u8])]) -> Result<(), Error>;
+
+    /// Keeps them no longer.
+    ///
+    /// # Errors
+    /// The same.
+    async fn forget_files(&self, names: &[&str]) -> Result<(), Error>;
 
     /// What is kept of questions that were taken since then, a line each.
     ///

@@ -26,6 +26,7 @@ mod session;
 mod slots;
 mod snapshots;
 mod tables;
+mod texts;
 mod tidying;
 mod values;
 
@@ -42,6 +43,7 @@ use self::connect::Connected;
 use self::hold::Hold;
 use self::session::{Call, LONG_PATIENCE, Loan, Outcome, PATIENCE};
 use self::slots::Slots;
+use self::texts::TextRows;
 use self::tidying::Tidying;
 use super::any::not_begun;
 use super::backend::Visit;
@@ -74,6 +76,8 @@ pub struct Postgres {
     /// Host and database, for errors.
     place: String,
     files: SnapshotFiles,
+    /// Saved conversations, if they are rows.
+    texts: Option<Arc<TextRows>>,
     /// Shared by running calls; locked exclusively to close the store.
     open: Arc<RwLock<()>>,
 }
@@ -116,22 +120,25 @@ impl Postgres {
         url: &Secret,
         files: SnapshotFiles,
     ) -> Result<Self, Error> {
-        let connected = connect::pool(url, Some(hold))?;
+        let connected = connect::pool(url, Some(hold.clone()))?;
         let mut client = connect::first(&connected, patience).await?;
         let place = &connected.place;
         let started = async {
             schema::migrate(&mut client, place).await?;
-            connect::stands_above(&client).await
+            let texts = || connect::pool(url, Some(hold.clone()));
+            let texts = TextRows::of(&client, texts).await?;
+            Ok((connect::stands_above(&client).await?, texts))
         };
-        let started: Outcome<bool> = started.await;
-        if started.map_err(|failure| connect::at_start(failure, place))? {
+        let started: Outcome<_> = started.await;
+        let (stands_above, texts) = started.map_err(|failure| connect::at_start(failure, place))?;
+        if stands_above {
             tracing::warn!(
                 "the PostgreSQL role is a superuser or has BYPASSRLS: row-level security does not \
                  hold for it, use an ordinary role"
             );
         }
         drop(client);
-        let store = Self::over(connected, files);
+        let store = Self::over(connected, files, texts);
         let tidy = "tidy the snapshots";
         store
             .bounded(
@@ -157,12 +164,23 @@ impl Postgres {
             opened => return opened,
         }
         let (connected, found) = Self::found(url).await?;
+        let texts = Self::texts_beside(&connected, url).await?;
         if found != Some(schema::KNOWN) {
             let remedy = "it is of an older version and in use by another process: stop that one, \
                           then `clew store migrate`";
             return Err(Error::unopened(&connected.place, remedy, None));
         }
-        Ok(Self::over(connected, files))
+        Ok(Self::over(connected, files, texts))
+    }
+
+    /// The texts of a database that another process may have.
+    async fn texts_beside(
+        connected: &Connected,
+        url: &Secret,
+    ) -> Result<Option<Arc<TextRows>>, Error> {
+        let client = connect::first(connected, Duration::ZERO).await?;
+        let texts = TextRows::of(&client, || connect::pool(url, None)).await;
+        texts.map_err(|failure| connect::at_start(failure, &connected.place))
     }
 
     /// See [`Store::peek`](crate::Store::peek).
@@ -175,7 +193,7 @@ impl Postgres {
         if found != Some(schema::KNOWN) {
             return Err(not_begun(&connected.place));
         }
-        let store = Self::over(connected, SnapshotFiles::in_memory());
+        let store = Self::over(connected, SnapshotFiles::in_memory(), None);
         within!(store, PATIENCE, "see whose store it is", call => sql::owned_by(&call, application))?;
         let mut records = store.list(Kind::OptOuts).await?;
         records.extend(store.list(Kind::Settings).await?);
@@ -187,8 +205,13 @@ impl Postgres {
         Ok(records)
     }
 
-    fn over(connected: Connected, files: SnapshotFiles) -> Self {
+    fn over(connected: Connected, files: SnapshotFiles, texts: Option<Arc<TextRows>>) -> Self {
+        let files = match &texts {
+            Some(texts) => files.in_rows(Arc::<TextRows>::clone(texts)),
+            None => files,
+        };
         Self {
+            texts,
             pool: connected.pool,
             slots: Slots::default(),
             tidying: Tidying::default(),
@@ -272,6 +295,16 @@ impl Postgres {
         Ok(())
     }
 
+    /// A vacuum of these tables, and of texts if there are any.
+    fn vacuuming(&self, tables: &str) -> String {
+        let texts = if self.texts.is_some() {
+            ", snapshot_texts"
+        } else {
+            ""
+        };
+        format!("{tables}{texts}")
+    }
+
     async fn write_rows(&self, records: &[Record]) -> Result<(), Error> {
         let is_bulk = records::is_bulk(records);
         let patience = if is_bulk { LONG_PATIENCE } else { PATIENCE };
@@ -312,7 +345,8 @@ transacting! {
             let purged = within!(self, LONG_PATIENCE, "remove what has to go", call =>
                 purge::purge(&call, purge))?;
             if purge::is_thorough(purge) && purged.total() > 0 {
-                let vacuum = self.alone(VACUUM_AFTER_PURGE);
+                let tables = self.vacuuming(VACUUM_AFTER_PURGE);
+                let vacuum = self.alone(&tables);
                 let done = self.bounded(LONG_PATIENCE, "vacuum", vacuum).await;
                 if let Err(error) = done {
                     // The rows are deleted; autovacuum will do the rest.
@@ -406,13 +440,17 @@ transacting! {
 
         /// Rewrites the tables, which are locked meanwhile.
         async fn vacuum(&self) -> Result<(), Error> {
-            self.bounded(LONG_PATIENCE, "vacuum", self.alone(VACUUM_FULL))
+            let tables = self.vacuuming(VACUUM_FULL);
+            self.bounded(LONG_PATIENCE, "vacuum", self.alone(&tables))
                 .await
         }
 
         async fn close(&self) -> Result<(), Error> {
             self.bounded(PATIENCE, "close the store", async {
                 let _alone = self.open.write().await;
+                if let Some(texts) = &self.texts {
+                    texts.close().await;
+                }
                 hold::release(&self.pool).await;
                 self.pool.close();
                 Ok(())

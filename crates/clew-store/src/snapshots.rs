@@ -48,6 +48,8 @@ pub(crate) trait SnapshotRows: fmt::Debug + Send + Sync {
     fn remove(&self, name: &str) -> Result<bool, Error>;
     /// The size of all.
     fn bytes(&self) -> Result<u64, Error>;
+    /// Removes those of which the store knows nothing any more.
+    fn forget_lost(&self) -> Result<(), Error>;
 }
 
 impl SnapshotFiles {
@@ -61,10 +63,10 @@ impl SnapshotFiles {
 
     /// In place of this folder's files.
     #[cfg(feature = "postgres")]
-    pub(crate) fn in_rows(agents_dir: PathBuf, rows: Arc<dyn SnapshotRows>) -> Self {
+    pub(crate) fn in_rows(self, rows: Arc<dyn SnapshotRows>) -> Self {
         Self {
-            agents_dir,
             place: Place::Rows(rows),
+            ..self
         }
     }
 
@@ -182,8 +184,8 @@ impl SnapshotFiles {
         }
     }
 
-    /// Removes files a killed process left half-written. Call at startup,
-    /// before anything is written.
+    /// Removes files a killed process left half-written, and with rows brings
+    /// files into them. Call at startup, before anything is written.
     ///
     /// # Errors
     ///
@@ -191,10 +193,17 @@ impl SnapshotFiles {
     pub fn sweep(&self) -> Result<(), Error> {
         for agent in disk::entries(&self.agents_dir)? {
             if agent.is_folder {
-                disk::take_over(&agent.path.join(SESSIONS))?;
+                let sessions = agent.path.join(SESSIONS);
+                disk::take_over(&sessions)?;
+                if let Place::Rows(rows) = &self.place {
+                    into_rows(&sessions, rows.as_ref())?;
+                }
             }
         }
-        Ok(())
+        match &self.place {
+            Place::Rows(rows) => rows.forget_lost(),
+            _ => Ok(()),
+        }
     }
 
     /// What the files take, those of other stores included; `None` in memory.
@@ -221,6 +230,23 @@ impl SnapshotFiles {
         let folder = self.agents_dir.join(info.agent.as_str()).join(SESSIONS);
         folder.join(Path::new(&name(info)))
     }
+}
+
+/// Brings the files of a process that had the database alone into rows.
+fn into_rows(sessions: &Path, rows: &dyn SnapshotRows) -> Result<(), Error> {
+    for file in disk::entries(sessions)? {
+        let Some(text) = disk::read(&file.path, LARGEST_FILE)? else {
+            continue;
+        };
+        if let Ok(snapshot) = json::read_snapshot(&text) {
+            let name = name(&snapshot.info);
+            if rows.get(&name)?.is_none() {
+                rows.put(&name, &json::write_snapshot(&snapshot))?;
+            }
+            disk::remove(&file.path)?;
+        }
+    }
+    Ok(())
 }
 
 /// The name of a snapshot's file in its agent's folder; no two snapshots have the same.

@@ -1,7 +1,9 @@
 //! Until when this process may act, where others stand by to go on in its place.
 
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::future::{Either, select};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -37,11 +39,23 @@ impl Lease {
     }
 
     /// Whether it is over. By the clock, not by a timer: a process that was stopped for a while
-    /// learns it before it sends anything.
+    /// learns it before it sends anything. A machine that sleeps stops the clock, too.
     pub fn is_over(&self) -> bool {
         self.until
             .borrow()
             .is_none_or(|until| Instant::now() >= until)
+    }
+
+    /// Does something that breaks off once it is over; none if it did not end.
+    pub async fn during<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        if self.is_over() {
+            return None;
+        }
+        let (over, work) = (pin!(self.over()), pin!(work));
+        match select(over, work).await {
+            Either::Left(_) => None,
+            Either::Right((done, _)) => Some(done),
+        }
     }
 
     /// Waits until it is over.

@@ -105,14 +105,8 @@ impl Http {
         let Some(lease) = &self.sending.lease else {
             return self.answer_to(request).await;
         };
-        if lease.is_over() {
-            return Err(SendError::LeaseOver);
-        }
-        tokio::select! {
-            biased;
-            () = lease.over() => Err(SendError::LeaseOver),
-            answer = self.answer_to(request) => answer,
-        }
+        let answer = lease.during(self.answer_to(request)).await;
+        answer.unwrap_or(Err(SendError::LeaseOver))
     }
 
     async fn answer_to(&self, request: Request) -> Result<Response, SendError> {

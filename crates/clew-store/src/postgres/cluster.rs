@@ -11,15 +11,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool};
-use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::types::ToSql;
 
-use super::super::cluster::{Cluster, ClusterStatus, Node, Tenure};
-use super::super::snapshots::SnapshotRows;
+use super::super::cluster::{Asked, Cluster, ClusterStatus, Node, Tenure};
 use super::super::{Error, Folders, SnapshotFiles, Store};
 use super::connect::{self, Connected};
 use super::hold::Hold;
@@ -41,12 +39,11 @@ const END_PATIENCE_MS: i64 = 4_000;
 /// A process that was not heard of so long is forgotten.
 const FORGOTTEN: Duration = Duration::from_mins(10);
 
-/// Whether the lease is free, and that this process is there.
-const LOOK: &str = "WITH here AS ( \
-         INSERT INTO nodes VALUES ($1, $2, clock_timestamp(), clock_timestamp()) \
-         ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp() \
-             WHERE nodes.seen < clock_timestamp() - interval '3 s') \
-     SELECT until < clock_timestamp() FROM leases WHERE name = 'bot'";
+/// Who has the lease, none if it is free; whether this process's row is of late.
+const LOOK: &str = "SELECT (SELECT node FROM leases WHERE name = 'bot' AND until >= clock_timestamp()), \
+     EXISTS (SELECT FROM nodes WHERE name = $1 AND seen > clock_timestamp() - interval '3 s')";
+const HERE: &str = "INSERT INTO nodes VALUES ($1, $2, clock_timestamp(), clock_timestamp()) \
+     ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()";
 const TAKE: &str = "UPDATE leases SET epoch = epoch + 1, node = $1, \
          until = clock_timestamp() + make_interval(secs => $2) \
      WHERE name = 'bot' AND until < clock_timestamp() RETURNING epoch";
@@ -55,7 +52,6 @@ const RENEWED: &str = "WITH here AS (UPDATE nodes SET seen = clock_timestamp() W
      WHERE name = 'bot' AND epoch = $1 AND node = $2";
 /// The next process need not wait.
 const END: &str = "UPDATE leases SET until = '-infinity' WHERE name = 'bot' AND epoch = $1";
-const SEE_ALL: &str = "SELECT set_config('clew.all', 'on', true)";
 const HAS_BEGUN: &str = "SELECT to_regclass('clew.leases') IS NOT NULL";
 const HOLDER: &str = "SELECT epoch, node, until >= clock_timestamp(), \
          current_setting('synchronous_standby_names') <> '' \
@@ -66,7 +62,7 @@ const NODES: &str = "SELECT name, version, \
      FROM nodes WHERE seen > clock_timestamp() - make_interval(secs => $1) ORDER BY name";
 const FORGET_FILE: &str = "DELETE FROM state_files WHERE name = $1";
 const FORGET_NODES: &str =
-    "DELETE FROM nodes WHERE name = $1 OR seen < clock_timestamp() - make_interval(secs => $2)";
+    "DELETE FROM nodes WHERE seen < clock_timestamp() - make_interval(secs => $1)";
 
 /// The processes that share a database.
 pub(in super::super) struct PostgresCluster {
@@ -91,15 +87,29 @@ impl PostgresCluster {
         })
     }
 
-    async fn client(&self) -> Result<Object, Error> {
-        let mut client = connect::first(&self.beside, Duration::ZERO).await?;
-        let begun = self.begun.get_or_try_init(|| begin(&mut client)).await;
-        begun.map_err(|failure| connect::at_start(failure, &self.beside.place))?;
-        Ok(client)
-    }
-
-    fn said<T>(&self, done: Outcome<T>) -> Result<T, Error> {
-        done.map_err(|failure| connect::at_start(failure, &self.beside.place))
+    /// Does something beside whoever has the lease, within a lease's time: a server that is silent
+    /// keeps nobody waiting. The tables are there.
+    async fn beside<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Object) -> Outcome<T>,
+    ) -> Result<T, Error> {
+        let place = &self.beside.place;
+        let working = async {
+            if !self.begun.initialized() {
+                let mut client = Borrowed::of(connect::first(&self.beside, Duration::ZERO).await?);
+                begin(client.object()?).await?;
+                client.returned();
+                // It fails if another call was as fast.
+                let _ = self.begun.set(());
+            }
+            let mut client = Borrowed::of(self.beside.pool.get().await?);
+            let done = work(client.object()?).await?;
+            client.returned();
+            Ok(done)
+        };
+        let done = timeout(TERM, working).await;
+        let done = done.unwrap_or(Err(Failure::Slow));
+        done.map_err(|failure| connect::at_start(failure, place))
     }
 
     /// Takes the lease if it is free, and ends what is left of earlier tenures. Returns the epoch.
@@ -115,6 +125,8 @@ impl PostgresCluster {
             let place = self.beside.place.clone();
             return Err(Error::Held { place, holder }.into());
         }
+        let forgotten = FORGOTTEN.as_secs_f64();
+        transaction.execute(FORGET_NODES, &[&forgotten]).await?;
         transaction.commit().await?;
         Ok(Some(epoch))
     }
@@ -130,23 +142,24 @@ async fn begin(client: &mut Object) -> Outcome<()> {
 
 #[async_trait]
 impl Cluster for PostgresCluster {
-    async fn ask(&self) -> Result<Option<Arc<dyn Tenure>>, Error> {
+    async fn ask(&self) -> Result<Asked, Error> {
         let sent = Instant::now();
-        let mut client = self.client().await?;
-        let looked = async {
-            let row = client.query_opt(LOOK, &[&self.node, &self.version]).await?;
-            Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
-        };
-        let looked: Outcome<bool> = looked.await;
-        if !self.said(looked)? {
-            return Ok(None);
-        }
-        let place = &self.beside.place;
-        // Whoever cannot use the tables would keep the others from them.
-        self.said(schema::found(&mut client, place).await)?;
-        let taken = self.take(&mut client).await;
-        let Some(epoch) = self.said(taken)? else {
-            return Ok(None);
+        let taken = self.beside(async |client| {
+            let row = client.query_one(LOOK, &[&self.node]).await?;
+            if !row.try_get::<_, bool>(1)? {
+                client.execute(HERE, &[&self.node, &self.version]).await?;
+            }
+            if let Some(holder) = row.try_get(0)? {
+                return Ok(Err(holder));
+            }
+            // Whoever cannot use the tables would keep the others from them.
+            schema::found(client, &self.beside.place).await?;
+            let taken = self.take(client).await?;
+            Ok(taken.ok_or_else(|| "another one, just now".to_owned()))
+        });
+        let epoch = match taken.await? {
+            Ok(epoch) => epoch,
+            Err(holder) => return Ok(Asked::Others(holder)),
         };
         let lease = Lease::new(sent + TERM - EARLY);
         let pool = || connect::pool(&self.url, Some(Hold::tenure(epoch, &self.node)));
@@ -158,7 +171,7 @@ impl Cluster for PostgresCluster {
             epoch,
             lease: lease.clone(),
         };
-        Ok(Some(Arc::new(PostgresTenure {
+        Ok(Asked::Ours(Arc::new(PostgresTenure {
             url: self.url.clone(),
             node: self.node.clone(),
             connected,
@@ -169,51 +182,86 @@ impl Cluster for PostgresCluster {
     }
 
     async fn status(&self) -> Result<ClusterStatus, Error> {
-        let client = connect::first(&self.beside, Duration::ZERO).await?;
-        let read = async {
-            let has_begun: bool = client.query_one(HAS_BEGUN, &[]).await?.try_get(0)?;
-            if !has_begun {
-                return Ok(ClusterStatus::default());
-            }
-            let holder = client.query_one(HOLDER, &[]).await?;
-            let rows = client.query(NODES, &[&FORGOTTEN.as_secs_f64()]).await?;
-            let node = |row: &Row| {
-                Ok(Node {
-                    name: row.try_get(0)?,
-                    version: row.try_get(1)?,
-                    seconds: row.try_get(2)?,
-                    silent_seconds: row.try_get(3)?,
-                })
-            };
-            let is_held: bool = holder.try_get(2)?;
-            Ok(ClusterStatus {
-                holder: is_held.then(|| holder.try_get(1)).transpose()?,
-                epoch: holder.try_get(0)?,
-                nodes: rows.iter().map(node).collect::<Outcome<_>>()?,
-                is_replicated: holder.try_get(3)?,
-            })
+        let reading = async {
+            let mut client = Borrowed::of(connect::first(&self.beside, Duration::ZERO).await?);
+            let status = read_status(client.object()?).await?;
+            client.returned();
+            Ok(status)
         };
-        self.said(read.await)
+        let read = timeout(TERM, reading).await;
+        let read = read.unwrap_or(Err(Failure::Slow));
+        read.map_err(|failure| connect::at_start(failure, &self.beside.place))
     }
 
     async fn forget_file(&self, name: &str) -> Result<(), Error> {
-        let client = self.client().await?;
-        let forgotten = client.execute(FORGET_FILE, &[&name]).await;
-        self.said(forgotten.map(drop).map_err(Failure::from))
+        let forgotten = self.beside(async |client| {
+            client.execute(FORGET_FILE, &[&name]).await?;
+            Ok(())
+        });
+        forgotten.await
     }
 
     async fn leave(&self) {
-        let leaving = async {
-            let client = self.client().await?;
-            let forgotten = client
-                .execute(FORGET_NODES, &[&self.node, &FORGOTTEN.as_secs_f64()])
-                .await;
-            self.said(forgotten.map_err(Failure::from))
-        };
-        if let Err(error) = leaving.await {
+        let left = self.beside(async |client| {
+            client
+                .execute("DELETE FROM nodes WHERE name = $1", &[&self.node])
+                .await?;
+            Ok(())
+        });
+        if let Err(error) = left.await {
             tracing::debug!(%error, "the others learn only by its silence that this process ended");
         }
         self.beside.pool.close();
+    }
+}
+
+async fn read_status(client: &Object) -> Outcome<ClusterStatus> {
+    let has_begun: bool = client.query_one(HAS_BEGUN, &[]).await?.try_get(0)?;
+    if !has_begun {
+        return Ok(ClusterStatus::default());
+    }
+    let holder = client.query_one(HOLDER, &[]).await?;
+    let rows = client.query(NODES, &[&FORGOTTEN.as_secs_f64()]).await?;
+    let node = |row: &Row| {
+        Ok(Node {
+            name: row.try_get(0)?,
+            version: row.try_get(1)?,
+            seconds: row.try_get(2)?,
+            silent_seconds: row.try_get(3)?,
+        })
+    };
+    let is_held: bool = holder.try_get(2)?;
+    Ok(ClusterStatus {
+        holder: is_held.then(|| holder.try_get(1)).transpose()?,
+        epoch: holder.try_get(0)?,
+        nodes: rows.iter().map(node).collect::<Outcome<_>>()?,
+        is_replicated: holder.try_get(3)?,
+    })
+}
+
+/// A connection that returns to its pool only after success: one that is silent is not tried again,
+/// and what was sent on it late is not done after what came next.
+pub(super) struct Borrowed(Option<Object>);
+
+impl Borrowed {
+    pub(super) const fn of(client: Object) -> Self {
+        Self(Some(client))
+    }
+
+    pub(super) fn object(&mut self) -> Outcome<&mut Object> {
+        self.0.as_mut().ok_or(Failure::Refused("the call is over"))
+    }
+
+    pub(super) fn returned(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Some(client) = self.0.take() {
+            drop(Object::take(client));
+        }
     }
 }
 
@@ -254,12 +302,13 @@ impl Renewing {
     }
 
     async fn renewed(&self) -> Outcome<bool> {
-        let client = self.pool.get().await?;
-        let statement = client.prepare_cached(RENEWED).await?;
+        let mut client = Borrowed::of(self.pool.get().await?);
+        let connection = client.object()?;
+        let statement = connection.prepare_cached(RENEWED).await?;
         let secs = TERM.as_secs_f64();
-        let renewed = client
-            .execute(&statement, &[&self.epoch, &self.node, &secs])
-            .await?;
+        let values: [&(dyn ToSql + Sync); 3] = [&self.epoch, &self.node, &secs];
+        let renewed = connection.execute(&statement, &values).await?;
+        client.returned();
         Ok(renewed > 0)
     }
 }
@@ -291,79 +340,23 @@ impl PostgresTenure {
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<(), Error> {
         let running = async {
-            let client = self.connected.pool.get().await?;
-            let statement = client.prepare_cached(sql).await?;
-            client.execute(&statement, values).await?;
+            let mut client = Borrowed::of(self.connected.pool.get().await?);
+            let connection = client.object()?;
+            let statement = connection.prepare_cached(sql).await?;
+            connection.execute(&statement, values).await?;
+            client.returned();
             Ok(())
         };
-        within(operation, running).await
-    }
-}
-
-/// The texts of saved conversations. Its calls come from threads that may block.
-#[derive(Debug)]
-struct TextRows {
-    pool: Pool,
-    runtime: Handle,
-}
-
-impl TextRows {
-    /// Runs a statement that sees all rows, in a transaction of its own.
-    fn rows(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
-        let running = async {
-            let mut client = self.pool.get().await?;
-            let transaction = client.transaction().await?;
-            transaction.batch_execute(SEE_ALL).await?;
-            let rows = transaction.query(sql, values).await?;
-            transaction.commit().await?;
-            Ok(rows)
-        };
-        let operation = "read or write a saved conversation";
-        self.runtime.block_on(within(operation, running))
-    }
-
-    fn first<T: FromSqlOwned>(
-        &self,
-        sql: &str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Option<T>, Error> {
-        let rows = self.rows(sql, values)?;
-        let first = rows.first().map(|row| row.try_get(0)).transpose();
-        first.map_err(|error| Failure::from(error).during("read a saved conversation"))
-    }
-}
-
-impl SnapshotRows for TextRows {
-    fn put(&self, name: &str, text: &str) -> Result<(), Error> {
-        let sql = "INSERT INTO snapshot_texts VALUES ($1, $2) \
-                   ON CONFLICT (name) DO UPDATE SET content = excluded.content";
-        self.rows(sql, &[&name, &text]).map(drop)
-    }
-
-    fn get(&self, name: &str) -> Result<Option<String>, Error> {
-        self.first(
-            "SELECT content FROM snapshot_texts WHERE name = $1",
-            &[&name],
-        )
-    }
-
-    fn remove(&self, name: &str) -> Result<bool, Error> {
-        let sql = "DELETE FROM snapshot_texts WHERE name = $1 RETURNING true";
-        Ok(self.first(sql, &[&name])?.unwrap_or(false))
-    }
-
-    fn bytes(&self) -> Result<u64, Error> {
-        let sql = "SELECT coalesce(sum(length(content)), 0)::bigint FROM snapshot_texts";
-        let bytes: Option<i64> = self.first(sql, &[])?;
-        Ok(bytes.unwrap_or_default().unsigned_abs())
+        within(PATIENCE, operation, running).await
     }
 }
 
 async fn within<T>(
+    patience: Duration,
     operation: &'static str,
     running: impl Future<Output = Outcome<T>>,
 ) -> Result<T, Error> {
-    let done = tokio::time::timeout(PATIENCE, running).await;
+    let done = timeout(patience, running).await;
     let done = done.unwrap_or(Err(Failure::Slow));
     done.map_err(|failure| failure.during(operation))
 }
@@ -379,11 +372,7 @@ impl Tenure for PostgresTenure {
     }
 
     async fn open_store(&self, folders: &Folders) -> Result<Store, Error> {
-        let rows = TextRows {
-            pool: self.connected.pool.clone(),
-            runtime: Handle::current(),
-        };
-        let files = SnapshotFiles::in_rows(folders.agents.clone(), Arc::new(rows));
+        let files = SnapshotFiles::new(folders.agents.clone());
         let hold = Hold::tenure(self.epoch, &self.node);
         let opened = Postgres::open_for(hold, Duration::ZERO, &self.url, files);
         Ok(Store::from(Box::pin(opened).await?))
@@ -391,38 +380,47 @@ impl Tenure for PostgresTenure {
 
     async fn files(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let reading = async {
-            let client = self.connected.pool.get().await?;
-            let long = LONG_PATIENCE.as_millis();
-            let rows = format!("SET statement_timeout = {long}");
-            client.batch_execute(&rows).await?;
-            let rows = client.query("SELECT name, content FROM state_files", &[]);
+            // It is not used again: its limit is another one.
+            let mut client = Borrowed::of(self.connected.pool.get().await?);
+            let connection = client.object()?;
+            let long = format!("SET statement_timeout = {}", LONG_PATIENCE.as_millis());
+            connection.batch_execute(&long).await?;
+            let rows = connection.query("SELECT name, content FROM state_files", &[]);
             let rows = rows.await?;
-            drop(Object::take(client));
             let file = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
             rows.iter().map(file).collect()
         };
-        within("read what the last process left", reading).await
+        within(LONG_PATIENCE, "read what the last process left", reading).await
     }
 
-    async fn keep_file(&self, name: &str, content: Option<&[u8]>) -> Result<(), Error> {
-        let operation = "keep what the next process needs";
-        let Some(content) = content else {
-            return self.run(operation, FORGET_FILE, &[&name]).await;
-        };
-        let sql = "INSERT INTO state_files VALUES ($1, $2) \
+    async fn keep_files(&self, files: &[(&str, &[u8])]) -> Result<(), Error> {
+        let (names, contents): (Vec<&str>, Vec<&[u8]>) = files.iter().copied().unzip();
+        let sql = "INSERT INTO state_files SELECT * FROM unnest($1::text[], $2::bytea[]) \
                    ON CONFLICT (name) DO UPDATE SET content = excluded.content";
-        self.run(operation, sql, &[&name, &content]).await
+        self.run(
+            "keep what the next process needs",
+            sql,
+            &[&names, &contents],
+        )
+        .await
+    }
+
+    async fn forget_files(&self, names: &[&str]) -> Result<(), Error> {
+        let sql = "DELETE FROM state_files WHERE name = ANY($1)";
+        self.run("forget what the next process does not need", sql, &[&names])
+            .await
     }
 
     async fn claims(&self, since: UnixMillis) -> Result<Vec<String>, Error> {
         let reading = async {
-            let client = self.connected.pool.get().await?;
+            let mut client = Borrowed::of(self.connected.pool.get().await?);
             let sql = "SELECT line FROM claims WHERE at >= $1 ORDER BY at";
-            let rows = client.query(sql, &[&since.0]).await?;
+            let rows = client.object()?.query(sql, &[&since.0]).await?;
+            client.returned();
             let line = |row: &Row| Ok(row.try_get(0)?);
             rows.iter().map(line).collect()
         };
-        within("read which questions were taken", reading).await
+        within(PATIENCE, "read which questions were taken", reading).await
     }
 
     async fn keep_claim(&self, claim: u64, at: UnixMillis, line: &str) -> Result<(), Error> {

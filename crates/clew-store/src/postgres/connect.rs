@@ -181,6 +181,7 @@ pub(super) fn at_start(failure: Failure, place: &str) -> Error {
         said @ (Error::Newer { .. }
         | Error::Corrupt { .. }
         | Error::Open { .. }
+        | Error::NotReady { .. }
         | Error::Held { .. }) => said,
         Error::Unavailable { source, .. } => Error::not_ready(place, source),
         other => {

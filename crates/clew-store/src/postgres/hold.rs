@@ -9,8 +9,10 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::{ClientWrapper, HookError, Pool, PoolError};
+use tokio::time::timeout;
 use tokio_postgres::Transaction;
 
 use super::super::Error;
@@ -45,6 +47,11 @@ const END_EARLIER: &str = "SELECT pg_catalog.pg_terminate_backend(l.pid, $3) \
 /// After a failover that lost it, an epoch may be given twice: hence the process's name.
 const SUCCESSOR: &str = "SELECT node FROM clew.leases \
      WHERE name = 'bot' AND (epoch <> $1 OR node <> $2)";
+/// How long a server may take to unlock.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(2);
+/// Which process of a cluster has the lease, if there is one.
+const HAVE_LEASE: &str = "SELECT to_regclass('clew.leases') IS NOT NULL";
+const LEASED: &str = "SELECT node FROM clew.leases WHERE until > clock_timestamp()";
 /// Separates the parts of a refusal.
 const PART: char = '\n';
 
@@ -107,6 +114,13 @@ async fn other(
     {
         return Ok(Some(successor.try_get(0)?));
     }
+    // The locks of a cluster's process are gone while the server starts, its lease is not.
+    if hold.tenure.is_none()
+        && client.query_one(HAVE_LEASE, &[]).await?.try_get(0)?
+        && let Some(leased) = client.query_opt(LEASED, &[]).await?
+    {
+        return Ok(Some(leased.try_get(0)?));
+    }
     let number = hold.number;
     if let Some(other) = client.query_opt(OTHER, &[&HOLDS, &number]).await? {
         return Ok(Some(named(&other)?));
@@ -146,11 +160,10 @@ pub(super) async fn end_earlier(
 /// the next process need not wait for the server to notice.
 pub(super) async fn release(pool: &Pool) {
     for client in pool.retain(|_, _| false).removed {
-        if let Err(error) = client
-            .batch_execute("SELECT pg_advisory_unlock_all()")
-            .await
-        {
-            tracing::debug!(%error, "the end of the connection lets go of the database");
+        let unlocking = client.batch_execute("SELECT pg_advisory_unlock_all()");
+        let unlocked = timeout(RELEASE_PATIENCE, unlocking).await;
+        if !unlocked.is_ok_and(|unlocked| unlocked.is_ok()) {
+            tracing::debug!("the end of the connection lets go of the database");
         }
     }
 }

@@ -118,7 +118,12 @@ fn is_passing(error: &tokio_postgres::Error) -> bool {
     // Connection, rollback, resources, operator intervention (PostgreSQL,
     // "Error Codes"), and locks.
     let class = code.code().get(..2).unwrap_or_default();
-    matches!(class, "08" | "40" | "53" | "57") || *code == SqlState::LOCK_NOT_AVAILABLE
+    // A server that takes no writes may be a standby that is promoted.
+    let is_such = [
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+    ];
+    matches!(class, "08" | "40" | "53" | "57") || is_such.contains(code)
 }
 
 /// An untrusted certificate (invalid data) and a socket that the system does not

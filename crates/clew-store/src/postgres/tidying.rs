@@ -17,7 +17,13 @@ const REST: u32 = 20;
 /// Longest pause.
 const LONGEST_REST: Duration = Duration::from_mins(10);
 /// Tables with people's texts.
-const TABLES: [&str; 4] = ["messages", "early_messages", "facts", "snapshots"];
+const TABLES: [&str; 5] = [
+    "messages",
+    "early_messages",
+    "facts",
+    "snapshots",
+    "snapshot_texts",
+];
 
 const DIRTY: &str = "SELECT relname::text FROM pg_catalog.pg_stat_user_tables \
      WHERE schemaname = 'clew' AND n_dead_tup > 0";

@@ -17,7 +17,9 @@ async fn a_lease_holds_as_long_as_it_is_renewed() {
     }
     assert!(timeout(Duration::from_secs(8), lease.over()).await.is_err());
     assert!(!lease.is_over());
-    lease.over().await;
+    assert_eq!(lease.during(async { 7 }).await, Some(7));
+    assert_eq!(lease.during(std::future::pending::<u8>()).await, None);
+    assert_eq!(lease.during(async { 7 }).await, None);
     assert!(!lease.renew(Instant::now() + TERM) && lease.is_over());
 }
 

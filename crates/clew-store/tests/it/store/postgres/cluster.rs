@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew_store::model::StoreAddress;
-use clew_store::{Cluster, Folders, Purge, Store, Tenure, cluster};
+use clew_store::{Asked, Cluster, Folders, Purge, Store, Tenure, cluster};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
@@ -45,15 +45,32 @@ impl Shared {
         server::query(&self.database.admin_url, sql).await
     }
 
-    /// As if nobody had renewed the lease for its term.
-    async fn run_out(&self) {
-        self.admin("UPDATE clew.leases SET until = '-infinity'")
-            .await;
+    /// Has a process take the lease as if nobody had renewed it for its term.
+    async fn taken_by(&self, node: &Arc<dyn Cluster>) -> Arc<dyn Tenure> {
+        loop {
+            self.admin("UPDATE clew.leases SET until = '-infinity'")
+                .await;
+            // It may just have been renewed.
+            if let Some(tenure) = ours(node.ask().await.unwrap()) {
+                return tenure;
+            }
+        }
+    }
+}
+
+fn ours(asked: Asked) -> Option<Arc<dyn Tenure>> {
+    match asked {
+        Asked::Ours(tenure) => Some(tenure),
+        Asked::Others(_) => None,
     }
 }
 
 async fn lease_of(node: &Arc<dyn Cluster>) -> Arc<dyn Tenure> {
-    node.ask().await.unwrap().expect("the lease is free")
+    ours(node.ask().await.unwrap()).expect("the lease is free")
+}
+
+fn files(shared: &Shared) -> SnapshotFiles {
+    SnapshotFiles::new(shared.folder.path().to_owned())
 }
 
 #[tokio::test]
@@ -63,7 +80,10 @@ async fn one_process_at_a_time_has_the_lease() {
         .map(|number| shared.node(&format!("n{number}")))
         .collect();
     let asked = join_all(nodes.iter().map(|node| node.ask())).await;
-    let mut held: Vec<_> = asked.into_iter().filter_map(Result::unwrap).collect();
+    let mut held: Vec<_> = asked
+        .into_iter()
+        .filter_map(|asked| ours(asked.unwrap()))
+        .collect();
     let [first] = held.as_slice() else {
         panic!("{} have it", held.len());
     };
@@ -76,7 +96,7 @@ async fn one_process_at_a_time_has_the_lease() {
     held.clear();
     let second = lease_of(&nodes[3]).await;
     assert_eq!(second.epoch(), 2);
-    assert!(nodes[4].ask().await.unwrap().is_none());
+    assert!(ours(nodes[4].ask().await.unwrap()).is_none());
     nodes[4].leave().await;
     let status = nodes[3].status().await.unwrap();
     assert_eq!(status.holder.as_deref(), Some("n3"));
@@ -91,11 +111,10 @@ async fn who_lost_the_lease_learns_it() {
     let shared = Shared::new().await;
     let (a, b) = (shared.node("a"), shared.node("b"));
     let old = lease_of(&a).await;
-    shared.run_out().await;
-    let new = lease_of(&b).await;
+    let new = shared.taken_by(&b).await;
     old.lease().over().await;
     assert!(!new.lease().is_over());
-    assert!(a.ask().await.unwrap().is_none());
+    assert!(ours(a.ask().await.unwrap()).is_none());
 }
 
 #[tokio::test]
@@ -109,8 +128,7 @@ async fn nothing_of_an_earlier_tenure_is_written() {
         .append(&[row(scope, 1, StoredRole::User, "before")])
         .await
         .unwrap();
-    shared.run_out().await;
-    let new = lease_of(&b).await;
+    let new = shared.taken_by(&b).await;
     let refused = async || {
         store
             .append(&[row(scope, 2, StoredRole::User, "after")])
@@ -125,7 +143,7 @@ async fn nothing_of_an_earlier_tenure_is_written() {
         matches!(&failed, Error::Held { holder, .. } if holder == "b"),
         "{failed:?}"
     );
-    assert!(old.keep_file("session.json", Some(b"old")).await.is_err());
+    assert!(old.keep_files(&[("session.json", b"old")]).await.is_err());
     assert!(old.keep_claim(1, NOW, "old").await.is_err());
     let texts = shared.store(new.as_ref()).await.unwrap();
     let texts = texts.window(&all_of(scope)).await.unwrap();
@@ -161,8 +179,7 @@ async fn what_was_being_written_is_not() {
         assert!(Instant::now() < deadline, "it waits for the table");
         sleep(Duration::from_millis(20)).await;
     }
-    shared.run_out().await;
-    let new = lease_of(&b).await;
+    let new = shared.taken_by(&b).await;
     writing.await.unwrap().unwrap_err();
     holding.await.unwrap();
     let store = shared.store(new.as_ref()).await.unwrap();
@@ -190,10 +207,10 @@ async fn the_next_tenure_finds_what_was_kept() {
     let old = lease_of(&a).await;
     let later = UnixMillis(NOW.0 + 1);
     for content in [b"first".as_slice(), b"second", &[0, 255]] {
-        old.keep_file("runs.json", Some(content)).await.unwrap();
-        old.keep_file("gone.json", Some(content)).await.unwrap();
+        let files = [("runs.json", content), ("gone.json", content)];
+        old.keep_files(&files).await.unwrap();
     }
-    old.keep_file("gone.json", None).await.unwrap();
+    old.forget_files(&["gone.json"]).await.unwrap();
     for (claim, at, line) in [(u64::MAX, NOW, "x"), (7, later, "y"), (u64::MAX, NOW, "z")] {
         old.keep_claim(claim, at, line).await.unwrap();
     }
@@ -235,6 +252,79 @@ async fn the_next_tenure_restores_what_was_saved() {
     store.purge(&Purge::User(owner)).await.unwrap();
     let left = "SELECT count(*) FROM clew.snapshot_texts";
     assert_eq!(shared.admin(left).await, [[Some("0".to_owned())]]);
+}
+
+/// Those of a process that had the database alone become rows, those that were erased elsewhere go;
+/// commands read and erase rows, too.
+#[tokio::test]
+async fn files_become_rows() {
+    let shared = Shared::new().await;
+    let alone = open(&shared.database.url, &shared.folder).await.unwrap();
+    let snapshot = content::snapshot(vec![row(direct(1), 1, StoredRole::User, "saved")]);
+    let (id, owner) = (snapshot.info.id.clone(), snapshot.info.owner);
+    alone.save_snapshot(&snapshot).await.unwrap();
+    alone.close().await.unwrap();
+    let file = files(&shared).path(&snapshot.info);
+    let copy = std::fs::read(&file).unwrap();
+    let tenure = lease_of(&shared.node("a")).await;
+    let store = shared.store(tenure.as_ref()).await.unwrap();
+    assert!(!file.exists());
+    assert_eq!(store.snapshot(owner, &id).await.unwrap(), Some(snapshot));
+    store.close().await.unwrap();
+    tenure.end().await;
+    // A command beside no process.
+    let alone = open(&shared.database.url, &shared.folder).await.unwrap();
+    let found = alone.snapshot(owner, &id).await.unwrap().unwrap();
+    assert_eq!(found.messages.len(), 1);
+    alone.purge(&Purge::User(owner)).await.unwrap();
+    alone.close().await.unwrap();
+    let left = "SELECT count(*) FROM clew.snapshot_texts";
+    assert_eq!(shared.admin(left).await, [[Some("0".to_owned())]]);
+    // Another machine still has its file.
+    std::fs::write(&file, copy).unwrap();
+    let tenure = lease_of(&shared.node("b")).await;
+    drop(shared.store(tenure.as_ref()).await.unwrap());
+    assert!(!file.exists());
+    assert_eq!(shared.admin(left).await, [[Some("0".to_owned())]]);
+}
+
+/// While its server starts a cluster holds no lock, but its lease.
+#[tokio::test]
+async fn a_lease_that_runs_keeps_others_out() {
+    let shared = Shared::new().await;
+    let tenure = lease_of(&shared.node("a")).await;
+    let ends = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' \
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    shared.admin(ends).await;
+    let refused = open(&shared.database.url, &shared.folder).await.map(drop);
+    let refused = refused.unwrap_err();
+    assert!(
+        matches!(&refused, Error::Held { holder, .. } if holder == "a"),
+        "{refused:?}"
+    );
+    drop(tenure);
+}
+
+/// A server that takes no writes may be promoted: nobody gives up.
+#[tokio::test]
+async fn a_standby_is_waited_for() {
+    let mut primary = server::Postgres::own();
+    let mut standby = primary.standby().await;
+    let database = primary.fresh_database().await;
+    let only = |port: u16| {
+        let (start, name) = database.url.rsplit_once('/').unwrap();
+        let (login, _) = start.rsplit_once(':').unwrap();
+        StoreAddress::Postgres(Secret::new(format!("{login}:{port}/{name}")))
+    };
+    let on_primary = cluster(&only(primary.port()), "a", "1").unwrap();
+    let on_standby = cluster(&only(standby.port()), "b", "1").unwrap();
+    let old = lease_of(&on_primary).await;
+    old.end().await;
+    let refused = on_standby.ask().await.map(drop).unwrap_err();
+    assert!(refused.is_passing(), "{refused:?}");
+    primary.kill();
+    standby.promote();
+    assert_eq!(lease_of(&on_standby).await.epoch(), old.epoch() + 1);
 }
 
 #[test]
