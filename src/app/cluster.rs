@@ -47,6 +47,8 @@ const BEGUN: &str = "begun";
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// How long it is waited after an error.
 const ERROR_PAUSE: Duration = Duration::from_secs(2);
+/// A process of a cluster that was not heard of so long stands by no more.
+const SILENT_SECONDS: i64 = 10;
 /// How long it is waited until a claim that could not be kept is kept again.
 const CLAIM_PAUSE: Duration = Duration::from_millis(100);
 /// Brings the files to what the rows say.
@@ -207,8 +209,18 @@ fn fill(
 /// a later cluster would go on with what was revoked or answered meanwhile.
 async fn bring_back(config: &Config, clock: &Clock) -> Result<(), clew_store::Error> {
     let cluster = processes(config, &node(clock))?;
-    if cluster.status().await?.epoch == 0 {
+    let status = cluster.status().await?;
+    // The store says who has it.
+    if status.epoch == 0 || status.holder.is_some() {
         return Ok(());
+    }
+    let mut nodes = status.nodes.iter();
+    if let Some(node) = nodes.find(|node| node.silent_seconds < SILENT_SECONDS) {
+        // It would begin anew without what it is robbed of.
+        return Err(clew_store::Error::NotReady {
+            place: config.memory.store.to_string(),
+            source: format!("{} of a cluster may go on with it", node.name).into(),
+        });
     }
     let brought = match cluster.ask().await {
         Ok(Asked::Ours(tenure)) => {
@@ -216,7 +228,6 @@ async fn bring_back(config: &Config, clock: &Clock) -> Result<(), clew_store::Er
             tenure.end().await;
             brought
         }
-        // The store says who has it.
         Ok(Asked::Others(_)) | Err(clew_store::Error::Held { .. }) => Ok(()),
         Err(error) => Err(error),
     };

@@ -37,6 +37,10 @@ enum Place {
     /// With a database in memory.
     Memory(Arc<Mutex<BTreeMap<PathBuf, ContextSnapshot>>>),
     /// With a database that several processes share; files are from before that.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only PostgreSQL is shared by several processes")
+    )]
     Rows(Arc<dyn SnapshotRows>),
 }
 
