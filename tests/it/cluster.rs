@@ -496,7 +496,8 @@ async fn the_databases_standby_goes_on_in_its_place() {
     other.wait_for_log(IS_THE_BOT, 1).await;
 }
 
-/// What it costs that questions are noted in the database: a tenth of a turn's statements.
+/// What it costs that questions are noted in the database: a tenth of a turn's statements. Renewals and
+/// the session go by time, and are not counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_takes_few_statements_more() {
     const TURNS: usize = 30;
@@ -513,7 +514,11 @@ async fn a_cluster_takes_few_statements_more() {
         connected(&cluster.place).await;
         let statements = || {
             let text = std::fs::read_to_string(server.folder().join("server.log")).unwrap();
-            let is_one = |line: &&str| line.contains("execute ") || line.contains("statement: ");
+            let by_time = ["state_files", "leases"];
+            let is_one = |line: &&str| {
+                let is_statement = line.contains("execute ") || line.contains("statement: ");
+                is_statement && !by_time.iter().any(|table| line.contains(table))
+            };
             text.lines().filter(is_one).count()
         };
         let mut questions = Vec::new();
@@ -528,7 +533,7 @@ async fn a_cluster_takes_few_statements_more() {
         of_a_turn.push((statements() - before) / TURNS);
     }
     let [off, on] = of_a_turn.try_into().unwrap();
-    assert!(on * 100 <= off * 115, "{off} statements, in a cluster {on}");
+    assert!(on * 100 <= off * 112, "{off} statements, in a cluster {on}");
 }
 
 /// A cluster and a process without one exclude each other.
