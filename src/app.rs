@@ -189,10 +189,9 @@ pub async fn run(config: Config, clock: Clock, shutdown: CancellationToken) -> R
 /// Like [`run`].
 pub async fn run_in(
     config: Config,
-    outside: Outside,
+    mut outside: Outside,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
-    let mut outside = outside;
     let alerter = Alerter::new(&config, &outside);
     let result = loop {
         let running = run_alerting(&config, &mut outside, &alerter, shutdown.clone());

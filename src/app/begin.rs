@@ -8,29 +8,16 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::cluster::SHARED;
 use super::secret::{self, Keys};
 use super::state_folder::StateFolder;
-use super::{CLAIM_FILE, Error, SESSION_FILE, alerts, state_file, token_file, wiring};
+use super::{CLAIM_FILE, Error, SESSION_FILE, alerts, wiring};
 use crate::config::{Config, TelemetryIds};
 use crate::telemetry::{self, Guard, IdStyle, Telemetry, with_sources};
 use clew_context::model::Clock;
 use clew_discord::session::{LockError, SessionLock};
 use clew_store::close_files;
 
-/// What the bot keeps in `STATE_DIR`.
-const STATE_FILES: [&str; 11] = [
-    alerts::FILE,
-    SESSION_FILE,
-    CLAIM_FILE,
-    secret::CLAIM_KEY,
-    secret::FRAME_KEY,
-    secret::PSEUDONYM_KEY,
-    token_file::FILE,
-    state_file::RUNS,
-    state_file::APPROVALS,
-    state_file::CONNECTIONS,
-    state_file::TOOLS,
-];
 /// The pause between two tries of what a full disk refused.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(10);
 
@@ -43,7 +30,7 @@ pub(super) struct Begun {
 
 /// The state folder is claimed.
 pub(super) fn begin(config: &Config, folder: &StateFolder, clock: &Clock) -> Result<Begun, Error> {
-    close_to_others(config);
+    close_to_others(config, folder);
     let keys = Keys {
         frames: key(folder, secret::FRAME_KEY)?,
         claims: key(folder, secret::CLAIM_KEY)?,
@@ -70,9 +57,11 @@ pub fn claim(config: &Config) -> Result<SessionLock, LockError> {
 }
 
 /// Closes to other accounts what was made while they could open it. The stores see to theirs.
-fn close_to_others(config: &Config) {
-    let state = &config.state_dir;
-    close_files(state, STATE_FILES.map(|name| state.join(name)));
+fn close_to_others(config: &Config, folder: &StateFolder) {
+    let files = SHARED.into_iter().chain([CLAIM_FILE]);
+    let files = files.map(|name| folder.path(name));
+    let told = config.state_dir.join(alerts::FILE);
+    close_files(folder.dir(), files.chain([told]));
     let telemetry = &config.telemetry.dir;
     let files = fs::read_dir(telemetry).into_iter().flatten().flatten();
     let files = files.map(|entry| entry.path());

@@ -25,11 +25,11 @@ use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::session::{self, ClaimRows, Claims, GUILD_FILE, KEPT};
 use clew_store::model::StoreAddress;
-use clew_store::{Asked, Cluster, ClusterStatus, Tenure};
+use clew_store::{Asked, Cluster, ClusterStatus, KeptClaim, Tenure};
 
 /// The state folder's files that the next process needs, whichever it is. Claims have rows of
 /// their own.
-const SHARED: [&str; 10] = [
+pub(super) const SHARED: [&str; 10] = [
     SESSION_FILE,
     GUILD_FILE,
     secret::CLAIM_KEY,
@@ -73,7 +73,7 @@ fn remove(path: &Path) -> io::Result<()> {
 /// token holds that was taken back meanwhile.
 fn move_into(from: &Path, into: &Path) -> io::Result<()> {
     fs::create_dir_all(into)?;
-    for name in SHARED.iter().chain([&CLAIM_FILE]) {
+    for name in SHARED {
         match fs::rename(from.join(name), into.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -149,21 +149,31 @@ pub(super) async fn folder(
     if let Some(monitor) = monitor {
         monitor.starting();
     }
-    shared(config, tenure).await
+    shared(config, tenure, clock).await
 }
 
 /// As the process before left it; the first one of a cluster brings what is in its folder.
-async fn shared(config: &Config, tenure: Arc<dyn Tenure>) -> Result<StateFolder, Error> {
+async fn shared(
+    config: &Config,
+    tenure: Arc<dyn Tenure>,
+    clock: &Clock,
+) -> Result<StateFolder, Error> {
     let folder = StateFolder::of_tenure(config.shared_state_dir(), Arc::clone(&tenure));
     let files = tenure.files().await?;
+    let place = |source| Error::State {
+        path: folder.dir().to_owned(),
+        source,
+    };
+    if !files.iter().any(|(name, _)| name == BEGUN) {
+        let file = config.state_dir.join(CLAIM_FILE);
+        let of_line = |(claim, at, line)| KeptClaim { claim, at, line };
+        let claims = session::claims_in(&file, clock()).into_iter().map(of_line);
+        tenure.keep_claims(&claims.collect::<Vec<_>>()).await?;
+        remove(&file).map_err(place)?;
+    }
     let (own, dir) = (config.state_dir.clone(), folder.dir().to_owned());
     let filled = blocking(move || fill(&own, &dir, &files)).await;
-    let changed = filled
-        .unwrap_or_else(broken)
-        .map_err(|source| Error::State {
-            path: folder.dir().to_owned(),
-            source,
-        })?;
+    let changed = filled.unwrap_or_else(broken).map_err(place)?;
     let kept = changed.iter().map(|(name, content)| (*name, &**content));
     let kept: Vec<(&str, &[u8])> = kept.collect();
     tenure.keep_files(&kept).await?;
@@ -337,13 +347,7 @@ pub(super) async fn claims(
     let Some(tenure) = folder.tenure() else {
         return Ok(Claims::open(&folder.path(CLAIM_FILE), key, clock()));
     };
-    let mut lines = Vec::new();
-    // Only until the cluster's first tenure has noted its own.
-    if tenure.epoch() <= 1 {
-        let file = fs::read_to_string(folder.path(CLAIM_FILE));
-        lines.extend(file.unwrap_or_default().lines().map(str::to_owned));
-    }
-    lines.extend(tenure.claims(clock().before(KEPT)).await?);
+    let lines = tenure.claims(clock().before(KEPT)).await?;
     let rows = Arc::new(Rows(Arc::clone(tenure)));
     Ok(Claims::in_rows(rows, &lines, key, clock()))
 }
@@ -362,7 +366,8 @@ impl ClaimRows for Rows {
     fn keep(&self, claim: u64, at: UnixMillis, line: String) -> BoxFuture<'static, ()> {
         let tenure = Arc::clone(&self.0);
         async move {
-            while let Err(error) = tenure.keep_claim(claim, at, &line).await {
+            let kept = [KeptClaim { claim, at, line }];
+            while let Err(error) = tenure.keep_claims(&kept).await {
                 if tenure.lease().is_over() {
                     return;
                 }

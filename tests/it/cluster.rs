@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clew_simulator::{GatewayEvent, Id};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::faults::Place;
+use crate::faults::kill::until_within;
 use crate::faults::process::{Process, connected};
 use crate::support::bot::lines;
 use crate::support::model::Behaviour;
@@ -16,7 +17,6 @@ use crate::support::postgres::{Database, Postgres, query};
 
 /// What takes longer is taken to hang: a lease that nobody renews takes ten seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
-const LOOK: Duration = Duration::from_millis(50);
 /// What a process logs once it has the lease.
 const IS_THE_BOT: &str = "this process is the bot from now on";
 const STANDS_BY: &str = "standing by";
@@ -83,20 +83,18 @@ impl Cluster {
 
     /// Which of these processes is the bot, once one is.
     async fn holder(&self, processes: &[Process]) -> usize {
-        let deadline = Instant::now() + PATIENCE;
         let node = "SELECT node FROM clew.leases WHERE until > clock_timestamp()";
-        loop {
+        let mut found = None;
+        until("somebody is the bot", async || {
             let rows = self.lease(node).await;
-            let holds = |process: &Process| {
+            found = processes.iter().position(|process| {
                 let id = format!(":{}.", process.id());
                 rows.iter().any(|node| node.contains(&id))
-            };
-            if let Some(found) = processes.iter().position(holds) {
-                return found;
-            }
-            assert!(Instant::now() < deadline, "nobody is the bot");
-            sleep(LOOK).await;
-        }
+            });
+            found.is_some()
+        })
+        .await;
+        found.unwrap()
     }
 
     /// The first column; nothing before there are tables.
@@ -145,10 +143,15 @@ impl Cluster {
         )
     }
 
-    /// Asks, and waits for the answer.
-    async fn answers(&self, question: &str, answer: &str) {
+    /// Asks what the model will answer.
+    fn asks(&self, question: &str, answer: &str) {
         self.place.stage.model.script(Behaviour::text(&[answer]));
         self.place.ask(self.place.help, question);
+    }
+
+    /// Asks, and waits for the answer.
+    async fn answers(&self, question: &str, answer: &str) {
+        self.asks(question, answer);
         self.place.wait_for_answer(self.place.help, answer).await;
     }
 
@@ -279,12 +282,7 @@ async fn an_outage_of_the_database_only_delays() {
     cluster.answers("is the pump fine?", "It leaks.").await;
     server.stop();
     first.wait_for_log("not the bot any more", 1).await;
-    cluster
-        .place
-        .stage
-        .model
-        .script(Behaviour::text(&["Still."]));
-    cluster.place.ask(cluster.place.help, "still?");
+    cluster.asks("still?", "Still.");
     first
         .wait_for_log("cannot be asked who is the bot", 1)
         .await;
@@ -297,12 +295,8 @@ async fn an_outage_of_the_database_only_delays() {
     assert_eq!(cluster.said(), ["It leaks.", "Still."]);
 }
 
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so().await {
-        assert!(Instant::now() < deadline, "{what}");
-        sleep(LOOK).await;
-    }
+async fn until(what: &str, is_so: impl AsyncFnMut() -> bool) {
+    until_within(PATIENCE, what, is_so).await;
 }
 
 fn free_address() -> String {
@@ -449,6 +443,13 @@ async fn who_has_the_database_alone_takes_along_what_a_cluster_kept() {
         key
     );
     assert!(!path("c/state/claims.key").exists());
+    // What it answered meanwhile is known as answered.
+    cluster.over().await;
+    let claims = "SELECT count(*) FROM clew.claims";
+    assert_eq!(
+        query(&cluster.database.url, claims).await,
+        [[Some("3".to_owned())]]
+    );
     assert_eq!(cluster.said(), ["It leaks.", "Still.", "Mended."]);
     assert_eq!(cluster.identified(), 1);
     drop(again);
@@ -469,12 +470,7 @@ async fn the_databases_standby_goes_on_in_its_place() {
     cluster.database.url = format!("{url}?target_session_attrs=read-write");
     let (bot, other) = cluster.two().await;
     cluster.answers("is the pump fine?", "It leaks.").await;
-    cluster
-        .place
-        .stage
-        .model
-        .script(Behaviour::text(&["Since Monday."]));
-    cluster.place.ask(cluster.place.help, "since when?");
+    cluster.asks("since when?", "Since Monday.");
     server.kill();
     cluster.place.ask(cluster.place.help, "who is there?");
     sleep(Duration::from_secs(1)).await;

@@ -3,7 +3,7 @@
 
 mod fallbacks;
 mod gateway;
-mod kill;
+pub(crate) mod kill;
 mod log;
 mod missed;
 mod model;

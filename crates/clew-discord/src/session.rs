@@ -6,7 +6,7 @@ mod file;
 mod lock;
 mod progress;
 
-pub use claims::{ClaimRows, Claims, KEPT, Unfinished};
+pub use claims::{ClaimRows, Claims, KEPT, Unfinished, claims_in};
 pub use file::{
     Absent, GUILD_FILE, Heard, Lasts, Left, SessionFile, begin, forget, load, note_alive, save,
     save_guilds,

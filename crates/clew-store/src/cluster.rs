@@ -87,11 +87,11 @@ pub trait Tenure: Send + Sync {
     /// The store's error.
     async fn claims(&self, since: UnixMillis) -> Result<Vec<String>, Error>;
 
-    /// Keeps what is known of a question, in place of what was known before.
+    /// Keeps what is known of questions, each once, in place of what was known before.
     ///
     /// # Errors
     /// The store's error.
-    async fn keep_claim(&self, claim: u64, at: UnixMillis, line: &str) -> Result<(), Error>;
+    async fn keep_claims(&self, claims: &[KeptClaim]) -> Result<(), Error>;
 
     /// Removes what is older.
     ///
@@ -101,6 +101,17 @@ pub trait Tenure: Send + Sync {
 
     /// Ends it: another process may have the lease at once.
     async fn end(&self);
+}
+
+/// What is known of a question that was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptClaim {
+    /// What it is found by.
+    pub claim: u64,
+    /// When it was taken.
+    pub at: UnixMillis,
+    /// As it is kept.
+    pub line: String,
 }
 
 /// Who is there. By default nobody, as before the first start.

@@ -41,7 +41,7 @@ use tokio::time::Instant;
 pub(super) use self::cluster::PostgresCluster;
 use self::connect::Connected;
 use self::hold::Hold;
-use self::session::{Call, LONG_PATIENCE, Loan, Outcome, PATIENCE};
+use self::session::{Borrowed, Call, LONG_PATIENCE, Loan, Outcome, PATIENCE};
 use self::slots::Slots;
 use self::texts::TextRows;
 use self::tidying::Tidying;
@@ -85,16 +85,15 @@ pub struct Postgres {
 /// Runs a call in its own transaction, committed on success.
 macro_rules! within {
     ($self:ident, $patience:expr, $operation:expr, $call:ident => $work:expr) => {
-        $self
-            .bounded($patience, $operation, async {
-                let mut loan = $self.lend().await?;
-                let $call = $self.call(loan.begin().await?);
-                let answer = $work.await?;
-                $call.commit().await?;
-                loan.finished();
-                Ok(answer)
-            })
-            .await
+        session::bounded($patience, $operation, async {
+            let mut loan = $self.lend().await?;
+            let $call = $self.call(loan.begin().await?);
+            let answer = $work.await?;
+            $call.commit().await?;
+            loan.finished();
+            Ok(answer)
+        })
+        .await
     };
 }
 
@@ -140,13 +139,12 @@ impl Postgres {
         drop(client);
         let store = Self::over(connected, files, texts);
         let tidy = "tidy the snapshots";
-        store
-            .bounded(
-                PATIENCE,
-                tidy,
-                snapshots::at_files(&store.files, SnapshotFiles::sweep),
-            )
-            .await?;
+        session::bounded(
+            PATIENCE,
+            tidy,
+            snapshots::at_files(&store.files, SnapshotFiles::sweep),
+        )
+        .await?;
         within!(store, LONG_PATIENCE, tidy, call => sql::take_back(&call, None))?;
         Ok(store)
     }
@@ -258,7 +256,7 @@ impl Postgres {
         let open = Arc::clone(&self.open).read_owned().await;
         let (client, place) = self.slots.connection(&self.pool).await?;
         Ok(Loan {
-            client: Some(client),
+            client: Borrowed::of(client),
             _open: open,
             _place: place,
         })
@@ -272,27 +270,13 @@ impl Postgres {
         }
     }
 
-    /// Gives an operation a deadline, and its failure a name.
-    async fn bounded<T>(
-        &self,
-        patience: Duration,
-        operation: &'static str,
-        work: impl Future<Output = Outcome<T>>,
-    ) -> Result<T, Error> {
-        let done = tokio::time::timeout(patience, work).await;
-        let done = done.unwrap_or(Err(session::Failure::Slow));
-        done.map_err(|failure| failure.during(operation))
-    }
-
     /// Runs a statement outside of transactions, without a time limit on the
     /// server. Its connection is not reused.
     async fn alone(&self, statement: &str) -> Outcome<()> {
-        let loan = self.lend().await?;
-        if let Some(client) = &loan.client {
-            client.batch_execute("SET statement_timeout = 0").await?;
-            client.batch_execute(statement).await?;
-        }
-        Ok(())
+        let mut loan = self.lend().await?;
+        let client = loan.client.object()?;
+        client.batch_execute("SET statement_timeout = 0").await?;
+        Ok(client.batch_execute(statement).await?)
     }
 
     /// A vacuum of these tables, and of texts if there are any.
@@ -347,7 +331,7 @@ transacting! {
             if purge::is_thorough(purge) && purged.total() > 0 {
                 let tables = self.vacuuming(VACUUM_AFTER_PURGE);
                 let vacuum = self.alone(&tables);
-                let done = self.bounded(LONG_PATIENCE, "vacuum", vacuum).await;
+                let done = session::bounded(LONG_PATIENCE, "vacuum", vacuum).await;
                 if let Err(error) = done {
                     // The rows are deleted; autovacuum will do the rest.
                     tracing::warn!(%error, "no vacuum after a purge");
@@ -399,7 +383,7 @@ transacting! {
             }
             within!(self, LONG_PATIENCE, operation, call => sql::announce(&call, &snapshots))?;
             let written = snapshots::write_files(&self.files, &snapshots);
-            let written = self.bounded(LONG_PATIENCE, operation, written).await;
+            let written = session::bounded(LONG_PATIENCE, operation, written).await;
             let written = match written {
                 Ok(()) => self.write_rows(records).await,
                 Err(error) => Err(error),
@@ -418,7 +402,7 @@ transacting! {
             let mut sizes =
                 within!(self, PATIENCE, operation, call => records::sizes(&call))?;
             let files = snapshots::at_files(&self.files, SnapshotFiles::size);
-            sizes.extend(self.bounded(LONG_PATIENCE, operation, files).await?);
+            sizes.extend(session::bounded(LONG_PATIENCE, operation, files).await?);
             Ok(sizes)
         }
 
@@ -431,7 +415,7 @@ transacting! {
             let began = Instant::now();
             for table in dirty {
                 let vacuum = tidying::vacuum(table);
-                self.bounded(LONG_PATIENCE, "vacuum", self.alone(&vacuum))
+                session::bounded(LONG_PATIENCE, "vacuum", self.alone(&vacuum))
                     .await?;
             }
             self.tidying.took(began.elapsed());
@@ -441,12 +425,12 @@ transacting! {
         /// Rewrites the tables, which are locked meanwhile.
         async fn vacuum(&self) -> Result<(), Error> {
             let tables = self.vacuuming(VACUUM_FULL);
-            self.bounded(LONG_PATIENCE, "vacuum", self.alone(&tables))
+            session::bounded(LONG_PATIENCE, "vacuum", self.alone(&tables))
                 .await
         }
 
         async fn close(&self) -> Result<(), Error> {
-            self.bounded(PATIENCE, "close the store", async {
+            session::bounded(PATIENCE, "close the store", async {
                 let _alone = self.open.write().await;
                 if let Some(texts) = &self.texts {
                     texts.close().await;

@@ -77,8 +77,16 @@ fn later(place: &mut Place) {
     place.stage.clock = Arc::new(move || UnixMillis(system().0 + LATER_MS));
 }
 
-pub(super) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+pub(super) async fn until(what: &str, is_so: impl AsyncFnMut() -> bool) {
+    until_within(PATIENCE, what, is_so).await;
+}
+
+pub(crate) async fn until_within(
+    patience: Duration,
+    what: &str,
+    mut is_so: impl AsyncFnMut() -> bool,
+) {
+    let deadline = Instant::now() + patience;
     while !is_so().await {
         assert!(Instant::now() < deadline, "{what}");
         sleep(LOOK).await;

@@ -284,15 +284,11 @@ impl Claims {
             Place::Nowhere => return,
             Place::File(log) => log,
             Place::Rows(rows) => {
-                let is_due = |state: &mut State| {
-                    let is_due = state.tidied < now.before(KEPT);
-                    if is_due {
-                        state.tidied = now;
-                    }
-                    is_due
-                };
-                if is_due(&mut self.lock()) {
-                    rows.forget(now.before(KEPT)).await;
+                let oldest = now.before(KEPT);
+                let last = self.lock().tidied;
+                if last < oldest {
+                    self.lock().tidied = now;
+                    rows.forget(oldest).await;
                 }
                 return;
             }
@@ -344,6 +340,15 @@ impl Claims {
             tracing::debug!("the disk is slow: an answer is posted before its claim is noted");
         }
     }
+}
+
+/// What a file of claims says that is still kept: each claim once, its time and its line as
+/// [`ClaimRows`] keeps them.
+pub fn claims_in(path: &Path, now: UnixMillis) -> Vec<(u64, UnixMillis, String)> {
+    let lines = newest(log::read(path, now)).into_iter();
+    lines
+        .map(|line| (line.claim, line.at(), line.text()))
+        .collect()
 }
 
 /// As many as are kept.

@@ -17,11 +17,11 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::super::cluster::{Asked, Cluster, ClusterStatus, Node, Tenure};
+use super::super::cluster::{Asked, Cluster, ClusterStatus, KeptClaim, Node, Tenure};
 use super::super::{Error, Folders, SnapshotFiles, Store};
 use super::connect::{self, Connected};
 use super::hold::Hold;
-use super::session::{Failure, LONG_PATIENCE, Outcome, PATIENCE};
+use super::session::{Borrowed, Failure, LONG_PATIENCE, Outcome, PATIENCE, bounded};
 use super::{Postgres, hold, schema};
 use clew_context::model::{Secret, UnixMillis};
 use clew_context::outside::Lease;
@@ -60,7 +60,7 @@ const NODES: &str = "SELECT name, version, \
          extract(epoch FROM clock_timestamp() - since)::bigint, \
          extract(epoch FROM clock_timestamp() - seen)::bigint \
      FROM nodes WHERE seen > clock_timestamp() - make_interval(secs => $1) ORDER BY name";
-const FORGET_FILE: &str = "DELETE FROM state_files WHERE name = $1";
+const FORGET_FILES: &str = "DELETE FROM state_files WHERE name = ANY($1)";
 const FORGET_NODES: &str =
     "DELETE FROM nodes WHERE seen < clock_timestamp() - make_interval(secs => $1)";
 
@@ -93,7 +93,6 @@ impl PostgresCluster {
         &self,
         work: impl AsyncFnOnce(&mut Object) -> Outcome<T>,
     ) -> Result<T, Error> {
-        let place = &self.beside.place;
         let working = async {
             if !self.begun.initialized() {
                 let mut client = Borrowed::of(connect::first(&self.beside, Duration::ZERO).await?);
@@ -107,9 +106,13 @@ impl PostgresCluster {
             client.returned();
             Ok(done)
         };
-        let done = timeout(TERM, working).await;
+        self.in_term(working).await
+    }
+
+    async fn in_term<T>(&self, work: impl Future<Output = Outcome<T>>) -> Result<T, Error> {
+        let done = timeout(TERM, work).await;
         let done = done.unwrap_or(Err(Failure::Slow));
-        done.map_err(|failure| connect::at_start(failure, place))
+        done.map_err(|failure| connect::at_start(failure, &self.beside.place))
     }
 
     /// Takes the lease if it is free, and ends what is left of earlier tenures. Returns the epoch.
@@ -188,14 +191,12 @@ impl Cluster for PostgresCluster {
             client.returned();
             Ok(status)
         };
-        let read = timeout(TERM, reading).await;
-        let read = read.unwrap_or(Err(Failure::Slow));
-        read.map_err(|failure| connect::at_start(failure, &self.beside.place))
+        self.in_term(reading).await
     }
 
     async fn forget_file(&self, name: &str) -> Result<(), Error> {
         let forgotten = self.beside(async |client| {
-            client.execute(FORGET_FILE, &[&name]).await?;
+            client.execute(FORGET_FILES, &[&[name].as_slice()]).await?;
             Ok(())
         });
         forgotten.await
@@ -237,32 +238,6 @@ async fn read_status(client: &Object) -> Outcome<ClusterStatus> {
         nodes: rows.iter().map(node).collect::<Outcome<_>>()?,
         is_replicated: holder.try_get(3)?,
     })
-}
-
-/// A connection that returns to its pool only after success: one that is silent is not tried again,
-/// and what was sent on it late is not done after what came next.
-pub(super) struct Borrowed(Option<Object>);
-
-impl Borrowed {
-    pub(super) const fn of(client: Object) -> Self {
-        Self(Some(client))
-    }
-
-    pub(super) fn object(&mut self) -> Outcome<&mut Object> {
-        self.0.as_mut().ok_or(Failure::Refused("the call is over"))
-    }
-
-    pub(super) fn returned(mut self) {
-        drop(self.0.take());
-    }
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        if let Some(client) = self.0.take() {
-            drop(Object::take(client));
-        }
-    }
 }
 
 /// Renews a lease until it is over.
@@ -347,18 +322,8 @@ impl PostgresTenure {
             client.returned();
             Ok(())
         };
-        within(PATIENCE, operation, running).await
+        bounded(PATIENCE, operation, running).await
     }
-}
-
-async fn within<T>(
-    patience: Duration,
-    operation: &'static str,
-    running: impl Future<Output = Outcome<T>>,
-) -> Result<T, Error> {
-    let done = timeout(patience, running).await;
-    let done = done.unwrap_or(Err(Failure::Slow));
-    done.map_err(|failure| failure.during(operation))
 }
 
 #[async_trait]
@@ -390,7 +355,7 @@ impl Tenure for PostgresTenure {
             let file = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
             rows.iter().map(file).collect()
         };
-        within(LONG_PATIENCE, "read what the last process left", reading).await
+        bounded(LONG_PATIENCE, "read what the last process left", reading).await
     }
 
     async fn keep_files(&self, files: &[(&str, &[u8])]) -> Result<(), Error> {
@@ -406,9 +371,8 @@ impl Tenure for PostgresTenure {
     }
 
     async fn forget_files(&self, names: &[&str]) -> Result<(), Error> {
-        let sql = "DELETE FROM state_files WHERE name = ANY($1)";
-        self.run("forget what the next process does not need", sql, &[&names])
-            .await
+        let operation = "forget what the next process does not need";
+        self.run(operation, FORGET_FILES, &[&names]).await
     }
 
     async fn claims(&self, since: UnixMillis) -> Result<Vec<String>, Error> {
@@ -420,13 +384,16 @@ impl Tenure for PostgresTenure {
             let line = |row: &Row| Ok(row.try_get(0)?);
             rows.iter().map(line).collect()
         };
-        within(PATIENCE, "read which questions were taken", reading).await
+        bounded(PATIENCE, "read which questions were taken", reading).await
     }
 
-    async fn keep_claim(&self, claim: u64, at: UnixMillis, line: &str) -> Result<(), Error> {
-        let sql = "INSERT INTO claims VALUES ($1, $2, $3) ON CONFLICT (claim) \
-                   DO UPDATE SET at = excluded.at, line = excluded.line";
-        let values: [&(dyn ToSql + Sync); 3] = [&claim.cast_signed(), &at.0, &line];
+    async fn keep_claims(&self, claims: &[KeptClaim]) -> Result<(), Error> {
+        let sql = "INSERT INTO claims SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[]) \
+                   ON CONFLICT (claim) DO UPDATE SET at = excluded.at, line = excluded.line";
+        let ids: Vec<i64> = claims.iter().map(|one| one.claim.cast_signed()).collect();
+        let times: Vec<i64> = claims.iter().map(|one| one.at.0).collect();
+        let lines: Vec<&str> = claims.iter().map(|one| one.line.as_str()).collect();
+        let values: [&(dyn ToSql + Sync); 3] = [&ids, &times, &lines];
         self.run("note that a question is taken", sql, &values)
             .await
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use deadpool_postgres::{HookError, Object, PoolError, Transaction};
 use futures_util::future;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit};
+use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
@@ -183,10 +184,37 @@ pub(super) fn pool_said(error: &PoolError) -> String {
     }
 }
 
-/// A connection for one call. It returns to the pool only if the call
-/// succeeded, so that no call meets leftovers of an aborted one.
+/// A connection that returns to its pool only if the work on it succeeded, so that
+/// no call meets leftovers of an aborted one, one that is silent is not tried
+/// again, and what was sent on it late is not done after what came next.
+pub(super) struct Borrowed(Option<Object>);
+
+impl Borrowed {
+    pub(super) const fn of(client: Object) -> Self {
+        Self(Some(client))
+    }
+
+    pub(super) fn object(&mut self) -> Outcome<&mut Object> {
+        self.0.as_mut().ok_or(Failure::Refused("the call is over"))
+    }
+
+    /// Returns the connection to the pool, for reuse.
+    pub(super) fn returned(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Some(client) = self.0.take() {
+            drop(Object::take(client));
+        }
+    }
+}
+
+/// A connection for one call of an open store.
 pub(super) struct Loan {
-    pub(super) client: Option<Object>,
+    pub(super) client: Borrowed,
     pub(super) _open: OwnedRwLockReadGuard<()>,
     /// Released after the connection, so that the next waiting call finds one.
     pub(super) _place: OwnedSemaphorePermit,
@@ -195,18 +223,14 @@ pub(super) struct Loan {
 impl Loan {
     /// Begins a transaction, which has no effect unless committed.
     pub(super) async fn begin(&mut self) -> Outcome<Transaction<'_>> {
-        match &mut self.client {
-            Some(client) => Ok(client.transaction().await?),
-            None => Err(Failure::Refused("the call is over")),
-        }
+        Ok(self.client.object()?.transaction().await?)
     }
 
     /// Begins a transaction that reads everything as of one moment.
     pub(super) async fn begin_frozen(&mut self) -> Outcome<Transaction<'_>> {
-        let Some(client) = &mut self.client else {
-            return Err(Failure::Refused("the call is over"));
-        };
-        let transaction = client
+        let transaction = self
+            .client
+            .object()?
             .build_transaction()
             .isolation_level(IsolationLevel::RepeatableRead)
             .read_only(true);
@@ -214,17 +238,20 @@ impl Loan {
     }
 
     /// Returns the connection to the pool, for reuse.
-    pub(super) fn finished(mut self) {
-        drop(self.client.take());
+    pub(super) fn finished(self) {
+        self.client.returned();
     }
 }
 
-impl Drop for Loan {
-    fn drop(&mut self) {
-        if let Some(client) = self.client.take() {
-            drop(Object::take(client));
-        }
-    }
+/// Gives an operation a deadline, and its failure a name.
+pub(super) async fn bounded<T>(
+    patience: Duration,
+    operation: &'static str,
+    work: impl Future<Output = Outcome<T>>,
+) -> Result<T, Error> {
+    let done = timeout(patience, work).await;
+    let done = done.unwrap_or(Err(Failure::Slow));
+    done.map_err(|failure| failure.during(operation))
 }
 
 /// What carries out a call: its transaction, and what the store has beside the database.

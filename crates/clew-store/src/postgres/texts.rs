@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use deadpool_postgres::{Object, Pool};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 
 use super::super::Error;
 use super::super::snapshots::SnapshotRows;
-use super::cluster::Borrowed;
 use super::connect::Connected;
 use super::hold;
-use super::session::{Failure, LONG_PATIENCE, Outcome};
+use super::session::{Borrowed, Failure, LONG_PATIENCE, Outcome, bounded};
 
 const ARE_THERE: &str = "SELECT to_regclass('clew.snapshot_texts') IS NOT NULL";
 const SEE_ALL: &str = "SELECT set_config('clew.all', 'on', true)";
@@ -64,11 +62,8 @@ impl TextRows {
             Ok(rows)
         };
         let operation = "read or write a saved conversation";
-        self.runtime.block_on(async {
-            let done = timeout(LONG_PATIENCE, running).await;
-            let done: Outcome<Vec<Row>> = done.unwrap_or(Err(Failure::Slow));
-            done.map_err(|failure| failure.during(operation))
-        })
+        let running = bounded(LONG_PATIENCE, operation, running);
+        self.runtime.block_on(running)
     }
 
     fn first<T: FromSqlOwned>(

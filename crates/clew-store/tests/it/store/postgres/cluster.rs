@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clew_store::model::StoreAddress;
-use clew_store::{Asked, Cluster, Folders, Purge, Store, Tenure, cluster};
+use clew_store::{Asked, Cluster, Folders, KeptClaim, Purge, Store, Tenure, cluster};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
@@ -67,6 +67,11 @@ fn ours(asked: Asked) -> Option<Arc<dyn Tenure>> {
 
 async fn lease_of(node: &Arc<dyn Cluster>) -> Arc<dyn Tenure> {
     ours(node.ask().await.unwrap()).expect("the lease is free")
+}
+
+fn claim(claim: u64, at: UnixMillis, line: &str) -> KeptClaim {
+    let line = line.to_owned();
+    KeptClaim { claim, at, line }
 }
 
 fn files(shared: &Shared) -> SnapshotFiles {
@@ -144,7 +149,7 @@ async fn nothing_of_an_earlier_tenure_is_written() {
         "{failed:?}"
     );
     assert!(old.keep_files(&[("session.json", b"old")]).await.is_err());
-    assert!(old.keep_claim(1, NOW, "old").await.is_err());
+    assert!(old.keep_claims(&[claim(1, NOW, "old")]).await.is_err());
     let texts = shared.store(new.as_ref()).await.unwrap();
     let texts = texts.window(&all_of(scope)).await.unwrap();
     let texts: Vec<_> = texts.iter().map(|row| row.content.as_str()).collect();
@@ -211,9 +216,9 @@ async fn the_next_tenure_finds_what_was_kept() {
         old.keep_files(&files).await.unwrap();
     }
     old.forget_files(&["gone.json"]).await.unwrap();
-    for (claim, at, line) in [(u64::MAX, NOW, "x"), (7, later, "y"), (u64::MAX, NOW, "z")] {
-        old.keep_claim(claim, at, line).await.unwrap();
-    }
+    old.keep_claims(&[claim(u64::MAX, NOW, "x")]).await.unwrap();
+    let both = [claim(7, later, "y"), claim(u64::MAX, NOW, "z")];
+    old.keep_claims(&both).await.unwrap();
     old.end().await;
     let new = lease_of(&b).await;
     let kept = vec![("runs.json".to_owned(), vec![0, 255])];
