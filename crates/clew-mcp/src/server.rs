@@ -173,20 +173,18 @@ impl Server {
     }
 
     async fn keep(self: Arc<Self>) {
-        let mut pause = FIRST_PAUSE;
+        let mut last = None;
         loop {
             let began = Instant::now();
             let problem = self.connect().await;
-            if began.elapsed() >= LASTED {
-                pause = FIRST_PAUSE;
-            }
+            let pause = pause_after(last, began.elapsed());
             tracing::warn!(server = %self.name, "no MCP server: {problem}; tried again in {} s", pause.as_secs());
             self.note(|state| {
                 state.connection = None;
                 state.problem = Some(problem);
             });
             sleep(pause).await;
-            pause = (pause * 2).min(LAST_PAUSE);
+            last = Some(pause);
         }
     }
 
@@ -238,5 +236,28 @@ impl Server {
         if is_new {
             self.changed.send_replace(());
         }
+    }
+}
+
+/// The pause after a connection, or an attempt at one, that lasted so long; `last` came before it.
+fn pause_after(last: Option<Duration>, lasted: Duration) -> Duration {
+    let last = last.filter(|_| lasted < LASTED);
+    last.map_or(FIRST_PAUSE, |last| (last * 2).min(LAST_PAUSE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_until_a_connection_lasts() {
+        let mut last = None;
+        let pauses = [0, 0, 59, 0, 0, 0, 0, 0, 0, 0, 0, 60, 0].map(|seconds| {
+            let pause = pause_after(last, Duration::from_secs(seconds));
+            last = Some(pause);
+            pause.as_secs()
+        });
+        let grown = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300];
+        assert_eq!((&pauses[..11], &pauses[11..]), (&grown[..], &[1, 2][..]));
     }
 }

@@ -186,3 +186,26 @@ async fn requests_of_a_member_are_bounded() {
     drop(open);
     bot.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_in_a_server_are_bounded() {
+    let (p, more, bot, ada) = town_with(|world, seeds| {
+        closed(world, seeds);
+        ["Maria", "Otto"].map(|name| world.member(seeds.guild, name))
+    })
+    .await;
+    let mut clients = vec![ada];
+    for who in [p.boris, more[0], more[1]] {
+        let token = p.token(who, "editor").await;
+        clients.push(Client::new(clients[0].address(), &token));
+    }
+    for client in &clients[..3] {
+        for _ in 0..20 {
+            assert!(client.call("list_channels", json!({})).await.is_ok());
+        }
+    }
+    let refused = clients[3].call("list_channels", json!({})).await;
+    let refused = refused.unwrap_err();
+    assert!(refused.contains("60 in a server"), "{refused}");
+    bot.stop().await;
+}

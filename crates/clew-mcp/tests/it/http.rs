@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use clew_mcp::Servers;
+use clew_mcp::{CallError, Servers};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
@@ -18,6 +18,8 @@ use super::{servers, tool, until};
 #[derive(Clone, Default)]
 struct Fake {
     is_new: bool,
+    /// What it asks for instead of answering a call (`InputRequests` of 2026-07-28).
+    wants: Option<Value>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -61,6 +63,9 @@ async fn answer(
             "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
             "tools": [{"name": "web.search", "inputSchema": {"type": "object"}}],
         }),
+        ("tools/call", _) if fake.wants.is_some() => {
+            json!({"resultType": "input_required", "inputRequests": fake.wants})
+        }
         ("tools/call", _) => {
             json!({"resultType": "complete", "content": [{"type": "text", "text": "found"}]})
         }
@@ -83,10 +88,14 @@ async fn serve(router: Router) -> String {
 }
 
 async fn fake(is_new: bool) -> (Fake, String) {
-    let fake = Fake {
+    started(Fake {
         is_new,
         ..Fake::default()
-    };
+    })
+    .await
+}
+
+async fn started(fake: Fake) -> (Fake, String) {
     let router = Router::new()
         .route("/mcp", post(answer))
         .with_state(fake.clone());
@@ -160,4 +169,32 @@ async fn redirects_are_refused() {
     let servers = start(&serve(away).await, &json!({}));
     problem(&servers).await;
     assert!(fake.asked().is_empty());
+}
+
+/// Neither a model nor files nor people are asked for a server, however it wants them.
+#[tokio::test]
+async fn what_a_server_wants_within_its_answer_is_refused() {
+    let sampling = json!({"method": "sampling/createMessage", "params": {
+        "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 9}});
+    let form = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
+        "requestedSchema": {"type": "object", "properties": {}}}});
+    let roots = json!({"method": "roots/list"});
+    let ours = "it asks for a model or for files, which it does not get";
+    let people = "it asks people for more input, which is declined";
+    for (request, told, calls) in [(sampling, ours, 1), (roots, ours, 1), (form, people, 2)] {
+        let (fake, url) = started(Fake {
+            is_new: true,
+            wants: Some(json!({"one": request})),
+            ..Fake::default()
+        })
+        .await;
+        let servers = start(&url, &json!({}));
+        let search = tool(&servers, "web__web_search").await;
+        let time = Duration::from_secs(20);
+        let given = servers.call(&search, Map::new(), time, &|_| ()).await;
+        assert_eq!(given, Err(CallError::Refused(told.to_owned())));
+        let asked = fake.asked();
+        let called = asked.iter().filter(|method| *method == "tools/call");
+        assert_eq!(called.count(), calls, "{told}");
+    }
 }

@@ -19,7 +19,7 @@ while read -r line; do
     *'"method":"tools/list"'*)
         does=$(cat "$1/does" 2>/dev/null || echo 'Says it again.')
         schema='{"type":"object","properties":{"text":{"type":"string"}}}'
-        result '{"tools":[{"name":"say","description":"'"$does"'","inputSchema":'"$schema"'},{"name":"hidden","inputSchema":{"type":"object"}},{"name":"long","inputSchema":{"type":"object"}},{"name":"ask","inputSchema":{"type":"object"}},{"name":"end","inputSchema":{"type":"object"}},{"name":"far","inputSchema":{"type":"object"}},{"name":"spawn","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}},{"name":"list","inputSchema":{"type":"array"}}]}'
+        result '{"tools":[{"name":"say","description":"'"$does"'","inputSchema":'"$schema"'},{"name":"hidden","inputSchema":{"type":"object"}},{"name":"long","inputSchema":{"type":"object"}},{"name":"ask","inputSchema":{"type":"object"}},{"name":"end","inputSchema":{"type":"object"}},{"name":"far","inputSchema":{"type":"object"}},{"name":"take","inputSchema":{"type":"object"}},{"name":"spawn","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}},{"name":"list","inputSchema":{"type":"array"}}]}'
         ;;
     *'"name":"say"'*)
         text=$(printf '%s' "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
@@ -38,6 +38,18 @@ while read -r line; do
         case $answer in
         *'"decline"'*) result '{"content":[{"type":"text","text":"nobody answered"}],"isError":true}' ;;
         *) result '{"content":[{"type":"text","text":"somebody answered"}]}' ;;
+        esac
+        ;;
+    *'"name":"take"'*)
+        asked=$id
+        printf '{"jsonrpc":"2.0","id":901,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9}}\n'
+        read -r sampled
+        printf '{"jsonrpc":"2.0","id":902,"method":"roots/list"}\n'
+        read -r roots
+        id=$asked
+        case $sampled$roots in
+        *'"result"'*) result '{"content":[{"type":"text","text":"it was given"}]}' ;;
+        *'"id":901'*'-32601'*'"id":902'*'-32601'*) result '{"content":[{"type":"text","text":"both refused"}]}' ;;
         esac
         ;;
     *'"name":"far"'*)

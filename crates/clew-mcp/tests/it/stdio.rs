@@ -14,7 +14,9 @@ const TIME: Duration = Duration::from_secs(20);
 
 fn start(folder: &TempDir) -> Servers {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/server.sh");
-    let allow = ["say", "far", "long", "ask", "end", "spawn", "wait", "list"];
+    let allow = [
+        "say", "far", "long", "ask", "take", "end", "spawn", "wait", "list",
+    ];
     servers(&json!({"mcpServers": {"test": {
         "command": "sh",
         "args": [script, folder.path()],
@@ -56,6 +58,7 @@ async fn what_a_tool_gives_is_texts_images_and_links() {
             "test__long",
             "test__say",
             "test__spawn",
+            "test__take",
             "test__wait"
         ]
     );
@@ -77,7 +80,7 @@ async fn what_a_tool_gives_is_texts_images_and_links() {
     let status = &servers.status()[0];
     assert_eq!(
         (status.version.as_deref(), status.tools),
-        (Some("2025-11-25"), 7)
+        (Some("2025-11-25"), 8)
     );
     assert!(
         status.problem.as_ref().unwrap().contains("test__list"),
@@ -161,6 +164,14 @@ async fn questions_to_people_are_declined() {
     let given = call(&servers, "ask", TIME).await.unwrap();
     assert_eq!(given.text, "nobody answered");
     assert!(given.is_error && given.asked_for_input);
+}
+
+#[tokio::test]
+async fn what_is_asked_of_the_client_during_a_call_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let servers = start(&folder);
+    let given = call(&servers, "take", TIME).await.unwrap();
+    assert_eq!(given.text, "both refused");
 }
 
 #[tokio::test]
