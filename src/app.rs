@@ -229,7 +229,10 @@ async fn run_alerting(
         }
         None => None,
     };
-    let cluster = cluster::of(config, &outside.clock)?;
+    let cluster = match &outside.cluster {
+        Some(cluster) => Some(Arc::clone(cluster)),
+        None => cluster::of(config, &outside.clock)?,
+    };
     let result = {
         let folder = cluster::folder(
             config,

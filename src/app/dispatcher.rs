@@ -451,14 +451,9 @@ impl Dispatcher {
     }
 
     /// Whether a call has not been delivered before, to this process or another: a resumed
-    /// session may deliver it again.
+    /// session may deliver it again. Whoever does something for it notes it before.
     fn is_first_call(&self, call: InteractionId) -> bool {
-        let claims = Arc::clone(&self.services.claims);
-        let is_first = claims.claim_call(call, self.services.memory.now());
-        if is_first {
-            self.tracker
-                .spawn(async move { claims.note_call(call).await });
-        }
-        is_first
+        let now = self.services.memory.now();
+        self.services.claims.claim_call(call, now)
     }
 }

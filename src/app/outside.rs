@@ -6,7 +6,7 @@ use super::Observer;
 use clew_context::model::Clock;
 use clew_context::outside::{Lease, Sending, Transport};
 use clew_discord::gateway::Dial;
-use clew_store::Store;
+use clew_store::{Cluster, Store};
 
 /// What the bot has around it: the system's, unless a simulation puts in its own.
 pub struct Outside {
@@ -16,6 +16,8 @@ pub struct Outside {
     pub transport: Option<Arc<dyn Transport>>,
     /// Connects to Discord's gateway.
     pub dial: Option<Arc<dyn Dial>>,
+    /// How the processes of this bot agree.
+    pub cluster: Option<Arc<dyn Cluster>>,
     /// Goes between the bot and the store that it has opened.
     pub store: Option<Arc<dyn Fn(Store) -> Store + Send + Sync>>,
     /// Watches.
@@ -36,6 +38,7 @@ impl Outside {
             clock,
             transport: None,
             dial: None,
+            cluster: None,
             store: None,
             observer: None,
         }

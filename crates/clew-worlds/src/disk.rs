@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::twins;
 
+/// The folder of what bots tell, in a world's or a machine's.
+pub(crate) const TELEMETRY: &str = "telemetry";
+
 /// A file that a bot has written.
 pub(crate) struct File {
     /// Below the world's folder.
@@ -15,7 +18,7 @@ pub(crate) struct File {
 
 impl File {
     pub(crate) fn is_telemetry(&self) -> bool {
-        self.path.starts_with("telemetry")
+        self.path.iter().any(|part| part == TELEMETRY)
     }
 }
 

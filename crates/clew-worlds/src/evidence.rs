@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::disk;
 use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
-use crate::plan::{Command, Plan, StoreKind};
+use crate::plan::{Command, LONGEST_CUT, Plan, StoreKind};
 use crate::twins::Twins;
 use crate::world::World;
 
@@ -18,8 +18,10 @@ use crate::world::World;
 #[derive(Debug)]
 pub(crate) struct Evidence {
     pub(crate) history: Vec<Happened>,
-    /// Lines of the bot's telemetry, oldest first.
+    /// Lines of the bot's telemetry, process by process.
     pub(crate) telemetry: Vec<Value>,
+    /// The processes of a cluster that they are of, in order; of one alone they are counted.
+    pub(crate) tenures: Vec<u32>,
     /// The marks in the files of telemetry.
     pub(crate) in_telemetry: Vec<Mark>,
     /// The bot's messages that are there at the end.
@@ -83,11 +85,22 @@ impl Evidence {
         let history = world.history();
         let (mut telemetry, mut in_telemetry) = (Vec::new(), Vec::new());
         let files = disk::files(folder).map_err(|error| error.to_string())?;
-        for file in files.iter().filter(|file| file.is_telemetry()) {
+        // What is on a machine is of tasks that were killed with it.
+        let told = files
+            .iter()
+            .filter(|file| file.path.starts_with(disk::TELEMETRY));
+        for file in told {
             let lines = file.text.lines();
-            telemetry.extend(lines.filter_map(|line| serde_json::from_str(line).ok()));
+            let lines = lines.filter_map(|line| serde_json::from_str(line).ok());
+            telemetry.push((file.path.as_path(), lines.collect::<Vec<Value>>()));
             in_telemetry.extend(marks(&file.text));
         }
+        let (telemetry, tenures) = if plan.machines > 1 {
+            in_order(telemetry, world)
+        } else {
+            let lines = telemetry.into_iter().flat_map(|(_, lines)| lines);
+            (lines.collect(), Vec::new())
+        };
         let bot = world.discord.bot();
         let posts = world.discord.world(|discord| {
             let messages = discord
@@ -105,6 +118,7 @@ impl Evidence {
         Ok(Self {
             history,
             telemetry,
+            tenures,
             in_telemetry,
             posts,
             rows,
@@ -308,6 +322,15 @@ impl Evidence {
         })
     }
 
+    /// Whether the bot may not have reached its database at a time, of which others know it.
+    pub(crate) fn may_be_cut_off(&self, at: i64) -> bool {
+        let cuts = ["database_gone", "parted", "paused"];
+        self.history.iter().any(|one| {
+            let is_cut = matches!(one.what, What::Fault { name } if cuts.contains(&name));
+            is_cut && (one.at..one.at + LONGEST_CUT).contains(&at)
+        })
+    }
+
     /// How many of the history fit.
     pub(crate) fn count(&self, fits: impl Fn(&What) -> bool) -> usize {
         self.history.iter().filter(|one| fits(&one.what)).count()
@@ -315,9 +338,11 @@ impl Evidence {
 
     /// The lines of the telemetry, each with the number of its process.
     pub(crate) fn by_process(&self) -> impl Iterator<Item = (u32, &Value)> {
-        let mut process = 0;
+        let (mut process, mut tenures) = (0, self.tenures.iter());
         self.telemetry.iter().map(move |line| {
-            process += u32::from(line["event"] == "started");
+            if line["event"] == "started" {
+                process = tenures.next().copied().unwrap_or(process + 1);
+            }
             (process, line)
         })
     }
@@ -328,4 +353,28 @@ impl Evidence {
             .iter()
             .filter(move |line| line["event"] == event)
     }
+}
+
+/// The lines of a cluster's processes, tenure by tenure, with the tenures. A process has a folder named
+/// by its number, and tells of each tenure that it begins.
+fn in_order(told: Vec<(&Path, Vec<Value>)>, world: &World) -> (Vec<Value>, Vec<u32>) {
+    let mut processes: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
+    for (path, lines) in told {
+        let mut parts = path.iter().filter_map(|part| part.to_str()?.parse().ok());
+        let process = parts.next().unwrap_or_default();
+        processes.entry(process).or_default().extend(lines);
+    }
+    let mut tenures: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
+    for (process, lines) in processes {
+        let mut begun = world.database.begun_by(process).into_iter();
+        let mut tenure = 0;
+        for line in lines {
+            if line["event"] == "started" {
+                tenure = begun.next().unwrap_or(tenure);
+            }
+            tenures.entry(tenure).or_default().push(line);
+        }
+    }
+    let numbers = tenures.keys().copied().collect();
+    (tenures.into_values().flatten().collect(), numbers)
 }

@@ -74,6 +74,9 @@ pub(crate) struct Happened {
     pub(crate) what: What,
 }
 
+/// Why a process of a cluster is the bot no more: it, or others, may be again.
+pub(crate) const GAVE_BACK: &str = "it is the bot no more";
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
@@ -132,6 +135,10 @@ pub(crate) enum What {
         messages: Vec<Id>,
         marks: Vec<Mark>,
     },
+    /// On so many machines there is a process now, whether it is the bot or not.
+    Machines { up: usize },
+    /// What a process sent arrived when it was not the bot, or not any more.
+    Late { process: u32, what: String },
     /// A process was told of a channel, and whether it is hidden from a role.
     ToldOfChannel { channel: Id, is_hidden: bool },
     /// A request reached the model.

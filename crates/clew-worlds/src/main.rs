@@ -25,6 +25,7 @@ mod run;
 mod seams;
 mod shrink;
 mod stored;
+mod together;
 mod twins;
 mod world;
 

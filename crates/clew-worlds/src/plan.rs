@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     pub(crate) has_twins: bool,
     pub(crate) guilds: u64,
     pub(crate) people: u64,
+    /// On how many machines there is a process of the bot.
+    pub(crate) machines: u64,
     /// Settings beside those that every world has.
     pub(crate) settings: Vec<(&'static str, &'static str)>,
     /// In order of time.
@@ -200,22 +202,64 @@ pub(crate) enum Command {
 pub(crate) enum FaultAct {
     Model(ModelTrouble, u64),
     Store(StoreTrouble, u64),
-    RestStatus { status: u16, times: u64 },
-    RestLimited { seconds: u64, times: u64 },
-    RestLate { ms: u64, times: u64 },
-    RestBroken { applied: bool, times: u64 },
-    RestTruncated { times: u64 },
-    RestShort { times: u64 },
-    RestHangs { ms: u64, times: u64 },
+    RestStatus {
+        status: u16,
+        times: u64,
+    },
+    RestLimited {
+        seconds: u64,
+        times: u64,
+    },
+    RestLate {
+        ms: u64,
+        times: u64,
+    },
+    RestBroken {
+        applied: bool,
+        times: u64,
+    },
+    RestTruncated {
+        times: u64,
+    },
+    RestShort {
+        times: u64,
+    },
+    RestHangs {
+        ms: u64,
+        times: u64,
+    },
     GatewayDrops,
     GatewayCloses,
     GatewayAsksToReconnect,
-    GatewayInvalidates { resumable: bool },
+    GatewayInvalidates {
+        resumable: bool,
+    },
     GatewayForgets,
-    HeartbeatsUnanswered { answered: bool },
-    EventsLate { count: u64, ms: u64 },
-    EventsTwice { count: u64 },
-    ClockJumps { ms: i64 },
+    HeartbeatsUnanswered {
+        answered: bool,
+    },
+    EventsLate {
+        count: u64,
+        ms: u64,
+    },
+    EventsTwice {
+        count: u64,
+    },
+    ClockJumps {
+        ms: i64,
+    },
+    /// No process reaches the database.
+    DatabaseGone {
+        ms: u64,
+    },
+    /// The one that is the bot does not.
+    Parted {
+        ms: u64,
+    },
+    /// It does nothing.
+    Paused {
+        ms: u64,
+    },
 }
 
 /// The application through which people write.
@@ -227,6 +271,8 @@ const STEPS: (u64, u64) = (60, 150);
 const PAUSE: u64 = 20_000;
 /// How soon an app posts, in milliseconds: mostly before it is no longer waited for.
 const APP: (u64, u64) = (200, 2_000);
+/// For how long a process does not reach its database at most, in milliseconds.
+pub(crate) const LONGEST_CUT: i64 = 20_000;
 const STEPS_OF_WEEK: u64 = 3_000;
 /// The longest pause in a week.
 const PAUSE_IN_WEEK: u64 = 3_600_000;
@@ -259,6 +305,7 @@ impl Plan {
             has_twins: false,
             guilds: chance.between(1, 3),
             people: chance.between(2, 6),
+            machines: 1,
             settings: settings(store, &mut chance),
             script: Vec::new(),
         };

@@ -1,17 +1,29 @@
 //! One process of the bot, as its seams see it: a kill cuts all of them at once, so that
 //! nothing of what is dropped afterwards has an effect.
+//!
+//! Of several processes at once, the history has those that are the bot: a tenure of one is what a
+//! process is elsewhere.
 
 use std::future::pending;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use crate::clock::WorldClock;
 
 /// A process of the bot.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// Counts the processes of a world, from 1.
-    pub(crate) number: u32,
+    clock: Arc<WorldClock>,
+    number: AtomicU32,
     is_cut: AtomicBool,
+    /// Until when it does nothing, in milliseconds since the world's beginning.
+    paused_until: AtomicI64,
+    /// Until when it does not reach its database.
+    parted_until: AtomicI64,
     /// How often something went through a seam.
     crossings: AtomicU64,
     /// At which crossing its end begins; 0 for none.
@@ -22,10 +34,13 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn new(number: u32) -> Self {
+    pub(crate) fn new(number: u32, clock: Arc<WorldClock>) -> Self {
         Self {
-            number,
+            clock,
+            number: AtomicU32::new(number),
             is_cut: AtomicBool::new(false),
+            paused_until: AtomicI64::new(0),
+            parted_until: AtomicI64::new(0),
             crossings: AtomicU64::new(0),
             end_at: AtomicU64::new(0),
             is_killed: AtomicBool::new(false),
@@ -42,9 +57,40 @@ impl Process {
             }
             self.ends.notify_one();
         }
+        loop {
+            let left = self.paused_until.load(Ordering::Relaxed) - self.clock.elapsed_ms();
+            match u64::try_from(left) {
+                Ok(left @ 1..) if !self.is_cut() => sleep(Duration::from_millis(left)).await,
+                _ => break,
+            }
+        }
         if self.is_cut() {
             pending::<()>().await;
         }
+    }
+
+    /// Counts those of a world that were the bot, from 1; 0 while it is not.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// From here on it is the bot as the one of this number; returns which it was.
+    pub(crate) fn becomes(&self, number: u32) -> u32 {
+        self.number.swap(number, Ordering::Relaxed)
+    }
+
+    /// It does nothing until then.
+    pub(crate) fn pause(&self, until: i64) {
+        self.paused_until.store(until, Ordering::Relaxed);
+    }
+
+    /// It does not reach its database until then.
+    pub(crate) fn part(&self, until: i64) {
+        self.parted_until.store(until, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_parted(&self) -> bool {
+        self.clock.elapsed_ms() < self.parted_until.load(Ordering::Relaxed)
     }
 
     /// Waits until it has gone through its seams so many times more. Then it is killed, or may be

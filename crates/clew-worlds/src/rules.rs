@@ -70,6 +70,14 @@ pub(crate) const RULES: &[Rule] = &[
         check: process::runs,
     },
     Rule {
+        name: "one_is_the_bot",
+        check: process::one_is_the_bot,
+    },
+    Rule {
+        name: "goes_on_soon",
+        check: process::goes_on_soon,
+    },
+    Rule {
         name: "memory_is_bounded",
         check: process::memory_is_bounded,
     },

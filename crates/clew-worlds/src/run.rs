@@ -1,7 +1,9 @@
 //! Runs a world: processes of the bot, one after the other, on one thread in virtual time.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
@@ -23,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chance::{Chance, seed_system};
 use crate::clock::WorldClock;
+use crate::disk::TELEMETRY;
 use crate::evidence::Evidence;
 use crate::history::What;
 use crate::people::People;
@@ -37,7 +40,7 @@ use crate::twins::Twins;
 use crate::world::World;
 
 /// How long the world is left alone at its end: longer than anything waits to be tried again.
-const QUIET: Duration = Duration::from_mins(20);
+pub(crate) const QUIET: Duration = Duration::from_mins(20);
 /// How long a stop may take: what turns may go on for, and what may be taken back and closed
 /// after it.
 const STOP: Duration = Duration::from_secs(90);
@@ -46,7 +49,7 @@ const HEALTH: Duration = Duration::from_secs(1);
 /// How long a kill at a crossing waits for it.
 const KILL: Duration = Duration::from_secs(5);
 /// How long a service manager waits before it starts again what ended by itself.
-const START_AGAIN: i64 = 5_000;
+pub(crate) const START_AGAIN: i64 = 5_000;
 /// Room for the bot's futures.
 const STACK: usize = 16 << 20;
 
@@ -81,11 +84,13 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// A world that is run.
-struct Stage {
-    world: Arc<World>,
+pub(crate) struct Stage {
+    pub(crate) world: Arc<World>,
+    pub(crate) plan: Plan,
     folder: TempDir,
-    config: Config,
-    processes: u32,
+    processes: AtomicU32,
+    /// On how many machines there is a process.
+    pub(crate) up: Cell<usize>,
 }
 
 /// Why there is no process now.
@@ -100,7 +105,6 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
     let clock = Arc::new(WorldClock::default());
     let (discord, places) = place::make(plan, &clock).ok_or("no world comes of the plan")?;
     let folder = TempDir::with_prefix("world-").map_err(|error| error.to_string())?;
-    let config = config(plan, &discord.token(), &discord.url(), folder.path())?;
     let mut chance = Chance::new(plan.seed ^ 0x5eed);
     let twins = plan.has_twins.then(|| {
         let clock = Arc::clone(&clock);
@@ -117,46 +121,25 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
     ));
     let mut people = People::new(Arc::clone(&world), places);
     people.note_all_who_see();
-    let mut stage = Stage {
+    let stage = Stage {
         world,
+        plan: plan.clone(),
         folder,
-        config,
-        processes: 0,
+        processes: AtomicU32::new(0),
+        up: Cell::new(0),
     };
-    let mut script = plan.script.iter().copied().peekable();
-    loop {
-        let runtime = runtime()?;
-        let gone = {
-            let process = stage.process();
-            let gone = runtime.block_on(stage.live(&process, &mut people, &mut script));
-            process.cut();
-            drop(runtime);
-            gone
-        };
-        let looked = stage.world.look_at_disk();
-        looked.map_err(|error| error.to_string())?;
-        let Gone::For(down) = gone else { break };
-        let until = stage.world.clock.elapsed_ms() + down;
-        while let Some(step) = script.next_if(|step| step.at <= until) {
-            stage.world.clock.advance_to(step.at);
-            match step.what {
-                Act::Person(act) => people.act(act),
-                Act::Fault(fault) => stage.begin(fault),
-                // Nothing runs that could end.
-                Act::Restart { .. } => {}
-            }
-        }
-        stage.world.clock.advance_to(until);
+    let config = stage.config_in(stage.folder())?;
+    if plan.machines > 1 {
+        runtime()?.block_on(stage.live_together(&mut people))?;
+    } else {
+        stage.live_alone(&config, &mut people)?;
     }
     let clock = Arc::clone(&stage.world.clock);
-    let rows = stored::rows(
-        &stage.config,
-        Arc::new(move || UnixMillis(clock.of_bot_ms())),
-    );
+    let rows = stored::rows(&config, Arc::new(move || UnixMillis(clock.of_bot_ms())));
     let rows = runtime()?
         .block_on(rows)
         .map_err(|error| error.to_string())?;
-    Evidence::gather(plan, &stage.world, stage.folder.path(), rows)
+    Evidence::gather(plan, &stage.world, stage.folder(), rows)
 }
 
 /// A runtime whose time is its own.
@@ -168,58 +151,110 @@ fn runtime() -> Result<Runtime, String> {
         .map_err(|error| error.to_string())
 }
 
-fn config(plan: &Plan, token: &str, discord: &str, folder: &Path) -> Result<Config, String> {
-    let path = |name: &str| folder.join(name).display().to_string();
-    let state = folder.join("state");
-    let keys = fs::create_dir_all(&state)
-        .and_then(|()| fs::write(state.join("frame.key"), [7; 32]))
-        .and_then(|()| fs::write(state.join("telemetry.key"), [9; 32]));
-    keys.map_err(|error| error.to_string())?;
-    let store = match plan.store {
-        StoreKind::Sqlite => format!("sqlite:{}", path("clew.db")),
-        StoreKind::Files => format!("files:{}", path("conversations")),
-    };
-    let settings = [
-        ("DISCORD_TOKEN", token.to_owned()),
-        ("DISCORD_API_URL", discord.to_owned()),
-        ("LLM_BASE_URL", MODEL_URL.to_owned()),
-        ("LLM_MODEL", "model".to_owned()),
-        ("TELEMETRY_DIR", path("telemetry")),
-        ("STATE_DIR", path("state")),
-        ("CONTEXT_STORE", store),
-        ("AGENTS_DIR", path("agents")),
-        ("TOOL_OUTPUT_DIR", path("tool_outputs")),
-        ("USER_PROFILE_DIR", path("users")),
-        ("SERVER_PROFILE_DIR", path("servers")),
-    ];
-    let settings = settings.into_iter().chain(
-        plan.settings
-            .iter()
-            .map(|(name, value)| (*name, (*value).to_owned())),
-    );
-    let settings = settings.map(|(name, value)| (name.to_owned(), value));
-    Config::load(settings, None).map_err(|errors| format!("{errors:?}"))
-}
-
 impl Stage {
-    fn process(&mut self) -> Arc<Process> {
-        self.processes += 1;
-        Arc::new(Process::new(self.processes))
+    /// One process after the other.
+    fn live_alone(&self, config: &Config, people: &mut People) -> Result<(), String> {
+        let mut script = self.plan.script.iter().copied().peekable();
+        loop {
+            let runtime = runtime()?;
+            let gone = {
+                let process = self.process();
+                let living = self.live(&process, config, people, &mut script);
+                let gone = runtime.block_on(living);
+                process.cut();
+                drop(runtime);
+                gone
+            };
+            let looked = self.world.look_at_disk();
+            looked.map_err(|error| error.to_string())?;
+            let Gone::For(down) = gone else { return Ok(()) };
+            let until = self.world.clock.elapsed_ms() + down;
+            while let Some(step) = script.next_if(|step| step.at <= until) {
+                self.world.clock.advance_to(step.at);
+                match step.what {
+                    Act::Person(act) => people.act(act),
+                    Act::Fault(fault) => self.begin(fault),
+                    // Nothing runs that could end.
+                    Act::Restart { .. } => {}
+                }
+            }
+            self.world.clock.advance_to(until);
+        }
+    }
+
+    /// Where the world's files are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What a process is told that has such a folder to itself; what the store has is the world's.
+    pub(crate) fn config_in(&self, own: &Path) -> Result<Config, String> {
+        let (plan, discord) = (&self.plan, &self.world.discord);
+        let path = |name: &str| self.folder().join(name).display().to_string();
+        let of_own = |name: &str| own.join(name).display().to_string();
+        let state = own.join("state");
+        let keys = fs::create_dir_all(&state)
+            .and_then(|()| fs::write(state.join("frame.key"), [7; 32]))
+            .and_then(|()| fs::write(state.join("telemetry.key"), [9; 32]));
+        keys.map_err(|error| error.to_string())?;
+        let store = match plan.store {
+            StoreKind::Sqlite => format!("sqlite:{}", path("clew.db")),
+            StoreKind::Files => format!("files:{}", path("conversations")),
+        };
+        let settings = [
+            ("DISCORD_TOKEN", discord.token()),
+            ("DISCORD_API_URL", discord.url()),
+            ("LLM_BASE_URL", MODEL_URL.to_owned()),
+            ("LLM_MODEL", "model".to_owned()),
+            ("TELEMETRY_DIR", of_own(TELEMETRY)),
+            ("STATE_DIR", of_own("state")),
+            ("CONTEXT_STORE", store),
+            ("AGENTS_DIR", path("agents")),
+            ("TOOL_OUTPUT_DIR", path("tool_outputs")),
+            ("USER_PROFILE_DIR", path("users")),
+            ("SERVER_PROFILE_DIR", path("servers")),
+        ];
+        let settings = settings.into_iter().chain(
+            plan.settings
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned())),
+        );
+        let settings = settings.map(|(name, value)| (name.to_owned(), value));
+        let mut config = Config::load(settings, None).map_err(|errors| format!("{errors:?}"))?;
+        // The rest of it wants PostgreSQL.
+        config.cluster = plan.machines > 1;
+        Ok(config)
+    }
+
+    /// Counts the processes that ever were, from 1.
+    pub(crate) fn next_process(&self) -> u32 {
+        self.processes.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn process(&self) -> Arc<Process> {
+        Arc::new(Process::new(
+            self.next_process(),
+            Arc::clone(&self.world.clock),
+        ))
     }
 
     /// One process from its start to its end.
     async fn live(
         &self,
         process: &Arc<Process>,
+        config: &Config,
         people: &mut People,
         script: &mut std::iter::Peekable<impl Iterator<Item = Step>>,
     ) -> Gone {
         let clock = &self.world.clock;
         clock.follow_runtime();
-        let number = process.number;
+        let number = process.number();
         self.world.note(What::Started { process: number });
         let shutdown = CancellationToken::new();
-        let mut bot = self.start(process, &shutdown);
+        let time = Arc::clone(clock);
+        let time: Clock = Arc::new(move || UnixMillis(time.of_bot_ms()));
+        let around = Outside::of_system(time);
+        let mut bot = self.start(process, config.clone(), around, &shutdown);
         let gone = async {
             for step in script.by_ref() {
                 let wait = u64::try_from(step.at - clock.elapsed_ms()).unwrap_or_default();
@@ -259,17 +294,19 @@ impl Stage {
         gone
     }
 
-    fn start(
+    /// Begins a process with its clock, and its cluster if it has one.
+    pub(crate) fn start(
         &self,
         process: &Arc<Process>,
+        config: Config,
+        around: Outside,
         shutdown: &CancellationToken,
     ) -> JoinHandle<Result<(), app::Error>> {
         let net = Net {
             world: Arc::clone(&self.world),
             process: Arc::clone(process),
         };
-        let clock = Arc::clone(&self.world.clock);
-        let around = net.clone();
+        let troubled = net.clone();
         let (services, begun) = oneshot::channel();
         tokio::spawn(watch_health(net.clone(), begun));
         let outside = Outside {
@@ -278,29 +315,29 @@ impl Stage {
                 token: self.world.discord.token(),
                 net,
             })),
-            store: Some(Arc::new(move |store| {
-                TroubledStore::around(store, around.clone())
+            // A cluster's opens it.
+            store: around.cluster.is_none().then_some(Arc::new(move |store| {
+                TroubledStore::around(store, troubled.clone())
             })),
             observer: Some(Observer {
                 services,
                 turns: mpsc::unbounded_channel().0,
                 lines: mpsc::unbounded_channel().0,
             }),
-            ..Outside::of_system(Arc::new(move || UnixMillis(clock.of_bot_ms())))
+            ..around
         };
-        let running = app::run_in(self.config.clone(), outside, shutdown.clone());
+        let running = app::run_in(config, outside, shutdown.clone());
         tokio::spawn(running)
     }
 
     /// Ends a process.
-    async fn end(
+    pub(crate) async fn end(
         &self,
         process: &Process,
         shutdown: &CancellationToken,
         bot: &mut JoinHandle<Result<(), app::Error>>,
         how: Restart,
     ) {
-        let number = process.number;
         if let Restart::StopAt(crossings) | Restart::KillAt(crossings) = how {
             let is_killed = matches!(how, Restart::KillAt(_));
             // Or at another time, if it has so little to do.
@@ -308,10 +345,13 @@ impl Stage {
         }
         match how {
             Restart::Stop | Restart::StopAt(_) => {
-                self.world.note(What::AskedToStop { process: number });
+                let number = process.number();
+                if number > 0 {
+                    self.world.note(What::AskedToStop { process: number });
+                }
                 shutdown.cancel();
                 match timeout(STOP, bot).await {
-                    Ok(ended) => return self.note_end(number, ended),
+                    Ok(ended) => return self.note_end(process.number(), ended),
                     Err(_) => self.world.note(What::Ended {
                         process: number,
                         error: Some("it does not stop".to_owned()),
@@ -321,13 +361,16 @@ impl Stage {
             Restart::Kill | Restart::KillAt(_) => {}
         }
         process.cut();
-        self.world.note(What::Killed {
-            process: number,
-            crossings: process.crossings(),
-        });
+        let (number, crossings) = (process.number(), process.crossings());
+        if number > 0 {
+            self.world.note(What::Killed {
+                process: number,
+                crossings,
+            });
+        }
     }
 
-    fn note_end(
+    pub(crate) fn note_end(
         &self,
         process: u32,
         ended: Result<Result<(), app::Error>, tokio::task::JoinError>,
@@ -337,10 +380,13 @@ impl Stage {
             Ok(Err(error)) => Some(error.to_string()),
             Err(panic) => Some(panic.to_string()),
         };
-        self.world.note(What::Ended { process, error });
+        // One that stands by is not the bot, and ends without a word.
+        if process > 0 || error.is_some() {
+            self.world.note(What::Ended { process, error });
+        }
     }
 
-    fn begin(&self, fault: FaultAct) {
+    pub(crate) fn begin(&self, fault: FaultAct) {
         let discord = &self.world.discord;
         let many = |times: u64| usize::try_from(times).unwrap_or(usize::MAX);
         let rest = |kind: FaultKind, times: u64| {
@@ -408,12 +454,14 @@ impl Stage {
                 self.world.troubles().doubled_events = count;
             }
             FaultAct::ClockJumps { ms } => self.world.clock.set_off(ms),
+            // Of several machines, which see to it.
+            FaultAct::DatabaseGone { .. } | FaultAct::Parted { .. } | FaultAct::Paused { .. } => {}
         }
         self.world.note(What::Fault { name: fault.name() });
     }
 
     /// All faults end.
-    fn calm(&self) {
+    pub(crate) fn calm(&self) {
         self.world.discord.end_faults();
         self.world.discord.set_heartbeats_answered(true);
         *self.world.troubles() = crate::world::Troubles::default();
@@ -426,24 +474,27 @@ async fn watch_health(net: Net, begun: oneshot::Receiver<Arc<Services>>) {
     let Ok(services) = begun.await else { return };
     let services = Arc::downgrade(&services);
     let (mut told, mut most) = (None, (0, 0));
+    let process = net.process.number();
     while let Some(services) = services.upgrade() {
         let store = services.memory.store_state();
         let is_read = store.read == CircuitState::Closed;
         let is_written = store.write == CircuitState::Closed;
-        if told != Some((is_read, is_written)) && !net.process.is_cut() {
+        // What is left of it may go on after it was the bot.
+        let is_gone = net.process.is_cut() || net.process.number() != process;
+        if told != Some((is_read, is_written)) && !is_gone {
             told = Some((is_read, is_written));
             net.world.note(What::StoreSeems {
-                process: net.process.number,
+                process,
                 is_read,
                 is_written,
             });
         }
         let (messages, _) = services.window().size();
         let unsaved = store.unsaved;
-        if (messages > most.0 || unsaved > most.1) && !net.process.is_cut() {
+        if (messages > most.0 || unsaved > most.1) && !is_gone {
             most = (messages.max(most.0), unsaved.max(most.1));
             net.world.note(What::Holds {
-                process: net.process.number,
+                process,
                 messages,
                 unsaved,
             });

@@ -13,6 +13,7 @@ use crate::chance::Chance;
 use crate::clock::WorldClock;
 use crate::disk;
 use crate::history::{Happened, What, marks};
+use crate::seams::cluster::Database;
 use crate::twins::Twins;
 
 pub(crate) struct World {
@@ -22,6 +23,8 @@ pub(crate) struct World {
     pub(crate) troubles: Mutex<Troubles>,
     /// What other stores answer, if they are asked.
     pub(crate) twins: Option<Twins>,
+    /// What processes share that agree who is the bot.
+    pub(crate) database: Database,
     /// Where the bot's files are.
     folder: PathBuf,
     /// Decides what the seams do.
@@ -95,6 +98,7 @@ impl World {
             discord,
             troubles: Mutex::default(),
             twins,
+            database: Database::default(),
             folder: folder.to_owned(),
             chance: Mutex::new(chance),
             record: Mutex::new(Record {
@@ -132,6 +136,13 @@ impl World {
         let mut record = lock(&self.record);
         record.take_posts(at, bot);
         record.history.clone()
+    }
+
+    /// Whether a process was asked to stop.
+    pub(crate) fn is_asked_to_stop(&self, process: u32) -> bool {
+        let record = lock(&self.record);
+        let mut history = record.history.iter().rev();
+        history.any(|one| one.what == What::AskedToStop { process })
     }
 
     /// The bot's messages, oldest first, with their channels.

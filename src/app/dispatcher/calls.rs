@@ -117,11 +117,13 @@ impl Dispatcher {
             let ephemeral = request.is_private;
             let thinking = Callback::Deferred { ephemeral };
             let deadline = Instant::now() + CALL_TIMEOUT;
-            match services
-                .rest
-                .answer_interaction(&interaction, &thinking, deadline)
-                .await
-            {
+            let (answering, ()) = tokio::join!(
+                services
+                    .rest
+                    .answer_interaction(&interaction, &thinking, deadline),
+                services.claims.note_call(interaction.id),
+            );
+            match answering {
                 // The loop is gone only when the process ends.
                 Ok(()) => drop(loop_events.send(LoopEvent::Ask(request))),
                 Err(error) => tracing::warn!(%error, "a command could not be answered in time"),

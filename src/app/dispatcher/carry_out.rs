@@ -44,7 +44,13 @@ pub(super) async fn carry_out(
     let for_commands = for_commands(services, &us, &call.interaction);
     // Boxed, since the combined future of all commands is large.
     let work = Box::pin(async {
-        let work = commands::run(&for_commands, &call);
+        let work = async {
+            // Choices change nothing, and are asked for with each key.
+            if !matches!(call.deferral(), Deferral::NoChoices) {
+                services.claims.note_call(call.interaction.id).await;
+            }
+            commands::run(&for_commands, &call).await
+        };
         let done = stopped.run_until_cancelled(work).await;
         done.unwrap_or_else(|| Done::unfinished(call.deferral()))
     });

@@ -46,4 +46,7 @@ faults! {
     FaultAct::EventsLate { .. } => "events_late",
     FaultAct::EventsTwice { .. } => "events_twice",
     FaultAct::ClockJumps { .. } => "clock_jumps",
+    FaultAct::DatabaseGone { .. } => "database_gone",
+    FaultAct::Parted { .. } => "parted",
+    FaultAct::Paused { .. } => "paused",
 }

@@ -1,6 +1,8 @@
 //! What worlds have beside their scripts, from some seed on.
 
-use super::{Act, Command, FaultAct, PersonAct, Plan, Restart, Right, Step};
+use super::{
+    Act, Command, FaultAct, LONGEST_CUT, PersonAct, Plan, Restart, Right, Step, StoreKind,
+};
 use crate::chance::Chance;
 
 /// Worlds from this seed on have more in them. Of those before, all but [`WITH_ALL`] stay what they
@@ -14,6 +16,8 @@ const BARRED: u64 = 300_000;
 const PINNED: u64 = 400_000;
 /// From this seed on, answers have buttons, which are pressed.
 const STEERED: u64 = 500_000;
+/// From this seed on, the bot has several machines.
+const TOGETHER: u64 = 600_000;
 /// Of fifty of the first worlds, those that have all of it, so that any thousand do. None that had
 /// failed when this was added is among them.
 const WITH_ALL: [u64; 8] = [17, 21, 27, 30, 36, 44, 46, 48];
@@ -39,6 +43,9 @@ impl Plan {
         }
         if seed >= STEERED {
             self.steer(&mut Chance::new(seed.rotate_left(8)));
+        }
+        if seed >= TOGETHER {
+            self.cluster(&mut Chance::new(seed.rotate_left(24)));
         }
     }
 
@@ -208,6 +215,28 @@ impl Plan {
             let after = i64::try_from(chance.below(longest)).unwrap_or_default();
             let (who, on, which) = (chance.any(), chance.below(4), chance.any());
             add(step.at + after, PersonAct::Presses { who, on, which });
+        }
+        self.script.extend(added);
+    }
+
+    /// Several machines, whose database is gone at times, or which do not reach it, or do nothing.
+    fn cluster(&mut self, chance: &mut Chance) {
+        self.machines = chance.between(2, 4);
+        self.store = StoreKind::Sqlite;
+        let mut added = Vec::new();
+        for step in &self.script {
+            if !chance.percent(4) {
+                continue;
+            }
+            // A lease lasts for ten seconds.
+            let ms = chance.between(500, LONGEST_CUT.unsigned_abs());
+            let fault = match chance.below(5) {
+                0 => FaultAct::DatabaseGone { ms },
+                1 | 2 => FaultAct::Parted { ms },
+                _ => FaultAct::Paused { ms },
+            };
+            let (at, what) = (step.at + 1, Act::Fault(fault));
+            added.push(Step { at, what });
         }
         self.script.extend(added);
     }

@@ -23,7 +23,7 @@ const TOLD: i64 = 1_000;
 const COPY_IS_KNOWN: i64 = 5_000;
 
 /// Questions whose copy by an app is not known as one: it reached another process, or late, or
-/// when the process was to stop; or two processes had the question, and the first one may have
+/// when the process was to stop, or may not have reached its database; or two processes had the question, and the first one may have
 /// ended while it was answered.
 fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
     let told_of = |message: Id| {
@@ -49,7 +49,8 @@ fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
             let mut copied = told_of(said.message);
             copied.any(|(copied, by)| {
                 let is_stopping = evidence.is_stopping(by, copied);
-                by == process && !is_stopping && copied - at < COPY_IS_KNOWN
+                let is_soon = copied - at < COPY_IS_KNOWN;
+                by == process && !is_stopping && is_soon && !evidence.may_be_cut_off(copied)
             })
         });
         (!is_known).then_some(said.mark.number)
@@ -57,8 +58,8 @@ fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
     copies.collect()
 }
 
-/// Questions under whose answers somebody pressed a button.
-fn pressed(evidence: &Evidence, button: &str) -> BTreeSet<u32> {
+/// Questions under whose answers somebody pressed a button, also as they were edited to.
+pub(super) fn pressed(evidence: &Evidence, button: &str) -> BTreeSet<u32> {
     let mut marks_of: BTreeMap<Id, &[Mark]> = BTreeMap::new();
     let mut pressed = BTreeSet::new();
     for happened in &evidence.history {
@@ -69,6 +70,13 @@ fn pressed(evidence: &Evidence, button: &str) -> BTreeSet<u32> {
                 pressed.extend(marks.iter().map(|mark| mark.number));
             }
             _ => {}
+        }
+    }
+    for happened in &evidence.history {
+        if let What::Edited { was, is, .. } = happened.what
+            && pressed.contains(&was.number)
+        {
+            pressed.insert(is.number);
         }
     }
     pressed

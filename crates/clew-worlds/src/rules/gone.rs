@@ -570,6 +570,7 @@ mod tests {
         let history = all.map(|(at, what)| Happened { at, what });
         deleted_is_not_shown(&Evidence {
             history: history.collect(),
+            tenures: Vec::new(),
             telemetry: Vec::new(),
             in_telemetry: Vec::new(),
             posts: Vec::new(),

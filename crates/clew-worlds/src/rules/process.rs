@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
-use crate::history::{StoreCall, What};
+use crate::history::{GAVE_BACK, StoreCall, What};
+use crate::plan::LONGEST_CUT;
 use clew_context::engine::place::MOST_PINS;
 
 /// Of the error with which a process ends whose store another holds.
@@ -46,6 +47,10 @@ pub(crate) fn runs(evidence: &Evidence) -> Verdict {
             What::Ended {
                 error: Some(error), ..
             } if is_held && error.contains(HELD) => {}
+            // Of a cluster, another one goes on.
+            What::Ended {
+                error: Some(error), ..
+            } if error.contains(GAVE_BACK) => {}
             What::Ended { process, error } if !asked.contains(process) => {
                 found.get_or_insert(format!(
                     "{} ms: process {process} ended by itself: {error:?}",
@@ -56,6 +61,59 @@ pub(crate) fn runs(evidence: &Evidence) -> Verdict {
         }
     }
     verdict(started, found)
+}
+
+/// Of several processes, only the one that is the bot sends anything.
+pub(crate) fn one_is_the_bot(evidence: &Evidence) -> Verdict {
+    let mut late = evidence.history.iter().filter_map(|one| match &one.what {
+        What::Late { process, what } => Some(format!(
+            "{} ms: {what} of process {process}, which was not the bot",
+            one.at
+        )),
+        _ => None,
+    });
+    verdict(evidence.tenures.len(), late.next())
+}
+
+/// How soon another process is the bot where one lives, in milliseconds: a lease lasts for ten
+/// seconds, and is asked for all the time.
+const GOES_ON: i64 = 15_000;
+
+/// Nobody waits long for a process that is the bot, as long as one lives that reaches the database.
+pub(crate) fn goes_on_soon(evidence: &Evidence) -> Verdict {
+    // One of two may not reach it, or do nothing.
+    const ENOUGH: usize = 3;
+    let (mut is_none, mut machines, mut gone_until) = (true, 0, 0);
+    let (mut since, mut judged, mut found) = (None, 0, None);
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Killed { .. } | What::Ended { .. } => is_none = true,
+            What::Machines { up } => machines = *up,
+            What::Fault {
+                name: "database_gone",
+            } => gone_until = happened.at + LONGEST_CUT,
+            What::Started { process } => {
+                is_none = false;
+                if let Some(since) = since {
+                    judged += 1;
+                    let waited = happened.at - since;
+                    if waited > GOES_ON && found.is_none() {
+                        found = Some(format!(
+                            "{} ms: process {process} begins after {waited} ms",
+                            happened.at
+                        ));
+                    }
+                }
+            }
+            _ => {}
+        }
+        let may_begin = is_none && machines >= ENOUGH && happened.at >= gone_until;
+        since = may_begin.then(|| since.unwrap_or(happened.at));
+    }
+    if evidence.tenures.is_empty() {
+        return Verdict::Unreached;
+    }
+    verdict(judged, found)
 }
 
 /// Nothing is left to be done once all was quiet for long: no turn, and no row.

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use clew_simulator::Id;
 use clew_store::model::{StoredMessage, StoredRole};
 
+use super::answers::pressed;
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
-use crate::history::{MarkOf, Said, What, marks};
+use crate::history::{Mark, MarkOf, Said, What, marks};
 use crate::plan::{Command, StoreKind};
 
 /// A turn's rows are one question, the tools that were called, and its answer. What was made
@@ -95,7 +96,8 @@ pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
     let fails = evidence
         .count(|what| matches!(what, What::Fault { name } if name.starts_with("store_")))
         > 0;
-    let again: BTreeSet<u64> = again.filter(|_| is_killed && fails).collect();
+    let mut again: BTreeSet<u64> = again.filter(|_| is_killed && fails).collect();
+    again.extend(given_anew(evidence));
     let answers = evidence.rows.iter().filter_map(|row| {
         if again.contains(&row.message?.get()) {
             return None;
@@ -117,6 +119,27 @@ pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
+/// Answers that a second process gave, when the database with the first one's rows and what was known
+/// of it was not reached.
+fn given_anew(evidence: &Evidence) -> BTreeSet<u64> {
+    if evidence.tenures.is_empty() {
+        return BTreeSet::new();
+    }
+    let mut by: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+    let mut process = 0;
+    for happened in &evidence.history {
+        match &happened.what {
+            What::Started { process: next } => process = *next,
+            What::Posted { message, .. } => {
+                by.entry(message.0).or_default().insert(process);
+            }
+            _ => {}
+        }
+    }
+    by.retain(|_, processes| processes.len() > 1);
+    by.into_keys().collect()
+}
+
 /// A person's turns in a channel are stored in the order of their questions, but for those
 /// that had to be looked for: what is asked then does not wait for them.
 pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
@@ -124,13 +147,14 @@ pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     let mut found = None;
     let questions = evidence.rows.iter();
     let caught_up = caught_up(evidence);
+    // What was answered anew comes later if the first answer never was stored.
+    let anew = pressed(evidence, "Regenerate");
     let mut questions: Vec<&StoredMessage> = questions
         .filter(|row| row.role == StoredRole::User && !caught_up.contains(&row.turn.0))
         // Agent runs go their own way.
         .filter(|row| {
-            marks(&row.content)
-                .iter()
-                .all(|mark| mark.of != MarkOf::Task)
+            let goes_apart = |mark: &Mark| mark.of == MarkOf::Task || anew.contains(&mark.number);
+            !marks(&row.content).iter().any(goes_apart)
         })
         .collect();
     questions.sort_by_key(|row| (row.ordinal, row.turn.0));

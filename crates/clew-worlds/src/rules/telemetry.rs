@@ -1,6 +1,6 @@
 //! Telemetry tells of every turn, and of no words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Verdict, verdict};
 use crate::evidence::Evidence;
@@ -19,6 +19,9 @@ pub(crate) fn no_words(evidence: &Evidence) -> Verdict {
 /// Each turn that was begun is done, unless its process was killed or gave it up at its end.
 pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
     let mut open: BTreeMap<&str, u32> = BTreeMap::new();
+    // In a cluster a process goes on after it was the bot, and a turn may end later.
+    let mut begun = BTreeSet::new();
+    let is_together = !evidence.tenures.is_empty();
     let (mut judged, mut found) = (0, None);
     // How many turns each process gave up at its end, which it tells together.
     let mut given_up: BTreeMap<u32, u64> = BTreeMap::new();
@@ -43,11 +46,14 @@ pub(crate) fn turns_are_told(evidence: &Evidence) -> Verdict {
             }
             ("trigger", Some(turn)) => {
                 judged += 1;
+                begun.insert(turn);
                 open.insert(turn, process);
             }
             // A turn that ended while it collected has no scene, and told of no trigger.
             ("turn_done", Some(turn))
-                if open.remove(turn).is_none() && !line["detail"]["case"].is_null() =>
+                if open.remove(turn).is_none()
+                    && !line["detail"]["case"].is_null()
+                    && !(is_together && begun.contains(turn)) =>
             {
                 found.get_or_insert(format!(
                     "the turn {turn} is done and was not begun: {}",

@@ -293,7 +293,7 @@ impl Connecting {
     fn dispatch(&self, frame: &Value) {
         let sequence = frame["s"].as_u64().unwrap_or_default();
         let (name, data) = (frame["t"].as_str().unwrap_or_default(), &frame["d"]);
-        let process = self.net.process.number;
+        let process = self.net.process.number();
         {
             let mut state = lock(&self.shared.state);
             if let Some((_, seen)) = &mut state.before.session {
@@ -311,6 +311,10 @@ impl Connecting {
                 "RESUMED" => state.is_identified = true,
                 _ => {}
             }
+        }
+        // It is the bot no more, and about to close.
+        if process == 0 {
+            return;
         }
         match name {
             "READY" => self.net.world.note(What::Greeted { process }),

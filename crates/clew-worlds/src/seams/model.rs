@@ -125,7 +125,7 @@ fn note(net: &Net, body: &Value) -> Option<Mark> {
     shows.sort_unstable();
     shows.dedup();
     net.world.note(What::Prompted(Prompted {
-        process: net.process.number,
+        process: net.process.number(),
         question,
         shows,
         chars: texts.iter().map(|text| text.chars().count()).sum(),

@@ -11,6 +11,7 @@ use reqwest::{Body, Request, Response};
 use tokio::time::{sleep, timeout};
 
 use super::model;
+use crate::history::What;
 use crate::process::Process;
 use crate::world::World;
 
@@ -38,8 +39,9 @@ impl Transport for Net {
         let net = self.clone();
         async move {
             net.process.cross().await;
+            let sent_by = net.process.number();
             let patience = request.timeout().copied().unwrap_or(Duration::MAX);
-            let answered = timeout(patience, net.answer(request)).await;
+            let answered = timeout(patience, net.answer(request, sent_by)).await;
             net.process.cross().await;
             answered.unwrap_or(Err(SendError::Timeout))
         }
@@ -48,18 +50,30 @@ impl Transport for Net {
 }
 
 impl Net {
-    async fn answer(&self, request: Request) -> Result<Response, SendError> {
+    async fn answer(&self, request: Request, sent_by: u32) -> Result<Response, SendError> {
+        self.arrives(&request, sent_by);
         if request.url().port() == Some(MODEL_PORT) {
             return model::answer(self, request).await;
         }
         self.travel().await;
         self.process.cross().await;
+        self.arrives(&request, sent_by);
         let answer = self.world.local.call(of_wire(&request)).await;
         self.travel().await;
         let answer = answer.ok_or(SendError::BrokenOff)?;
         let (parts, body) = answer.into_parts();
         let body = Body::wrap_stream(body.into_data_stream());
         Ok(http::Response::from_parts(parts, body).into())
+    }
+
+    /// Of several processes only the bot sends, and nothing of it arrives when there is another.
+    fn arrives(&self, request: &Request, sent_by: u32) {
+        if sent_by == 0 || !self.world.database.is_last(sent_by) {
+            self.world.note(What::Late {
+                process: sent_by,
+                what: format!("{} {}", request.method(), request.url().path()),
+            });
+        }
     }
 
     /// Time on the way.

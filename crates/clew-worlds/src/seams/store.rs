@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,8 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store with its troubles.
 pub(crate) struct TroubledStore {
-    store: Store,
+    store: Arc<Store>,
     net: Net,
+    /// In a cluster: the tenure that may use it.
+    epoch: Option<u32>,
     /// Whether it did what it was asked last.
     last: Mutex<BTreeMap<StoreCall, bool>>,
 }
@@ -38,11 +40,34 @@ pub(crate) struct TroubledStore {
 impl TroubledStore {
     pub(crate) fn around(store: Store, net: Net) -> Store {
         Self {
-            store,
+            store: Arc::new(store),
             net,
+            epoch: None,
             last: Mutex::default(),
         }
         .into()
+    }
+
+    /// One that others use as well, each in its tenure.
+    pub(crate) fn of_tenure(store: Arc<Store>, net: Net, epoch: u32) -> Store {
+        Self {
+            store,
+            net,
+            epoch: Some(epoch),
+            last: Mutex::default(),
+        }
+        .into()
+    }
+
+    /// Whether it is another's by now.
+    fn is_held(&self) -> bool {
+        let is_last = |epoch| self.net.world.database.is_last(epoch);
+        self.epoch.is_some_and(|epoch| !is_last(epoch))
+    }
+
+    fn is_over(&self) -> bool {
+        let number = self.net.process.number();
+        self.epoch.is_some_and(|epoch| epoch != number)
     }
 
     /// Does a call, or not, or not in time.
@@ -64,7 +89,14 @@ impl TroubledStore {
             }
             next
         };
+        let done = async {
+            if self.is_held() {
+                return Err(held());
+            }
+            done.await
+        };
         let answer = match trouble {
+            _ if self.epoch.is_some() && self.net.is_parted() => Err(unavailable(operation)),
             None => done.await,
             Some(StoreTrouble::Fails) => Err(unavailable(operation)),
             Some(StoreTrouble::AppliedButLost) => {
@@ -76,17 +108,14 @@ impl TroubledStore {
                 path: PathBuf::from("store"),
                 source: io::Error::from_raw_os_error(FULL),
             }),
-            Some(StoreTrouble::Held) => Err(Error::Held {
-                place: "store".to_owned(),
-                holder: "another".to_owned(),
-            }),
+            Some(StoreTrouble::Held) => Err(held()),
             Some(StoreTrouble::Hangs(ms)) => {
                 let hangs = Duration::from_millis(ms);
                 sleep(hangs.min(PATIENCE)).await;
-                if hangs > PATIENCE {
+                if hangs > PATIENCE && !self.is_over() {
                     // Failed for whom waits for it.
                     lock(&self.last).remove(&call);
-                    let process = self.net.process.number;
+                    let process = self.net.process.number();
                     self.net.world.note(What::StoreHangs { process, call });
                     sleep(hangs.saturating_sub(PATIENCE)).await;
                 }
@@ -105,15 +134,23 @@ impl TroubledStore {
 
     /// Notes whether it does what it is asked, if that is news.
     fn note(&self, call: StoreCall, operation: &'static str, is_done: bool) {
-        if lock(&self.last).insert(call, is_done) == Some(is_done) {
+        // One whose tenure is over is not the bot's store any more.
+        if lock(&self.last).insert(call, is_done) == Some(is_done) || self.is_over() {
             return;
         }
         self.net.world.note(What::StoreDid {
-            process: self.net.process.number,
+            process: self.net.process.number(),
             call,
             operation,
             is_done,
         });
+    }
+}
+
+fn held() -> Error {
+    Error::Held {
+        place: "store".to_owned(),
+        holder: "another".to_owned(),
     }
 }
 
@@ -147,6 +184,9 @@ macro_rules! troubled {
             )*
 
             async fn claim(&self, application: ApplicationId) -> Result<(), Error> {
+                if self.is_held() {
+                    return Err(held());
+                }
                 self.store.claim(application).await
             }
 
@@ -155,6 +195,10 @@ macro_rules! troubled {
             }
 
             async fn close(&self) -> Result<(), Error> {
+                if self.epoch.is_some() {
+                    // Others go on with it.
+                    return Ok(());
+                }
                 self.store.close().await
             }
         }

@@ -1,0 +1,346 @@
+//! Processes of one bot that agree by rows, as they do by PostgreSQL's: a lease, files, claims, and
+//! a store that only who has the lease may use.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use clew::config::Config;
+use clew_context::model::{Clock, UnixMillis};
+use clew_context::outside::Lease;
+use clew_store::{Asked, Cluster, ClusterStatus, Error, Folders, KeptClaim, Store, Tenure};
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::net::Net;
+use super::store::TroubledStore;
+use crate::history::{GAVE_BACK, What};
+use crate::world::lock;
+
+/// For how long the lease is had, how much earlier it is over for who has it, how often it is
+/// renewed, and how often again after a failure: as with PostgreSQL.
+const TERM: Duration = Duration::from_secs(10);
+const TERM_MS: i64 = 10_000;
+const EARLY: Duration = Duration::from_secs(1);
+const RENEW: Duration = Duration::from_secs(3);
+const RENEW_AGAIN: Duration = Duration::from_millis(500);
+/// How long a statement may take, in milliseconds.
+const LATENCY: u64 = 8;
+
+/// What the processes share. It outlives them.
+#[derive(Default)]
+pub(crate) struct Database {
+    rows: Mutex<Rows>,
+    store: OnceCell<Arc<Store>>,
+}
+
+#[derive(Default)]
+struct Rows {
+    /// As many tenures as there were.
+    epoch: u32,
+    /// The process of the last one.
+    holder: String,
+    /// Until when it has the lease, in milliseconds since the world's beginning.
+    until: i64,
+    files: BTreeMap<String, Vec<u8>>,
+    claims: BTreeMap<u64, KeptClaim>,
+    /// The tenures that told that they began, before they opened the store, each with its process.
+    begun: Vec<(u32, u32)>,
+    /// Nobody reaches it until then.
+    is_gone_until: i64,
+}
+
+impl Database {
+    /// Whether this is the last tenure; always where there are none.
+    pub(crate) fn is_last(&self, epoch: u32) -> bool {
+        [0, epoch].contains(&lock(&self.rows).epoch)
+    }
+
+    /// Nobody reaches it until then.
+    pub(crate) fn go(&self, until: i64) {
+        lock(&self.rows).is_gone_until = until;
+    }
+
+    /// Those of a process's tenures that told that they began, in order.
+    pub(crate) fn begun_by(&self, process: u32) -> Vec<u32> {
+        let rows = lock(&self.rows);
+        let of = rows.begun.iter().filter(|(of, _)| *of == process);
+        of.map(|(_, epoch)| *epoch).collect()
+    }
+
+    /// All are gone.
+    ///
+    /// # Errors
+    /// The store's error.
+    pub(crate) async fn close(&self) -> Result<(), Error> {
+        match self.store.get() {
+            Some(store) => store.close().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// The cluster, as one process sees it.
+pub(crate) struct LocalCluster {
+    pub(crate) net: Net,
+    /// Counts the processes that ever were, whichever was the bot.
+    pub(crate) process: u32,
+    pub(crate) config: Config,
+    /// The process's.
+    pub(crate) clock: Clock,
+}
+
+fn held() -> Error {
+    Error::Held {
+        place: "the database".to_owned(),
+        holder: "another of the cluster".to_owned(),
+    }
+}
+
+fn not_reached() -> Error {
+    Error::NotReady {
+        place: "the database".to_owned(),
+        source: "it is not reached".into(),
+    }
+}
+
+impl LocalCluster {
+    fn name(&self) -> String {
+        format!("process {}", self.process)
+    }
+}
+
+impl Net {
+    /// Does something with what the processes share, unless that is not reached.
+    async fn at_rows<T>(&self, work: impl FnOnce(&mut Rows) -> T + Send) -> Result<T, Error> {
+        self.process.cross().await;
+        self.statement().await;
+        self.process.cross().await;
+        let done = {
+            let mut rows = lock(&self.world.database.rows);
+            let is_gone = self.world.clock.elapsed_ms() < rows.is_gone_until;
+            if is_gone || self.process.is_parted() {
+                Err(not_reached())
+            } else {
+                Ok(work(&mut rows))
+            }
+        };
+        self.statement().await;
+        self.process.cross().await;
+        done
+    }
+
+    async fn statement(&self) {
+        sleep(Duration::from_millis(self.world.between(0, LATENCY))).await;
+    }
+
+    /// Whether the database is not reached now.
+    pub(super) fn is_parted(&self) -> bool {
+        let is_gone_until = lock(&self.world.database.rows).is_gone_until;
+        self.process.is_parted() || self.world.clock.elapsed_ms() < is_gone_until
+    }
+}
+
+#[async_trait]
+impl Cluster for LocalCluster {
+    async fn ask(&self) -> Result<Asked, Error> {
+        let name = self.name();
+        let sent = Instant::now();
+        let now = || self.net.world.clock.elapsed_ms();
+        let taken = self.net.at_rows(|rows| {
+            if now() <= rows.until {
+                return Err(rows.holder.clone());
+            }
+            rows.epoch += 1;
+            rows.holder = name;
+            rows.until = now() + TERM_MS;
+            let process = rows.epoch;
+            self.net.process.becomes(process);
+            self.net.world.note(What::Started { process });
+            Ok(process)
+        });
+        let epoch = match taken.await? {
+            Ok(epoch) => epoch,
+            Err(holder) => return Ok(Asked::Others(holder)),
+        };
+        let lease = Lease::new(sent + TERM - EARLY);
+        let renewing = tokio::spawn(keep(self.net.clone(), epoch, lease.clone()));
+        Ok(Asked::Ours(Arc::new(LocalTenure {
+            net: self.net.clone(),
+            process: self.process,
+            config: self.config.clone(),
+            clock: Arc::clone(&self.clock),
+            epoch,
+            lease,
+            renewing,
+        })))
+    }
+
+    async fn status(&self) -> Result<ClusterStatus, Error> {
+        Ok(ClusterStatus::default())
+    }
+
+    async fn forget_file(&self, name: &str) -> Result<(), Error> {
+        self.net.at_rows(|rows| drop(rows.files.remove(name))).await
+    }
+
+    async fn leave(&self) {}
+}
+
+/// Renews a lease until it is over.
+async fn keep(net: Net, epoch: u32, lease: Lease) {
+    let renewing = async {
+        let mut pause = RENEW;
+        loop {
+            sleep(pause).await;
+            let sent = Instant::now();
+            let renewed = net.at_rows(|rows| {
+                let is_ours = rows.epoch == epoch;
+                if is_ours {
+                    rows.until = net.world.clock.elapsed_ms() + TERM_MS;
+                }
+                is_ours
+            });
+            pause = match renewed.await {
+                Ok(true) => {
+                    lease.renew(sent + TERM - EARLY);
+                    RENEW
+                }
+                Ok(false) => {
+                    lease.give_up();
+                    return;
+                }
+                Err(_) => RENEW_AGAIN,
+            };
+        }
+    };
+    tokio::select! {
+        biased;
+        () = lease.over() => {}
+        () = renewing => {}
+    }
+    is_over(&net, epoch, "its lease is over");
+}
+
+/// It is the bot no more.
+fn is_over(net: &Net, epoch: u32, why: &str) {
+    if net.process.is_cut() || net.process.number() != epoch {
+        return;
+    }
+    net.process.becomes(0);
+    let error = (!net.world.is_asked_to_stop(epoch)).then(|| format!("{GAVE_BACK}: {why}"));
+    let process = epoch;
+    net.world.note(What::Ended { process, error });
+}
+
+struct LocalTenure {
+    net: Net,
+    process: u32,
+    config: Config,
+    clock: Clock,
+    epoch: u32,
+    lease: Lease,
+    renewing: JoinHandle<()>,
+}
+
+impl Drop for LocalTenure {
+    fn drop(&mut self) {
+        self.renewing.abort();
+        self.lease.give_up();
+    }
+}
+
+impl LocalTenure {
+    /// Does something with the rows as long as this is the last tenure.
+    async fn run<T>(&self, work: impl FnOnce(&mut Rows) -> T + Send) -> Result<T, Error> {
+        let done = self.net.at_rows(|rows| {
+            let is_ours = rows.epoch == self.epoch;
+            is_ours.then(|| work(rows)).ok_or_else(held)
+        });
+        done.await?
+    }
+}
+
+#[async_trait]
+impl Tenure for LocalTenure {
+    fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    fn epoch(&self) -> i64 {
+        self.epoch.into()
+    }
+
+    async fn open_store(&self, folders: &Folders) -> Result<Store, Error> {
+        let begun = (self.process, self.epoch);
+        lock(&self.net.world.database.rows).begun.push(begun);
+        self.run(|_| ()).await?;
+        let address = &self.config.memory.store;
+        let opening = async {
+            let clock = Arc::clone(&self.clock);
+            let opened = Store::open(address, folders, clock).await?;
+            Ok::<_, Error>(Arc::new(opened))
+        };
+        let store = self.net.world.database.store.get_or_try_init(|| opening);
+        let store = Arc::clone(store.await?);
+        Ok(TroubledStore::of_tenure(
+            store,
+            self.net.clone(),
+            self.epoch,
+        ))
+    }
+
+    async fn files(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let files = self.run(|rows| rows.files.clone()).await?;
+        Ok(files.into_iter().collect())
+    }
+
+    async fn keep_files(&self, files: &[(&str, &[u8])]) -> Result<(), Error> {
+        let files: Vec<(String, Vec<u8>)> = files
+            .iter()
+            .map(|(name, content)| ((*name).to_owned(), content.to_vec()))
+            .collect();
+        self.run(|rows| rows.files.extend(files)).await
+    }
+
+    async fn forget_files(&self, names: &[&str]) -> Result<(), Error> {
+        self.run(|rows| rows.files.retain(|name, _| !names.contains(&&**name)))
+            .await
+    }
+
+    async fn claims(&self, since: UnixMillis) -> Result<Vec<String>, Error> {
+        let claims = self.run(|rows| {
+            let mut claims: Vec<KeptClaim> = rows.claims.values().cloned().collect();
+            claims.retain(|claim| claim.at >= since);
+            claims.sort_by_key(|claim| claim.at);
+            claims
+        });
+        Ok(claims.await?.into_iter().map(|claim| claim.line).collect())
+    }
+
+    async fn keep_claims(&self, claims: &[KeptClaim]) -> Result<(), Error> {
+        let claims = claims.iter().map(|one| (one.claim, one.clone()));
+        let claims: Vec<(u64, KeptClaim)> = claims.collect();
+        self.run(|rows| rows.claims.extend(claims)).await
+    }
+
+    async fn forget_claims(&self, before: UnixMillis) -> Result<(), Error> {
+        self.run(|rows| rows.claims.retain(|_, claim| claim.at >= before))
+            .await
+    }
+
+    async fn end(&self) {
+        self.renewing.abort();
+        self.lease.give_up();
+        is_over(&self.net, self.epoch, "it ended");
+        let epoch = self.epoch;
+        let given = self.net.at_rows(|rows| {
+            if rows.epoch == epoch {
+                rows.until = i64::MIN;
+            }
+        });
+        let _ = given.await;
+    }
+}
