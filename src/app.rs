@@ -385,10 +385,11 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
                 memory,
                 rest,
                 guild_state,
+                claims,
                 ..
             } = &*services;
             let edit_of = |message: &_| services.edit_of(message);
-            Box::pin(memory.upkeep(rest, guild_state, &edit_of, ends)).await;
+            Box::pin(memory.upkeep(rest, guild_state, claims, &edit_of, ends)).await;
         }
     };
     let upkeep = tokio::spawn(upkeep);

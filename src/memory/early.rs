@@ -22,6 +22,7 @@ use clew_context::collect::{PAGE_LIMIT, PageCursor};
 use clew_context::model::{Message, MessageId, TurnId, UnixMillis, UserId};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
+use clew_discord::session::Claims;
 use clew_store::model::{StoredMessage, StoredRole};
 use clew_store::{Purge, TurnKey};
 
@@ -165,10 +166,10 @@ impl Memory {
     }
 
     /// Settles what was left early, once we know who we are; what Discord has no answer to now is
-    /// asked for again.
+    /// asked for again. A question whose answer stands there is over.
     pub(super) async fn settle_early(
         &self,
-        rest: &Rest,
+        (rest, claims): (&Rest, &Claims),
         guild_state: &GuildState,
         shutdown: &CancellationToken,
     ) {
@@ -181,8 +182,12 @@ impl Memory {
                 }
                 for key in left {
                     let us = current_user(guild_state).await;
-                    self.settle_one(rest, us, &key).await;
+                    let is_answered = self.settle_one(rest, us, &key).await;
                     self.recovery.notify_one();
+                    if is_answered {
+                        let question = MessageId::new(key.turn.0);
+                        claims.over(question, self.now()).await;
+                    }
                     sleep(PACE).await;
                 }
                 sleep(AGAIN).await;
@@ -222,8 +227,8 @@ impl Memory {
         is_there
     }
 
-    /// Settles a turn if Discord tells.
-    async fn settle_one(&self, rest: &Rest, us: UserId, key: &TurnKey) {
+    /// Settles a turn if Discord tells. Returns whether its answer stands there.
+    async fn settle_one(&self, rest: &Rest, us: UserId, key: &TurnKey) -> bool {
         let rows = self.unsaved.early_rows(key).unwrap_or_default();
         // Without an answer none is on its way.
         let age = answer(&rows).map_or(MOST_AGE, |answer| self.elapsed(answer.timestamp));
@@ -231,18 +236,18 @@ impl Memory {
         let mut left = self.left.lock();
         let Some(place) = left.iter().position(|one| one.key == *key) else {
             // It is asked again, which settled it.
-            return;
+            return false;
         };
         match shown {
             Shown::Wholly(messages) => {
                 self.unsaved.confirm(key, &messages, self.now());
                 left[place].is_answered = true;
-                return;
+                return true;
             }
             // It may be on its way.
-            Shown::No if age < IN_FLIGHT => return,
+            Shown::No if age < IN_FLIGHT => return false,
             Shown::No => self.unsaved.take_back(key),
-            Shown::Unanswered => return,
+            Shown::Unanswered => return false,
             Shown::Unknown if age > MOST_AGE => {
                 tracing::warn!("a turn is given up: nobody could tell whether it was answered");
                 self.unsaved.take_back(key);
@@ -251,6 +256,7 @@ impl Memory {
             Shown::Unknown => {}
         }
         left.remove(place);
+        false
     }
 
     /// Reads on from the question, as far as the answer may stand.

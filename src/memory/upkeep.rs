@@ -12,6 +12,7 @@ use crate::telemetry::event::{EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
 use clew_discord::guild_state::GuildState;
 use clew_discord::rest::Rest;
+use clew_discord::session::Claims;
 use clew_store::model::ReceiptLimits;
 use clew_store::{Purge, Purged};
 
@@ -38,6 +39,7 @@ impl Memory {
         &self,
         rest: &Rest,
         guild_state: &GuildState,
+        claims: &Claims,
         edit_of: EditOf<'_>,
         shutdown: CancellationToken,
     ) {
@@ -48,7 +50,7 @@ impl Memory {
                 self.tidy(&shutdown),
                 self.call_rolls(rest, guild_state, &shutdown),
                 self.settle_doubts(rest, edit_of, &shutdown),
-                self.settle_early(rest, guild_state, &shutdown)
+                self.settle_early((rest, claims), guild_state, &shutdown)
             );
         };
         tokio::select! {

@@ -48,7 +48,8 @@ pub enum Asked {
     Others(String),
 }
 
-/// The time in which this process has the lease: what it keeps is there for the next one.
+/// The time in which this process has the lease: what it keeps is there for the next one. Nothing is
+/// kept once the lease is over, also before another process has it.
 #[async_trait]
 pub trait Tenure: Send + Sync {
     /// Whether it still has it. It is renewed meanwhile.

@@ -9,6 +9,9 @@ use crate::twins;
 /// The folder of what bots tell, in a world's or a machine's.
 pub(crate) const TELEMETRY: &str = "telemetry";
 
+/// How the names of SQLite's files begin.
+pub(crate) const STORE: &str = "clew.db";
+
 /// A file that a bot has written.
 pub(crate) struct File {
     /// Below the world's folder.
@@ -17,6 +20,10 @@ pub(crate) struct File {
 }
 
 impl File {
+    pub(crate) fn is_store(&self) -> bool {
+        self.path.to_string_lossy().starts_with(STORE)
+    }
+
     pub(crate) fn is_telemetry(&self) -> bool {
         self.path.iter().any(|part| part == TELEMETRY)
     }

@@ -9,10 +9,13 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::disk;
-use crate::history::{Happened, Mark, MarkOf, Said, What, marks};
+use crate::history::{GAVE_BACK, Happened, Mark, MarkOf, Said, What, marks};
 use crate::plan::{Command, LONGEST_CUT, Plan, StoreKind};
 use crate::twins::Twins;
 use crate::world::World;
+
+/// Faults at which a process does not reach the database that others share.
+pub(crate) const CUTS: [&str; 3] = ["database_gone", "parted", "paused"];
 
 /// What is known of a world that is over.
 #[derive(Debug)]
@@ -324,10 +327,18 @@ impl Evidence {
 
     /// Whether the bot may not have reached its database at a time, of which others know it.
     pub(crate) fn may_be_cut_off(&self, at: i64) -> bool {
-        let cuts = ["database_gone", "parted", "paused"];
         self.history.iter().any(|one| {
-            let is_cut = matches!(one.what, What::Fault { name } if cuts.contains(&name));
+            let is_cut = matches!(one.what, What::Fault { name } if CUTS.contains(&name));
             is_cut && (one.at..one.at + LONGEST_CUT).contains(&at)
+        })
+    }
+
+    /// How many processes ended before they had noted all that they did.
+    pub(crate) fn cut_off(&self) -> usize {
+        self.count(|what| match what {
+            What::Killed { .. } => true,
+            What::Ended { error, .. } => error.as_ref().is_some_and(|it| it.contains(GAVE_BACK)),
+            _ => false,
         })
     }
 

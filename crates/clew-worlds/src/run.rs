@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chance::{Chance, seed_system};
 use crate::clock::WorldClock;
-use crate::disk::TELEMETRY;
+use crate::disk::{STORE, TELEMETRY};
 use crate::evidence::Evidence;
 use crate::history::What;
 use crate::people::People;
@@ -198,7 +198,7 @@ impl Stage {
             .and_then(|()| fs::write(state.join("telemetry.key"), [9; 32]));
         keys.map_err(|error| error.to_string())?;
         let store = match plan.store {
-            StoreKind::Sqlite => format!("sqlite:{}", path("clew.db")),
+            StoreKind::Sqlite => format!("sqlite:{}", path(STORE)),
             StoreKind::Files => format!("files:{}", path("conversations")),
         };
         let settings = [

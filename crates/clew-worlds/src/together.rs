@@ -104,6 +104,8 @@ impl Stage {
         }
         let closed = self.world.database.close().await;
         closed.map_err(|error| error.to_string())?;
+        let looked = self.world.look_at_disk();
+        looked.map_err(|error| error.to_string())?;
         self.world.clock.leave_runtime();
         Ok(())
     }

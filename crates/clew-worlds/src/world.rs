@@ -124,7 +124,9 @@ impl World {
     /// It cannot be read.
     pub(crate) fn look_at_disk(&self) -> io::Result<()> {
         let files = disk::files(&self.folder)?.into_iter();
-        let of_bot = files.filter(|file| !file.is_telemetry());
+        // The store that several machines share stays open: what is in its files is not settled.
+        let is_shared = |file: &disk::File| file.is_store() && self.database.is_open();
+        let of_bot = files.filter(|file| !file.is_telemetry() && !is_shared(file));
         let files = of_bot.map(|file| (file.path, marks(&file.text))).collect();
         self.note(What::OnDisk { files });
         Ok(())

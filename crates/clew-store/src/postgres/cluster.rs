@@ -307,8 +307,24 @@ impl Drop for PostgresTenure {
 }
 
 impl PostgresTenure {
-    /// Runs a statement within time.
+    /// Runs a statement within time, as long as the lease holds: what is known later, such as that an
+    /// answer could not be posted, is not for the next process.
     async fn run(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<(), Error> {
+        let running = self.lease.during(self.execute(operation, sql, values));
+        running.await.unwrap_or_else(|| {
+            Err(Error::Held {
+                place: self.connected.place.clone(),
+                holder: "the next process of the cluster".to_owned(),
+            })
+        })
+    }
+
+    async fn execute(
         &self,
         operation: &'static str,
         sql: &str,
@@ -406,7 +422,9 @@ impl Tenure for PostgresTenure {
     async fn end(&self) {
         self.renewing.abort();
         self.lease.give_up();
-        let ended = self.run("give the lease back", END, &[&self.epoch]).await;
+        let ended = self
+            .execute("give the lease back", END, &[&self.epoch])
+            .await;
         if let Err(error) = ended {
             tracing::warn!(%error, "the next process waits until the lease has run out");
         }

@@ -225,6 +225,7 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let short_from = first_short_page(evidence);
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
+    let mut is_known = false;
     let (mut is_barred, mut running, mut has_called) = (false, 0, false);
     for happened in &evidence.history {
         if let What::Deleted { messages } = &happened.what {
@@ -239,6 +240,7 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
         if is_barred && is_later && (begins || happened.at - at < MINUTE) {
             return Some("barred");
         }
+        is_known |= begins && !is_later;
         match &happened.what {
             What::Outage { guild, is_on: true } => drop(outages.insert(*guild)),
             // Nothing says since when to look in a server that the very first session never met.
@@ -248,6 +250,11 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
                 return Some("unmet");
             }
             What::Greeted { process: 1 } if !is_later => unmet.clone_from(&outages),
+            // Of several machines, none had begun, or none that Discord had greeted.
+            What::Started { process: 1 } if is_later => return Some("unmet"),
+            What::Greeted { process } if is_later && *process > 1 && !is_known => {
+                return Some("unmet");
+            }
             What::Started { process } => running = *process,
             What::BotMay { channel, all } if *channel == said.channel => is_barred = !all,
             // Whoever holds the store has the questions, too: the next process begins anew.
@@ -289,6 +296,11 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
         }
     }
     if is_left_unexplained(evidence, said) {
+        return Some("unexplained");
+    }
+    // Whether this was to be answered in place of the other the next process cannot know.
+    let is_cut_off = [at, at + COPY_IS_KNOWN].map(|at| evidence.may_be_cut_off(at));
+    if said.in_place_of.is_some() && is_cut_off.contains(&true) {
         return Some("unexplained");
     }
     // It was archived while the answer stood half there: nothing can be changed in it.

@@ -303,7 +303,8 @@ pub(crate) fn gone_is_not_kept(evidence: &Evidence) -> Verdict {
     let has_called = evidence.has_called_tools();
     let gone = evidence.gone().into_iter();
     let told = gone.filter_map(|one| Some((one, carried_out_by(evidence, &one)?)));
-    let is_clock_wrong = evidence.has_met("clock_jumps");
+    // Those of several machines differ.
+    let is_clock_wrong = evidence.has_met("clock_jumps") || !evidence.tenures.is_empty();
     // What a tool read of somebody's former words stays if its turn is later than the edit: after
     // the edit and before the bot heard of it, or by a clock that is ahead of Discord's.
     let is_read = |one: &Gone| {
@@ -437,6 +438,8 @@ pub(crate) fn cleared_is_not_shown(evidence: &Evidence) -> Verdict {
     if evidence.settings.iter().any(is_lone)
         || evidence.has_used(is_set)
         || evidence.has_called_tools()
+        // What is pinned is shown to everybody.
+        || evidence.setting("PLACE_CONTEXT") == Some("topic,pins")
     {
         return Verdict::Unreached;
     }

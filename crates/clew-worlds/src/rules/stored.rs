@@ -7,7 +7,7 @@ use clew_store::model::{StoredMessage, StoredRole};
 
 use super::answers::pressed;
 use super::{Verdict, verdict};
-use crate::evidence::Evidence;
+use crate::evidence::{CUTS, Evidence};
 use crate::history::{Mark, MarkOf, Said, What, marks};
 use crate::plan::{Command, StoreKind};
 
@@ -92,11 +92,10 @@ pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
         What::Pressed { message, label, .. } if label == "Regenerate" => Some(message.0),
         _ => None,
     });
-    let is_killed = evidence.count(|what| matches!(what, What::Killed { .. })) > 0;
-    let fails = evidence
-        .count(|what| matches!(what, What::Fault { name } if name.starts_with("store_")))
-        > 0;
-    let mut again: BTreeSet<u64> = again.filter(|_| is_killed && fails).collect();
+    let fails = |name: &&str| name.starts_with("store_") || CUTS.contains(name);
+    let fails = evidence.count(|what| matches!(what, What::Fault { name } if fails(name))) > 0;
+    let is_cut_off = evidence.cut_off() > 0;
+    let mut again: BTreeSet<u64> = again.filter(|_| is_cut_off && fails).collect();
     again.extend(given_anew(evidence));
     let answers = evidence.rows.iter().filter_map(|row| {
         if again.contains(&row.message?.get()) {

@@ -50,6 +50,8 @@ struct Rows {
     begun: Vec<(u32, u32)>,
     /// Nobody reaches it until then.
     is_gone_until: i64,
+    /// Nobody will any more.
+    is_closed: bool,
 }
 
 impl Database {
@@ -70,15 +72,21 @@ impl Database {
         of.map(|(_, epoch)| *epoch).collect()
     }
 
-    /// All are gone.
+    /// Whether the store that the processes share is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.store.initialized() && !lock(&self.rows).is_closed
+    }
+
+    /// All processes are gone.
     ///
     /// # Errors
     /// The store's error.
     pub(crate) async fn close(&self) -> Result<(), Error> {
-        match self.store.get() {
-            Some(store) => store.close().await,
-            None => Ok(()),
+        if let Some(store) = self.store.get() {
+            store.close().await?;
+            lock(&self.rows).is_closed = true;
         }
+        Ok(())
     }
 }
 
@@ -253,13 +261,14 @@ impl Drop for LocalTenure {
 }
 
 impl LocalTenure {
-    /// Does something with the rows as long as this is the last tenure.
+    /// Does something with the rows as long as the lease holds, and this is the last tenure.
     async fn run<T>(&self, work: impl FnOnce(&mut Rows) -> T + Send) -> Result<T, Error> {
         let done = self.net.at_rows(|rows| {
             let is_ours = rows.epoch == self.epoch;
             is_ours.then(|| work(rows)).ok_or_else(held)
         });
-        done.await?
+        let done = self.lease.during(done).await;
+        done.unwrap_or_else(|| Ok(Err(held())))?
     }
 }
 

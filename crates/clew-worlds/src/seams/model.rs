@@ -75,6 +75,8 @@ pub(super) async fn answer(net: &Net, request: Request) -> Result<Response, Send
 const CALLS: u64 = 20;
 /// Ends the head of an asker's message, in a turn's prompt.
 const ASKS: &str = "asks you";
+/// What is asked for by the button under an answer that broke off: it is no question of its own.
+const GO_ON: &str = "Continue this answer exactly where it ends";
 /// How the prompt begins that asks for facts.
 const NOTES: &str = "You keep short notes";
 
@@ -116,7 +118,7 @@ fn note(net: &Net, body: &Value) -> Option<Mark> {
     let texts: Vec<String> = texts.collect();
     let of_asker = messages.iter().rposition(|one| one["role"] == "user");
     let last = of_asker.map(|at| &texts[at]);
-    let asks = last.filter(|text| text.contains(ASKS));
+    let asks = last.filter(|text| text.contains(ASKS) && !text.contains(GO_ON));
     let mut asked = asks.map(|text| marks(text)).unwrap_or_default();
     asked.retain(|mark| mark.of.is_asked());
     let question = asked.pop();
