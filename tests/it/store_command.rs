@@ -190,7 +190,7 @@ async fn a_database_tells_its_version_without_being_changed() {
     let (_, out, _) = home.run(&["migrate"]);
     assert!(out.ends_with(" is of version 8: nothing to do\n"), "{out}");
     assert_eq!(home.run(&["vacuum"]).0, 0);
-    let newer = "UPDATE clew.clew_schema SET version = 99";
+    let newer = "UPDATE clew.clew_schema SET version = 99, serves = 99";
     query(&database.admin_url, newer).await;
     let (code, _, errors) = home.run(&["migrate"]);
     assert_eq!(code, 2);

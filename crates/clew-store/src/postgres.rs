@@ -163,7 +163,7 @@ impl Postgres {
         }
         let (connected, found) = Self::found(url).await?;
         let texts = Self::texts_beside(&connected, url).await?;
-        if found != Some(schema::KNOWN) {
+        if found < Some(schema::KNOWN) {
             let remedy = "it is of an older version and in use by another process: stop that one, \
                           then `clew store migrate`";
             return Err(Error::unopened(&connected.place, remedy, None));
@@ -188,7 +188,7 @@ impl Postgres {
         answer: Option<(ChannelId, MessageId)>,
     ) -> Result<Vec<Record>, Error> {
         let (connected, found) = Self::found(url).await?;
-        if found != Some(schema::KNOWN) {
+        if found < Some(schema::KNOWN) {
             return Err(not_begun(&connected.place));
         }
         let store = Self::over(connected, SnapshotFiles::in_memory(), None);

@@ -22,6 +22,11 @@ const SCHEMA_LOCK: i64 = 0x7363_6865_6d61;
 
 /// The newest version this program knows.
 pub(super) const KNOWN: u32 = 8;
+/// The oldest program that may use tables of that version: while machines are updated one after the
+/// other, programs of both versions use them. What the program before cannot live with, such as a
+/// column without a default or one that goes, waits for the version after the next; if it must not,
+/// this becomes the new version.
+const SERVES: u32 = 8;
 /// One entry per version, applied once and never changed after a release.
 const MIGRATIONS: [&str; KNOWN as usize] = [
     include_str!("schema_1.sql"),
@@ -64,21 +69,22 @@ async fn step(transaction: &Transaction<'_>, place: &str) -> Outcome<bool> {
     transaction
         .execute("SELECT pg_advisory_xact_lock($1)", &[&SCHEMA_LOCK])
         .await?;
-    let found = version(transaction).await?;
-    refuse_newer(found, place)?;
+    let found = version(transaction, place).await?;
     let Some(migration) = MIGRATIONS.get(found as usize) else {
         return Ok(false);
     };
     transaction.batch_execute(migration).await?;
-    let reached = i32::try_from(found + 1).unwrap_or(i32::MAX);
-    transaction
-        .execute("UPDATE clew.clew_schema SET version = $1", &[&reached])
-        .await?;
+    let number = |version: u32| i32::try_from(version).unwrap_or(i32::MAX);
+    let (reached, serves) = (number(found + 1), number(SERVES));
+    let column = "ALTER TABLE clew.clew_schema ADD COLUMN IF NOT EXISTS serves INTEGER";
+    transaction.batch_execute(column).await?;
+    let noted = "UPDATE clew.clew_schema SET version = $1, serves = $2";
+    transaction.execute(noted, &[&reached, &serves]).await?;
     Ok(true)
 }
 
 /// The database's version; 0 if it holds nothing of ours yet.
-async fn version(transaction: &Transaction<'_>) -> Outcome<u32> {
+async fn version(transaction: &Transaction<'_>, place: &str) -> Outcome<u32> {
     make_schema(transaction).await?;
     let is_there = "SELECT to_regclass('clew.clew_schema') IS NOT NULL";
     let row = transaction.query_one(is_there, &[]).await?;
@@ -87,7 +93,7 @@ async fn version(transaction: &Transaction<'_>) -> Outcome<u32> {
                      INSERT INTO clew.clew_schema VALUES (0)";
         transaction.batch_execute(table).await?;
     }
-    read_version(transaction).await
+    read_version(transaction, place).await
 }
 
 /// Makes the schema unless it is there: a role may have been given one that it may not make.
@@ -109,22 +115,16 @@ pub(super) async fn found(client: &mut Object, place: &str) -> Outcome<Option<u3
     if !row.try_get::<_, bool>(0)? {
         return Ok(None);
     }
-    let found = read_version(&transaction).await?;
-    refuse_newer(found, place)?;
+    let found = read_version(&transaction, place).await?;
     Ok(Some(found).filter(|found| *found > 0))
 }
 
-fn refuse_newer(found: u32, place: &str) -> Outcome<()> {
-    if found <= KNOWN {
-        return Ok(());
-    }
-    Err(Error::newer(place, found, KNOWN).into())
-}
-
-async fn read_version(transaction: &Transaction<'_>) -> Outcome<u32> {
-    let versions = transaction
-        .query("SELECT version FROM clew.clew_schema", &[])
-        .await?;
+/// The version, unless it is one that this program may not use.
+async fn read_version(transaction: &Transaction<'_>, place: &str) -> Outcome<u32> {
+    // The column came later than the table.
+    let versions =
+        "SELECT version, (to_jsonb(one) ->> 'serves')::integer FROM clew.clew_schema one";
+    let versions = transaction.query(versions, &[]).await?;
     let unreadable = || Failure::Unreadable {
         place: "table clew_schema".to_owned(),
         source: "it does not hold one version".into(),
@@ -132,5 +132,12 @@ async fn read_version(transaction: &Transaction<'_>) -> Outcome<u32> {
     let [row] = versions.as_slice() else {
         return Err(unreadable());
     };
-    u32::try_from(row.try_get::<_, i32>(0)?).map_err(|_| unreadable())
+    let found = u32::try_from(row.try_get::<_, i32>(0)?).map_err(|_| unreadable())?;
+    let serves = row.try_get::<_, Option<i32>>(1)?;
+    let serves = serves.and_then(|serves| u32::try_from(serves).ok());
+    if found <= KNOWN || serves.is_some_and(|serves| serves <= KNOWN) {
+        Ok(found)
+    } else {
+        Err(Error::newer(place, found, KNOWN).into())
+    }
 }

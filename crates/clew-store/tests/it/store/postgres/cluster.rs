@@ -158,6 +158,26 @@ async fn nothing_of_an_earlier_tenure_is_written() {
     assert!(new.claims(UnixMillis(0)).await.unwrap().is_empty());
 }
 
+/// Also while nobody else has it: that an answer could not be posted any more is not for the next one.
+#[tokio::test]
+async fn nothing_is_kept_once_the_lease_is_over() {
+    let shared = Shared::new().await;
+    let old = lease_of(&shared.node("a")).await;
+    old.keep_claims(&[claim(1, NOW, "asked")]).await.unwrap();
+    old.lease().give_up();
+    let refused = [
+        old.keep_claims(&[claim(1, NOW, "over")]).await,
+        old.keep_files(&[("session.json", b"late")]).await,
+    ];
+    for refused in refused {
+        assert!(matches!(refused, Err(Error::Held { .. })), "{refused:?}");
+    }
+    old.end().await;
+    let new = lease_of(&shared.node("b")).await;
+    assert_eq!(new.claims(NOW).await.unwrap(), ["asked"]);
+    assert!(new.files().await.unwrap().is_empty());
+}
+
 /// A transaction that has begun is rolled back before the next tenure begins.
 #[tokio::test]
 async fn what_was_being_written_is_not() {

@@ -86,7 +86,7 @@ async fn after_a_break_a_process_gets_the_database_back_unless_another_has_it() 
 async fn a_newer_schema_is_refused_and_left_unchanged() {
     let fresh = Fresh::new().await;
     fresh
-        .admin("UPDATE clew.clew_schema SET version = 99")
+        .admin("UPDATE clew.clew_schema SET version = 99, serves = 99")
         .await;
     fresh.store.close().await.unwrap();
     let error = open(&fresh.database.url, &fresh.folder)
@@ -99,6 +99,30 @@ async fn a_newer_schema_is_refused_and_left_unchanged() {
     assert_eq!((found, known), (99, Postgres::NEWEST_VERSION));
     let found = fresh.admin("SELECT version FROM clew.clew_schema").await;
     assert_eq!(found, [[Some("99".to_owned())]]);
+}
+
+/// While machines are updated one after the other, the older programs go on.
+#[tokio::test]
+async fn a_newer_schema_is_used_if_it_serves_this_program() {
+    let fresh = Fresh::new().await;
+    fresh.store.close().await.unwrap();
+    let newer = Postgres::NEWEST_VERSION + 1;
+    for (serves, is_used) in [(newer - 1, true), (newer, false)] {
+        let sql = format!("UPDATE clew.clew_schema SET version = {newer}, serves = {serves}");
+        fresh.admin(&sql).await;
+        let opened = open(&fresh.database.url, &fresh.folder).await;
+        match opened {
+            Ok(store) if is_used => {
+                let appended = store.append(&turn(direct(1), 1, "one")).await;
+                assert_eq!(appended.unwrap(), 1);
+                store.close().await.unwrap();
+            }
+            Err(Error::Newer { found, .. }) if !is_used => assert_eq!(found, newer),
+            opened => panic!("{serves}: {:?}", opened.err()),
+        }
+        let found = fresh.admin("SELECT version FROM clew.clew_schema").await;
+        assert_eq!(found, [[Some(newer.to_string())]]);
+    }
 }
 
 #[tokio::test]
