@@ -5,9 +5,7 @@
 use tokio::time::Instant;
 
 use super::super::holds::{Progress, Step, joined};
-use super::super::loop_event::TurnEnd;
 use super::Dispatcher;
-use crate::telemetry::event::Outcome;
 use clew_context::engine::eligible::Us;
 use clew_context::model::{GuildId, Message, MessageId, TurnRequest};
 use clew_discord::session::Mark;
@@ -56,9 +54,10 @@ impl Dispatcher {
         let may_be_copied = may_wait && trigger.is_human() && trigger.guild.is_some();
         match original {
             Some(original) => {
+                let is_answering = self.is_answering(original);
                 let mut waiting = self.queues.waiting_mut();
-                let is_over = !self.active.contains_key(&original)
-                    && !waiting.any(|one| one.request.trigger.id == original);
+                let is_over =
+                    !is_answering && !waiting.any(|one| one.request.trigger.id == original);
                 if self.closed && !is_over {
                     // Whether it is asked is for the next process, which gets both again.
                     return Vec::new();
@@ -84,7 +83,7 @@ impl Dispatcher {
             let us = self.services.us(guild);
             let (holds, active) = (&mut self.holds, &self.active);
             let steps = holds.deleted(ids, &us, |id| {
-                if active.contains_key(&id) {
+                if active.get(&id).is_some_and(|turn| !turn.is_anew) {
                     Progress::Running
                 } else if let Some(mark) = queued.remove(&id) {
                     Progress::Queued(mark)
@@ -99,15 +98,25 @@ impl Dispatcher {
         }
     }
 
+    /// Whether a question is being answered, and not anew: then it has an answer.
+    fn is_answering(&self, question: MessageId) -> bool {
+        let turn = self.active.get(&question);
+        turn.is_some_and(|turn| !turn.is_anew)
+    }
+
     /// The turn of a question has ended, and with it its event. If it was deleted before it
     /// was answered, its copy is asked.
-    pub(super) fn held_ended(&mut self, guild: Option<GuildId>, end: &TurnEnd, mark: Option<Mark>) {
+    pub(super) fn held_ended(
+        &mut self,
+        trigger: &Message,
+        was_cancelled: bool,
+        mark: Option<Mark>,
+    ) {
         if self.holds.is_empty() {
             return self.carry_on(mark.map(Step::Finish));
         }
-        let was_cancelled = end.outcome == Some(Outcome::Cancelled);
-        let us = self.services.us(guild);
-        let steps = self.holds.ended(end.trigger, &us, was_cancelled, mark);
+        let us = self.services.us(trigger.guild);
+        let steps = self.holds.ended(trigger.id, &us, was_cancelled, mark);
         self.carry_on(steps);
     }
 

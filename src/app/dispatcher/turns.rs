@@ -65,6 +65,8 @@ pub(super) struct ActiveTurn {
     mark: Option<Mark>,
     pub(super) run: Option<Arc<Run>>,
     pub(super) activity: Arc<Activity>,
+    /// Its question has an answer, which it gives anew.
+    pub(super) is_anew: bool,
 }
 
 /// A turn that begins.
@@ -240,6 +242,7 @@ impl Dispatcher {
             mark: waiting.mark,
             run: run.as_ref().map(|slot| Arc::clone(slot.run())),
             activity: Arc::clone(&activity),
+            is_anew: waiting.again.is_some(),
         };
         self.active.insert(id, active);
         let other_triggers = self.other_triggers(channel, id);
@@ -420,7 +423,8 @@ impl Dispatcher {
         self.catch_up.turn_ended(end.trigger, is_answered);
         self.read_missed();
         let mark = active.mark.filter(|_| !abandoned);
-        self.held_ended(active.trigger.guild, &end, mark);
+        let was_cancelled = end.outcome == Some(Outcome::Cancelled) && !active.is_anew;
+        self.held_ended(&active.trigger, was_cancelled, mark);
         if let Some(queue) = active.queue {
             self.place_is_free(queue);
         }
