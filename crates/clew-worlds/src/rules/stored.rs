@@ -57,7 +57,8 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     verdict(turns.len(), found)
 }
 
-/// Questions whose answers were taken back to be asked again, and no process came to the end of it.
+/// Questions whose answers were taken back to be asked again, and no process came to the end of it;
+/// in a cluster one that was not the bot any more may have.
 fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
     let (mut answers, mut taken_back) = (BTreeMap::new(), BTreeSet::new());
     for happened in &evidence.history {
@@ -77,7 +78,8 @@ fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
         }
     }
     let ended = evidence.asked_with(|line| line["event"] == "turn_done");
-    taken_back.retain(|question| !ended.contains(&*question.to_string()));
+    let is_together = !evidence.tenures.is_empty();
+    taken_back.retain(|question| is_together || !ended.contains(&*question.to_string()));
     taken_back
 }
 
