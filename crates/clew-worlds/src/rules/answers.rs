@@ -225,7 +225,6 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
     let short_from = first_short_page(evidence);
     let recorded = recorded(evidence);
     let mut deleted: BTreeSet<Id> = BTreeSet::new();
-    let mut is_known = false;
     let (mut is_barred, mut running, mut has_called) = (false, 0, false);
     for happened in &evidence.history {
         if let What::Deleted { messages } = &happened.what {
@@ -240,7 +239,6 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
         if is_barred && is_later && (begins || happened.at - at < MINUTE) {
             return Some("barred");
         }
-        is_known |= begins && !is_later;
         match &happened.what {
             What::Outage { guild, is_on: true } => drop(outages.insert(*guild)),
             // Nothing says since when to look in a server that the very first session never met.
@@ -250,11 +248,6 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
                 return Some("unmet");
             }
             What::Greeted { process: 1 } if !is_later => unmet.clone_from(&outages),
-            // Of several machines, none had begun, or none that Discord had greeted.
-            What::Started { process: 1 } if is_later => return Some("unmet"),
-            What::Greeted { process } if is_later && *process > 1 && !is_known => {
-                return Some("unmet");
-            }
             What::Started { process } => running = *process,
             What::BotMay { channel, all } if *channel == said.channel => is_barred = !all,
             // Whoever holds the store has the questions, too: the next process begins anew.
@@ -295,12 +288,8 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             _ => {}
         }
     }
-    if is_left_unexplained(evidence, said) {
-        return Some("unexplained");
-    }
-    // Whether this was to be answered in place of the other the next process cannot know.
-    let is_cut_off = [at, at + COPY_IS_KNOWN].map(|at| evidence.may_be_cut_off(at));
-    if said.in_place_of.is_some() && is_cut_off.contains(&true) {
+    let is_unknown = is_before_all(evidence, at) || is_unknown_copy(evidence, at, said);
+    if is_left_unexplained(evidence, said) || is_unknown {
         return Some("unexplained");
     }
     // It was archived while the answer stood half there: nothing can be changed in it.
@@ -317,6 +306,23 @@ fn first_short_page(evidence: &Evidence) -> i64 {
         is_short.then_some(one.at)
     });
     shorts.next().unwrap_or(i64::MAX)
+}
+
+/// Whether a question came before the first process, or before the first that Discord greeted where an
+/// earlier one ended.
+fn is_before_all(evidence: &Evidence, asked: i64) -> bool {
+    let first = |is_it: fn(&What) -> bool| evidence.history.iter().find(|one| is_it(&one.what));
+    let begun = first(|what| matches!(what, What::Started { .. }));
+    let greeted = first(|what| matches!(what, What::Greeted { .. }));
+    let is_first = greeted.is_none_or(|one| matches!(one.what, What::Greeted { process: 1 }));
+    let met = if is_first { begun } else { greeted };
+    met.is_some_and(|one| asked < one.at)
+}
+
+/// Whether the next process could not know that a copy was to be answered in place of what it copies.
+fn is_unknown_copy(evidence: &Evidence, at: i64, said: &Said) -> bool {
+    let is_cut_off = [at, at + COPY_IS_KNOWN].map(|at| evidence.may_be_cut_off(at));
+    said.in_place_of.is_some() && is_cut_off.contains(&true)
 }
 
 /// Whether a killed process left a part of its answer that its claim did not know yet, and the next
