@@ -288,8 +288,7 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             _ => {}
         }
     }
-    let is_unknown = is_before_all(evidence, at) || is_unknown_copy(evidence, at, said);
-    if is_left_unexplained(evidence, said) || is_unknown {
+    if is_left_unexplained(evidence, said) || is_unknown(evidence, at, said) {
         return Some("unexplained");
     }
     // It was archived while the answer stood half there: nothing can be changed in it.
@@ -306,6 +305,11 @@ fn first_short_page(evidence: &Evidence) -> i64 {
         is_short.then_some(one.at)
     });
     shorts.next().unwrap_or(i64::MAX)
+}
+
+/// Whether no process knew of a question that it was to be answered.
+fn is_unknown(evidence: &Evidence, asked: i64, said: &Said) -> bool {
+    is_before_all(evidence, asked) || is_unknown_copy(evidence, asked, said)
 }
 
 /// Whether a question came before the first process, or before the first that Discord greeted where an
