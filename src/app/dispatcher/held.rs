@@ -54,10 +54,9 @@ impl Dispatcher {
         let may_be_copied = may_wait && trigger.is_human() && trigger.guild.is_some();
         match original {
             Some(original) => {
-                let is_answering = self.is_answering(original);
                 let mut waiting = self.queues.waiting_mut();
-                let is_over =
-                    !is_answering && !waiting.any(|one| one.request.trigger.id == original);
+                let is_over = !self.active.contains_key(&original)
+                    && !waiting.any(|one| one.request.trigger.id == original);
                 if self.closed && !is_over {
                     // Whether it is asked is for the next process, which gets both again.
                     return Vec::new();
@@ -83,7 +82,7 @@ impl Dispatcher {
             let us = self.services.us(guild);
             let (holds, active) = (&mut self.holds, &self.active);
             let steps = holds.deleted(ids, &us, |id| {
-                if active.get(&id).is_some_and(|turn| !turn.is_anew) {
+                if active.contains_key(&id) {
                     Progress::Running
                 } else if let Some(mark) = queued.remove(&id) {
                     Progress::Queued(mark)
@@ -96,12 +95,6 @@ impl Dispatcher {
         for mark in queued.into_values().flatten() {
             self.finished(mark);
         }
-    }
-
-    /// Whether a question is being answered, and not anew: then it has an answer.
-    fn is_answering(&self, question: MessageId) -> bool {
-        let turn = self.active.get(&question);
-        turn.is_some_and(|turn| !turn.is_anew)
     }
 
     /// The turn of a question has ended, and with it its event. If it was deleted before it

@@ -65,7 +65,7 @@ pub(super) struct ActiveTurn {
     mark: Option<Mark>,
     pub(super) run: Option<Arc<Run>>,
     pub(super) activity: Arc<Activity>,
-    /// Its question has an answer, which it gives anew.
+    /// Its question had an answer, which it gives anew.
     pub(super) is_anew: bool,
 }
 
@@ -423,7 +423,9 @@ impl Dispatcher {
         self.catch_up.turn_ended(end.trigger, is_answered);
         self.read_missed();
         let mark = active.mark.filter(|_| !abandoned);
-        let was_cancelled = end.outcome == Some(Outcome::Cancelled) && !active.is_anew;
+        // An answer that was to be given anew may stand as it was.
+        let stands = active.is_anew && self.services.claims.has_answer(end.trigger);
+        let was_cancelled = end.outcome == Some(Outcome::Cancelled) && !stands;
         self.held_ended(&active.trigger, was_cancelled, mark);
         if let Some(queue) = active.queue {
             self.place_is_free(queue);

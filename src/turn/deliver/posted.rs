@@ -364,7 +364,10 @@ impl<'a> PostedAnswer<'a> {
         };
         match removed {
             Ok(()) => {
-                if let Some((claims, question)) = self.claim().filter(|_| !parts.is_empty()) {
+                let is_posted = self.turn.interaction().is_none() && self.turn.job.run.is_none();
+                if is_posted && !parts.is_empty() {
+                    let claims = &self.turn.services.claims;
+                    let question = self.turn.trigger().id;
                     claims.taken_back(question, self.now()).await;
                 }
             }

@@ -168,22 +168,27 @@ impl Claims {
 
     /// Whether a question is this process's already, or over.
     pub fn is_taken(&self, id: MessageId) -> bool {
-        let hash = self.keys.of_question(id);
-        let state = self.lock();
-        let is_over = state.kept.get(&hash).is_some_and(|claim| claim.is_over);
-        is_over || state.taken.ids.contains(&id)
+        self.was_answered(id).is_some() || self.lock().taken.ids.contains(&id)
     }
 
     /// Whether a question is over without an answer, as one that was deleted before.
     pub fn is_given_up(&self, id: MessageId) -> bool {
+        self.was_answered(id) == Some(false)
+    }
+
+    /// Whether a question is over with an answer that stands.
+    pub fn has_answer(&self, id: MessageId) -> bool {
+        self.was_answered(id) == Some(true)
+    }
+
+    /// Whether a question that is over has an answer.
+    fn was_answered(&self, id: MessageId) -> Option<bool> {
         let hash = self.keys.of_question(id);
-        self.lock().kept.get(&hash).is_some_and(|claim| {
-            let has_left = claim
-                .left
-                .as_ref()
-                .is_some_and(|line| !line.posted.is_empty());
-            claim.is_over && claim.posted.is_empty() && !has_left
-        })
+        let state = self.lock();
+        let claim = state.kept.get(&hash).filter(|claim| claim.is_over)?;
+        let left = claim.left.as_ref();
+        let has_left = left.is_some_and(|line| !line.posted.is_empty());
+        Some(!claim.posted.is_empty() || has_left)
     }
 
     /// Whether it is known what became of a question.
@@ -262,9 +267,13 @@ impl Claims {
             .await;
     }
 
-    /// What was posted is taken back: it is to be asked again.
+    /// What was posted is taken back.
     pub async fn taken_back(&self, id: MessageId, now: UnixMillis) {
-        self.change(id, now, |claim| claim.posted.clear()).await;
+        self.change(id, now, |claim| {
+            claim.posted.clear();
+            claim.left = None;
+        })
+        .await;
     }
 
     /// It is answered or refused: no process answers it again.
