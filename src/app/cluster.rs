@@ -149,7 +149,12 @@ pub(super) async fn folder(
     if let Some(monitor) = monitor {
         monitor.starting();
     }
-    shared(config, tenure, clock).await
+    let folder = shared(config, Arc::clone(&tenure), clock).await;
+    if folder.is_err() {
+        // Another process may have more luck.
+        tenure.end().await;
+    }
+    folder
 }
 
 /// As the process before left it; the first one of a cluster brings what is in its folder.
@@ -363,17 +368,18 @@ impl std::fmt::Debug for Rows {
 }
 
 impl ClaimRows for Rows {
-    fn keep(&self, claim: u64, at: UnixMillis, line: String) -> BoxFuture<'static, ()> {
+    fn keep(&self, claim: u64, at: UnixMillis, line: String) -> BoxFuture<'static, bool> {
         let tenure = Arc::clone(&self.0);
         async move {
             let kept = [KeptClaim { claim, at, line }];
             while let Err(error) = tenure.keep_claims(&kept).await {
                 if tenure.lease().is_over() {
-                    return;
+                    return false;
                 }
                 tracing::debug!(error = %with_sources(&error), "a claim is not kept yet");
                 sleep(CLAIM_PAUSE).await;
             }
+            true
         }
         .boxed()
     }

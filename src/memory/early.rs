@@ -184,8 +184,9 @@ impl Memory {
                     let us = current_user(guild_state).await;
                     let is_answered = self.settle_one(rest, us, &key).await;
                     self.recovery.notify_one();
-                    if is_answered {
-                        let question = MessageId::new(key.turn.0);
+                    let question = MessageId::new(key.turn.0);
+                    // A turn of this process finds the answer by itself.
+                    if is_answered && !claims.is_taken(question) {
                         claims.over(question, self.now()).await;
                     }
                     sleep(PACE).await;

@@ -81,8 +81,7 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Option<AnswerLeft> {
     let (services, question) = (turn.services, turn.trigger().id);
     let us = services.us(None).user;
     let (rest, request) = (&services.rest, &turn.job.request);
-    let is_settled = services.memory.settle_left(rest, us, request.turn()).await;
-    if is_settled || is_stored(turn, left).await {
+    if services.memory.settle_left(rest, us, request.turn()).await {
         Some(AnswerLeft::Answer)
     } else if !left.posted.is_empty() {
         Some(AnswerLeft::Part)
@@ -109,17 +108,6 @@ async fn find(turn: &Turn<'_>, left: &mut Unfinished) -> Option<AnswerLeft> {
             _ => Some(AnswerLeft::Unexplained),
         }
     }
-}
-
-/// Whether the answer is stored, as one is once all of it stands there: only that it was over is not
-/// known.
-async fn is_stored(turn: &Turn<'_>, left: &Unfinished) -> bool {
-    let (memory, trigger) = (&turn.services.memory, turn.trigger());
-    let receipt = memory.receipt_of(trigger.channel, trigger.id).await;
-    receipt.ok().flatten().is_some_and(|receipt| {
-        let mut posted = receipt.message_ids();
-        left.posted.is_empty() || posted.any(|id| left.posted.contains(&id))
-    })
 }
 
 /// Whether Discord says that the question was deleted.

@@ -333,13 +333,18 @@ impl Evidence {
         })
     }
 
-    /// How many processes ended before they had noted all that they did.
-    pub(crate) fn cut_off(&self) -> usize {
-        self.count(|what| match what {
-            What::Killed { .. } => true,
-            What::Ended { error, .. } => error.as_ref().is_some_and(|it| it.contains(GAVE_BACK)),
-            _ => false,
+    /// The processes that ended before they had noted all that they did.
+    pub(crate) fn cut_off(&self) -> BTreeSet<u32> {
+        let all = self.history.iter();
+        all.filter_map(|one| match &one.what {
+            What::Killed { process, .. } => Some(*process),
+            What::Ended { process, error } => {
+                let is_cut_off = error.as_ref().is_some_and(|it| it.contains(GAVE_BACK));
+                is_cut_off.then_some(*process)
+            }
+            _ => None,
         })
+        .collect()
     }
 
     /// How many of the history fit.

@@ -1,8 +1,8 @@
 //! One process of the bot, as its seams see it: a kill cuts all of them at once, so that
 //! nothing of what is dropped afterwards has an effect.
 //!
-//! Of several processes at once, the history has those that are the bot: a tenure of one is what a
-//! process is elsewhere.
+//! In worlds of several machines a process is the bot at times. Its number is that of the tenure, so
+//! that history and rules have one process after the other there, too.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -74,9 +74,9 @@ impl Process {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// From here on it is the bot as the one of this number; returns which it was.
-    pub(crate) fn becomes(&self, number: u32) -> u32 {
-        self.number.swap(number, Ordering::Relaxed)
+    /// From here on it is the bot as the one of this number; 0: no more.
+    pub(crate) fn becomes(&self, number: u32) {
+        self.number.store(number, Ordering::Relaxed);
     }
 
     /// It does nothing until then.

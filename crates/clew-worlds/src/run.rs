@@ -91,6 +91,8 @@ pub(crate) struct Stage {
     processes: AtomicU32,
     /// On how many machines there is a process.
     pub(crate) up: Cell<usize>,
+    /// None begins any more.
+    pub(crate) is_over: Cell<bool>,
 }
 
 /// Why there is no process now.
@@ -127,6 +129,7 @@ fn run_here(plan: &Plan) -> Result<Evidence, String> {
         folder,
         processes: AtomicU32::new(0),
         up: Cell::new(0),
+        is_over: Cell::new(false),
     };
     let config = stage.config_in(stage.folder())?;
     if plan.machines > 1 {

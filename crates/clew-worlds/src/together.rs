@@ -121,7 +121,7 @@ impl Stage {
                 Act::Restart { how, down } => {
                     // Mostly of whichever is the bot.
                     let of_bot = self.world.between(0, 3) > 0;
-                    let mut all = machines.iter();
+                    let mut all = machines.iter().filter(|one| one.process().is_some());
                     let meant = all.find(|machine| machine.is_the_bot() == of_bot);
                     if let Some(machine) = meant {
                         machine.end(how, Some(down));
@@ -137,6 +137,7 @@ impl Stage {
             process.part(0);
         }
         sleep(QUIET).await;
+        self.is_over.set(true);
         // None takes over from another at the end.
         for is_the_bot in [false, true] {
             for machine in machines {
@@ -213,6 +214,9 @@ impl Stage {
             self.leave(number)?;
             let Some(down) = down else { return Ok(()) };
             sleep(Duration::from_millis(down.unsigned_abs())).await;
+            if self.is_over.get() {
+                return Ok(());
+            }
         }
     }
 

@@ -117,7 +117,7 @@ impl Dispatcher {
             let ephemeral = request.is_private;
             let thinking = Callback::Deferred { ephemeral };
             let deadline = Instant::now() + CALL_TIMEOUT;
-            let (answering, ()) = tokio::join!(
+            let (answering, is_noted) = tokio::join!(
                 services
                     .rest
                     .answer_interaction(&interaction, &thinking, deadline),
@@ -125,7 +125,9 @@ impl Dispatcher {
             );
             match answering {
                 // The loop is gone only when the process ends.
-                Ok(()) => drop(loop_events.send(LoopEvent::Ask(request))),
+                Ok(()) if is_noted => drop(loop_events.send(LoopEvent::Ask(request))),
+                // This process is the bot no more.
+                Ok(()) => {}
                 Err(error) => tracing::warn!(%error, "a command could not be answered in time"),
             }
         });
@@ -134,6 +136,10 @@ impl Dispatcher {
     fn answer_at_once(&self, interaction: Interaction, answer: Callback) {
         let services = Arc::clone(&self.services);
         self.tracker.spawn(async move {
+            // Choices change nothing, and are asked for with each key.
+            if !matches!(answer, Callback::Autocomplete(_)) {
+                services.claims.note_call(interaction.id).await;
+            }
             let deadline = Instant::now() + CALL_TIMEOUT;
             let rest = &services.rest;
             let answered = rest.answer_interaction(&interaction, &answer, deadline);

@@ -46,10 +46,14 @@ pub(super) async fn carry_out(
     let work = Box::pin(async {
         let work = async {
             // Choices change nothing, and are asked for with each key.
-            if !matches!(call.deferral(), Deferral::NoChoices) {
-                services.claims.note_call(call.interaction.id).await;
+            let is_noted = matches!(call.deferral(), Deferral::NoChoices)
+                || services.claims.note_call(call.interaction.id).await;
+            if is_noted {
+                commands::run(&for_commands, &call).await
+            } else {
+                // The next process carries it out.
+                Done::unfinished(call.deferral())
             }
-            commands::run(&for_commands, &call).await
         };
         let done = stopped.run_until_cancelled(work).await;
         done.unwrap_or_else(|| Done::unfinished(call.deferral()))

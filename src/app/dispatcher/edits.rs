@@ -109,7 +109,7 @@ impl Dispatcher {
     }
 
     /// Cancels the turns of deleted triggers. Returns those that waited for their turn, with
-    /// their events, which are not finished.
+    /// their events, which are not finished; what was to be answered anew has an answer.
     pub(super) fn cancel(&mut self, ids: &[MessageId]) -> HashMap<MessageId, Option<Mark>> {
         for active in ids.iter().filter_map(|id| self.active.get(id)) {
             active.orders.send_replace(Order::Cancel);
@@ -118,7 +118,7 @@ impl Dispatcher {
         let gone = self
             .queues
             .remove_waiting(|one| ids.contains(&one.request.trigger.id));
-        let gone = gone.into_iter();
+        let gone = gone.into_iter().filter(|waiting| !waiting.is_anew());
         gone.map(|waiting| (waiting.request.trigger.id, waiting.mark))
             .collect()
     }

@@ -56,7 +56,7 @@ impl Dispatcher {
             Some(original) => {
                 let mut waiting = self.queues.waiting_mut();
                 let is_over = !self.active.contains_key(&original)
-                    && !waiting.any(|one| one.request.trigger.id == original);
+                    && !waiting.any(|one| one.request.trigger.id == original && !one.is_anew());
                 if self.closed && !is_over {
                     // Whether it is asked is for the next process, which gets both again.
                     return Vec::new();

@@ -51,6 +51,13 @@ pub(super) struct WaitingTrigger {
     again: Option<Again>,
 }
 
+impl WaitingTrigger {
+    /// Whether its question had an answer, which it is to give anew.
+    pub(super) fn is_anew(&self) -> bool {
+        self.again.is_some()
+    }
+}
+
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct ActiveTurn {

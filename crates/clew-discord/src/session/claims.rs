@@ -45,9 +45,9 @@ pub struct Unfinished {
 
 /// Keeps claims where the next process finds them on whichever machine it runs.
 pub trait ClaimRows: fmt::Debug + Send + Sync {
-    /// Keeps what is known of a claim in place of what was known before. Ready once it is kept, or
-    /// this process may not act any more.
-    fn keep(&self, claim: u64, at: UnixMillis, line: String) -> BoxFuture<'static, ()>;
+    /// Keeps what is known of a claim in place of what was known before. Ready once it is kept;
+    /// false if it is not, since this process may not act any more.
+    fn keep(&self, claim: u64, at: UnixMillis, line: String) -> BoxFuture<'static, bool>;
 
     /// Removes what is older.
     fn forget(&self, before: UnixMillis) -> BoxFuture<'static, ()>;
@@ -231,9 +231,9 @@ impl Claims {
         is_first
     }
 
-    /// Notes that a call was taken.
-    pub async fn note_call(&self, id: InteractionId) {
-        self.note(self.keys.of_call(id), None).await;
+    /// Notes that a call was taken. Returns whether this process may carry it out.
+    pub async fn note_call(&self, id: InteractionId) -> bool {
+        self.note(self.keys.of_call(id), None).await
     }
 
     /// Everything of a user is erased, at that time by Discord's clock: what they asked before
@@ -245,7 +245,7 @@ impl Claims {
             let claim = state.keep(hash, at);
             (claim.at, claim.is_over) = (at, true);
         }
-        self.note(hash, None).await;
+        let _ = self.note(hash, None).await;
     }
 
     /// When everything of a user was erased, if that was after a question was written.
@@ -316,16 +316,17 @@ impl Claims {
     async fn change(&self, id: MessageId, now: UnixMillis, change: impl FnOnce(&mut Claim)) {
         let hash = self.keys.of_question(id);
         change(self.lock().keep(hash, now));
-        self.note(hash, Some(id)).await;
+        let _ = self.note(hash, Some(id)).await;
     }
 
     /// Notes a claim as it is now; waits for a disk that is slow for 50 ms at most, and for rows
-    /// as long as it takes: whoever goes on in our place has nothing else.
-    async fn note(&self, hash: Hash, question: Option<MessageId>) {
+    /// as long as it takes: whoever goes on in our place has nothing else. Returns whether this process
+    /// may still act.
+    async fn note(&self, hash: Hash, question: Option<MessageId>) -> bool {
         let line = {
             let state = self.lock();
             let Some(claim) = state.kept.get(&hash) else {
-                return;
+                return true;
             };
             let posted = question.map(|id| self.keys.sealed(id, &claim.posted));
             Line {
@@ -337,7 +338,7 @@ impl Claims {
             }
         };
         let log = match &self.place {
-            Place::Nowhere => return,
+            Place::Nowhere => return true,
             Place::File(log) => Arc::clone(log),
             Place::Rows(rows) => return rows.keep(hash, line.at(), line.text()).await,
         };
@@ -348,6 +349,7 @@ impl Claims {
         if timeout(PATIENCE, writing).await.is_err() {
             tracing::debug!("the disk is slow: an answer is posted before its claim is noted");
         }
+        true
     }
 }
 

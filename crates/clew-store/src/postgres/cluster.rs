@@ -319,7 +319,7 @@ impl PostgresTenure {
         running.await.unwrap_or_else(|| {
             Err(Error::Held {
                 place: self.connected.place.clone(),
-                holder: "the next process of the cluster".to_owned(),
+                holder: "whichever process has the lease next".to_owned(),
             })
         })
     }

@@ -22,21 +22,20 @@ const SCHEMA_LOCK: i64 = 0x7363_6865_6d61;
 
 /// The newest version this program knows.
 pub(super) const KNOWN: u32 = 8;
-/// The oldest program that may use tables of that version: while machines are updated one after the
-/// other, programs of both versions use them. What the program before cannot live with, such as a
-/// column without a default or one that goes, waits for the version after the next; if it must not,
-/// this becomes the new version.
-const SERVES: u32 = 8;
-/// One entry per version, applied once and never changed after a release.
-const MIGRATIONS: [&str; KNOWN as usize] = [
-    include_str!("schema_1.sql"),
-    include_str!("schema_2.sql"),
-    include_str!("schema_3.sql"),
-    include_str!("schema_4.sql"),
-    include_str!("schema_5.sql"),
-    include_str!("schema_6.sql"),
-    include_str!("schema_7.sql"),
-    include_str!("schema_8.sql"),
+/// One entry per version, applied once and never changed after a release, each with the oldest version
+/// whose programs may use the tables from then on: while machines are updated one after the other, the
+/// programs before go on with them. What those cannot live with waits for the version after: a column
+/// that goes or has no default, a table of people's texts, which they would not erase. What cannot
+/// wait has its own version here, and they are refused.
+const MIGRATIONS: [(&str, u32); KNOWN as usize] = [
+    (include_str!("schema_1.sql"), 1),
+    (include_str!("schema_2.sql"), 2),
+    (include_str!("schema_3.sql"), 3),
+    (include_str!("schema_4.sql"), 4),
+    (include_str!("schema_5.sql"), 5),
+    (include_str!("schema_6.sql"), 6),
+    (include_str!("schema_7.sql"), 7),
+    (include_str!("schema_8.sql"), 8),
 ];
 
 /// Migrates the database to the newest version. `place` is for errors.
@@ -70,12 +69,12 @@ async fn step(transaction: &Transaction<'_>, place: &str) -> Outcome<bool> {
         .execute("SELECT pg_advisory_xact_lock($1)", &[&SCHEMA_LOCK])
         .await?;
     let found = version(transaction, place).await?;
-    let Some(migration) = MIGRATIONS.get(found as usize) else {
+    let Some((migration, serves)) = MIGRATIONS.get(found as usize) else {
         return Ok(false);
     };
     transaction.batch_execute(migration).await?;
     let number = |version: u32| i32::try_from(version).unwrap_or(i32::MAX);
-    let (reached, serves) = (number(found + 1), number(SERVES));
+    let (reached, serves) = (number(found + 1), number(*serves));
     let column = "ALTER TABLE clew.clew_schema ADD COLUMN IF NOT EXISTS serves INTEGER";
     transaction.batch_execute(column).await?;
     let noted = "UPDATE clew.clew_schema SET version = $1, serves = $2";

@@ -312,15 +312,15 @@ fn is_unknown(evidence: &Evidence, asked: i64, said: &Said) -> bool {
     is_before_all(evidence, asked) || is_unknown_copy(evidence, asked, said)
 }
 
-/// Whether a question came before the first process, or before the first that Discord greeted where an
-/// earlier one ended.
+/// Whether a question came before the first process of a cluster, or before the first that Discord
+/// greeted where an earlier one ended.
 fn is_before_all(evidence: &Evidence, asked: i64) -> bool {
     let first = |is_it: fn(&What) -> bool| evidence.history.iter().find(|one| is_it(&one.what));
     let begun = first(|what| matches!(what, What::Started { .. }));
     let greeted = first(|what| matches!(what, What::Greeted { .. }));
     let is_first = greeted.is_none_or(|one| matches!(one.what, What::Greeted { process: 1 }));
     let met = if is_first { begun } else { greeted };
-    met.is_some_and(|one| asked < one.at)
+    !evidence.tenures.is_empty() && met.is_some_and(|one| asked < one.at)
 }
 
 /// Whether the next process could not know that a copy was to be answered in place of what it copies.

@@ -94,18 +94,15 @@ pub(crate) fn goes_on_soon(evidence: &Evidence) -> Verdict {
             } => gone_until = happened.at + LONGEST_CUT,
             What::Started { process } => {
                 is_none = false;
-                if let Some(since) = since {
-                    judged += 1;
-                    let waited = happened.at - since;
-                    if waited > GOES_ON && found.is_none() {
-                        found = Some(format!(
-                            "{} ms: process {process} begins after {waited} ms",
-                            happened.at
-                        ));
-                    }
-                }
+                judged += usize::from(since.is_some() && *process > 1);
             }
             _ => {}
+        }
+        if let Some(since) = since.filter(|since| happened.at - since > GOES_ON) {
+            found.get_or_insert(format!(
+                "{} ms: nobody is the bot since {since} ms",
+                happened.at
+            ));
         }
         let may_begin = is_none && machines >= ENOUGH && happened.at >= gone_until;
         since = may_begin.then(|| since.unwrap_or(happened.at));

@@ -57,10 +57,11 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
     verdict(turns.len(), found)
 }
 
-/// Questions whose answers were taken back to be asked again, and no process came to the end of it;
-/// in a cluster one that was not the bot any more may have.
+/// Questions whose answers were taken back to be asked again, and no process came to the end of it.
 fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
     let (mut answers, mut taken_back) = (BTreeMap::new(), BTreeSet::new());
+    let (cut_off, mut process, mut unended) = (evidence.cut_off(), 0, BTreeSet::new());
+    let is_together = !evidence.tenures.is_empty();
     for happened in &evidence.history {
         match &happened.what {
             What::Posted {
@@ -72,14 +73,20 @@ fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
             }
             What::TakenBack { messages } => {
                 let questions = messages.iter().filter_map(|id| *answers.get(id)?);
-                taken_back.extend(questions.map(|question| question.0));
+                let questions: Vec<u64> = questions.map(|question| question.0).collect();
+                if is_together && cut_off.contains(&process) {
+                    unended.extend(&questions);
+                }
+                taken_back.extend(questions);
             }
+            What::Started { process: next } => process = *next,
             _ => {}
         }
     }
     let ended = evidence.asked_with(|line| line["event"] == "turn_done");
-    let is_together = !evidence.tenures.is_empty();
-    taken_back.retain(|question| is_together || !ended.contains(&*question.to_string()));
+    taken_back.retain(|question| !ended.contains(&*question.to_string()));
+    // In a cluster they may have ended before.
+    taken_back.append(&mut unended);
     taken_back
 }
 
@@ -96,7 +103,7 @@ pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
     });
     let fails = |name: &&str| name.starts_with("store_") || CUTS.contains(name);
     let fails = evidence.count(|what| matches!(what, What::Fault { name } if fails(name))) > 0;
-    let is_cut_off = evidence.cut_off() > 0;
+    let is_cut_off = !evidence.cut_off().is_empty();
     let mut again: BTreeSet<u64> = again.filter(|_| is_cut_off && fails).collect();
     again.extend(given_anew(evidence));
     let answers = evidence.rows.iter().filter_map(|row| {
@@ -120,12 +127,12 @@ pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
-/// Answers that a second process gave, when the database with the first one's rows and what was known
-/// of it was not reached.
+/// Answers that a second process gave where the first had ended before it noted all that it did.
 fn given_anew(evidence: &Evidence) -> BTreeSet<u64> {
     if evidence.tenures.is_empty() {
         return BTreeSet::new();
     }
+    let cut_off = evidence.cut_off();
     let mut by: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
     let mut process = 0;
     for happened in &evidence.history {
@@ -137,7 +144,11 @@ fn given_anew(evidence: &Evidence) -> BTreeSet<u64> {
             _ => {}
         }
     }
-    by.retain(|_, processes| processes.len() > 1);
+    by.retain(|_, processes| {
+        let last = processes.last().copied();
+        let mut earlier = processes.iter().filter(|one| Some(**one) != last);
+        earlier.any(|one| cut_off.contains(one))
+    });
     by.into_keys().collect()
 }
 
@@ -149,7 +160,8 @@ pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     let questions = evidence.rows.iter();
     let caught_up = caught_up(evidence);
     // What was answered anew comes later if the first answer never was stored.
-    let anew = pressed(evidence, "Regenerate");
+    let mut anew = pressed(evidence, "Regenerate");
+    anew.retain(|_| !evidence.cut_off().is_empty());
     let mut questions: Vec<&StoredMessage> = questions
         .filter(|row| row.role == StoredRole::User && !caught_up.contains(&row.turn.0))
         // Agent runs go their own way.

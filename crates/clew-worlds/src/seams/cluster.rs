@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::net::Net;
-use super::store::TroubledStore;
+use super::store::{TroubledStore, held};
 use crate::history::{GAVE_BACK, What};
 use crate::world::lock;
 
@@ -98,13 +98,6 @@ pub(crate) struct LocalCluster {
     pub(crate) config: Config,
     /// The process's.
     pub(crate) clock: Clock,
-}
-
-fn held() -> Error {
-    Error::Held {
-        place: "the database".to_owned(),
-        holder: "another of the cluster".to_owned(),
-    }
 }
 
 fn not_reached() -> Error {
@@ -229,11 +222,11 @@ async fn keep(net: Net, epoch: u32, lease: Lease) {
         () = lease.over() => {}
         () = renewing => {}
     }
-    is_over(&net, epoch, "its lease is over");
+    note_over(&net, epoch, "its lease is over");
 }
 
-/// It is the bot no more.
-fn is_over(net: &Net, epoch: u32, why: &str) {
+/// Notes that it is the bot no more, once.
+fn note_over(net: &Net, epoch: u32, why: &str) {
     if net.process.is_cut() || net.process.number() != epoch {
         return;
     }
@@ -257,6 +250,7 @@ impl Drop for LocalTenure {
     fn drop(&mut self) {
         self.renewing.abort();
         self.lease.give_up();
+        note_over(&self.net, self.epoch, "it is dropped");
     }
 }
 
@@ -343,7 +337,7 @@ impl Tenure for LocalTenure {
     async fn end(&self) {
         self.renewing.abort();
         self.lease.give_up();
-        is_over(&self.net, self.epoch, "it ended");
+        note_over(&self.net, self.epoch, "it ended");
         let epoch = self.epoch;
         let given = self.net.at_rows(|rows| {
             if rows.epoch == epoch {

@@ -147,7 +147,8 @@ impl TroubledStore {
     }
 }
 
-fn held() -> Error {
+/// Another process has it.
+pub(super) fn held() -> Error {
     Error::Held {
         place: "store".to_owned(),
         holder: "another".to_owned(),
