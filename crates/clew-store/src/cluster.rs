@@ -49,7 +49,7 @@ pub enum Asked {
 }
 
 /// The time in which this process has the lease: what it keeps is there for the next one. Nothing is
-/// kept once the lease is over, also before another process has it.
+/// kept so once the lease is over, also before another process has it; the store refuses from then on.
 #[async_trait]
 pub trait Tenure: Send + Sync {
     /// Whether it still has it. It is renewed meanwhile.
