@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use clew_simulator::{Draft, Id, Message, Use};
+use clew_simulator::{Draft, Id, Message, Permissions, Use};
+use serde_json::json;
 
 use super::proxies::{LISTED, proxied};
 use super::{Place, place_with};
@@ -20,11 +21,16 @@ struct Talk {
     bot: Bot,
     hook: Id,
     thread: Id,
+    /// Who manages the server, if anybody does.
+    maria: Id,
 }
 
 async fn talk(hold: Duration) -> Talk {
-    let (mut p, (hook, thread)) = place_with(&[LISTED], |world, seeds| {
-        (world.fresh_id(), seeds.thread(world, "pump"))
+    let (mut p, (hook, thread, maria)) = place_with(&[LISTED], |world, seeds| {
+        let maria = world.member(seeds.guild, "Maria");
+        let manager = world.role(seeds.guild, "manager", Permissions::MANAGE_GUILD);
+        world.give_role(seeds.guild, maria, manager);
+        (world.fresh_id(), seeds.thread(world, "pump"), maria)
     })
     .await;
     holds(&mut p, hold);
@@ -35,6 +41,7 @@ async fn talk(hold: Duration) -> Talk {
         bot,
         hook,
         thread,
+        maria,
     }
 }
 
@@ -162,6 +169,43 @@ async fn a_question_that_is_deleted_late_is_handed_over_to_its_copy() {
     talk.p.seen().await;
     assert_eq!(talk.p.targets(talk.thread), [Some(copy)]);
     talk.bot.stop().await;
+}
+
+/// There is an answer, which stands as it was: the copy is not asked beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_copy_of_a_question_that_is_answered_anew_is_not_asked() {
+    let talk = talk(SHORT).await;
+    let (p, discord) = (&talk.p, &talk.p.stage.discord);
+    let buttons = json!({"buttons": "on"});
+    let set = discord.call(talk.maria, p.channel, "settings set", buttons);
+    set.await.unwrap().answer().await.unwrap();
+    let original = talk.asks("what leaks?");
+    let answers = discord.wait_answers(talk.thread, 1).await.unwrap();
+    let answer = answers[0].clone();
+    // Its turn is over once it has another button than Stop.
+    let is_over = |message: &Message| {
+        let text = serde_json::to_string(&message.components).unwrap();
+        message.id == answer.id && text.contains("Regenerate")
+    };
+    discord
+        .wait_for_message(talk.thread, is_over)
+        .await
+        .unwrap();
+    let (behaviour, _gate) = Behaviour::gated(&["It is ", "the valve."]);
+    p.stage.model.script(behaviour);
+    let pressed = discord.press(p.ada, answer.id, "Regenerate");
+    pressed.answer().await.unwrap();
+    p.stage.model.wait_requests(2).await;
+    talk.copies("what leaks?");
+    talk.deletes(original);
+    // What is asked then is asked next.
+    p.post(talk.thread, p.boris, p.to_us("and the other one?"));
+    assert!(p.prompt(3).await.contains("and the other one?"));
+    p.seen().await;
+    talk.bot.stop().await;
+    assert_eq!(talk.p.stage.model.requests().len(), 3);
+    let answers = talk.p.stage.discord.answers(talk.thread);
+    assert!(answers.iter().any(|one| one.id == answer.id), "{answers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,6 +359,7 @@ async fn a_refused_copy_is_not_shown_beside_its_original() {
         bot,
         hook,
         thread,
+        maria: Id(0),
     };
     let original = talk.asks("what leaks?");
     talk.copies("what leaks?");
