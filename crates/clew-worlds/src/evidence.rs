@@ -334,7 +334,7 @@ impl Evidence {
     }
 
     /// The processes that ended before they had noted all that they did.
-    pub(crate) fn cut_off(&self) -> BTreeSet<u32> {
+    pub(crate) fn ended_early(&self) -> BTreeSet<u32> {
         let all = self.history.iter();
         all.filter_map(|one| match &one.what {
             What::Killed { process, .. } => Some(*process),

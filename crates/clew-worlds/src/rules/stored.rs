@@ -60,7 +60,7 @@ pub(crate) fn stored_once(evidence: &Evidence) -> Verdict {
 /// Questions whose answers were taken back to be asked again, and no process came to the end of it.
 fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
     let (mut answers, mut taken_back) = (BTreeMap::new(), BTreeSet::new());
-    let (cut_off, mut process, mut unended) = (evidence.cut_off(), 0, BTreeSet::new());
+    let (ended_early, mut process, mut unended) = (evidence.ended_early(), 0, BTreeSet::new());
     let is_together = !evidence.tenures.is_empty();
     for happened in &evidence.history {
         match &happened.what {
@@ -74,7 +74,7 @@ fn cut_off(evidence: &Evidence) -> BTreeSet<u64> {
             What::TakenBack { messages } => {
                 let questions = messages.iter().filter_map(|id| *answers.get(id)?);
                 let questions: Vec<u64> = questions.map(|question| question.0).collect();
-                if is_together && cut_off.contains(&process) {
+                if is_together && ended_early.contains(&process) {
                     unended.extend(&questions);
                 }
                 taken_back.extend(questions);
@@ -103,7 +103,7 @@ pub(crate) fn stored_as_posted(evidence: &Evidence) -> Verdict {
     });
     let fails = |name: &&str| name.starts_with("store_") || CUTS.contains(name);
     let fails = evidence.count(|what| matches!(what, What::Fault { name } if fails(name))) > 0;
-    let is_cut_off = !evidence.cut_off().is_empty();
+    let is_cut_off = !evidence.ended_early().is_empty();
     let mut again: BTreeSet<u64> = again.filter(|_| is_cut_off && fails).collect();
     again.extend(given_anew(evidence));
     let answers = evidence.rows.iter().filter_map(|row| {
@@ -132,7 +132,7 @@ fn given_anew(evidence: &Evidence) -> BTreeSet<u64> {
     if evidence.tenures.is_empty() {
         return BTreeSet::new();
     }
-    let cut_off = evidence.cut_off();
+    let ended_early = evidence.ended_early();
     let mut by: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
     let mut process = 0;
     for happened in &evidence.history {
@@ -147,7 +147,7 @@ fn given_anew(evidence: &Evidence) -> BTreeSet<u64> {
     by.retain(|_, processes| {
         let last = processes.last().copied();
         let mut earlier = processes.iter().filter(|one| Some(**one) != last);
-        earlier.any(|one| cut_off.contains(one))
+        earlier.any(|one| ended_early.contains(one))
     });
     by.into_keys().collect()
 }
@@ -161,7 +161,7 @@ pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     let caught_up = caught_up(evidence);
     // What was answered anew comes later if the first answer never was stored.
     let mut anew = pressed(evidence, "Regenerate");
-    anew.retain(|_| !evidence.cut_off().is_empty());
+    anew.retain(|_| !evidence.ended_early().is_empty());
     let mut questions: Vec<&StoredMessage> = questions
         .filter(|row| row.role == StoredRole::User && !caught_up.contains(&row.turn.0))
         // Agent runs go their own way.

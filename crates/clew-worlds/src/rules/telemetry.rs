@@ -105,7 +105,7 @@ fn tokens_have_limit(evidence: &Evidence, of: &str, limit: impl Fn((u64, u64)) -
     if limit == 0 {
         return Verdict::Unreached;
     }
-    let times = 1 + u64::try_from(evidence.cut_off().len()).unwrap_or_default();
+    let times = 1 + u64::try_from(evidence.ended_early().len()).unwrap_or_default();
     let mut used: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     for line in evidence.told("request_ok") {
         let chars = line["detail"]["prompt_chars"].as_u64().unwrap_or_default();
