@@ -169,7 +169,8 @@ impl Memory {
     /// asked for again. A question whose answer stands there is over.
     pub(super) async fn settle_early(
         &self,
-        (rest, claims): (&Rest, &Claims),
+        rest: &Rest,
+        claims: &Claims,
         guild_state: &GuildState,
         shutdown: &CancellationToken,
     ) {

@@ -50,7 +50,7 @@ impl Memory {
                 self.tidy(&shutdown),
                 self.call_rolls(rest, guild_state, &shutdown),
                 self.settle_doubts(rest, edit_of, &shutdown),
-                self.settle_early((rest, claims), guild_state, &shutdown)
+                self.settle_early(rest, claims, guild_state, &shutdown)
             );
         };
         tokio::select! {

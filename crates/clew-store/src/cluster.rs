@@ -4,6 +4,7 @@
 //! Invariant: what a process writes under a lease is refused once another one has the next.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -13,6 +14,15 @@ use super::{Error, Folders, Store};
 use crate::model::StoreAddress;
 use clew_context::model::UnixMillis;
 use clew_context::outside::Lease;
+
+/// How long a lease holds without being renewed, by the clock of what the processes share.
+pub const LEASE_TERM: Duration = Duration::from_secs(10);
+/// So much earlier it is over for who has it, counted from when the renewal was sent.
+pub const LEASE_EARLY: Duration = Duration::from_secs(1);
+/// How often it is renewed.
+pub const LEASE_RENEWED: Duration = Duration::from_secs(3);
+/// How soon again after a failure.
+pub const LEASE_RENEWED_AGAIN: Duration = Duration::from_millis(500);
 
 /// The processes of one bot. They agree by what they share.
 #[async_trait]

@@ -39,7 +39,10 @@ pub use backend::{
     Asker, Backend, Capacity, Checked, ConversationStats, ExchangeQuery, Exchanges, TurnKey, Visit,
     WindowQuery,
 };
-pub use cluster::{Asked, Cluster, ClusterStatus, KeptClaim, Node, Tenure, cluster};
+pub use cluster::{
+    Asked, Cluster, ClusterStatus, KeptClaim, LEASE_EARLY, LEASE_RENEWED, LEASE_RENEWED_AGAIN,
+    LEASE_TERM, Node, Tenure, cluster,
+};
 pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
 pub use disk::close_files;
 pub use erasure::Erasure;

@@ -364,10 +364,9 @@ impl<'a> PostedAnswer<'a> {
         };
         match removed {
             Ok(()) => {
-                let is_posted = self.turn.interaction().is_none() && self.turn.job.run.is_none();
-                if is_posted && !parts.is_empty() {
-                    let claims = &self.turn.services.claims;
-                    let question = self.turn.trigger().id;
+                if let Some((claims, question)) =
+                    self.posted_question().filter(|_| !parts.is_empty())
+                {
                     claims.taken_back(question, self.now()).await;
                 }
             }
@@ -382,10 +381,14 @@ impl<'a> PostedAnswer<'a> {
     /// The claims and the question, if another process would answer it: calls are not sent
     /// again.
     fn claim(&self) -> Option<(&'a Claims, MessageId)> {
-        let job = &self.turn.job;
-        let is_asked_again =
-            self.turn.interaction().is_none() && job.run.is_none() && job.again.is_none();
-        is_asked_again.then(|| (&*self.turn.services.claims, self.turn.trigger().id))
+        self.posted_question()
+            .filter(|_| self.turn.job.again.is_none())
+    }
+
+    /// The same of an answer that is given anew, too.
+    fn posted_question(&self) -> Option<(&'a Claims, MessageId)> {
+        let is_posted = self.turn.interaction().is_none() && self.turn.job.run.is_none();
+        is_posted.then(|| (&*self.turn.services.claims, self.turn.trigger().id))
     }
 
     /// Notes that the question is answered.

@@ -245,7 +245,7 @@ impl Claims {
             let claim = state.keep(hash, at);
             (claim.at, claim.is_over) = (at, true);
         }
-        let _ = self.note(hash, None).await;
+        self.note(hash, None).await;
     }
 
     /// When everything of a user was erased, if that was after a question was written.
@@ -316,7 +316,7 @@ impl Claims {
     async fn change(&self, id: MessageId, now: UnixMillis, change: impl FnOnce(&mut Claim)) {
         let hash = self.keys.of_question(id);
         change(self.lock().keep(hash, now));
-        let _ = self.note(hash, Some(id)).await;
+        self.note(hash, Some(id)).await;
     }
 
     /// Notes a claim as it is now; waits for a disk that is slow for 50 ms at most, and for rows

@@ -17,7 +17,10 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::super::cluster::{Asked, Cluster, ClusterStatus, KeptClaim, Node, Tenure};
+use super::super::cluster::{
+    Asked, Cluster, ClusterStatus, KeptClaim, LEASE_EARLY, LEASE_RENEWED, LEASE_RENEWED_AGAIN,
+    LEASE_TERM, Node, Tenure,
+};
 use super::super::{Error, Folders, SnapshotFiles, Store};
 use super::connect::{self, Connected};
 use super::hold::Hold;
@@ -27,13 +30,6 @@ use clew_context::model::{Secret, UnixMillis};
 use clew_context::outside::Lease;
 
 const TABLES: &str = include_str!("cluster.sql");
-/// How long a lease holds without being renewed, by the database's clock.
-const TERM: Duration = Duration::from_secs(10);
-/// So much earlier it is over for who has it, counted from when the renewal was sent.
-const EARLY: Duration = Duration::from_secs(1);
-/// How often it is renewed, and how often again after a failure.
-const RENEW: Duration = Duration::from_secs(3);
-const RENEW_AGAIN: Duration = Duration::from_millis(500);
 /// How long the connections of earlier epochs may take to end.
 const END_PATIENCE_MS: i64 = 4_000;
 /// A process that was not heard of so long is forgotten.
@@ -110,7 +106,7 @@ impl PostgresCluster {
     }
 
     async fn in_term<T>(&self, work: impl Future<Output = Outcome<T>>) -> Result<T, Error> {
-        let done = timeout(TERM, work).await;
+        let done = timeout(LEASE_TERM, work).await;
         let done = done.unwrap_or(Err(Failure::Slow));
         done.map_err(|failure| connect::at_start(failure, &self.beside.place))
     }
@@ -119,7 +115,7 @@ impl PostgresCluster {
     async fn take(&self, client: &mut Object) -> Outcome<Option<i64>> {
         let transaction = client.transaction().await?;
         hold::one_by_one(&transaction).await?;
-        let values: [&(dyn ToSql + Sync); 2] = [&self.node, &TERM.as_secs_f64()];
+        let values: [&(dyn ToSql + Sync); 2] = [&self.node, &LEASE_TERM.as_secs_f64()];
         let Some(row) = transaction.query_opt(TAKE, &values).await? else {
             return Ok(None);
         };
@@ -164,7 +160,7 @@ impl Cluster for PostgresCluster {
             Ok(epoch) => epoch,
             Err(holder) => return Ok(Asked::Others(holder)),
         };
-        let lease = Lease::new(sent + TERM - EARLY);
+        let lease = Lease::new(sent + LEASE_TERM - LEASE_EARLY);
         let pool = || connect::pool(&self.url, Some(Hold::tenure(epoch, &self.node)));
         let connected = pool()?;
         let renewing = Renewing {
@@ -256,11 +252,11 @@ impl Renewing {
         while !self.lease.is_over() {
             sleep(pause).await;
             let sent = Instant::now();
-            let patience = timeout_at(sent + RENEW, self.renewed());
+            let patience = timeout_at(sent + LEASE_RENEWED, self.renewed());
             match patience.await.unwrap_or(Err(Failure::Slow)) {
                 Ok(true) => {
-                    (pause, has_failed) = (RENEW, false);
-                    self.lease.renew(sent + TERM - EARLY);
+                    (pause, has_failed) = (LEASE_RENEWED, false);
+                    self.lease.renew(sent + LEASE_TERM - LEASE_EARLY);
                 }
                 Ok(false) => self.lease.give_up(),
                 Err(failure) => {
@@ -270,7 +266,7 @@ impl Renewing {
                     } else if !has_failed {
                         tracing::warn!(%error, "the lease cannot be renewed: trying again");
                     }
-                    (pause, has_failed) = (RENEW_AGAIN, true);
+                    (pause, has_failed) = (LEASE_RENEWED_AGAIN, true);
                 }
             }
         }
@@ -280,7 +276,7 @@ impl Renewing {
         let mut client = Borrowed::of(self.pool.get().await?);
         let connection = client.object()?;
         let statement = connection.prepare_cached(RENEWED).await?;
-        let secs = TERM.as_secs_f64();
+        let secs = LEASE_TERM.as_secs_f64();
         let values: [&(dyn ToSql + Sync); 3] = [&self.epoch, &self.node, &secs];
         let renewed = connection.execute(&statement, &values).await?;
         client.returned();

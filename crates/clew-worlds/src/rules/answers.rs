@@ -22,9 +22,9 @@ const TOLD: i64 = 1_000;
 /// How long after a question its copy by an app is known as one, in milliseconds.
 const COPY_IS_KNOWN: i64 = 5_000;
 
-/// Questions whose copy by an app is not known as one: it reached another process, or late, or
-/// when the process was to stop, or may not have reached its database; or two processes had the question, and the first one may have
-/// ended while it was answered.
+/// Questions whose copy by an app is not known as one. It reached another process, or late, or one that
+/// was to stop or may not have reached its database; or two processes had the question, and the first
+/// one may have ended while it was answered.
 fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
     let told_of = |message: Id| {
         evidence

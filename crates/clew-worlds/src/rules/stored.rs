@@ -160,8 +160,11 @@ pub(crate) fn stored_in_order(evidence: &Evidence) -> Verdict {
     let questions = evidence.rows.iter();
     let caught_up = caught_up(evidence);
     // What was answered anew comes later if the first answer never was stored.
-    let mut anew = pressed(evidence, "Regenerate");
-    anew.retain(|_| !evidence.ended_early().is_empty());
+    let anew = if evidence.ended_early().is_empty() {
+        BTreeSet::new()
+    } else {
+        pressed(evidence, "Regenerate")
+    };
     let mut questions: Vec<&StoredMessage> = questions
         .filter(|row| row.role == StoredRole::User && !caught_up.contains(&row.turn.0))
         // Agent runs go their own way.

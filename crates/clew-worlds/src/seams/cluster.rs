@@ -9,7 +9,10 @@ use async_trait::async_trait;
 use clew::config::Config;
 use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::Lease;
-use clew_store::{Asked, Cluster, ClusterStatus, Error, Folders, KeptClaim, Store, Tenure};
+use clew_store::{
+    Asked, Cluster, ClusterStatus, Error, Folders, KeptClaim, LEASE_EARLY, LEASE_RENEWED,
+    LEASE_RENEWED_AGAIN, LEASE_TERM, Store, Tenure,
+};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -19,13 +22,6 @@ use super::store::{TroubledStore, held};
 use crate::history::{GAVE_BACK, What};
 use crate::world::lock;
 
-/// For how long the lease is had, how much earlier it is over for who has it, how often it is
-/// renewed, and how often again after a failure: as with PostgreSQL.
-const TERM: Duration = Duration::from_secs(10);
-const TERM_MS: i64 = 10_000;
-const EARLY: Duration = Duration::from_secs(1);
-const RENEW: Duration = Duration::from_secs(3);
-const RENEW_AGAIN: Duration = Duration::from_millis(500);
 /// How long a statement may take, in milliseconds.
 const LATENCY: u64 = 8;
 
@@ -91,6 +87,7 @@ impl Database {
 }
 
 /// The cluster, as one process sees it.
+#[derive(Clone)]
 pub(crate) struct LocalCluster {
     pub(crate) net: Net,
     /// Counts the processes that ever were, whichever was the bot.
@@ -100,16 +97,14 @@ pub(crate) struct LocalCluster {
     pub(crate) clock: Clock,
 }
 
+fn term_ms() -> i64 {
+    LEASE_TERM.as_secs().cast_signed() * 1_000
+}
+
 fn not_reached() -> Error {
     Error::NotReady {
         place: "the database".to_owned(),
         source: "it is not reached".into(),
-    }
-}
-
-impl LocalCluster {
-    fn name(&self) -> String {
-        format!("process {}", self.process)
     }
 }
 
@@ -119,14 +114,10 @@ impl Net {
         self.process.cross().await;
         self.statement().await;
         self.process.cross().await;
-        let done = {
-            let mut rows = lock(&self.world.database.rows);
-            let is_gone = self.world.clock.elapsed_ms() < rows.is_gone_until;
-            if is_gone || self.process.is_parted() {
-                Err(not_reached())
-            } else {
-                Ok(work(&mut rows))
-            }
+        let done = if self.is_parted() {
+            Err(not_reached())
+        } else {
+            Ok(work(&mut lock(&self.world.database.rows)))
         };
         self.statement().await;
         self.process.cross().await;
@@ -147,7 +138,7 @@ impl Net {
 #[async_trait]
 impl Cluster for LocalCluster {
     async fn ask(&self) -> Result<Asked, Error> {
-        let name = self.name();
+        let name = format!("process {}", self.process);
         let sent = Instant::now();
         let now = || self.net.world.clock.elapsed_ms();
         let taken = self.net.at_rows(|rows| {
@@ -156,7 +147,7 @@ impl Cluster for LocalCluster {
             }
             rows.epoch += 1;
             rows.holder = name;
-            rows.until = now() + TERM_MS;
+            rows.until = now() + term_ms();
             let process = rows.epoch;
             self.net.process.becomes(process);
             self.net.world.note(What::Started { process });
@@ -166,13 +157,10 @@ impl Cluster for LocalCluster {
             Ok(epoch) => epoch,
             Err(holder) => return Ok(Asked::Others(holder)),
         };
-        let lease = Lease::new(sent + TERM - EARLY);
+        let lease = Lease::new(sent + LEASE_TERM - LEASE_EARLY);
         let renewing = tokio::spawn(keep(self.net.clone(), epoch, lease.clone()));
         Ok(Asked::Ours(Arc::new(LocalTenure {
-            net: self.net.clone(),
-            process: self.process,
-            config: self.config.clone(),
-            clock: Arc::clone(&self.clock),
+            cluster: self.clone(),
             epoch,
             lease,
             renewing,
@@ -193,27 +181,27 @@ impl Cluster for LocalCluster {
 /// Renews a lease until it is over.
 async fn keep(net: Net, epoch: u32, lease: Lease) {
     let renewing = async {
-        let mut pause = RENEW;
+        let mut pause = LEASE_RENEWED;
         loop {
             sleep(pause).await;
             let sent = Instant::now();
             let renewed = net.at_rows(|rows| {
                 let is_ours = rows.epoch == epoch;
                 if is_ours {
-                    rows.until = net.world.clock.elapsed_ms() + TERM_MS;
+                    rows.until = net.world.clock.elapsed_ms() + term_ms();
                 }
                 is_ours
             });
             pause = match renewed.await {
                 Ok(true) => {
-                    lease.renew(sent + TERM - EARLY);
-                    RENEW
+                    lease.renew(sent + LEASE_TERM - LEASE_EARLY);
+                    LEASE_RENEWED
                 }
                 Ok(false) => {
                     lease.give_up();
                     return;
                 }
-                Err(_) => RENEW_AGAIN,
+                Err(_) => LEASE_RENEWED_AGAIN,
             };
         }
     };
@@ -237,10 +225,7 @@ fn note_over(net: &Net, epoch: u32, why: &str) {
 }
 
 struct LocalTenure {
-    net: Net,
-    process: u32,
-    config: Config,
-    clock: Clock,
+    cluster: LocalCluster,
     epoch: u32,
     lease: Lease,
     renewing: JoinHandle<()>,
@@ -250,14 +235,14 @@ impl Drop for LocalTenure {
     fn drop(&mut self) {
         self.renewing.abort();
         self.lease.give_up();
-        note_over(&self.net, self.epoch, "it is dropped");
+        note_over(&self.cluster.net, self.epoch, "it is dropped");
     }
 }
 
 impl LocalTenure {
     /// Does something with the rows as long as the lease holds, and this is the last tenure.
     async fn run<T>(&self, work: impl FnOnce(&mut Rows) -> T + Send) -> Result<T, Error> {
-        let done = self.net.at_rows(|rows| {
+        let done = self.cluster.net.at_rows(|rows| {
             let is_ours = rows.epoch == self.epoch;
             is_ours.then(|| work(rows)).ok_or_else(held)
         });
@@ -277,20 +262,28 @@ impl Tenure for LocalTenure {
     }
 
     async fn open_store(&self, folders: &Folders) -> Result<Store, Error> {
-        let begun = (self.process, self.epoch);
-        lock(&self.net.world.database.rows).begun.push(begun);
+        let begun = (self.cluster.process, self.epoch);
+        lock(&self.cluster.net.world.database.rows)
+            .begun
+            .push(begun);
         self.run(|_| ()).await?;
-        let address = &self.config.memory.store;
+        let address = &self.cluster.config.memory.store;
         let opening = async {
-            let clock = Arc::clone(&self.clock);
+            let clock = Arc::clone(&self.cluster.clock);
             let opened = Store::open(address, folders, clock).await?;
             Ok::<_, Error>(Arc::new(opened))
         };
-        let store = self.net.world.database.store.get_or_try_init(|| opening);
+        let store = self
+            .cluster
+            .net
+            .world
+            .database
+            .store
+            .get_or_try_init(|| opening);
         let store = Arc::clone(store.await?);
         Ok(TroubledStore::of_tenure(
             store,
-            self.net.clone(),
+            self.cluster.net.clone(),
             self.epoch,
         ))
     }
@@ -337,9 +330,9 @@ impl Tenure for LocalTenure {
     async fn end(&self) {
         self.renewing.abort();
         self.lease.give_up();
-        note_over(&self.net, self.epoch, "it ended");
+        note_over(&self.cluster.net, self.epoch, "it ended");
         let epoch = self.epoch;
-        let given = self.net.at_rows(|rows| {
+        let given = self.cluster.net.at_rows(|rows| {
             if rows.epoch == epoch {
                 rows.until = i64::MIN;
             }
