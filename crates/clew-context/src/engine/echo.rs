@@ -71,16 +71,19 @@ struct MarkMatcher {
 impl MarkMatcher {
     fn new(text: &str) -> Self {
         let text = text.to_ascii_lowercase().into_bytes();
-        let border = |length: usize| {
-            let mut shorter = (1..length).rev();
-            shorter.find(|shorter| text[..length].ends_with(&text[..*shorter]))
-        };
+        let mut borders = vec![0; text.len()];
+        for length in 2..text.len() {
+            let last = text[length - 1];
+            let mut border = borders[length - 1];
+            while border > 0 && text[border] != last {
+                border = borders[border];
+            }
+            borders[length] = border + usize::from(text[border] == last);
+        }
         Self {
-            borders: (0..text.len())
-                .map(|one| border(one).unwrap_or(0))
-                .collect(),
-            matched: 0,
             text,
+            borders,
+            matched: 0,
         }
     }
 

@@ -14,20 +14,27 @@ const LINE_CHARS: usize = 10;
 pub(super) fn chars(message: &Message, limits: &Limits) -> usize {
     // Half of the cap: a message cut to its cap ends up slightly below it.
     let most = SHORTEST_CHARS.min(limits.max_msg_chars / 2);
-    let words = message
-        .content
-        .split_whitespace()
-        .filter(|word| is_kept(word));
-    let shown = words.flat_map(str::chars).filter(|c| is_shown(*c));
-    match shown.take(most).count() {
+    match shown(&message.content, most) {
         0 => 0,
         shown => LINE_CHARS + shown,
     }
 }
 
+fn shown(text: &str, most: usize) -> usize {
+    // Nearly all messages.
+    if text.is_ascii() && is_kept(text) {
+        let shown = text.bytes().filter(u8::is_ascii_alphanumeric);
+        return shown.take(most).count();
+    }
+    let words = text.split_whitespace().filter(|word| is_kept(word));
+    let shown = words.flat_map(str::chars).filter(|c| is_shown(*c));
+    shown.take(most).count()
+}
+
 /// Mentions, emoji and links to messages can become shorter; other words cannot.
 fn is_kept(word: &str) -> bool {
-    !word.contains('<') && !word.contains("://")
+    let is_link = word.contains(':') && word.contains("://");
+    !is_link && !word.contains('<')
 }
 
 fn is_shown(character: char) -> bool {

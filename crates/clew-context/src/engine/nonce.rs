@@ -58,18 +58,17 @@ impl Likeness {
     /// in their plain form (NFKC).
     fn occurs(&self, text: &str) -> bool {
         let mut last = Last::default();
-        let mut ends_at = |character: char| {
-            character.is_alphanumeric() && {
-                last.push(character.to_digit(16));
-                last.may_be() && self.0.iter().any(|nonce| last.is_like(*nonce))
-            }
+        let mut ends_at = |digit: Option<u32>| {
+            last.push(digit);
+            last.may_be() && self.0.iter().any(|nonce| last.is_like(*nonce))
         };
         text.chars().any(|character| {
+            // Prompts are long.
             if character.is_ascii() {
-                ends_at(character)
-            } else {
-                std::iter::once(character).nfkc().any(&mut ends_at)
+                return character.is_ascii_alphanumeric() && ends_at(character.to_digit(16));
             }
+            let mut plain = std::iter::once(character).nfkc();
+            plain.any(|plain| plain.is_alphanumeric() && ends_at(plain.to_digit(16)))
         })
     }
 }
@@ -81,6 +80,8 @@ struct Last {
     /// The lowest bit of each character that is not a digit.
     others: u64,
     count: usize,
+    /// How many there were with the last of those, and with the one before it.
+    until_others: [usize; 2],
 }
 
 impl Last {
@@ -88,12 +89,14 @@ impl Last {
         self.digits = self.digits << 4 | u64::from(digit.unwrap_or(0));
         self.others = (self.others << 4 | u64::from(digit.is_none())) & DIGITS;
         self.count += 1;
+        if digit.is_none() {
+            self.until_others = [self.count, self.until_others[0]];
+        }
     }
 
     /// Whether nearly all of the last characters are digits, which is rare in words.
     const fn may_be(&self) -> bool {
-        let newest = NONCE >> 4;
-        self.count >= NONCE_CHARS - 1 && (self.others & newest).count_ones() <= 1
+        self.count >= self.until_others[1] + NONCE_CHARS - 1
     }
 
     /// Whether the nonce ends here, with at most one digit changed, missing or added.

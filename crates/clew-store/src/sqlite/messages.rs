@@ -4,7 +4,7 @@ use rusqlite::{Connection, params, params_from_iter};
 
 use super::fault::Outcome;
 use super::records::put_receipt;
-use super::row::{self, MESSAGE, SqliteRow, Stage, time_text};
+use super::row::{self, MESSAGE, ReadOrder, SqliteRow, Stage, time_text};
 use super::session::Session;
 use super::statement::{all, at_once, first, run};
 use super::{room, texts};
@@ -102,13 +102,13 @@ fn confirm(
 /// The early rows of a row's turn, in order, with their numbers.
 fn early_of(session: &Session, row: &StoredMessage) -> Outcome<Vec<(i64, StoredMessage)>> {
     let sql = format!("SELECT {MESSAGE} FROM early_messages WHERE {OF_TURN} ORDER BY position");
-    let key = TurnKey::of(row);
+    let (key, order) = (TurnKey::of(row), ReadOrder::default());
     all(
         &session.connection,
         &sql,
         params_from_iter(key.cells()),
         |row| {
-            let message = columns::message(&SqliteRow::of("messages", row))?;
+            let message = columns::message(&SqliteRow::of("messages", row, &order))?;
             Ok((row.get(0)?, message))
         },
     )
@@ -248,7 +248,7 @@ fn window_of(session: &Session, query: &WindowQuery) -> Outcome<Vec<StoredMessag
         is_ordered,
         query.with_tools
     ])?;
-    let mut window = Vec::new();
+    let (mut window, order) = (Vec::new(), ReadOrder::default());
     while window.len() < query.limit {
         let Some(row) = rows.next()? else { break };
         if is_ordered
@@ -259,7 +259,7 @@ fn window_of(session: &Session, query: &WindowQuery) -> Outcome<Vec<StoredMessag
         {
             break;
         }
-        let row = SqliteRow::of("messages", row);
+        let row = SqliteRow::of("messages", row, &order);
         window.extend(session.readable(columns::message(&row))?);
     }
     window.reverse();

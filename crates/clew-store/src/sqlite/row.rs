@@ -1,6 +1,7 @@
 //! Converts values to columns and back.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ptr;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
@@ -31,39 +32,50 @@ pub(super) const fn number(id: u64) -> i64 {
     id.cast_signed()
 }
 
+/// The columns that were read of a query's first row, in order, each with its index: searching the names for
+/// each row would cost more than the reading.
+#[derive(Default)]
+pub(super) struct ReadOrder(RefCell<Vec<(&'static str, usize)>>);
+
 /// A row being read, which can name its place in errors.
 pub(super) struct SqliteRow<'row> {
     table: &'static str,
     row: &'row Row<'row>,
-    /// Index after the last column read.
-    next: Cell<usize>,
+    order: &'row ReadOrder,
+    /// How many columns were read.
+    read: Cell<usize>,
 }
 
 impl<'row> SqliteRow<'row> {
     /// A row whose first column is its key.
-    pub(super) const fn of(table: &'static str, row: &'row Row<'row>) -> Self {
+    pub(super) const fn of(
+        table: &'static str,
+        row: &'row Row<'row>,
+        order: &'row ReadOrder,
+    ) -> Self {
         Self {
             table,
             row,
-            next: Cell::new(0),
+            order,
+            read: Cell::new(0),
         }
     }
 
     fn value(&self, column: &'static str) -> Outcome<ValueRef<'row>> {
         let index = self.index(column).ok_or_else(|| self.unfit(column))?;
-        self.next.set(index + 1);
         self.row.get_ref(index).map_err(|_| self.unfit(column))
     }
 
-    /// The index of a column. Columns are nearly always read in order, and
-    /// searching all names each time would cost more than the reading.
-    fn index(&self, column: &str) -> Option<usize> {
-        let statement = self.row.as_ref();
-        let next = self.next.get();
-        if statement.column_name(next).is_ok_and(|name| name == column) {
-            return Some(next);
+    fn index(&self, column: &'static str) -> Option<usize> {
+        let read = self.read.replace(self.read.get() + 1);
+        let mut order = self.order.0.borrow_mut();
+        match order.get(read) {
+            Some((name, index)) if ptr::eq(*name, column) => return Some(*index),
+            _ => order.truncate(read),
         }
-        statement.column_index(column).ok()
+        let index = self.row.as_ref().column_index(column).ok()?;
+        order.push((column, index));
+        Some(index)
     }
 }
 

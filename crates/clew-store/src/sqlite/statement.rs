@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use rusqlite::{Connection, Params, Row, params_from_iter};
 
 use super::fault::{Fault, Outcome};
-use super::row::SqliteRow;
+use super::row::{ReadOrder, SqliteRow};
 use super::session::Session;
 use super::{facts, records, saved, texts};
 use crate::columns::Cell;
@@ -28,8 +28,9 @@ impl Database for Session {
         mut read: impl FnMut(&SqliteRow<'_>) -> Outcome<T>,
     ) -> Outcome<Vec<T>> {
         let values = params_from_iter(values);
+        let order = ReadOrder::default();
         all(&self.connection, sql, values, |row| {
-            read(&SqliteRow::of(table, row))
+            read(&SqliteRow::of(table, row, &order))
         })
     }
 
