@@ -104,11 +104,16 @@ pub(crate) fn setting(folder: &Path, store: &str) -> String {
 
 /// How long the next process lives.
 pub(crate) fn life(seed: &mut u64) -> Duration {
-    // A linear congruential generator (Knuth's MMIX).
+    Duration::from_millis(LIVES_MS.start + next(seed) % (LIVES_MS.end - LIVES_MS.start))
+}
+
+/// A linear congruential generator (Knuth's MMIX).
+pub(crate) const fn next(seed: &mut u64) -> u64 {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);
-    Duration::from_millis(LIVES_MS.start + *seed % (LIVES_MS.end - LIVES_MS.start))
+    // The low bits repeat soon.
+    *seed >> 33
 }
 
 /// `kill -9`.

@@ -26,6 +26,7 @@ mod latency;
 mod learn;
 mod links;
 mod load;
+mod machines;
 mod missed;
 mod model;
 mod playground;
@@ -64,12 +65,13 @@ const FIGURES: [(&str, fn()); 12] = [
 ];
 
 /// What is run only if it is named: `learn` writes a source file, `soak` takes an hour, `kill` and `missed`
-/// a quarter of one.
-const NAMED: [(&str, fn()); 4] = [
+/// a quarter of one, `machines` minutes.
+const NAMED: [(&str, fn()); 5] = [
     ("learn", learn::print),
     ("soak", soak::print),
     ("kill", kill::print),
     ("missed", missed::print),
+    ("machines", machines::print),
 ];
 
 fn main() {

@@ -7,7 +7,7 @@ use std::process::Child;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use clew_simulator::{ChannelKind, Id, Message, World};
+use clew_simulator::{ChannelKind, Id, Message, Simulator, World};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::bot::{amount, block_on};
@@ -20,7 +20,7 @@ const KILLS: u64 = 60;
 /// Between two questions.
 const ASKED_EACH: Duration = Duration::from_millis(50);
 /// How long the model takes for an answer: at each kill some are under way.
-const THINKS: Duration = Duration::from_millis(300);
+pub(crate) const THINKS: Duration = Duration::from_millis(300);
 /// Every tenth process finds its session lost, and looks for what it missed, unless `CLEW_LOST_EACH` says
 /// otherwise; 0: none does.
 const LOST_EACH: u64 = 10;
@@ -48,10 +48,7 @@ pub(crate) fn print() {
         amount("CLEW_DOWN_MS", DOWN_MS),
         amount("CLEW_LOST_EACH", LOST_EACH)
     );
-    println!(
-        "{:<12}{:>7}{:>9}{:>9}{:>7}{:>10}{:>9}",
-        "store", "kills", "asked", "once", "twice", "otherwise", "never"
-    );
+    print_heads();
     block_on(async {
         let database = Postgres::shared().fresh_database().await;
         let runs = stores(&database.url).map(|(name, store)| run(name, store, kills));
@@ -60,37 +57,51 @@ pub(crate) fn print() {
 }
 
 /// The channels and the people of a server.
-type Guild = (Vec<Id>, Vec<Id>);
+pub(crate) type Guild = (Vec<Id>, Vec<Id>);
 /// The questions asked so far, each with its channel.
-type Asked = Mutex<Vec<(Id, Id)>>;
+pub(crate) type Asked = Mutex<Vec<(Id, Id)>>;
+
+/// So many servers.
+pub(crate) fn guilds(world: &mut World, count: usize) -> Vec<Guild> {
+    let guild = |number| {
+        let guild = world.guild(&format!("Works {number}"));
+        let people = (0..PEOPLE).map(|one| world.member(guild, &format!("Person {one}")));
+        let people = people.collect();
+        let channels = (0..CHANNELS)
+            .map(|one| world.channel(guild, ChannelKind::Text, &format!("hall-{one}")));
+        (channels.collect(), people)
+    };
+    (0..count).map(guild).collect()
+}
 
 async fn run(name: &str, store: &str, kills: u64) {
     let mut world = World::new();
-    let guilds: Vec<Guild> = (0..GUILDS)
-        .map(|number| {
-            let guild = world.guild(&format!("Works {number}"));
-            let people = (0..PEOPLE).map(|one| world.member(guild, &format!("Person {one}")));
-            let people = people.collect();
-            let channels = (0..CHANNELS)
-                .map(|one| world.channel(guild, ChannelKind::Text, &format!("hall-{one}")));
-            (channels.collect(), people)
-        })
-        .collect();
+    let guilds = guilds(&mut world, GUILDS);
     let bot = KilledBot::new(world, Model::start(THINKS).await, store).await;
     // What is asked before the first process, nobody looks for.
     let first = bot.begin(&UNREFUSED).await;
     let asked = Asked::default();
     let last = tokio::select! {
-        () = keep_asking(&bot, &guilds, &asked) => unreachable!("it has no end"),
+        () = keep_asking(&bot.discord, &guilds, &asked, ASKED_EACH) => unreachable!("it has no end"),
         last = keep_killing(&bot, first, &guilds, &asked, kills) => last,
     };
     let asked = asked.into_inner().unwrap();
-    wait_quiet(&bot, &guilds).await;
+    wait_quiet(&bot.discord, &guilds).await;
     kill(last);
-    let replies = replies(&bot, &guilds);
+    print_row(name, kills, &asked, &replies(&bot.discord, &guilds));
+}
+
+pub(crate) fn print_heads() {
+    println!(
+        "{:<12}{:>7}{:>9}{:>9}{:>7}{:>10}{:>9}",
+        "store", "kills", "asked", "once", "twice", "otherwise", "never"
+    );
+}
+
+pub(crate) fn print_row(name: &str, kills: u64, asked: &[(Id, Id)], replies: &Replies) {
     let (mut once, mut twice, mut otherwise, mut never) = (0, 0, 0, 0);
-    for (channel, question) in &asked {
-        let texts = replies.get(&(*channel, *question));
+    for question in asked {
+        let texts = replies.get(question);
         let of = texts.map_or(&[][..], Vec::as_slice);
         let answers = of.iter().filter(|text| **text == Model::text()).count();
         match (answers, of.len()) {
@@ -106,17 +117,23 @@ async fn run(name: &str, store: &str, kills: u64) {
     );
 }
 
-async fn keep_asking(bot: &KilledBot, guilds: &[Guild], asked: &Asked) {
-    let us = bot.discord.bot();
-    let mut ticks = interval(ASKED_EACH);
+/// Asks without end.
+pub(crate) async fn keep_asking(
+    discord: &Simulator,
+    guilds: &[Guild],
+    asked: &Asked,
+    each: Duration,
+) {
+    let us = discord.bot();
+    let mut ticks = interval(each);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for number in 0.. {
         ticks.tick().await;
-        let (channels, people) = &guilds[number % GUILDS];
-        let channel = channels[number / GUILDS % CHANNELS];
-        let person = people[number / GUILDS / CHANNELS % PEOPLE];
+        let (channels, people) = &guilds[number % guilds.len()];
+        let channel = channels[number / guilds.len() % CHANNELS];
+        let person = people[number / guilds.len() / CHANNELS % PEOPLE];
         let text = format!("<@{us}> what came of number {number}?");
-        let question = bot.discord.post(channel, person, text);
+        let question = discord.post(channel, person, text);
         asked.lock().unwrap().push((channel, question));
     }
 }
@@ -134,7 +151,7 @@ async fn keep_killing(
     for number in 0..kills {
         let began = Instant::now();
         let is_behind = || {
-            let replies = replies(bot, guilds);
+            let replies = replies(&bot.discord, guilds);
             let asked = asked.lock().unwrap();
             let last = asked.iter().rev().take(LAST);
             last.filter(|one| !replies.contains_key(*one)).count() > BEHIND
@@ -153,23 +170,25 @@ async fn keep_killing(
     child
 }
 
-async fn wait_quiet(bot: &KilledBot, guilds: &[Guild]) {
+pub(crate) async fn wait_quiet(discord: &Simulator, guilds: &[Guild]) {
     let mut last = (0, Instant::now());
     while last.1.elapsed() < QUIET {
         sleep(Duration::from_secs(1)).await;
-        let answered = replies(bot, guilds).len();
+        let answered = replies(discord, guilds).len();
         if answered != last.0 {
             last = (answered, Instant::now());
         }
     }
 }
 
-/// What replies to each question, with its channel.
-fn replies(bot: &KilledBot, guilds: &[Guild]) -> BTreeMap<(Id, Id), Vec<String>> {
-    let mut replies: BTreeMap<(Id, Id), Vec<String>> = BTreeMap::new();
+/// What replies to each question, by its channel and id.
+pub(crate) type Replies = BTreeMap<(Id, Id), Vec<String>>;
+
+pub(crate) fn replies(discord: &Simulator, guilds: &[Guild]) -> Replies {
+    let mut replies = Replies::new();
     for channel in guilds.iter().flat_map(|(channels, _)| channels) {
         let to = |answer: &Message| answer.reference.as_ref().and_then(|one| one.message);
-        for answer in bot.discord.answers(*channel) {
+        for answer in discord.answers(*channel) {
             if let Some(question) = to(&answer) {
                 let of = replies.entry((*channel, question)).or_default();
                 of.push(answer.content);

@@ -5,6 +5,7 @@ mod connection;
 mod content;
 mod isolation;
 mod remains;
+mod stepped;
 
 use clew_context::model::{ChannelId, GuildId, MessageId, Secret, TurnId, UnixMillis, UserId};
 use clew_store::model::{AgentName, Scope, StoredMessage, StoredRole};

@@ -114,12 +114,18 @@ impl Postgres {
     ///
     /// If the package is missing, or the server does not start.
     pub(crate) fn own() -> Self {
-        Self::begun(random_name(), "initialise")
+        Self::begun(random_name(), "initialise", None)
     }
 
     /// A server that follows this one and confirms its commits.
     pub(crate) async fn standby(&self) -> Self {
-        let standby = Self::begun(self.password.clone(), &format!("copy {}", self.port));
+        self.standby_at(None).await
+    }
+
+    /// The same at a port.
+    pub(crate) async fn standby_at(&self, port: Option<u16>) -> Self {
+        let copy = format!("copy {}", self.port);
+        let standby = Self::begun(self.password.clone(), &copy, port);
         let admin = self.admin_url("postgres");
         let confirmed = ["synchronous_standby_names = '*'", "synchronous_commit = on"];
         for setting in confirmed {
@@ -129,7 +135,7 @@ impl Postgres {
         standby
     }
 
-    fn begun(password: String, first: &str) -> Self {
+    fn begun(password: String, first: &str, port: Option<u16>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("password"), &password).unwrap();
         fs::write(folder.path().join("settings"), SETTINGS).unwrap();
@@ -139,14 +145,17 @@ impl Postgres {
         let answers = BufReader::new(keeper.stdout.take().unwrap());
         let mut server = Self {
             folder: folder.keep(),
-            port: 0,
+            port: port.unwrap_or_default(),
             password,
             orders,
             answers,
             keeper,
         };
         server.must(first);
-        server.start_somewhere();
+        match port {
+            Some(_) => server.start(),
+            None => server.start_somewhere(),
+        }
         server
     }
 
