@@ -35,7 +35,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::config::Config;
 use crate::engine::alerts::Trouble;
@@ -113,6 +113,12 @@ pub enum Error {
     /// In a cluster another process may be the bot by now.
     #[error("the lease could not be renewed in time: another process may go on")]
     LeaseOver,
+    /// In a cluster another process may reach what this one does not.
+    #[error("Discord is not reached from here: another process may go on")]
+    Unreached {
+        /// Whether it was reached in this tenure.
+        was_reached: bool,
+    },
     /// Telemetry cannot be written.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),
@@ -146,7 +152,9 @@ impl Error {
     /// Whether a process of a cluster stands by after it: another one goes on, or may be able to.
     fn ends_tenure(&self) -> bool {
         match self {
-            Self::LeaseOver | Self::Store(clew_store::Error::Held { .. }) => true,
+            Self::LeaseOver
+            | Self::Unreached { .. }
+            | Self::Store(clew_store::Error::Held { .. }) => true,
             Self::Store(error) => error.is_passing(),
             _ => is_of_full_disk(self),
         }
@@ -193,12 +201,14 @@ pub async fn run_in(
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let alerter = Alerter::new(&config, &outside);
+    let mut patience = cluster::PATIENCE;
     let result = loop {
-        let running = run_alerting(&config, &mut outside, &alerter, shutdown.clone());
+        let running = run_alerting(&config, &mut outside, &alerter, patience, shutdown.clone());
         // Boxed: it is large.
         match Box::pin(running).await {
             Err(error) if config.cluster && error.ends_tenure() => {
                 tracing::warn!(error = %with_sources(&error), "this process is not the bot any more");
+                patience = cluster::patience_after(patience, &error);
                 sleep(AGAIN).await;
             }
             ended => break ended,
@@ -213,6 +223,7 @@ async fn run_alerting(
     config: &Config,
     outside: &mut Outside,
     alerter: &Alerter,
+    patience: Duration,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let token = token(config)?;
@@ -244,7 +255,8 @@ async fn run_alerting(
         match shutdown.run_until_cancelled(folder).await {
             Some(Ok(folder)) => {
                 let tenure = folder.tenure().cloned();
-                let parts = (folder, monitor.as_ref());
+                let others = cluster.clone().map(|cluster| (cluster, patience));
+                let parts = (folder, monitor.as_ref(), others);
                 let running = run_once(config, outside, parts, alerter, &token, shutdown);
                 let result = Box::pin(running).await;
                 if let Some(tenure) = tenure {
@@ -269,7 +281,7 @@ async fn run_alerting(
 async fn run_once(
     config: &Config,
     outside: &mut Outside,
-    (folder, monitor): (StateFolder, Option<&Monitor>),
+    (folder, monitor, others): (StateFolder, Option<&Monitor>, Option<cluster::Others>),
     alerter: &Alerter,
     token: &Secret,
     shutdown: CancellationToken,
@@ -325,6 +337,7 @@ async fn run_once(
         token: token.expose(),
         clock: &clock,
         monitor,
+        others,
         dial: outside.dial.as_ref(),
         alerter,
     };
@@ -368,6 +381,8 @@ struct Running<'a> {
     clock: &'a Clock,
     /// None without `METRICS_ADDR`.
     monitor: Option<&'a Monitor>,
+    /// None without a cluster.
+    others: Option<cluster::Others>,
     dial: Option<&'a Arc<dyn Dial>>,
     alerter: &'a Alerter,
 }
@@ -393,24 +408,12 @@ async fn run_with_upkeep(running: &Running<'_>, shutdown: CancellationToken) -> 
         }
     };
     let upkeep = tokio::spawn(upkeep);
-    let tokens = services
-        .tokens
-        .clone()
-        .map(|meter| tokio::spawn(token_file::keep(meter, folder.clone(), ends.clone())));
-    let state_files = tokio::spawn(keep_state(
-        Arc::clone(services),
-        folder.clone(),
-        ends.clone(),
-    ));
+    let state_files = keep_state(Arc::clone(services), folder.clone(), ends.clone());
+    let state_files = tokio::spawn(state_files);
     let result = run_connected(running, shutdown).await;
     ends.cancel();
     if upkeep.await.is_err() {
         tracing::error!("the upkeep of memory broke off by a fault of ours");
-    }
-    if let Some(tokens) = tokens
-        && tokens.await.is_err()
-    {
-        tracing::error!("today's tokens were not kept by a fault of ours");
     }
     if state_files.await.is_err() {
         tracing::error!("what is under way was not kept by a fault of ours");
@@ -449,6 +452,9 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
     running.alerter.watch(running, &loop_events);
+    let giving_way = running.others.clone();
+    let giving_way = giving_way.map(|others| cluster::give_way(others, loop_events.clone()));
+    let _giving_way = giving_way.map(|work| AbortOnDropHandle::new(tokio::spawn(work)));
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,
@@ -479,7 +485,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     }
     // Whoever has our store has our questions: nothing more is answered here.
     let patience = match &ended {
-        Err(Error::Store(_) | Error::LeaseOver) => Duration::ZERO,
+        Err(Error::Store(_) | Error::LeaseOver | Error::Unreached { .. }) => Duration::ZERO,
         _ => config.turns.shutdown_timeout,
     };
     let stopping = drain(&mut dispatcher, &mut sources.reports, patience).await;
@@ -547,12 +553,18 @@ pub fn seen_tools(config: &Config) -> SeenTools {
     state_file::left(&config.shared_state_dir(), state_file::TOOLS)
 }
 
-/// Keeps what the next process needs of what is under way.
+/// Keeps what the next process needs of what is under way, and today's tokens.
 async fn keep_state(services: Arc<Services>, folder: StateFolder, ends: CancellationToken) {
+    let tokens = async {
+        if let Some(meter) = services.tokens.clone() {
+            token_file::keep(meter, folder.clone(), ends.clone()).await;
+        }
+    };
     let (runs, approvals) = (services.runs.clone(), services.approvals.clone());
     let connections = services.connections.clone();
     let tools = Arc::clone(&services.tool_servers);
     tokio::join!(
+        tokens,
         state_file::keep(runs, state_file::RUNS, folder.clone(), ends.clone()),
         state_file::keep(
             approvals,
@@ -566,7 +578,7 @@ async fn keep_state(services: Arc<Services>, folder: StateFolder, ends: Cancella
             folder.clone(),
             ends.clone()
         ),
-        state_file::keep(tools, state_file::TOOLS, folder, ends),
+        state_file::keep(tools, state_file::TOOLS, folder.clone(), ends.clone()),
     );
 }
 

@@ -13,11 +13,11 @@ use std::time::Duration;
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::loop_event::LoopEvent;
+use super::loop_event::{LoopEvent, look};
 use super::state_folder::StateFolder;
 use super::{Error, Outside, Running, SETTLE, state_file};
 use crate::config::Config;
@@ -279,9 +279,7 @@ impl Watched {
     /// The troubles; none if the loop, which ends before the process does, knows of none.
     async fn look(&self, alerts: &Alerts) -> Option<BTreeSet<Trouble>> {
         let services = &self.services;
-        let (reply, answer) = oneshot::channel();
-        let _ = self.loop_events.send(LoopEvent::Look(reply));
-        let now = answer.await.ok()?;
+        let now = look(&self.loop_events).await?;
         let total = services.tokens.as_ref().and_then(|meter| meter.total());
         let spent = total
             .is_some_and(|total| u128::from(total.used) * 100 >= u128::from(total.limit) * BUDGET);

@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::time::sleep;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
 
 use super::alerts::Alerter;
+use super::loop_event::{LoopEvent, look};
 use super::monitor::Monitor;
 use super::state_folder::{StateFolder, broken, read};
 use super::when_ready::when_ready;
@@ -25,7 +27,7 @@ use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::session::{self, ClaimRows, Claims, GUILD_FILE, KEPT};
 use clew_store::model::StoreAddress;
-use clew_store::{Asked, Cluster, ClusterStatus, KeptClaim, Tenure};
+use clew_store::{Asked, Cluster, ClusterStatus, KeptClaim, Node, Tenure};
 
 /// The state folder's files that the next process needs, whichever it is. Claims have rows of
 /// their own.
@@ -51,6 +53,12 @@ const ERROR_PAUSE: Duration = Duration::from_secs(2);
 const SILENT_SECONDS: i64 = 10;
 /// How long it is waited until a claim that could not be kept is kept again.
 const CLAIM_PAUSE: Duration = Duration::from_millis(100);
+/// How long a process is the bot without reaching Discord, at first and at most.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+const MOST_PATIENCE: Duration = Duration::from_mins(16);
+/// How often it is looked whether it does.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
 /// Brings the files to what the rows say.
 fn replace_all(dir: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
     for name in SHARED {
@@ -303,6 +311,43 @@ async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Te
             said = Some(waits);
         }
         sleep(pause).await;
+    }
+}
+
+/// The other processes, and how long this one is the bot without reaching Discord.
+pub(super) type Others = (Arc<dyn Cluster>, Duration);
+
+/// Has another process be the bot once this one has not reached Discord for so long: that one may.
+pub(super) async fn give_way(
+    (others, patience): Others,
+    loop_events: mpsc::UnboundedSender<LoopEvent>,
+) {
+    let (mut was_reached, mut unreached_since) = (false, Instant::now());
+    while let Some(now) = look(&loop_events).await {
+        if now.connected > 0 {
+            (was_reached, unreached_since) = (true, Instant::now());
+        } else if unreached_since.elapsed() >= patience && is_another_there(&*others).await {
+            // It fails if the loop has just ended.
+            let _ = loop_events.send(LoopEvent::GiveWay { was_reached });
+            return;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn is_another_there(cluster: &dyn Cluster) -> bool {
+    let nodes = cluster.status().await.map(|status| status.nodes);
+    let nodes = nodes.unwrap_or_default();
+    let lives = |node: &&Node| node.silent_seconds < SILENT_SECONDS;
+    nodes.iter().filter(lives).count() > 1
+}
+
+/// How long the next tenure may last without reaching Discord. It doubles while nothing is reached: if
+/// nobody reaches it, they take turns ever less often.
+pub(super) fn patience_after(patience: Duration, ended: &Error) -> Duration {
+    match ended {
+        Error::Unreached { was_reached: false } => (patience * 2).min(MOST_PATIENCE),
+        _ => PATIENCE,
     }
 }
 

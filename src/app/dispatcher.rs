@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::catch_up::CatchUp;
@@ -95,6 +95,9 @@ pub(super) struct Dispatcher {
     closed: bool,
     /// Cancelled to end optional work in the background.
     stopped: CancellationToken,
+    /// Cancelled with the loop: no turn outlives it, also where the process goes on without the lease.
+    ended: CancellationToken,
+    _ends: DropGuard,
 }
 
 impl Dispatcher {
@@ -106,6 +109,7 @@ impl Dispatcher {
         loop_events: mpsc::UnboundedSender<LoopEvent>,
         whole_until: Option<UnixMillis>,
     ) -> Self {
+        let ended = CancellationToken::new();
         let per_minute = config.turns.user_per_minute.map(|most| most.get() as usize);
         Self {
             services,
@@ -133,6 +137,8 @@ impl Dispatcher {
             loop_events,
             closed: false,
             stopped: CancellationToken::new(),
+            _ends: ended.clone().drop_guard(),
+            ended,
         }
     }
 

@@ -54,8 +54,21 @@ pub(super) enum LoopEvent {
     StoreLost(clew_store::Error),
     /// Another process may be the bot by now.
     LeaseOver,
+    /// Discord is not reached, and another process may be the bot instead.
+    GiveWay {
+        /// Whether it was reached in this tenure.
+        was_reached: bool,
+    },
     /// The monitor asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
+}
+
+/// How the loop is; none once it has ended.
+pub(super) async fn look(loop_events: &mpsc::UnboundedSender<LoopEvent>) -> Option<LoopGauges> {
+    let (reply, answer) = oneshot::channel();
+    // It fails once the loop has ended, and then nobody answers.
+    let _ = loop_events.send(LoopEvent::Look(reply));
+    answer.await.ok()
 }
 
 /// How a round of catching up goes on.

@@ -27,6 +27,7 @@ pub(super) async fn serve(
             LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
             LoopEvent::StoreLost(held) => return Err(held.into()),
             LoopEvent::LeaseOver => return Err(Error::LeaseOver),
+            LoopEvent::GiveWay { was_reached } => return Err(Error::Unreached { was_reached }),
             LoopEvent::Discord(delivery) => {
                 // Discord's first event or the session file tells who we are. Only
                 // this once the loop waits: nothing may be read from or written to

@@ -251,10 +251,14 @@ impl Evidence {
 
     /// When processes were told that a text went, in order: those that are to stop hear nothing
     /// more. An event about an earlier edit may come late: words that came after these tell that
-    /// they went.
+    /// they went. The end of an app's copy says so to whoever had heard of that copy.
     pub(crate) fn told_of(&self, gone: &Gone) -> impl Iterator<Item = (i64, u32)> {
         let (message, how, mark) = (gone.message, gone.how, gone.mark);
+        let mut said = self.said();
+        let is_copy = said.any(|(_, one)| one.message == message && one.in_place_of.is_some());
+        let is_known = !is_copy || self.is_told(message);
         let after = self.history.iter().skip(gone.number + 1);
+        let after = after.filter(move |_| is_known);
         after.filter_map(move |happened| match &happened.what {
             What::Told {
                 process,
@@ -270,6 +274,16 @@ impl Evidence {
                 Some((happened.at, *process))
             }
             _ => None,
+        })
+    }
+
+    /// Whether any process was told that a message was posted.
+    fn is_told(&self, message: Id) -> bool {
+        self.history.iter().any(|one| match &one.what {
+            What::Told {
+                event, messages, ..
+            } => event == "MESSAGE_CREATE" && messages.contains(&message),
+            _ => false,
         })
     }
 

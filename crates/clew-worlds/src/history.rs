@@ -140,7 +140,11 @@ pub(crate) enum What {
     /// What a process sent arrived when it was not the bot, or not any more.
     Late { process: u32, what: String },
     /// A process was told of a channel, and whether it is hidden from a role.
-    ToldOfChannel { channel: Id, is_hidden: bool },
+    ToldOfChannel {
+        channel: Id,
+        /// If it is: who may see it all the same.
+        hidden_but: Option<Vec<Id>>,
+    },
     /// A request reached the model.
     Prompted(Prompted),
     /// The model failed the request for a question.
@@ -180,6 +184,8 @@ pub(crate) enum What {
     /// What is on the bot's disk without telemetry, file by file: looked at when a process has
     /// ended, and when somebody's words are erased.
     OnDisk { files: Vec<(PathBuf, Vec<Mark>)> },
+    /// The process has noticed that it does not reach Discord.
+    CutOff { process: u32 },
     /// A fault was injected.
     Fault { name: &'static str },
     /// The faults are over; the world is left alone.

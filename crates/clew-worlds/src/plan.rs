@@ -260,6 +260,10 @@ pub(crate) enum FaultAct {
     Paused {
         ms: u64,
     },
+    /// It does not reach Discord.
+    Offline {
+        ms: u64,
+    },
 }
 
 /// The application through which people write.

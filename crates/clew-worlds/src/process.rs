@@ -24,6 +24,9 @@ pub(crate) struct Process {
     paused_until: AtomicI64,
     /// Until when it does not reach its database.
     parted_until: AtomicI64,
+    /// Until when it does not reach Discord.
+    offline_until: AtomicI64,
+    went_offline: Notify,
     /// How often something went through a seam.
     crossings: AtomicU64,
     /// At which crossing its end begins; 0 for none.
@@ -41,6 +44,8 @@ impl Process {
             is_cut: AtomicBool::new(false),
             paused_until: AtomicI64::new(0),
             parted_until: AtomicI64::new(0),
+            offline_until: AtomicI64::new(0),
+            went_offline: Notify::new(),
             crossings: AtomicU64::new(0),
             end_at: AtomicU64::new(0),
             is_killed: AtomicBool::new(false),
@@ -91,6 +96,24 @@ impl Process {
 
     pub(crate) fn is_parted(&self) -> bool {
         self.clock.elapsed_ms() < self.parted_until.load(Ordering::Relaxed)
+    }
+
+    /// It does not reach Discord until then.
+    pub(crate) fn go_offline(&self, until: i64) {
+        self.offline_until.store(until, Ordering::Relaxed);
+        self.went_offline.notify_waiters();
+    }
+
+    pub(crate) fn is_offline(&self) -> bool {
+        self.clock.elapsed_ms() < self.offline_until.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it does not.
+    pub(crate) async fn offline(&self) {
+        let went = self.went_offline.notified();
+        if !self.is_offline() {
+            went.await;
+        }
     }
 
     /// Waits until it has gone through its seams so many times more. Then it is killed, or may be

@@ -78,6 +78,10 @@ pub(crate) const RULES: &[Rule] = &[
         check: process::goes_on_soon,
     },
     Rule {
+        name: "gives_way",
+        check: process::gives_way,
+    },
+    Rule {
         name: "memory_is_bounded",
         check: process::memory_is_bounded,
     },

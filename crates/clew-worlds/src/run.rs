@@ -458,7 +458,10 @@ impl Stage {
             }
             FaultAct::ClockJumps { ms } => self.world.clock.set_off(ms),
             // Of several machines, which see to it.
-            FaultAct::DatabaseGone { .. } | FaultAct::Parted { .. } | FaultAct::Paused { .. } => {}
+            FaultAct::DatabaseGone { .. }
+            | FaultAct::Parted { .. }
+            | FaultAct::Paused { .. }
+            | FaultAct::Offline { .. } => {}
         }
         self.world.note(What::Fault { name: fault.name() });
     }

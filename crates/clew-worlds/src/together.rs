@@ -135,6 +135,7 @@ impl Stage {
         for process in machines.iter().filter_map(Machine::process) {
             process.pause(0);
             process.part(0);
+            process.go_offline(0);
         }
         sleep(QUIET).await;
         self.is_over.set(true);
@@ -157,6 +158,7 @@ impl Stage {
             (FaultAct::DatabaseGone { ms }, _) => self.world.database.go(until(ms)),
             (FaultAct::Parted { ms }, Some(bot)) => bot.part(until(ms)),
             (FaultAct::Paused { ms }, Some(bot)) => bot.pause(until(ms)),
+            (FaultAct::Offline { ms }, Some(bot)) => bot.go_offline(until(ms)),
             _ => {}
         }
         self.begin(fault);

@@ -280,8 +280,9 @@ impl Dispatcher {
             loop_events,
             outcome: None,
         };
-        let stopped = self.stopped.clone();
-        self.tracker.spawn(async move {
+        let (stopped, ended) = (self.stopped.clone(), self.ended.clone());
+        // Boxed: it is large.
+        let work = Box::pin(async move {
             let _until_nothing_is_learnt = waiting.under_way;
             if let Some(extraction) = reported(&services, job, starting.control, report).await {
                 stopped
@@ -289,6 +290,8 @@ impl Dispatcher {
                     .await;
             }
         });
+        self.tracker
+            .spawn(async move { ended.run_until_cancelled(work).await });
     }
 
     /// The copies, here, of questions that are still there: what they say is shown once,

@@ -68,7 +68,7 @@ pub(in crate::turn) struct PostedAnswer<'a> {
     /// Why no file may be attached, if so.
     no_file: Option<Fallback>,
     /// Whether the last file was refused or could not be sent.
-    file_failed: bool,
+    pub(in crate::turn) file_failed: bool,
     /// Where the answer was cut off, in bytes.
     cut_at: Option<usize>,
     /// When to give up, whatever is left to do.

@@ -49,4 +49,5 @@ faults! {
     FaultAct::DatabaseGone { .. } => "database_gone",
     FaultAct::Parted { .. } => "parted",
     FaultAct::Paused { .. } => "paused",
+    FaultAct::Offline { .. } => "offline",
 }

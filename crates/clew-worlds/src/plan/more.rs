@@ -18,6 +18,8 @@ const PINNED: u64 = 400_000;
 const STEERED: u64 = 500_000;
 /// From this seed on, the bot has several machines.
 const TOGETHER: u64 = 600_000;
+/// From this seed on, one of them at times does not reach Discord.
+const OFFLINE: u64 = 700_000;
 /// Of fifty of the first worlds, those that have all of it, so that any thousand do. None that had
 /// failed when this was added is among them.
 const WITH_ALL: [u64; 8] = [17, 21, 27, 30, 36, 44, 46, 48];
@@ -46,6 +48,9 @@ impl Plan {
         }
         if seed >= TOGETHER {
             self.cluster(&mut Chance::new(seed.rotate_left(24)));
+        }
+        if seed >= OFFLINE {
+            self.cut_off(&mut Chance::new(seed.rotate_left(40)));
         }
     }
 
@@ -237,6 +242,20 @@ impl Plan {
             };
             let (at, what) = (step.at + 1, Act::Fault(fault));
             added.push(Step { at, what });
+        }
+        self.script.extend(added);
+    }
+
+    /// Machines that do not reach Discord, also for longer than another one waits.
+    fn cut_off(&mut self, chance: &mut Chance) {
+        let mut added = Vec::new();
+        for step in &self.script {
+            if chance.percent(3) {
+                let longest = chance.one_of(&[5_000, 100_000, 300_000]).unwrap_or(5_000);
+                let ms = chance.between(500, longest);
+                let (at, what) = (step.at + 2, Act::Fault(FaultAct::Offline { ms }));
+                added.push(Step { at, what });
+            }
         }
         self.script.extend(added);
     }

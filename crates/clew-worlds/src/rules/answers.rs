@@ -218,25 +218,26 @@ fn is_whole(text: &str) -> bool {
 /// up, or a fault of Discord or the store came between and it was counted as failed. All of it is
 /// documented.
 fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
-    let (mut is_fault, mut is_stored) = (false, false);
+    let (mut is_fault, mut is_stored, mut is_held, mut is_archived) = (false, false, false, false);
     let (mut here, mut outages, mut unmet) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let left_out = left_out(evidence);
-    let (mut is_held, mut is_archived) = (false, false);
     let short_from = first_short_page(evidence);
     let recorded = recorded(evidence);
-    let mut deleted: BTreeSet<Id> = BTreeSet::new();
+    let (mut deleted, mut heard) = (BTreeSet::<Id>::new(), at);
     let (mut is_barred, mut running, mut has_called) = (false, 0, false);
     for happened in &evidence.history {
-        if let What::Deleted { messages } = &happened.what {
-            deleted.extend(messages);
-        }
         let is_later = happened.at >= at;
+        match &happened.what {
+            What::Deleted { messages } => deleted.extend(messages),
+            What::Told { messages, .. } if messages.contains(&said.message) => heard = happened.at,
+            _ => {}
+        }
         // What is missed is looked for.
         let begins = matches!(
             &happened.what,
             What::Greeted { .. } | What::Outage { is_on: false, .. }
         );
-        if is_barred && is_later && (begins || happened.at - at < MINUTE) {
+        if is_barred && is_later && (begins || happened.at - heard < MINUTE) {
             return Some("barred");
         }
         match &happened.what {
@@ -285,9 +286,20 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             What::Fault { name } if name.starts_with("store_") || name.starts_with("rest_") => {
                 is_fault = true;
             }
+            What::CutOff { .. } => is_fault = true,
             _ => {}
         }
     }
+    excuse_by_turn(evidence, at, said, (is_archived, is_fault))
+}
+
+/// The same, by what became of the question's turn.
+fn excuse_by_turn(
+    evidence: &Evidence,
+    at: i64,
+    said: &Said,
+    (is_archived, is_fault): (bool, bool),
+) -> Option<&'static str> {
     if is_left_unexplained(evidence, said) || is_unknown(evidence, at, said) {
         return Some("unexplained");
     }

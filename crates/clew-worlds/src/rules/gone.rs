@@ -146,8 +146,8 @@ struct Sight {
     readers: BTreeMap<Id, BTreeMap<Id, i64>>,
     /// Since when somebody has not seen a channel.
     unseen: BTreeMap<(Id, Id), i64>,
-    /// Since when the bot knows a channel as hidden.
-    told_of: BTreeMap<Id, i64>,
+    /// Since when the bot knows of a channel, and if it is hidden, from whom it is not.
+    told_of: BTreeMap<Id, (i64, Option<Vec<Id>>)>,
     /// When roles changed there.
     roles_at: BTreeMap<Id, i64>,
 }
@@ -174,10 +174,10 @@ impl Sight {
                     }
                 }
             }
-            What::ToldOfChannel { channel, is_hidden } => {
-                self.told_of.remove(channel);
-                self.told_of.extend(is_hidden.then_some((*channel, at)));
-            }
+            What::ToldOfChannel {
+                channel,
+                hidden_but,
+            } => drop(self.told_of.insert(*channel, (at, hidden_but.clone()))),
             _ => {}
         }
     }
@@ -195,16 +195,17 @@ impl Sight {
     /// One of the readers who may not see where something was said, and could not when it was
     /// asked for, or when the bot was told so.
     fn uninvited(&self, said: &Said, readers: &[Id], asked: Option<&i64>, at: i64) -> Option<Id> {
-        let unseen = readers.iter().filter_map(|person| {
-            let since = self.unseen.get(&(said.channel, *person))?;
-            Some((*since, *person))
-        });
-        let told = self.told_of.get(&said.channel).filter(|told| {
-            let roles_stay = self.roles_at.get(&said.channel) < asked;
-            roles_stay && **told + JUDGED < at
-        });
-        let ((since, person), known) = unseen.min().zip(asked.max(told))?;
-        (since < *known).then_some(person)
+        let roles_stay = self.roles_at.get(&said.channel) < asked;
+        let told = self.told_of.get(&said.channel);
+        let told = told.filter(|(told, _)| roles_stay && told + JUDGED < at);
+        let told = told.and_then(|(at, but)| Some((at, but.as_ref()?)));
+        let is_uninvited = |person: &&Id| {
+            let told = told.filter(|(_, but)| !but.contains(person));
+            let known = asked.max(told.map(|(at, _)| at));
+            let since = self.unseen.get(&(said.channel, **person));
+            since.zip(known).is_some_and(|(since, known)| since < known)
+        };
+        readers.iter().find(is_uninvited).copied()
     }
 }
 

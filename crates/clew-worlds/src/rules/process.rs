@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{Verdict, verdict};
-use crate::evidence::Evidence;
+use crate::evidence::{CUTS, Evidence};
 use crate::history::{GAVE_BACK, StoreCall, What};
 use crate::plan::LONGEST_CUT;
 use clew_context::engine::place::MOST_PINS;
@@ -108,6 +108,47 @@ pub(crate) fn goes_on_soon(evidence: &Evidence) -> Verdict {
         since = may_begin.then(|| since.unwrap_or(happened.at));
     }
     if evidence.tenures.is_empty() {
+        return Verdict::Unreached;
+    }
+    verdict(judged, found)
+}
+
+/// For how long a process that does not reach Discord is the bot at most, in milliseconds: a minute, five
+/// seconds until it looks, and what it takes to end.
+const GIVES_WAY: i64 = 90_000;
+
+/// A process that reached Discord, and does not any more, lets another one be the bot.
+pub(crate) fn gives_way(evidence: &Evidence) -> Verdict {
+    // Of those that are left one may be cut off, too.
+    const ENOUGH: usize = 3;
+    let (mut is_reached, mut machines) = (false, 0);
+    let (mut since, mut judged, mut found) = (None, 0, None);
+    for happened in &evidence.history {
+        if let Some(since) = since.filter(|since| happened.at - since > GIVES_WAY) {
+            found.get_or_insert(format!(
+                "{} ms: the bot has not reached Discord since {since} ms",
+                happened.at
+            ));
+        }
+        match &happened.what {
+            What::Greeted { .. } | What::Resumed { .. } => (is_reached, since) = (true, None),
+            What::CutOff { .. } if is_reached && machines >= ENOUGH => {
+                since.get_or_insert(happened.at);
+            }
+            What::Ended { .. } => {
+                judged += usize::from(since.is_some());
+                (is_reached, since) = (false, None);
+            }
+            What::Started { .. } | What::Killed { .. } => (is_reached, since) = (false, None),
+            What::Machines { up } => {
+                machines = *up;
+                since = since.filter(|_| machines >= ENOUGH);
+            }
+            What::Fault { name } if CUTS.contains(name) => since = None,
+            _ => {}
+        }
+    }
+    if judged == 0 && found.is_none() {
         return Verdict::Unreached;
     }
     verdict(judged, found)

@@ -11,7 +11,7 @@ use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::Lease;
 use clew_store::{
     Asked, Cluster, ClusterStatus, Error, Folders, KeptClaim, LEASE_EARLY, LEASE_RENEWED,
-    LEASE_RENEWED_AGAIN, LEASE_TERM, Store, Tenure,
+    LEASE_RENEWED_AGAIN, LEASE_TERM, Node, Store, Tenure,
 };
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -40,6 +40,8 @@ struct Rows {
     holder: String,
     /// Until when it has the lease, in milliseconds since the world's beginning.
     until: i64,
+    /// When each process was seen last.
+    seen: BTreeMap<u32, i64>,
     files: BTreeMap<String, Vec<u8>>,
     claims: BTreeMap<u64, KeptClaim>,
     /// The tenures that told that they began, before they opened the store, each with its process.
@@ -142,6 +144,7 @@ impl Cluster for LocalCluster {
         let sent = Instant::now();
         let now = || self.net.world.clock.elapsed_ms();
         let taken = self.net.at_rows(|rows| {
+            rows.seen.insert(self.process, now());
             if now() <= rows.until {
                 return Err(rows.holder.clone());
             }
@@ -158,7 +161,8 @@ impl Cluster for LocalCluster {
             Err(holder) => return Ok(Asked::Others(holder)),
         };
         let lease = Lease::new(sent + LEASE_TERM - LEASE_EARLY);
-        let renewing = tokio::spawn(keep(self.net.clone(), epoch, lease.clone()));
+        let renewing = keep(self.net.clone(), (self.process, epoch), lease.clone());
+        let renewing = tokio::spawn(renewing);
         Ok(Asked::Ours(Arc::new(LocalTenure {
             cluster: self.clone(),
             epoch,
@@ -168,7 +172,20 @@ impl Cluster for LocalCluster {
     }
 
     async fn status(&self) -> Result<ClusterStatus, Error> {
-        Ok(ClusterStatus::default())
+        let now = self.net.world.clock.elapsed_ms();
+        let node = |(process, seen): (&u32, &i64)| Node {
+            name: format!("process {process}"),
+            version: String::new(),
+            seconds: 0,
+            silent_seconds: (now - seen) / 1_000,
+        };
+        let nodes = self
+            .net
+            .at_rows(|rows| rows.seen.iter().map(node).collect());
+        Ok(ClusterStatus {
+            nodes: nodes.await?,
+            ..ClusterStatus::default()
+        })
     }
 
     async fn forget_file(&self, name: &str) -> Result<(), Error> {
@@ -179,7 +196,7 @@ impl Cluster for LocalCluster {
 }
 
 /// Renews a lease until it is over.
-async fn keep(net: Net, epoch: u32, lease: Lease) {
+async fn keep(net: Net, (process, epoch): (u32, u32), lease: Lease) {
     let renewing = async {
         let mut pause = LEASE_RENEWED;
         loop {
@@ -187,8 +204,10 @@ async fn keep(net: Net, epoch: u32, lease: Lease) {
             let sent = Instant::now();
             let renewed = net.at_rows(|rows| {
                 let is_ours = rows.epoch == epoch;
+                let now = net.world.clock.elapsed_ms();
+                rows.seen.insert(process, now);
                 if is_ours {
-                    rows.until = net.world.clock.elapsed_ms() + term_ms();
+                    rows.until = now + term_ms();
                 }
                 is_ours
             });

@@ -21,7 +21,7 @@ const LATENCY: u64 = 40;
 /// Intents that the bot needs: servers, messages in servers and in direct messages, their
 /// content.
 const INTENTS: u64 = 1 | 1 << 9 | 1 << 12 | 1 << 15;
-/// What an overwrite says that takes the right to view a channel, and no other.
+/// What an overwrite says that takes or gives the right to view a channel, and no other.
 const VIEW: &str = "1024";
 /// Close codes after which twilight does not connect again (Discord's documentation, "Gateway
 /// Close Event Codes").
@@ -142,9 +142,11 @@ impl Connecting {
         loop {
             self.shared.wanted.notified().await;
             self.travel().await;
-            let Some(connection) = self.net.world.local.connect() else {
-                let stopped = NextFrame::Unreached("it is stopped".to_owned());
-                let _ = self.frames.send(stopped);
+            let world = &self.net.world;
+            let reached = (!self.net.process.is_offline()).then(|| world.local.connect());
+            let Some(connection) = reached.flatten() else {
+                let unreached = NextFrame::Unreached("it is not reached".to_owned());
+                let _ = self.frames.send(unreached);
                 continue;
             };
             lock(&self.shared.state).is_connected = true;
@@ -196,6 +198,11 @@ impl Connecting {
                     if self.heartbeat(&connection).await {
                         continue;
                     }
+                    return End::Code(None);
+                }
+                () = self.net.process.offline() => {
+                    let process = self.net.process.number();
+                    self.net.world.note(What::CutOff { process });
                     return End::Code(None);
                 }
                 received = connection.next() => match received {
@@ -330,19 +337,33 @@ impl Connecting {
                     marks: marks(data["content"].as_str().unwrap_or_default()),
                 });
             }
-            "CHANNEL_UPDATE" => {
-                let mut overwrites = data["permission_overwrites"]
-                    .as_array()
+            "CHANNEL_UPDATE" => self.told_of(data),
+            "GUILD_CREATE" => {
+                let channels = data["channels"].as_array();
+                channels
                     .into_iter()
-                    .flatten();
-                if let Some(channel) = data["id"].as_str().and_then(|id| id.parse().ok()) {
-                    self.net.world.note(What::ToldOfChannel {
-                        channel: Id(channel),
-                        is_hidden: overwrites.any(|one| one["type"] == 0 && one["deny"] == VIEW),
-                    });
-                }
+                    .flatten()
+                    .for_each(|channel| self.told_of(channel));
             }
             _ => {}
+        }
+    }
+
+    /// Notes who may see a channel.
+    fn told_of(&self, channel: &Value) {
+        let id = |of: &Value| of["id"].as_str()?.parse().ok().map(Id);
+        let overwrites = channel["permission_overwrites"].as_array();
+        let mut overwrites = overwrites.into_iter().flatten();
+        let but = overwrites.clone();
+        let but = but.filter(|one| one["type"] == 1 && one["allow"] == VIEW);
+        let is_hidden = overwrites.any(|one| one["type"] == 0 && one["deny"] == VIEW);
+        if let Some(channel) = id(channel) {
+            let hidden_but = is_hidden.then(|| but.filter_map(id).collect());
+            let told = What::ToldOfChannel {
+                channel,
+                hidden_but,
+            };
+            self.net.world.note(told);
         }
     }
 }

@@ -58,6 +58,9 @@ impl Net {
         self.travel().await;
         self.process.cross().await;
         self.arrives(&request, sent_by);
+        if self.process.is_offline() {
+            return Err(SendError::BrokenOff);
+        }
         let answer = self.world.local.call(of_wire(&request)).await;
         self.travel().await;
         let answer = answer.ok_or(SendError::BrokenOff)?;

@@ -99,10 +99,13 @@ impl Wire {
 }
 
 fn failed(error: &SendError) -> RestError {
-    if error.is_timeout() {
-        RestError::lasting(Fallback::Timeout)
-    } else {
-        RestError::unreached(error)
+    match error {
+        _ if error.is_timeout() => RestError::lasting(Fallback::Timeout),
+        SendError::LeaseOver => RestError {
+            transient: false,
+            ..RestError::unreached(error)
+        },
+        _ => RestError::unreached(error),
     }
 }
 
