@@ -35,7 +35,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::engine::alerts::Trouble;
@@ -208,7 +208,7 @@ pub async fn run_in(
         match Box::pin(running).await {
             Err(error) if config.cluster && error.ends_tenure() => {
                 tracing::warn!(error = %with_sources(&error), "this process is not the bot any more");
-                patience = cluster::patience_after(patience, &error);
+                patience = cluster::patience_after(&error);
                 sleep(AGAIN).await;
             }
             ended => break ended,
@@ -452,9 +452,9 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
     running.alerter.watch(running, &loop_events);
-    let giving_way = running.others.clone();
-    let giving_way = giving_way.map(|others| cluster::give_way(others, loop_events.clone()));
-    let _giving_way = giving_way.map(|work| AbortOnDropHandle::new(tokio::spawn(work)));
+    if let Some(others) = running.others.clone() {
+        tokio::spawn(cluster::give_way(others, loop_events.clone()));
+    }
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,
@@ -485,8 +485,9 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
     }
     // Whoever has our store has our questions: nothing more is answered here.
     let patience = match &ended {
-        Err(Error::Store(_) | Error::LeaseOver | Error::Unreached { .. }) => Duration::ZERO,
-        _ => config.turns.shutdown_timeout,
+        Err(Error::Store(_) | Error::LeaseOver) => None,
+        Err(Error::Unreached { .. }) => Some(Duration::ZERO),
+        _ => Some(config.turns.shutdown_timeout),
     };
     let stopping = drain(&mut dispatcher, &mut sources.reports, patience).await;
     tracing::info!(
@@ -506,7 +507,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
 /// Leaves the session to the next process, if it may go on with it.
 async fn leave_session(keeper: SessionKeeper, ended: &Result<(), Error>, is_cluster: bool) {
     match ended {
-        Ok(()) => keeper.leave().await,
+        Ok(()) | Err(Error::Unreached { .. }) => keeper.leave().await,
         // What is noted is another process's by now.
         Err(error) if is_cluster && error.ends_tenure() => {}
         Err(_) => keeper.forget().await,

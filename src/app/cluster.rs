@@ -53,9 +53,11 @@ const ERROR_PAUSE: Duration = Duration::from_secs(2);
 const SILENT_SECONDS: i64 = 10;
 /// How long it is waited until a claim that could not be kept is kept again.
 const CLAIM_PAUSE: Duration = Duration::from_millis(100);
-/// How long a process is the bot without reaching Discord, at first and at most.
+/// How long a process is the bot without reaching Discord...
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
-const MOST_PATIENCE: Duration = Duration::from_mins(16);
+/// ...and after a tenure in which it never did: if nobody does, the longest trouble is told of, and processes
+/// take turns seldom.
+const NEVER_REACHED: Duration = Duration::from_mins(8);
 /// How often it is looked whether it does.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -317,7 +319,8 @@ async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Te
 /// The other processes, and how long this one is the bot without reaching Discord.
 pub(super) type Others = (Arc<dyn Cluster>, Duration);
 
-/// Has another process be the bot once this one has not reached Discord for so long: that one may.
+/// Has another process be the bot once this one has not reached Discord for so long: that one may. It
+/// ends with the loop.
 pub(super) async fn give_way(
     (others, patience): Others,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
@@ -329,7 +332,6 @@ pub(super) async fn give_way(
         } else if unreached_since.elapsed() >= patience && is_another_there(&*others).await {
             // It fails if the loop has just ended.
             let _ = loop_events.send(LoopEvent::GiveWay { was_reached });
-            return;
         }
         sleep(LOOK_EVERY).await;
     }
@@ -342,11 +344,10 @@ async fn is_another_there(cluster: &dyn Cluster) -> bool {
     nodes.iter().filter(lives).count() > 1
 }
 
-/// How long the next tenure may last without reaching Discord. It doubles while nothing is reached: if
-/// nobody reaches it, they take turns ever less often.
-pub(super) fn patience_after(patience: Duration, ended: &Error) -> Duration {
+/// How long the next tenure may last without reaching Discord.
+pub(super) const fn patience_after(ended: &Error) -> Duration {
     match ended {
-        Error::Unreached { was_reached: false } => (patience * 2).min(MOST_PATIENCE),
+        Error::Unreached { was_reached: false } => NEVER_REACHED,
         _ => PATIENCE,
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::catch_up::CatchUp;
@@ -95,9 +95,8 @@ pub(super) struct Dispatcher {
     closed: bool,
     /// Cancelled to end optional work in the background.
     stopped: CancellationToken,
-    /// Cancelled with the loop: no turn outlives it, also where the process goes on without the lease.
+    /// Cancelled to end turns, whatever they do.
     ended: CancellationToken,
-    _ends: DropGuard,
 }
 
 impl Dispatcher {
@@ -109,7 +108,6 @@ impl Dispatcher {
         loop_events: mpsc::UnboundedSender<LoopEvent>,
         whole_until: Option<UnixMillis>,
     ) -> Self {
-        let ended = CancellationToken::new();
         let per_minute = config.turns.user_per_minute.map(|most| most.get() as usize);
         Self {
             services,
@@ -137,8 +135,7 @@ impl Dispatcher {
             loop_events,
             closed: false,
             stopped: CancellationToken::new(),
-            _ends: ended.clone().drop_guard(),
-            ended,
+            ended: CancellationToken::new(),
         }
     }
 
@@ -418,6 +415,11 @@ impl Dispatcher {
         self.stopped.cancel();
     }
 
+    /// Ends the turns that still run, as a kill would.
+    pub(super) fn kill(&self) {
+        self.ended.cancel();
+    }
+
     pub(super) fn running(&self) -> usize {
         self.queues.running() + self.runs()
     }
@@ -426,6 +428,11 @@ impl Dispatcher {
     fn runs(&self) -> usize {
         let runs = self.active.values().filter(|active| active.queue.is_none());
         runs.count()
+    }
+
+    /// Whether any shard is.
+    pub(super) fn is_connected(&self) -> bool {
+        !self.connected.is_empty()
     }
 
     /// Tells how the loop is.

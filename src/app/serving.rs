@@ -27,7 +27,11 @@ pub(super) async fn serve(
             LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
             LoopEvent::StoreLost(held) => return Err(held.into()),
             LoopEvent::LeaseOver => return Err(Error::LeaseOver),
-            LoopEvent::GiveWay { was_reached } => return Err(Error::Unreached { was_reached }),
+            // It may have been reached meanwhile.
+            LoopEvent::GiveWay { was_reached } if !dispatcher.is_connected() => {
+                return Err(Error::Unreached { was_reached });
+            }
+            LoopEvent::GiveWay { .. } => {}
             LoopEvent::Discord(delivery) => {
                 // Discord's first event or the session file tells who we are. Only
                 // this once the loop waits: nothing may be read from or written to
@@ -66,16 +70,17 @@ async fn claim_store(services: &Services, application: ApplicationId) -> Result<
 }
 
 /// Lets running turns finish; after the deadline they take back what they
-/// posted, and the next process answers.
+/// posted, and the next process answers. Without a deadline nothing of theirs can be sent or stored
+/// any more, and they end.
 pub(super) async fn drain(
     dispatcher: &mut Dispatcher,
     reports: &mut mpsc::UnboundedReceiver<LoopEvent>,
-    patience: Duration,
+    patience: Option<Duration>,
 ) -> Stopping {
     dispatcher.close();
     let mut drained = 0;
     let finishing = finish(dispatcher, reports, &mut drained);
-    let _ = tokio::time::timeout(patience, finishing).await;
+    let _ = tokio::time::timeout(patience.unwrap_or_default(), finishing).await;
     let abandoned = dispatcher.running();
     if abandoned > 0 {
         dispatcher.abandon();
@@ -92,6 +97,9 @@ pub(super) async fn drain(
         }
     }
     dispatcher.settle(SETTLE).await;
+    if patience.is_none() {
+        dispatcher.kill();
+    }
     Stopping { drained, abandoned }
 }
 

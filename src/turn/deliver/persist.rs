@@ -8,10 +8,13 @@ use super::PostedAnswer;
 use clew_context::discord::error::RestError;
 use clew_context::model::Fallback;
 
-/// The pause after Discord failed to take a whole answer; each further one is twice as long.
-const LATER: Duration = Duration::from_secs(3);
-/// The most tries to show an answer with a file, which may be why it fails; each call makes a few quick ones.
-const SHOWS_WITH_FILE: u32 = 3;
+/// The pause after Discord failed to take a whole answer: each is twice as long as the one before, up to the
+/// longest.
+const PAUSE: Duration = Duration::from_secs(3);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// The most tries of what may be the fault itself, as a file, or may be posted twice, as what follows the answer to
+/// a command; each call makes a few quick ones.
+const MOST_TRIES: u32 = 3;
 /// How long to keep trying while Discord does not take a whole answer, or limits it.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The pause after a limit that does not say how long it lasts.
@@ -28,10 +31,11 @@ pub(super) async fn show(posted: &mut PostedAnswer<'_>, text: &str) -> Result<()
     }
 }
 
-/// Tries until neither an outage nor a limit of a minute can lose an answer. The nonce keeps a message whose response was lost from being posted twice; it is posted
-/// though the question was deleted meanwhile, since only so is it known what to take back.
+/// Tries until neither an outage nor a limit of a minute can lose an answer. The nonce keeps a message of a channel
+/// whose response was lost from being posted twice; it is posted though the question was deleted meanwhile,
+/// since only so is it known what to take back.
 async fn persist(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestError> {
-    let mut faults = 0;
+    let (mut pause, mut bounded) = (PAUSE, 0);
     loop {
         let Err(error) = posted.show(text, true).await else {
             return Ok(());
@@ -40,9 +44,11 @@ async fn persist(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestEr
         let wait = if is_limit {
             Some(error.retry_after.unwrap_or(UNTOLD_LIMIT))
         } else {
-            faults += 1;
-            let may_be_taken = !posted.file_failed || faults < SHOWS_WITH_FILE;
-            (error.transient && may_be_taken).then(|| LATER * (1 << (faults - 1).min(8)))
+            bounded += u32::from(posted.is_tried_seldom());
+            let may_pass = error.transient || error.reason == Fallback::Timeout;
+            let wait = pause;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            (may_pass && bounded < MOST_TRIES).then_some(wait)
         };
         let Some(wait) = wait.filter(|wait| posted.has_until(Instant::now() + *wait)) else {
             return Err(error);

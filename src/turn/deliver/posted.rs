@@ -68,7 +68,7 @@ pub(in crate::turn) struct PostedAnswer<'a> {
     /// Why no file may be attached, if so.
     no_file: Option<Fallback>,
     /// Whether the last file was refused or could not be sent.
-    pub(in crate::turn) file_failed: bool,
+    file_failed: bool,
     /// Where the answer was cut off, in bytes.
     cut_at: Option<usize>,
     /// When to give up, whatever is left to do.
@@ -173,6 +173,11 @@ impl<'a> PostedAnswer<'a> {
     /// Attaches images to the whole answer.
     pub(in crate::turn) fn attach(&mut self, images: Vec<FileUpload>) {
         self.images = images;
+    }
+
+    /// Whether what just failed is not tried for long: it may fail for its file, or be posted twice.
+    pub(in crate::turn) const fn is_tried_seldom(&self) -> bool {
+        self.file_failed || matches!(self.destination, Destination::Interaction(_))
     }
 
     /// Whether to try the answer again without the images that tools gave, then without its

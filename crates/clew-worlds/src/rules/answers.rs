@@ -229,7 +229,11 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
         let is_later = happened.at >= at;
         match &happened.what {
             What::Deleted { messages } => deleted.extend(messages),
-            What::Told { messages, .. } if messages.contains(&said.message) => heard = happened.at,
+            What::Told {
+                event, messages, ..
+            } if event == "MESSAGE_CREATE" && messages.contains(&said.message) => {
+                heard = happened.at;
+            }
             _ => {}
         }
         // What is missed is looked for.
@@ -286,7 +290,6 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             What::Fault { name } if name.starts_with("store_") || name.starts_with("rest_") => {
                 is_fault = true;
             }
-            What::CutOff { .. } => is_fault = true,
             _ => {}
         }
     }
@@ -307,7 +310,22 @@ fn excuse_by_turn(
     if is_archived && is_failed(evidence, said) {
         return Some("archived");
     }
-    (is_fault && is_failed(evidence, said)).then_some("failed")
+    ((is_fault || was_long_offline(evidence)) && is_failed(evidence, said)).then_some("failed")
+}
+
+/// Whether a process was without Discord for about as long as an answer waits.
+fn was_long_offline(evidence: &Evidence) -> bool {
+    let mut since = None;
+    evidence.history.iter().any(|one| match one.what {
+        What::CutOff { .. } => {
+            since.get_or_insert(one.at);
+            false
+        }
+        What::Greeted { .. } | What::Resumed { .. } => {
+            since.take().is_some_and(|since| one.at - since > MINUTE)
+        }
+        _ => false,
+    })
 }
 
 /// When pages begin to be short, if they do.

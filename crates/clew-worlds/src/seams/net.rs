@@ -63,7 +63,8 @@ impl Net {
         }
         let answer = self.world.local.call(of_wire(&request)).await;
         self.travel().await;
-        let answer = answer.ok_or(SendError::BrokenOff)?;
+        let is_heard = !self.process.is_offline();
+        let answer = answer.filter(|_| is_heard).ok_or(SendError::BrokenOff)?;
         let (parts, body) = answer.into_parts();
         let body = Body::wrap_stream(body.into_data_stream());
         Ok(http::Response::from_parts(parts, body).into())
