@@ -430,7 +430,7 @@ impl Dispatcher {
         runs.count()
     }
 
-    /// Whether any shard is.
+    /// Whether any shard is connected.
     pub(super) fn is_connected(&self) -> bool {
         !self.connected.is_empty()
     }

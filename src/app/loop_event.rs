@@ -59,7 +59,7 @@ pub(super) enum LoopEvent {
         /// Whether it was reached in this tenure.
         was_reached: bool,
     },
-    /// The monitor asks how the loop is.
+    /// Somebody asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
 }
 

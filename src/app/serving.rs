@@ -27,11 +27,12 @@ pub(super) async fn serve(
             LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
             LoopEvent::StoreLost(held) => return Err(held.into()),
             LoopEvent::LeaseOver => return Err(Error::LeaseOver),
-            // It may have been reached meanwhile.
-            LoopEvent::GiveWay { was_reached } if !dispatcher.is_connected() => {
-                return Err(Error::Unreached { was_reached });
+            LoopEvent::GiveWay { was_reached } => {
+                // It may be reached by now.
+                if !dispatcher.is_connected() {
+                    return Err(Error::Unreached { was_reached });
+                }
             }
-            LoopEvent::GiveWay { .. } => {}
             LoopEvent::Discord(delivery) => {
                 // Discord's first event or the session file tells who we are. Only
                 // this once the loop waits: nothing may be read from or written to

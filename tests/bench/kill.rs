@@ -177,7 +177,7 @@ async fn run(name: &str, store: &str) {
 impl Killed {
     /// Starts the bot, has everybody ask as fast as they are answered, and kills it.
     async fn one_life(&self, seed: &mut u64) {
-        let child = self.bot.begin(&UNREFUSED).await;
+        let mut child = self.bot.begin(&UNREFUSED).await;
         self.bot.discord.settled().await.unwrap();
         let each = self
             .channels
@@ -185,7 +185,7 @@ impl Killed {
             .map(|channel| self.keep_asking(*channel));
         let all = futures_util::future::join_all(each);
         let _ = timeout(life(seed), all).await;
-        kill(child);
+        kill(&mut child);
     }
 
     /// The next question as soon as the last one is answered.
@@ -213,7 +213,7 @@ impl Killed {
         let until = Instant::now() + SETTLING;
         loop {
             // It has the store by then: whoever looks earlier would keep it out.
-            let child = self.bot.begin(&UNREFUSED).await;
+            let mut child = self.bot.begin(&UNREFUSED).await;
             let its_end = until.min(Instant::now() + SETTLING_EACH);
             while Instant::now() < its_end {
                 sleep(LOOK).await;
@@ -221,7 +221,7 @@ impl Killed {
                     break;
                 }
             }
-            kill(child);
+            kill(&mut child);
             let left = self.bot.look().await.early(1).await.unwrap();
             if left.is_empty() || Instant::now() >= until {
                 return;

@@ -117,7 +117,7 @@ pub(crate) const fn next(seed: &mut u64) -> u64 {
 }
 
 /// `kill -9`.
-pub(crate) fn kill(mut child: Child) {
+pub(crate) fn kill(child: &mut Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }

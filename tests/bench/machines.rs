@@ -15,7 +15,7 @@ use tokio_postgres::NoTls;
 use tokio_util::sync::CancellationToken;
 
 use super::bot::{amount, block_on, command};
-use super::killed::{UNREFUSED, next};
+use super::killed::{UNREFUSED, kill, next};
 use super::missed::{
     Asked, Guild, THINKS, guilds, keep_asking, print_heads, print_row, replies, wait_quiet,
 };
@@ -31,7 +31,8 @@ const PROMOTIONS: u64 = 5;
 /// Between two questions.
 const ASKED_EACH: Duration = Duration::from_millis(20);
 const OPTS_OUT_EACH: Duration = Duration::from_secs(1);
-/// Discord shows that an interaction failed if it gets no answer in this time.
+/// Discord shows that an interaction failed if it gets no answer in this time; a database is not waited for
+/// longer, either.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
 /// Between two looks.
 const LOOKED_EACH: Duration = Duration::from_millis(200);
@@ -119,7 +120,7 @@ async fn run(kills: u64, promotions: u64) {
         tenures(&servers.url).await.unwrap()
     );
     for machine in &mut machines {
-        machine.end();
+        kill(&mut machine.running);
     }
 }
 
@@ -193,13 +194,10 @@ impl Servers {
         let first = Postgres::own();
         let standby = first.standby().await;
         let database = first.fresh_database().await;
-        let host = |port| format!("127.0.0.1:{port}");
-        let both = format!("{},{}", host(first.port()), host(standby.port()));
-        let url = database.url.replace(&host(first.port()), &both);
         Self {
+            url: database.url_of_both(&first, &standby),
             first,
             standby,
-            url: format!("{url}?target_session_attrs=read-write"),
         }
     }
 
@@ -248,15 +246,10 @@ impl Machine {
         Self { start, running }
     }
 
-    /// `kill -9`, and another one right after.
+    /// Kills it, and starts another one right after.
     fn again(&mut self) {
-        self.end();
+        kill(&mut self.running);
         self.running = self.start.spawn().unwrap();
-    }
-
-    fn end(&mut self) {
-        self.running.kill().unwrap();
-        self.running.wait().unwrap();
     }
 }
 

@@ -81,13 +81,13 @@ async fn run(name: &str, store: &str, kills: u64) {
     // What is asked before the first process, nobody looks for.
     let first = bot.begin(&UNREFUSED).await;
     let asked = Asked::default();
-    let last = tokio::select! {
+    let mut last = tokio::select! {
         () = keep_asking(&bot.discord, &guilds, &asked, ASKED_EACH) => unreachable!("it has no end"),
         last = keep_killing(&bot, first, &guilds, &asked, kills) => last,
     };
     let asked = asked.into_inner().unwrap();
     wait_quiet(&bot.discord, &guilds).await;
-    kill(last);
+    kill(&mut last);
     print_row(name, kills, &asked, &replies(&bot.discord, &guilds));
 }
 
@@ -160,7 +160,7 @@ async fn keep_killing(
             sleep(LOOKED_EACH).await;
         }
         sleep(life(&mut seed)).await;
-        kill(child);
+        kill(&mut child);
         sleep(down).await;
         if (number + 1).is_multiple_of(lost_each) {
             bot.discord.forget_sessions();

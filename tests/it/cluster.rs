@@ -461,13 +461,7 @@ async fn the_databases_standby_goes_on_in_its_place() {
     let mut server = Postgres::own();
     let mut standby = server.standby().await;
     let mut cluster = Cluster::new(&server).await;
-    let (first, second) = (server.port(), standby.port());
-    let both = format!("127.0.0.1:{first},127.0.0.1:{second}");
-    let url = cluster
-        .database
-        .url
-        .replace(&format!("127.0.0.1:{first}"), &both);
-    cluster.database.url = format!("{url}?target_session_attrs=read-write");
+    cluster.database.url = cluster.database.url_of_both(&server, &standby);
     let (bot, other) = cluster.two().await;
     cluster.answers("is the pump fine?", "It leaks.").await;
     cluster.asks("since when?", "Since Monday.");

@@ -256,7 +256,7 @@ impl Evidence {
         let (message, how, mark) = (gone.message, gone.how, gone.mark);
         let mut said = self.said();
         let is_copy = said.any(|(_, one)| one.message == message && one.in_place_of.is_some());
-        let is_known = !is_copy || self.is_told(message);
+        let is_known = !is_copy || self.heard(message).next().is_some();
         let after = self.history.iter().skip(gone.number + 1);
         let after = after.filter(move |_| is_known);
         after.filter_map(move |happened| match &happened.what {
@@ -277,13 +277,18 @@ impl Evidence {
         })
     }
 
-    /// Whether any process was told that a message was posted.
-    fn is_told(&self, message: Id) -> bool {
-        self.history.iter().any(|one| match &one.what {
+    /// When processes were told that a message was posted, in order.
+    pub(crate) fn heard(&self, message: Id) -> impl Iterator<Item = (i64, u32)> {
+        self.history.iter().filter_map(move |one| match &one.what {
             What::Told {
-                event, messages, ..
-            } => event == "MESSAGE_CREATE" && messages.contains(&message),
-            _ => false,
+                process,
+                event,
+                messages,
+                ..
+            } if event == "MESSAGE_CREATE" && messages.contains(&message) => {
+                Some((one.at, *process))
+            }
+            _ => None,
         })
     }
 

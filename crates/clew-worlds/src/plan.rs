@@ -4,6 +4,7 @@ mod faults;
 mod more;
 
 use crate::chance::Chance;
+use crate::process::Lack;
 use crate::world::{ModelTrouble, StoreTrouble};
 
 /// A world before it runs.
@@ -252,16 +253,9 @@ pub(crate) enum FaultAct {
     DatabaseGone {
         ms: u64,
     },
-    /// The one that is the bot does not.
-    Parted {
-        ms: u64,
-    },
-    /// It does nothing.
-    Paused {
-        ms: u64,
-    },
-    /// It does not reach Discord.
-    Offline {
+    /// The one that is the bot lacks this.
+    Lacks {
+        lack: Lack,
         ms: u64,
     },
 }

@@ -14,19 +14,30 @@ use tokio::time::sleep;
 
 use crate::clock::WorldClock;
 
+/// What a process may lack for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// It does nothing.
+    Time,
+    /// It does not reach its database.
+    Database,
+    /// It does not reach Discord.
+    Discord,
+}
+
+impl Lack {
+    pub(crate) const ALL: [Self; 3] = [Self::Time, Self::Database, Self::Discord];
+}
+
 /// A process of the bot.
 #[derive(Debug)]
 pub(crate) struct Process {
     clock: Arc<WorldClock>,
     number: AtomicU32,
     is_cut: AtomicBool,
-    /// Until when it does nothing, in milliseconds since the world's beginning.
-    paused_until: AtomicI64,
-    /// Until when it does not reach its database.
-    parted_until: AtomicI64,
-    /// Until when it does not reach Discord.
-    offline_until: AtomicI64,
-    went_offline: Notify,
+    /// Until when it lacks each, in milliseconds since the world's beginning.
+    lacks_until: [AtomicI64; 3],
+    lack_changed: Notify,
     /// How often something went through a seam.
     crossings: AtomicU64,
     /// At which crossing its end begins; 0 for none.
@@ -42,10 +53,8 @@ impl Process {
             clock,
             number: AtomicU32::new(number),
             is_cut: AtomicBool::new(false),
-            paused_until: AtomicI64::new(0),
-            parted_until: AtomicI64::new(0),
-            offline_until: AtomicI64::new(0),
-            went_offline: Notify::new(),
+            lacks_until: Default::default(),
+            lack_changed: Notify::new(),
             crossings: AtomicU64::new(0),
             end_at: AtomicU64::new(0),
             is_killed: AtomicBool::new(false),
@@ -63,8 +72,7 @@ impl Process {
             self.ends.notify_one();
         }
         loop {
-            let left = self.paused_until.load(Ordering::Relaxed) - self.clock.elapsed_ms();
-            match u64::try_from(left) {
+            match u64::try_from(self.left_without(Lack::Time)) {
                 Ok(left @ 1..) if !self.is_cut() => sleep(Duration::from_millis(left)).await,
                 _ => break,
             }
@@ -84,35 +92,28 @@ impl Process {
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// It does nothing until then.
-    pub(crate) fn pause(&self, until: i64) {
-        self.paused_until.store(until, Ordering::Relaxed);
+    /// It lacks this until then.
+    pub(crate) fn lack(&self, lack: Lack, until: i64) {
+        self.lacks_until[lack as usize].store(until, Ordering::Relaxed);
+        self.lack_changed.notify_waiters();
     }
 
-    /// It does not reach its database until then.
-    pub(crate) fn part(&self, until: i64) {
-        self.parted_until.store(until, Ordering::Relaxed);
+    pub(crate) fn lacks(&self, lack: Lack) -> bool {
+        self.left_without(lack) > 0
     }
 
-    pub(crate) fn is_parted(&self) -> bool {
-        self.clock.elapsed_ms() < self.parted_until.load(Ordering::Relaxed)
+    fn left_without(&self, lack: Lack) -> i64 {
+        self.lacks_until[lack as usize].load(Ordering::Relaxed) - self.clock.elapsed_ms()
     }
 
-    /// It does not reach Discord until then.
-    pub(crate) fn go_offline(&self, until: i64) {
-        self.offline_until.store(until, Ordering::Relaxed);
-        self.went_offline.notify_waiters();
-    }
-
-    pub(crate) fn is_offline(&self) -> bool {
-        self.clock.elapsed_ms() < self.offline_until.load(Ordering::Relaxed)
-    }
-
-    /// Waits until it does not.
-    pub(crate) async fn offline(&self) {
-        let went = self.went_offline.notified();
-        if !self.is_offline() {
-            went.await;
+    /// Waits until it lacks this.
+    pub(crate) async fn lacking(&self, lack: Lack) {
+        loop {
+            let changed = self.lack_changed.notified();
+            if self.lacks(lack) {
+                return;
+            }
+            changed.await;
         }
     }
 

@@ -458,10 +458,7 @@ impl Stage {
             }
             FaultAct::ClockJumps { ms } => self.world.clock.set_off(ms),
             // Of several machines, which see to it.
-            FaultAct::DatabaseGone { .. }
-            | FaultAct::Parted { .. }
-            | FaultAct::Paused { .. }
-            | FaultAct::Offline { .. } => {}
+            FaultAct::DatabaseGone { .. } | FaultAct::Lacks { .. } => {}
         }
         self.world.note(What::Fault { name: fault.name() });
     }

@@ -18,7 +18,7 @@ use crate::disk;
 use crate::history::What;
 use crate::people::People;
 use crate::plan::{Act, FaultAct, Restart};
-use crate::process::Process;
+use crate::process::{Lack, Process};
 use crate::run::{QUIET, START_AGAIN, Stage};
 use crate::seams::cluster::LocalCluster;
 use crate::seams::net::Net;
@@ -133,9 +133,9 @@ impl Stage {
         self.calm();
         self.world.database.go(0);
         for process in machines.iter().filter_map(Machine::process) {
-            process.pause(0);
-            process.part(0);
-            process.go_offline(0);
+            for lack in Lack::ALL {
+                process.lack(lack, 0);
+            }
         }
         sleep(QUIET).await;
         self.is_over.set(true);
@@ -156,9 +156,7 @@ impl Stage {
         let bot = bot.and_then(Machine::process);
         match (fault, bot) {
             (FaultAct::DatabaseGone { ms }, _) => self.world.database.go(until(ms)),
-            (FaultAct::Parted { ms }, Some(bot)) => bot.part(until(ms)),
-            (FaultAct::Paused { ms }, Some(bot)) => bot.pause(until(ms)),
-            (FaultAct::Offline { ms }, Some(bot)) => bot.go_offline(until(ms)),
+            (FaultAct::Lacks { lack, ms }, Some(bot)) => bot.lack(lack, until(ms)),
             _ => {}
         }
         self.begin(fault);

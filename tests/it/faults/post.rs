@@ -60,6 +60,30 @@ async fn an_answer_that_cannot_be_posted_is_reported() {
     has(&lines, "turn_done", &json!({"outcome": "failed"}));
 }
 
+/// It takes some two minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_that_lasts_is_reported() {
+    let place = Place::new(&[]).await;
+    let bot = place.stage.start().await;
+    let outage = Fault::status("POST", POST, 500, 0, "no");
+    let outage = place.stage.discord.fault(outage);
+    let asked = place.ask(place.thread, "what is it about?");
+    // Rounds of three quick tries, of which one ends two minutes after the first began.
+    let tries = place.stage.discord.wait_request("POST", POST, 15).await;
+    tries.unwrap();
+    reacted(&place, asked, "⚠️").await;
+    place.stage.discord.wait_idle().await.unwrap();
+    let tries = place.stage.discord.hits(outage);
+    assert!(
+        tries.is_multiple_of(3) && (18..=36).contains(&tries),
+        "{tries}"
+    );
+    let lines = place.still_works(bot).await;
+    let told = json!({"stage": "create", "reason": "unavailable"});
+    has(&lines, "send_fallback", &told);
+    has(&lines, "turn_done", &json!({"outcome": "failed"}));
+}
+
 /// It takes some twenty seconds.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_waits_out_an_outage() {

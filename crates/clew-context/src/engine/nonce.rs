@@ -63,7 +63,7 @@ impl Likeness {
             last.may_be() && self.0.iter().any(|nonce| last.is_like(*nonce))
         };
         text.chars().any(|character| {
-            // Prompts are long.
+            // Without the tables: prompts are long, and most of them is this.
             if character.is_ascii() {
                 return character.is_ascii_alphanumeric() && ends_at(character.to_digit(16));
             }

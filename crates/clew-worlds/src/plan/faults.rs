@@ -1,6 +1,7 @@
 //! How faults are counted.
 
 use super::FaultAct;
+use crate::process::Lack;
 use crate::world::{ModelTrouble, StoreTrouble};
 
 /// The table of faults, each with its name.
@@ -47,7 +48,7 @@ faults! {
     FaultAct::EventsTwice { .. } => "events_twice",
     FaultAct::ClockJumps { .. } => "clock_jumps",
     FaultAct::DatabaseGone { .. } => "database_gone",
-    FaultAct::Parted { .. } => "parted",
-    FaultAct::Paused { .. } => "paused",
-    FaultAct::Offline { .. } => "offline",
+    FaultAct::Lacks { lack: Lack::Database, .. } => "parted",
+    FaultAct::Lacks { lack: Lack::Time, .. } => "paused",
+    FaultAct::Lacks { lack: Lack::Discord, .. } => "offline",
 }

@@ -4,6 +4,7 @@ use super::{
     Act, Command, FaultAct, LONGEST_CUT, PersonAct, Plan, Restart, Right, Step, StoreKind,
 };
 use crate::chance::Chance;
+use crate::process::Lack;
 
 /// Worlds from this seed on have more in them. Of those before, all but [`WITH_ALL`] stay what they
 /// were: what failed among them is known by its seed. A later widening begins at a later seed.
@@ -237,8 +238,8 @@ impl Plan {
             let ms = chance.between(500, LONGEST_CUT.unsigned_abs());
             let fault = match chance.below(5) {
                 0 => FaultAct::DatabaseGone { ms },
-                1 | 2 => FaultAct::Parted { ms },
-                _ => FaultAct::Paused { ms },
+                1 | 2 => lacks(Lack::Database, ms),
+                _ => lacks(Lack::Time, ms),
             };
             let (at, what) = (step.at + 1, Act::Fault(fault));
             added.push(Step { at, what });
@@ -253,10 +254,14 @@ impl Plan {
             if chance.percent(3) {
                 let longest = chance.one_of(&[5_000, 100_000, 300_000]).unwrap_or(5_000);
                 let ms = chance.between(500, longest);
-                let (at, what) = (step.at + 2, Act::Fault(FaultAct::Offline { ms }));
+                let (at, what) = (step.at + 2, Act::Fault(lacks(Lack::Discord, ms)));
                 added.push(Step { at, what });
             }
         }
         self.script.extend(added);
     }
+}
+
+const fn lacks(lack: Lack, ms: u64) -> FaultAct {
+    FaultAct::Lacks { lack, ms }
 }

@@ -26,27 +26,16 @@ const COPY_IS_KNOWN: i64 = 5_000;
 /// was to stop or may not have reached its database; or two processes had the question, and the first
 /// one may have ended while it was answered.
 fn with_unknown_copies(evidence: &Evidence) -> BTreeSet<u32> {
-    let told_of = |message: Id| {
-        evidence
-            .history
-            .iter()
-            .filter_map(move |one| match &one.what {
-                What::Told {
-                    process,
-                    event,
-                    messages,
-                    ..
-                } if event == "MESSAGE_CREATE" && messages.contains(&message) => {
-                    Some((one.at, *process))
-                }
-                _ => None,
-            })
-    };
     let copies = evidence.said().filter_map(|(_, said)| {
-        let processes: BTreeSet<u32> = told_of(said.in_place_of?).map(|(_, by)| by).collect();
-        let mut told = told_of(said.in_place_of?).filter(|_| processes.len() == 1);
+        let processes: BTreeSet<u32> = evidence
+            .heard(said.in_place_of?)
+            .map(|(_, by)| by)
+            .collect();
+        let mut told = evidence
+            .heard(said.in_place_of?)
+            .filter(|_| processes.len() == 1);
         let is_known = told.any(|(at, process)| {
-            let mut copied = told_of(said.message);
+            let mut copied = evidence.heard(said.message);
             copied.any(|(copied, by)| {
                 let is_stopping = evidence.is_stopping(by, copied);
                 let is_soon = copied - at < COPY_IS_KNOWN;

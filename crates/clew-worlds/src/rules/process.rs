@@ -79,10 +79,11 @@ pub(crate) fn one_is_the_bot(evidence: &Evidence) -> Verdict {
 /// seconds, and is asked for all the time.
 const GOES_ON: i64 = 15_000;
 
+/// With so many machines another one goes on: one of two may be cut off, too.
+const ENOUGH: usize = 3;
+
 /// Nobody waits long for a process that is the bot, as long as one lives that reaches the database.
 pub(crate) fn goes_on_soon(evidence: &Evidence) -> Verdict {
-    // One of two may not reach it, or do nothing.
-    const ENOUGH: usize = 3;
     let (mut is_none, mut machines, mut gone_until) = (true, 0, 0);
     let (mut since, mut judged, mut found) = (None, 0, None);
     for happened in &evidence.history {
@@ -119,8 +120,6 @@ const GIVES_WAY: i64 = 90_000;
 
 /// A process that reached Discord, and does not any more, lets another one be the bot.
 pub(crate) fn gives_way(evidence: &Evidence) -> Verdict {
-    // Of those that are left one may be cut off, too.
-    const ENOUGH: usize = 3;
     let (mut is_reached, mut machines) = (false, 0);
     let (mut since, mut judged, mut found) = (None, 0, None);
     for happened in &evidence.history {

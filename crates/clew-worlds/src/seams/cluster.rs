@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::net::Net;
 use super::store::{TroubledStore, held};
 use crate::history::{GAVE_BACK, What};
+use crate::process::Lack;
 use crate::world::lock;
 
 /// How long a statement may take, in milliseconds.
@@ -133,7 +134,7 @@ impl Net {
     /// Whether the database is not reached now.
     pub(super) fn is_parted(&self) -> bool {
         let is_gone_until = lock(&self.world.database.rows).is_gone_until;
-        self.process.is_parted() || self.world.clock.elapsed_ms() < is_gone_until
+        self.process.lacks(Lack::Database) || self.world.clock.elapsed_ms() < is_gone_until
     }
 }
 

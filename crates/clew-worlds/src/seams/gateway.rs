@@ -14,6 +14,7 @@ use tokio::time::{Instant, Interval, interval_at, sleep};
 
 use super::net::Net;
 use crate::history::{What, marks};
+use crate::process::Lack;
 use crate::world::lock;
 
 /// The longest way of an event, in milliseconds.
@@ -143,7 +144,8 @@ impl Connecting {
             self.shared.wanted.notified().await;
             self.travel().await;
             let world = &self.net.world;
-            let reached = (!self.net.process.is_offline()).then(|| world.local.connect());
+            let is_offline = self.net.process.lacks(Lack::Discord);
+            let reached = (!is_offline).then(|| world.local.connect());
             let Some(connection) = reached.flatten() else {
                 let unreached = NextFrame::Unreached("it is not reached".to_owned());
                 let _ = self.frames.send(unreached);
@@ -200,7 +202,7 @@ impl Connecting {
                     }
                     return End::Code(None);
                 }
-                () = self.net.process.offline() => {
+                () = self.net.process.lacking(Lack::Discord) => {
                     let process = self.net.process.number();
                     self.net.world.note(What::CutOff { process });
                     return End::Code(None);

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::model;
 use crate::history::What;
-use crate::process::Process;
+use crate::process::{Lack, Process};
 use crate::world::World;
 
 /// Where the model seems to be.
@@ -58,12 +58,12 @@ impl Net {
         self.travel().await;
         self.process.cross().await;
         self.arrives(&request, sent_by);
-        if self.process.is_offline() {
+        if self.process.lacks(Lack::Discord) {
             return Err(SendError::BrokenOff);
         }
         let answer = self.world.local.call(of_wire(&request)).await;
         self.travel().await;
-        let is_heard = !self.process.is_offline();
+        let is_heard = !self.process.lacks(Lack::Discord);
         let answer = answer.filter(|_| is_heard).ok_or(SendError::BrokenOff)?;
         let (parts, body) = answer.into_parts();
         let body = Body::wrap_stream(body.into_data_stream());

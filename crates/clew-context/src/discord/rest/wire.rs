@@ -100,11 +100,12 @@ impl Wire {
 
 fn failed(error: &SendError) -> RestError {
     match error {
-        _ if error.is_timeout() => RestError::lasting(Fallback::Timeout),
+        // It will not be sent later, either.
         SendError::LeaseOver => RestError {
             transient: false,
             ..RestError::unreached(error)
         },
+        _ if error.is_timeout() => RestError::lasting(Fallback::Timeout),
         _ => RestError::unreached(error),
     }
 }

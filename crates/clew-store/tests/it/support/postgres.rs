@@ -251,6 +251,16 @@ impl Postgres {
     }
 }
 
+impl Database {
+    /// The owner's URL of a server and its standby: whichever takes writes is used.
+    pub(crate) fn url_of_both(&self, server: &Postgres, standby: &Postgres) -> String {
+        let host = |port| format!("127.0.0.1:{port}");
+        let both = format!("{},{}", host(server.port), host(standby.port));
+        let url = self.url.replace(&host(server.port), &both);
+        format!("{url}?target_session_attrs=read-write")
+    }
+}
+
 impl Drop for Postgres {
     fn drop(&mut self) {
         self.orders = None;

@@ -343,13 +343,17 @@ async fn a_standby_is_waited_for() {
     };
     let on_primary = cluster(&only(primary.port()), "a", "1").unwrap();
     let on_standby = cluster(&only(standby.port()), "b", "1").unwrap();
+    let both = Secret::new(database.url_of_both(&primary, &standby));
+    let on_both = cluster(&StoreAddress::Postgres(both), "c", "1").unwrap();
     let old = lease_of(&on_primary).await;
     old.end().await;
     let refused = on_standby.ask().await.map(drop).unwrap_err();
     assert!(refused.is_passing(), "{refused:?}");
     primary.kill();
     standby.promote();
-    assert_eq!(lease_of(&on_standby).await.epoch(), old.epoch() + 1);
+    let new = lease_of(&on_standby).await;
+    assert_eq!(new.epoch(), old.epoch() + 1);
+    assert!(ours(on_both.ask().await.unwrap()).is_none());
 }
 
 #[test]

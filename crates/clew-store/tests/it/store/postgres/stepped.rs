@@ -9,7 +9,7 @@ use std::time::Duration;
 use clew_store::model::StoreAddress;
 use clew_store::{Asked, Cluster, KeptClaim, Tenure, cluster};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy};
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -101,7 +101,7 @@ impl Steps {
     async fn forward(
         &self,
         mut from: OwnedReadHalf,
-        mut to: tokio::net::tcp::OwnedWriteHalf,
+        mut to: OwnedWriteHalf,
     ) -> std::io::Result<()> {
         let mut has_started = false;
         let mut waiting = Vec::new();
@@ -147,14 +147,14 @@ struct Known {
     is_over: bool,
 }
 
-type Shared = Arc<Mutex<Known>>;
+type KnownToAll = Arc<Mutex<Known>>;
 
-fn lock(known: &Shared) -> MutexGuard<'_, Known> {
+fn lock(known: &KnownToAll) -> MutexGuard<'_, Known> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A process: it asks for the lease, notes claims, and ends its tenures, some without a word.
-async fn live(node: Arc<dyn Cluster>, known: Shared, mut random: Random) {
+async fn live(node: Arc<dyn Cluster>, known: KnownToAll, mut random: Random) {
     let mut tenure: Option<Arc<dyn Tenure>> = None;
     let mut noted = 0;
     while !lock(&known).is_over {
@@ -227,7 +227,7 @@ async fn in_order(order: u64, (port, url): (u16, &str), admin: &Client, steps: &
     let own = gate.before(port).await;
     let gated = url.replace(&format!(":{port}/"), &format!(":{own}/"));
     assert_ne!(gated, url);
-    let known = Shared::default();
+    let known = KnownToAll::default();
     let mut processes = JoinSet::new();
     for number in 0..2 + random.below(3) {
         let address = StoreAddress::Postgres(Secret::new(&gated));
